@@ -1,0 +1,47 @@
+"""The exceptions of the whole project: an exception is a refusal, never an answer."""
+
+from __future__ import annotations
+
+
+class ReconError(Exception):
+    """Base class of every refusal."""
+
+
+class ReleaseError(ReconError, ValueError):
+    """Malformed input; the message names the file, the place and the value."""
+
+    def __init__(self, message: str, *, place: str = "", file: str = "") -> None:
+        self.message, self.place, self.file = message, place, file
+        super().__init__(": ".join(part for part in (file, place, message) if part))
+
+    def at(self, *, place: str = "", file: str = "") -> ReleaseError:
+        """Return the same refusal with the place or file filled in where it has none."""
+        return ReleaseError(self.message, place=self.place or place, file=self.file or file)
+
+
+class ContradictionError(ReconError):
+    """No possible world: the statements contradict each other; `conflict` lists their sources."""
+
+    def __init__(self, message: str, conflict: tuple[str, ...]) -> None:
+        self.conflict = conflict
+        super().__init__(message)
+
+
+class Unsupported(ReconError):  # noqa: N818 - the contract fixes the name
+    """No engine accepts the question; `reasons` has one sentence per engine that was asked."""
+
+    def __init__(self, message: str, reasons: tuple[str, ...] = ()) -> None:
+        self.reasons = reasons
+        super().__init__("; ".join((message, *reasons)))
+
+
+class Inconclusive(ReconError):  # noqa: N818 - a limit was met, nothing is wrong
+    """A limit (time, memory, unbounded rows) leaves the question open."""
+
+
+class EngineError(ReconError):
+    """An engine failed or contradicted itself; nothing it said may be used."""
+
+
+class CertificateError(ReconError):
+    """A certificate does not prove what it claims."""

@@ -1,0 +1,39 @@
+"""How long, and how large, an engine may work before it must stop with its best bounds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Time in seconds (wall clock, from construction), memory in bytes and a cap on cells.
+
+    `seconds=None` means no time limit. Engines ask `expired()` between steps; `progress` is called with
+    a short text (and may be ignored).
+    """
+
+    seconds: float | None = None
+    memory: int = 1 << 30
+    cells: int = 200_000
+    progress: Callable[[str], None] | None = None
+    started: float = field(default_factory=time.monotonic)
+
+    def elapsed(self) -> float:
+        """Return the seconds since the limits were set."""
+        return time.monotonic() - self.started
+
+    def expired(self) -> bool:
+        """Tell whether the time is up."""
+        return self.seconds is not None and self.elapsed() >= self.seconds
+
+    def left(self) -> float:
+        """Return the seconds left, infinity without a limit."""
+        return float("inf") if self.seconds is None else max(0.0, self.seconds - self.elapsed())
+
+    def report(self, text: str) -> None:
+        """Show a line of progress where somebody listens."""
+        if self.progress is not None:
+            self.progress(text)

@@ -1,0 +1,282 @@
+"""The intermediate representation: a release as statements about one unknown dataset.
+
+A row is a tuple of finite attributes; an attribute is cut into *parts* that no statement tells apart inside.
+A box allows some parts of some attributes; what a rule captures is a box minus boxes. Blocks are backed by
+arrays, so that a forest with hundreds of thousands of statements costs no more than its numbers; a
+`Statement` object is a view, made when a message or a certificate names it.
+
+Source: Ferry et al., "Probabilistic Dataset Reconstruction from Interpretable Models", SaTML 2024 (possible
+worlds, captured rows); Suciu et al., "Probabilistic Databases", 2011.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+ANY_LABEL = -1
+UNBOUNDED = int(np.iinfo(np.int64).max)
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """One attribute as the statements see it: its name and how many raw values each part holds."""
+
+    name: str
+    sizes: tuple[int, ...]
+
+    @property
+    def total(self) -> int:
+        """Return the number of raw values."""
+        return sum(self.sizes)
+
+    @property
+    def full(self) -> int:
+        """Return the bit mask that allows every part."""
+        return (1 << len(self.sizes)) - 1
+
+    def weight(self, mask: int) -> int:
+        """Return how many raw values the parts in `mask` hold."""
+        return sum(size for part, size in enumerate(self.sizes) if mask >> part & 1)
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The row space: attributes, the label among them (or None), sizes exact.
+
+    `relative` says that some attribute is continuous without a grid: sizes then are proportional to volumes,
+    and only ratios of sizes mean anything.
+    """
+
+    attributes: tuple[Attribute, ...]
+    label: int | None = None
+    relative: bool = False
+
+    @cached_property
+    def size(self) -> int:
+        """Return the number of rows of the full product, label included."""
+        return math.prod(a.total for a in self.attributes)
+
+    @cached_property
+    def part_sizes(self) -> tuple[tuple[int, ...], ...]:
+        """Return the part sizes of every attribute."""
+        return tuple(a.sizes for a in self.attributes)
+
+    @property
+    def labels(self) -> int:
+        """Return the number of label values (1 without a label)."""
+        return 1 if self.label is None else self.attributes[self.label].total
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """Allowed parts per attribute, sparse: sorted (attribute, bit mask) pairs; absent means all.
+
+    A mask of 0 makes the box empty.
+    """
+
+    literals: tuple[tuple[int, int], ...] = ()
+
+    @classmethod
+    def of(cls, literals: Iterable[tuple[int, int]]) -> Box:
+        """Return the box of the given pairs; pairs on one attribute are intersected."""
+        masks: dict[int, int] = {}
+        for attribute, mask in literals:
+            masks[attribute] = masks[attribute] & mask if attribute in masks else mask
+        return cls(tuple(sorted(masks.items())))
+
+    def __and__(self, other: Box) -> Box:
+        return Box.of(self.literals + other.literals)
+
+    @property
+    def empty(self) -> bool:
+        """Tell whether some attribute allows no part."""
+        return any(mask == 0 for _, mask in self.literals)
+
+    def size(self, domain: Domain) -> int:
+        """Return the number of rows in the box, a product."""
+        named = dict(self.literals)
+        return math.prod(
+            a.weight(named[k]) if k in named else a.total for k, a in enumerate(domain.attributes)
+        )
+
+    def covers(self, other: Box, domain: Domain) -> bool:
+        """Tell whether every row of `other` is in this box."""
+        if other.empty:
+            return True
+        theirs = dict(other.literals)
+        return all(theirs.get(k, domain.attributes[k].full) & ~mask == 0 for k, mask in self.literals)
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """The rows of a box that are in none of the boxes `minus`."""
+
+    box: Box
+    minus: tuple[Box, ...] = ()
+
+    def holds(self, parts: Sequence[int]) -> bool:
+        """Tell whether the row with these parts (one per attribute) is in the region."""
+
+        def inside(box: Box) -> bool:
+            return all(mask >> parts[k] & 1 for k, mask in box.literals)
+
+        return inside(self.box) and not any(inside(b) for b in self.minus)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A view of one statement: `low <= number of rows in region <= high`, and where it comes from."""
+
+    region: Region
+    low: int
+    high: int
+    source: str
+
+
+@dataclass(frozen=True, eq=False)
+class Boxes:
+    """k boxes in compressed rows: box i has the literals start[i]..start[i+1].
+
+    `attribute` is (literals,) int32; `mask` is (literals,) uint64, or object where an attribute has more than
+    64 parts.
+    """
+
+    start: NDArray[np.int64]
+    attribute: NDArray[np.int32]
+    mask: NDArray[np.generic]
+
+    @classmethod
+    def of(cls, boxes: Sequence[Box]) -> Boxes:
+        """Return the table of the given boxes."""
+        start = np.zeros(len(boxes) + 1, dtype=np.int64)
+        np.cumsum([len(b.literals) for b in boxes], out=start[1:])
+        flat = [pair for b in boxes for pair in b.literals]
+        wide = any(mask >> 64 for _, mask in flat)
+        mask = np.empty(len(flat), dtype=object if wide else np.uint64)
+        mask[:] = [m for _, m in flat]
+        return cls(start, np.array([k for k, _ in flat], dtype=np.int32), mask)
+
+    def __len__(self) -> int:
+        return len(self.start) - 1
+
+    def __getitem__(self, i: int) -> Box:
+        if not 0 <= i < len(self):
+            raise IndexError(i)
+        span = slice(int(self.start[i]), int(self.start[i + 1]))
+        return Box(tuple((int(k), int(m)) for k, m in zip(self.attribute[span], self.mask[span], strict=True)))
+
+    def __iter__(self) -> Iterator[Box]:
+        return (self[i] for i in range(len(self)))
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """Regions that are disjoint and cover the row space, with counts, as arrays.
+
+    Region j is box j (`first_match` False, the boxes are disjoint), or box j minus the boxes before it
+    (`first_match` True, a rule list). Statement s says: between `low[s]` and `high[s]` rows lie in region
+    `region[s]` and have label index `label[s]` (ANY_LABEL: any). Every region has either one statement for
+    any label or one per label, so the statements are disjoint cells that cover the row space too.
+    """
+
+    kind: str
+    boxes: Boxes
+    first_match: bool
+    region: NDArray[np.int32]
+    label: NDArray[np.int32]
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]
+    names: tuple[str, ...]
+    labels: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.region)
+
+    def source(self, s: int) -> str:
+        """Say in words where statement s comes from."""
+        name = f"{self.kind}, {self.names[int(self.region[s])]}"
+        label = int(self.label[s])
+        return name if label == ANY_LABEL else f"{name}, class {self.labels[label]}"
+
+    def region_of(self, j: int) -> Region:
+        """Return region j, label not included."""
+        return Region(self.boxes[j], tuple(self.boxes[h] for h in range(j)) if self.first_match else ())
+
+    def statement(self, s: int, domain: Domain) -> Statement:
+        """Return the view of statement s, its label folded into the box."""
+        region = self.region_of(int(self.region[s]))
+        if int(self.label[s]) != ANY_LABEL and domain.label is not None:
+            at = Box(((domain.label, 1 << int(self.label[s])),))
+            region = Region(region.box & at, region.minus)
+        return Statement(region, int(self.low[s]), int(self.high[s]), self.source(s))
+
+
+Block = Partition | tuple[Statement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The number of rows: exact (`low == high`), an interval, or unbounded above (`high` None)."""
+
+    low: int = 0
+    high: int | None = None
+
+    @property
+    def exact(self) -> bool:
+        """Tell whether the number of rows is known."""
+        return self.low == self.high
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """Everything that was released: domain, number of rows, blocks of statements, impossible boxes."""
+
+    domain: Domain
+    rows: Rows
+    blocks: tuple[Block, ...]
+    impossible: tuple[Box, ...] = ()
+    assumptions: tuple[str, ...] = ()
+
+    def statements(self) -> Iterator[Statement]:
+        """Yield every statement as a view, block by block."""
+        for block in self.blocks:
+            if isinstance(block, Partition):
+                yield from (block.statement(s, self.domain) for s in range(len(block)))
+            else:
+                yield from block
+
+    def mentioned(self) -> frozenset[int]:
+        """Return the attributes that a block or an impossible box names, label statements included."""
+        seen = {k for box in self.impossible for k, _ in box.literals}
+        for block in self.blocks:
+            if isinstance(block, Partition):
+                seen.update(np.unique(block.boxes.attribute).tolist())
+                if self.domain.label is not None and bool((block.label != ANY_LABEL).any()):
+                    seen.add(self.domain.label)
+            else:
+                boxes = (b for s in block for b in (s.region.box, *s.region.minus))
+                seen.update(k for b in boxes for k, _ in b.literals)
+        return frozenset(seen)
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """One possible world: distinct rows and how often each occurs.
+
+    `values` is (k, attributes), the raw value index of every attribute (0..total-1, parts in order); int64, or
+    object where an attribute has more than 2^62 values. `times` is (k,) int64 with Σ times = rows. `region` is
+    (k,) int32: the leaf or rule of each row in the first partition. `unique` says whether no other world
+    exists (None: not known).
+    """
+
+    values: NDArray[np.generic]
+    times: NDArray[np.int64]
+    region: NDArray[np.int32]
+    unique: bool | None = None
+    note: str = field(default="")
