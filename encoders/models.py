@@ -1,0 +1,66 @@
+"""Published models as frozen values: what was released, before it becomes statements.
+
+Counts follow the order of the label's values. Indices, not references, link a tree's nodes, so that a file with
+a cycle can be named instead of looped over.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from encoders.domain import Condition
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """How many training rows: per class (`counts`) or in all (`count`); at most one is given."""
+
+    counts: tuple[int, ...] | None = None
+    count: int | None = None
+
+    @property
+    def total(self) -> int | None:
+        """Return the number of rows, None where nothing was published."""
+        return sum(self.counts) if self.counts is not None else self.count
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node of a tree: an inner node has a condition and two children, a leaf has a support."""
+
+    support: Support
+    condition: Condition | None = None
+    then: int = -1
+    otherwise: int = -1
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A decision tree; node 0 is the root."""
+
+    kind: ClassVar[str] = "tree"
+    nodes: tuple[Node, ...]
+    name: str = "tree"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule: its condition (antecedent) and how many rows it captures."""
+
+    condition: Condition
+    support: Support
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RuleList:
+    """An ordered rule list: each row belongs to the first rule whose condition it meets."""
+
+    kind: ClassVar[str] = "rule_list"
+    rules: tuple[Rule, ...]
+    name: str = "rule list"
+
+
+AnyModel = Tree | RuleList

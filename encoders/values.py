@@ -1,0 +1,356 @@
+"""Attributes as people declare them: listed values, integers, decimal grids, continuous ranges.
+
+Every attribute is a line of *positions*: a test ("at most 25", "one of a, b") is a union of half-open ranges of
+positions. Listed and gridded attributes use the index of the value; a continuous attribute uses pairs
+(x, side), where side 0 stands just below x and side 1 just above, so that "below x" and "at most x" differ.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from solvers.errors import ReleaseError
+
+Value = int | float | str | bool
+Position = Any  # int, or (Fraction, 0 | 1) for continuous attributes; only compared with its own kind
+Ranges = tuple[tuple[Position, Position], ...]
+
+
+def is_number(value: object) -> bool:
+    """Tell whether a value is a finite number (booleans are 0 and 1)."""
+    return isinstance(value, (int, float)) and math.isfinite(value)
+
+
+def exact(value: Value) -> Fraction:
+    """Return the number as it was written: 0.1 is one tenth, not the nearest binary fraction."""
+    return Fraction(repr(float(value))) if isinstance(value, float) else Fraction(value)
+
+
+def plain(value: Fraction) -> int | float:
+    """Return an int where the number is whole, else the nearest float."""
+    return int(value) if value.denominator == 1 else float(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """A test on one attribute or column: one of `values`, or a range with open or closed ends."""
+
+    __test__ = False  # not a pytest class
+
+    values: tuple[Value, ...] | None = None
+    low: Value | None = None
+    high: Value | None = None
+    low_open: bool = False
+    high_open: bool = False
+
+    def __str__(self) -> str:
+        if self.values is not None:
+            return f"= {self.values[0]}" if len(self.values) == 1 else f"in {list(self.values)}"
+        low = "" if self.low is None else f"{'>' if self.low_open else '>='} {self.low}"
+        high = "" if self.high is None else f"{'<' if self.high_open else '<='} {self.high}"
+        return " and ".join(part for part in (low, high) if part)
+
+
+def equals(value: Value) -> Test:
+    """Return the test for one value."""
+    return Test(values=(value,))
+
+
+def normal(ranges: list[tuple[Position, Position]]) -> Ranges:
+    """Return the ranges sorted, merged and without empty ones."""
+    merged: list[tuple[Position, Position]] = []
+    for start, end in sorted(r for r in ranges if r[0] < r[1]):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return tuple(merged)
+
+
+def complement(ranges: Ranges, span: tuple[Position, Position]) -> Ranges:
+    """Return the positions of `span` that are in none of the ranges."""
+    cursor, out = span[0], []
+    for start, end in ranges:
+        out.append((cursor, start))
+        cursor = end
+    return normal([*out, (cursor, span[1])])
+
+
+def intersection(a: Ranges, b: Ranges) -> Ranges:
+    """Return the positions in both."""
+    if not a or not b:
+        return ()
+    return normal([(max(s, t), min(e, f)) for s, e in a for t, f in b])
+
+
+@dataclass(frozen=True)
+class AttributeBase:
+    """What all attributes share: a name, a span of positions, tests turned into ranges."""
+
+    name: str
+
+    @property
+    def span(self) -> tuple[Position, Position]:
+        """Return the first position and the one after the last."""
+        raise NotImplementedError
+
+    def point(self, value: Value) -> tuple[Position, Position]:
+        """Return the range of one value; `ReleaseError` when the attribute has no such value."""
+        raise NotImplementedError
+
+    def cut(self, x: Value, above: bool) -> Position:
+        """Return the position just above or just below the threshold x."""
+        raise NotImplementedError
+
+    def value(self, position: Position) -> Value:
+        """Return the value at a position."""
+        raise NotImplementedError
+
+    def measure(self, start: Position, end: Position) -> Fraction:
+        """Return how many values (continuous: what length) lie between two positions."""
+        raise NotImplementedError
+
+    def ranges(self, test: Test) -> Ranges:
+        """Return the positions that pass the test."""
+        if test.values is not None:
+            return normal([self.point(v) for v in test.values])
+        start = self.span[0] if test.low is None else self.cut(test.low, test.low_open)
+        end = self.span[1] if test.high is None else self.cut(test.high, not test.high_open)
+        return normal([(start, end)])
+
+    def refuse(self, value: object, why: str) -> ReleaseError:
+        """Return the refusal of a value, naming it and the attribute."""
+        return ReleaseError(f"{value!r} {why} attribute '{self.name}' ({self.describe()})")
+
+    def describe(self) -> str:
+        """Return the values in a few words."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Listed(AttributeBase):
+    """Finitely many values, ordered as listed; numbers ascending."""
+
+    values: tuple[Value, ...]
+
+    def __post_init__(self) -> None:
+        if not self.values:
+            raise ReleaseError(f"attribute '{self.name}' has no values")
+        if len(self.index) != len(self.values):
+            seen: set[Value] = set()
+            double = next(v for v in self.values if v in seen or seen.add(v))  # type: ignore[func-returns-value]
+            raise ReleaseError(f"attribute '{self.name}' lists the value {double!r} twice")
+        if self.numeric and any(b < a for a, b in zip(self.numbers, self.numbers[1:], strict=False)):
+            raise ReleaseError(f"the numbers of attribute '{self.name}' must ascend")
+
+    @cached_property
+    def index(self) -> dict[Value, int]:
+        """Return value -> index; 1, 1.0 and true are the same value, "1" is not."""
+        return {v: i for i, v in enumerate(self.values)}
+
+    @cached_property
+    def numeric(self) -> bool:
+        """Tell whether all values are numbers."""
+        return all(is_number(v) for v in self.values)
+
+    @cached_property
+    def numbers(self) -> list[Fraction]:
+        """Return the values as exact numbers (numeric attributes only)."""
+        return [exact(v) for v in self.values]
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """Return (0, number of values)."""
+        return 0, len(self.values)
+
+    def point(self, value: Value) -> tuple[int, int]:
+        """Return the range of one value."""
+        i = self.index.get(value)
+        if i is None:
+            raise self.refuse(value, "is not a value of")
+        return i, i + 1
+
+    def cut(self, x: Value, above: bool) -> int:
+        """Return how many values are below x (at most x, when `above`)."""
+        if not self.numeric:
+            i = self.index.get(x)
+            if i is None:
+                raise self.refuse(x, "is no value to order by: it is not listed in")
+            return i + above
+        if not is_number(x) or not self.numbers[0] <= exact(x) <= self.numbers[-1]:
+            raise self.refuse(x, "is a threshold outside the range of")
+        return (bisect_right if above else bisect_left)(self.numbers, exact(x))
+
+    def value(self, position: int) -> Value:
+        """Return the value with this index."""
+        return self.values[position]
+
+    def measure(self, start: int, end: int) -> Fraction:
+        """Return the number of values."""
+        return Fraction(end - start)
+
+    def describe(self) -> str:
+        """Return the values, shortened."""
+        shown = ", ".join(repr(v) for v in self.values[:6])
+        return f"values {shown}{', ...' if len(self.values) > 6 else ''}"
+
+
+@dataclass(frozen=True)
+class Grid(AttributeBase):
+    """The numbers minimum + k * step for k = 0..count-1; integers have step 1."""
+
+    minimum: Fraction
+    step: Fraction
+    count: int
+
+    @classmethod
+    def between(cls, name: str, low: Value, high: Value, step: Value = 1) -> Grid:
+        """Return the grid from low to high, both on it; `ReleaseError` otherwise."""
+        lo, hi, by = exact(low), exact(high), exact(step)
+        if by <= 0:
+            raise ReleaseError(f"attribute '{name}': the resolution {step} is not positive")
+        if hi < lo:
+            raise ReleaseError(f"attribute '{name}': max {high} is below min {low}")
+        if ((hi - lo) / by).denominator != 1:
+            raise ReleaseError(f"attribute '{name}': max {high} is not on the grid {low} + k * {step}")
+        return cls(name, lo, by, int((hi - lo) / by) + 1)
+
+    @property
+    def maximum(self) -> Fraction:
+        """Return the last number."""
+        return self.minimum + self.step * (self.count - 1)
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """Return (0, number of values)."""
+        return 0, self.count
+
+    def point(self, value: Value) -> tuple[int, int]:
+        """Return the range of one value."""
+        if not is_number(value):
+            raise self.refuse(value, "is not a number of")
+        steps = (exact(value) - self.minimum) / self.step
+        if steps.denominator != 1 or not 0 <= steps < self.count:
+            raise self.refuse(value, "is not a value of")
+        return int(steps), int(steps) + 1
+
+    def cut(self, x: Value, above: bool) -> int:
+        """Return how many values are below x (at most x, when `above`)."""
+        if not is_number(x) or not self.minimum <= exact(x) <= self.maximum:
+            raise self.refuse(x, "is a threshold outside the range of")
+        steps = (exact(x) - self.minimum) / self.step
+        return math.floor(steps) + 1 if above else math.ceil(steps)
+
+    def value(self, position: int) -> Value:
+        """Return the number with this index."""
+        return plain(self.minimum + self.step * position)
+
+    def measure(self, start: int, end: int) -> Fraction:
+        """Return the number of values."""
+        return Fraction(end - start)
+
+    def describe(self) -> str:
+        """Return the range and the step."""
+        step = "" if self.step == 1 else f" in steps of {plain(self.step)}"
+        return f"{plain(self.minimum)} to {plain(self.maximum)}{step}"
+
+
+@dataclass(frozen=True)
+class Continuous(AttributeBase):
+    """All real numbers between minimum and maximum: no grid, so only relative figures."""
+
+    minimum: Fraction
+    maximum: Fraction
+
+    def __post_init__(self) -> None:
+        if self.maximum <= self.minimum:
+            raise ReleaseError(f"attribute '{self.name}': max must be above min where resolution is null")
+
+    @property
+    def span(self) -> tuple[Position, Position]:
+        """Return the positions of both ends."""
+        return (self.minimum, 0), (self.maximum, 1)
+
+    def inside(self, x: Value) -> Fraction:
+        """Return x as an exact number; `ReleaseError` outside the range."""
+        if not is_number(x) or not self.minimum <= exact(x) <= self.maximum:
+            raise self.refuse(x, "is outside the range of")
+        return exact(x)
+
+    def point(self, value: Value) -> tuple[Position, Position]:
+        """Return the (zero-length) range of one number."""
+        x = self.inside(value)
+        return (x, 0), (x, 1)
+
+    def cut(self, x: Value, above: bool) -> Position:
+        """Return the position just below or just above x."""
+        return self.inside(x), int(above)
+
+    def ranges(self, test: Test) -> Ranges:
+        """Return the positions that pass a range test; equality is refused."""
+        if test.values is not None:
+            raise self.refuse(list(test.values), "is tested for equality: give a 'resolution' to")
+        return super().ranges(test)
+
+    def value(self, position: Position) -> Value:
+        """Return the number at a position."""
+        return plain(position[0])
+
+    def measure(self, start: Position, end: Position) -> Fraction:
+        """Return the length."""
+        return Fraction(end[0] - start[0])
+
+    def describe(self) -> str:
+        """Return the range."""
+        return f"{plain(self.minimum)} to {plain(self.maximum)}, continuous"
+
+
+AnyAttribute = Listed | Grid | Continuous
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """One attribute cut into parts: inner cut positions in order; part p lies between cuts p-1 and p."""
+
+    attribute: AnyAttribute
+    inner: tuple[Position, ...]
+
+    @classmethod
+    def at(cls, attribute: AnyAttribute, positions: set[Position]) -> Cuts:
+        """Return the attribute cut at the positions strictly inside its span."""
+        start, end = attribute.span
+        return cls(attribute, tuple(sorted(p for p in positions if start < p < end)))
+
+    def bounds(self, part: int) -> tuple[Position, Position]:
+        """Return the first position of a part and the one after its last."""
+        edges = (self.attribute.span[0], *self.inner, self.attribute.span[1])
+        return edges[part], edges[part + 1]
+
+    @cached_property
+    def edges(self) -> tuple[Position, ...]:
+        """Return all parts + 1 edges."""
+        return (self.attribute.span[0], *self.inner, self.attribute.span[1])
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """Return the size of every part; lengths are scaled to whole numbers for continuous attributes."""
+        lengths = [self.attribute.measure(a, b) for a, b in zip(self.edges, self.edges[1:], strict=False)]
+        scale = math.lcm(*(x.denominator for x in lengths))
+        return tuple(int(x * scale) for x in lengths)
+
+    def part(self, position: Position) -> int:
+        """Return the part that a position lies in."""
+        return bisect_right(self.inner, position)
+
+    def mask(self, ranges: Ranges) -> int:
+        """Return the parts inside the ranges, as bits; every end of a range must be a cut or an end."""
+        mask = 0
+        for start, end in ranges:
+            first, last = bisect_right(self.inner, start), bisect_left(self.inner, end)
+            mask |= (1 << (last + 1)) - (1 << first)
+        return mask

@@ -1,0 +1,102 @@
+"""The base class of engines and the chain: the cheapest engine that does not refuse answers.
+
+Engines are the modules of `solvers/engines`, found by file name and imported on use; each has one class `KindEngine`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import pkgutil
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import ClassVar, TypeVar
+
+from solvers.errors import ContradictionError, Inconclusive, Unsupported
+from solvers.limits import Limits
+from solvers.query import Answer, Query
+from solvers.release import Release
+
+A = TypeVar("A", bound=Answer)
+
+
+class Engine(ABC):
+    """One way to answer questions. Capabilities are data on the class; a refusal always carries its reason."""
+
+    name: ClassVar[str]
+    rank: ClassVar[int]  # cheap engines have low ranks and are asked first
+    answers: ClassVar[tuple[type, ...]]  # the kinds of question
+    needs: ClassVar[tuple[str, ...]] = ()  # importable packages
+    extra: ClassVar[str] = ""  # the extra that installs them
+    about: ClassVar[str] = ""
+
+    @abstractmethod
+    def refuses(self, release: Release, query: Query) -> str | None:
+        """Return why this engine does not answer, or None."""
+
+    @abstractmethod
+    def answer(self, release: Release, query: Query, limits: Limits) -> Answer:
+        """Return the answer; limits end in a status, not in an exception."""
+
+    @classmethod
+    def missing(cls) -> str | None:
+        """Return which package is not installed and how to get it, or None."""
+        for package in cls.needs:
+            if importlib.util.find_spec(package) is None:
+                how = f"recon-worlds[{cls.extra}]" if cls.extra else "recon-worlds"
+                return f"{package} is not installed: pip install '{how}'"
+        return None
+
+
+def engines() -> list[Engine]:
+    """Return one of every engine, cheapest first."""
+    from solvers import engines as folder
+
+    found = [
+        importlib.import_module(f"solvers.engines.{module.name}").KindEngine()
+        for module in pkgutil.iter_modules(folder.__path__)
+    ]
+    return sorted(found, key=lambda e: e.rank)
+
+
+def answer(release: Release, query: Query, limits: Limits | None = None) -> Answer:
+    """Return the answer of the cheapest engine that accepts the question.
+
+    The refusals before it stay in `Answer.trail`. Raises `Unsupported` with every reason when all refuse.
+    """
+    limits = limits or Limits()
+    trail: list[str] = []
+    for engine in engines():
+        if not isinstance(query, engine.answers):
+            continue
+        reason = engine.missing() or engine.refuses(release, query)
+        if reason is not None:
+            trail.append(f"{engine.name}: {reason}")
+            continue
+        begun = time.perf_counter()
+        found = engine.answer(release, query, limits)
+        return replace(found, engine=engine.name, seconds=time.perf_counter() - begun, trail=tuple(trail))
+    raise Unsupported(f"no engine answers {type(query).__name__} for this release", tuple(trail))
+
+
+def ask(release: Release, query: Query, kind: type[A], limits: Limits | None = None) -> A:
+    """Return `answer(...)`, checked to be of the kind that the question calls for.
+
+    Raises `ContradictionError` when the release has no world.
+    """
+    if release.rows.high is None:
+        raise Inconclusive("the number of rows is unbounded, so there are infinitely many worlds: give 'rows'")
+    found = answer(release, query, limits)
+    if found.status == "unsat" and kind.__name__ != "CountAnswer":
+        raise ContradictionError("the statements contradict each other: there is no possible world", found.conflict)
+    if not isinstance(found, kind):
+        raise TypeError(f"{found.engine} answered {type(query).__name__} with a {type(found).__name__}")
+    return found
+
+
+def iter_statuses() -> Iterator[tuple[str, str, str]]:
+    """Yield (name, what it is for, status) of every engine."""
+    for engine in engines():
+        yield engine.name, engine.about, engine.missing() or "available"

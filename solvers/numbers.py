@@ -1,0 +1,125 @@
+"""Exact products of powers, their logarithms, and the counting formulas of the three conventions.
+
+Logarithms are sums of positive terms or of log1p terms, so that no cancellation eats digits: a multinomial is
+taken apart into prime powers (Legendre's formula) instead of subtracting log-gammas.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+Factor = tuple[int, int]  # (base, exponent); the product over all factors is an integer
+FACTORS_AT_MOST = 2_000_000  # primes up to here are sieved; beyond, binomials stay products
+
+
+@lru_cache(maxsize=4)
+def primes(limit: int) -> NDArray[np.int64]:
+    """Return the primes up to limit, ascending (sieve of Eratosthenes)."""
+    sieve = np.ones(limit + 1, dtype=bool)
+    sieve[:2] = False
+    for p in range(2, math.isqrt(limit) + 1):
+        if sieve[p]:
+            sieve[p * p :: p] = False
+    found: NDArray[np.int64] = np.flatnonzero(sieve).astype(np.int64)
+    return found
+
+
+def factorial_exponents(n: int, among: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the exponent of each prime in n! (Legendre)."""
+    exponents = np.zeros(len(among), dtype=np.int64)
+    quotient = n // among
+    while quotient.any():
+        exponents += quotient
+        quotient //= among
+    return exponents
+
+
+def multinomial_factors(counts: Sequence[int]) -> list[Factor]:
+    """Return n! / Π counts! as prime powers, n = Σ counts; empty for 1. Cost: O(n / log n) per distinct count."""
+    n = sum(counts)
+    among = primes(max(n, 2))
+    total = factorial_exponents(n, among)
+    values, times = np.unique(np.asarray(counts, dtype=np.int64), return_counts=True)
+    for count, repeated in zip(values.tolist(), times.tolist(), strict=True):
+        total -= repeated * factorial_exponents(count, among)
+    kept = total > 0
+    return list(zip(among[kept].tolist(), total[kept].tolist(), strict=True))
+
+
+def multiset_factors(size: int, count: int) -> list[Factor]:
+    """Return C(size + count - 1, count), the multisets of `count` out of `size` rows, as factors.
+
+    Prime powers where size + count is small; else (size)(size+1)...(size+count-1) over count!, with negative
+    exponents for the denominator.
+    """
+    if count == 0 or size == 1:
+        return []
+    if size + count <= FACTORS_AT_MOST:
+        return multinomial_factors([count, size - 1])
+    among = primes(max(count, 2))
+    below = factorial_exponents(count, among)
+    down = [(p, -e) for p, e in zip(among.tolist(), below.tolist(), strict=True) if e]
+    return [(size + i, 1) for i in range(count)] + down
+
+
+def log2_product(factors: Iterable[Factor]) -> float:
+    """Return log2 of the product, each term to double precision and summed exactly (fsum)."""
+    return math.fsum(exponent * math.log2(base) for base, exponent in factors)
+
+
+def product(factors: Iterable[Factor]) -> int:
+    """Return the product as an integer; negative exponents divide exactly."""
+    above = tree_product([base**e for base, e in factors_of(factors, 1)])
+    below = tree_product([base**e for base, e in factors_of(factors, -1)])
+    return above // below
+
+
+def factors_of(factors: Iterable[Factor], sign: int) -> list[Factor]:
+    """Return the factors with positive (sign 1) or negative (-1) exponents, exponents made positive."""
+    return [(base, sign * e) for base, e in factors if sign * e > 0]
+
+
+def tree_product(numbers: list[int]) -> int:
+    """Return the product, multiplied in pairs so that operands stay of equal length."""
+    while len(numbers) > 1:
+        paired = [a * b for a, b in zip(numbers[::2], numbers[1::2], strict=False)]
+        numbers = paired + ([numbers[-1]] if len(numbers) % 2 else [])
+    return numbers[0] if numbers else 1
+
+
+def log2_multinomial(counts: Sequence[int]) -> float:
+    """Return log2(n! / Π counts!) to double precision."""
+    return log2_product(multinomial_factors(counts))
+
+
+def log2_multisets(size: int, count: int) -> float:
+    """Return log2 C(size + count - 1, count) to double precision, for integers of any length.
+
+    Uses Σ_{i<count} log2(1 + (size - 1)/(i + 1)), all terms positive.
+    """
+    if count == 0 or size == 1:
+        return 0.0
+    steps = np.arange(1, count + 1, dtype=np.float64)
+    if size < 1 << 1000:
+        return math.fsum(np.log1p((size - 1) / steps)) / math.log(2)
+    # (size + i)/(i + 1) with i/size below 2^-900: the sum of logs needs no correction in double precision.
+    return count * math.log2(size) - log2_product(
+        (int(p), int(e)) for p, e in zip(primes(max(count, 2)), factorial_exponents(count, primes(max(count, 2))), strict=True)
+    )
+
+
+def log_absent_multiset(ratio: float, size: int, count: int) -> float:
+    """Return ln of the share of multisets without any of the ratio * size chosen rows of a cell.
+
+    Π_{i<count} (size - m + i)/(size + i) = Π (1 - ratio / (1 + i/size)).
+    """
+    if ratio >= 1.0:
+        return -math.inf if count else 0.0
+    inverse = 1 / size if size < 1 << 1000 else 0.0
+    steps = np.arange(count, dtype=np.float64)
+    return math.fsum(np.log1p(-ratio / (1.0 + steps * inverse)))

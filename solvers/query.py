@@ -1,0 +1,151 @@
+"""Questions and answers: a question is data, an answer says how good it is and who gave it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.numbers import Factor, log2_product, product
+from solvers.release import World
+
+Convention = Literal["assigned", "ordered", "multiset"]
+CONVENTIONS: tuple[Convention, ...] = ("assigned", "ordered", "multiset")
+Status = Literal["exact", "bounds", "unsat", "unknown"]
+
+
+@dataclass(frozen=True, eq=False)
+class Selections:
+    """A batch of q selections of rows: per attribute, how many values of each part are allowed.
+
+    `codes` is (q, attributes) int32 into `sizes[attribute]`, whose entry 0 is the full attribute. Which values of
+    a part are meant does not matter, because no statement tells the values of a part apart.
+    """
+
+    codes: NDArray[np.int32]
+    sizes: tuple[tuple[tuple[int, ...], ...], ...]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How many worlds are there?"""
+
+    convention: Convention
+
+
+@dataclass(frozen=True, slots=True)
+class Decide:
+    """For each selection: in how many rows at least and at most, and in which share of worlds at all."""
+
+    selections: Selections
+    convention: Convention
+
+
+@dataclass(frozen=True, slots=True)
+class Enumerate:
+    """Which worlds are there? Each dataset once up to row order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Draw k worlds uniformly, in the convention's sense."""
+
+    k: int
+    seed: int
+    convention: Convention
+
+
+@dataclass(frozen=True, slots=True)
+class MostLikely:
+    """Which world is of maximum likelihood, among equals with the heaviest histogram?"""
+
+    seed: int = 0
+
+
+Query = Count | Decide | Enumerate | Sample | MostLikely
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What every answer carries: status, guarantee, engine, seconds and the refusals on the way (`trail`)."""
+
+    status: Status
+    guarantee: str = field(default="proved", kw_only=True)
+    engine: str = field(default="", kw_only=True)
+    seconds: float = field(default=0.0, kw_only=True)
+    trail: tuple[str, ...] = field(default=(), kw_only=True)
+    conflict: tuple[str, ...] = field(default=(), kw_only=True)
+
+
+@dataclass(frozen=True)
+class CountAnswer(Answer):
+    """The number of worlds, as bounds on its log2 and, where exact, as a product of powers.
+
+    `per_rows` maps each possible number of rows to its factors (one entry where the number is known); the count
+    is their sum. `relative` marks domains with a continuous attribute, where no number of worlds exists.
+    """
+
+    convention: Convention = "ordered"
+    bounds: tuple[float, float] = (-math.inf, math.inf)
+    per_rows: Callable[[], dict[int, list[Factor]]] | None = None
+    log2_per_rows: dict[int, float] = field(default_factory=dict)
+    relative: bool = False
+
+    @cached_property
+    def factors(self) -> list[Factor]:
+        """Return the count as (base, exponent) pairs; `[(count, 1)]` where the number of rows is open."""
+        if self.status == "unsat":
+            return [(0, 1)]
+        if self.per_rows is None or self.relative:
+            return []
+        every = self.per_rows()
+        return next(iter(every.values())) if len(every) == 1 else [(sum(map(product, every.values())), 1)]
+
+    @cached_property
+    def value(self) -> int | None:
+        """Return the number of worlds, None where only bounds are known. May have millions of digits."""
+        if self.status == "unsat":
+            return 0
+        if self.status != "exact" or self.relative:
+            return None
+        return product(self.factors)
+
+    @property
+    def log2(self) -> float | None:
+        """Return log2 of the count, None where it is not exact or there is no world."""
+        return self.bounds[0] if self.status == "exact" and not self.relative else None
+
+    def log2_value(self) -> float:
+        """Return log2 of the factors, computed anew (a check on `log2`)."""
+        return log2_product(self.factors)
+
+
+@dataclass(frozen=True)
+class DecideAnswer(Answer):
+    """Per selection (arrays of length q): bounds on the number of rows, and shares of worlds.
+
+    `probability` and `before` are shares of worlds in [0, 1], after and before the release; `expected` is the
+    mean number of rows. NaN where a size is only known between bounds.
+    """
+
+    low: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    high: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    probability: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    before: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    expected: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    open: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
+
+
+@dataclass(frozen=True)
+class WorldsAnswer(Answer):
+    """Worlds, lazily (`Enumerate`) or drawn (`Sample`, `MostLikely`)."""
+
+    worlds: Iterator[World] = field(default_factory=lambda: iter(()))
