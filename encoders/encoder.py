@@ -159,8 +159,7 @@ def check_support(support: Support, domain: Domain, place: str) -> None:
             raise ReleaseError("counts per class need a label in the domain; use 'count' without one", place=place)
         if len(support.counts) != domain.label.span[1]:
             raise ReleaseError(
-                f"{len(support.counts)} counts for {domain.label.span[1]} values of the label "
-                f"'{domain.label.name}'",
+                f"{len(support.counts)} counts for {domain.label.span[1]} values of the label '{domain.label.name}'",
                 place=f"{place}.counts",
             )
     published = support.counts if support.counts is not None else (support.count,)

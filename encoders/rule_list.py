@@ -41,9 +41,7 @@ class KindEncoder(Encoder[RuleList]):
         """Return the number of rows in all rules, None when the default rule's count is not published."""
         return sum(r.support.total or 0 for r in model.rules) if has_default(model) else None
 
-    def block(
-        self, model: RuleList, cut: CutDomain, resolved: list[dict[int, Ranges]], rows: Rows | None
-    ) -> Partition:
+    def block(self, model: RuleList, cut: CutDomain, resolved: list[dict[int, Ranges]], rows: Rows | None) -> Partition:
         """Return the antecedents in order; a missing default rule is added with what `rows` leaves."""
         boxes = [cut.box(r) for r in resolved]
         supports = Supports()

@@ -27,7 +27,8 @@ class KindEncoder(Encoder[Tree]):
                 raise ReleaseError("a leaf needs 'counts' or 'count'", place=here)
             check_label(node.condition, domain, here)
             if node.condition is not None and len(named(node.condition, domain)) != 1:
-                raise ReleaseError("a split must test exactly one attribute (else its 'else' side is no box)", place=f"{here}.if")
+                message = "a split must test exactly one attribute (else its 'else' side is no box)"
+                raise ReleaseError(message, place=f"{here}.if")
         check_inner_counts(model, place)
 
     def conditions(self, model: Tree, place: str) -> list[tuple[Condition, str]]:
@@ -42,9 +43,7 @@ class KindEncoder(Encoder[Tree]):
         """Return the number of rows in all leaves."""
         return sum(node.support.total or 0 for node in model.nodes if node.condition is None)
 
-    def block(
-        self, model: Tree, cut: CutDomain, resolved: list[dict[int, Ranges]], rows: Rows | None
-    ) -> Partition:
+    def block(self, model: Tree, cut: CutDomain, resolved: list[dict[int, Ranges]], rows: Rows | None) -> Partition:
         """Return the leaves as disjoint boxes, in file order."""
         found = iter(resolved)
         boxes = leaf_boxes(model, cut, [None if n.condition is None else next(found) for n in model.nodes])

@@ -108,9 +108,9 @@ def log2_multisets(size: int, count: int) -> float:
     if size < 1 << 1000:
         return math.fsum(np.log1p((size - 1) / steps)) / math.log(2)
     # (size + i)/(i + 1) with i/size below 2^-900: the sum of logs needs no correction in double precision.
-    return count * math.log2(size) - log2_product(
-        (int(p), int(e)) for p, e in zip(primes(max(count, 2)), factorial_exponents(count, primes(max(count, 2))), strict=True)
-    )
+    among = primes(max(count, 2))
+    below = factorial_exponents(count, among)
+    return count * math.log2(size) - log2_product(zip(among.tolist(), below.tolist(), strict=True))
 
 
 def log_absent_multiset(ratio: float, size: int, count: int) -> float:

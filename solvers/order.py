@@ -74,9 +74,7 @@ class _Graph:
 
 def _ranks(values: NDArray[np.float64]) -> IntArray:
     rank = np.empty(values.shape, dtype=np.int64)
-    np.put_along_axis(
-        rank, np.argsort(values, axis=1, kind="stable"), np.arange(values.shape[1])[None, :], axis=1
-    )
+    np.put_along_axis(rank, np.argsort(values, axis=1, kind="stable"), np.arange(values.shape[1])[None, :], axis=1)
     return rank
 
 

@@ -36,27 +36,35 @@ class Selections:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """How many worlds are there?"""
+    """Ask how many worlds there are."""
 
     convention: Convention
 
 
 @dataclass(frozen=True, slots=True)
 class Decide:
-    """For each selection: in how many rows at least and at most, and in which share of worlds at all."""
+    """Ask for each selection: in how many rows at least and at most, and in which share of worlds at all."""
 
     selections: Selections
     convention: Convention
 
 
 @dataclass(frozen=True, slots=True)
+class LeaveOneOut:
+    """Ask what the release without one of its `inner` rows tells about the share of `inner` in `outer`."""
+
+    inner: Selections
+    outer: Selections
+
+
+@dataclass(frozen=True, slots=True)
 class Enumerate:
-    """Which worlds are there? Each dataset once up to row order."""
+    """Ask for the worlds, each dataset once up to row order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Draw k worlds uniformly, in the convention's sense."""
+    """Ask for k worlds drawn uniformly, in the convention's sense."""
 
     k: int
     seed: int
@@ -65,12 +73,12 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class MostLikely:
-    """Which world is of maximum likelihood, among equals with the heaviest histogram?"""
+    """Ask for a world of maximum likelihood, among equals with the heaviest histogram."""
 
     seed: int = 0
 
 
-Query = Count | Decide | Enumerate | Sample | MostLikely
+Query = Count | Decide | LeaveOneOut | Enumerate | Sample | MostLikely
 
 
 @dataclass(frozen=True)
@@ -133,7 +141,8 @@ class DecideAnswer(Answer):
     """Per selection (arrays of length q): bounds on the number of rows, and shares of worlds.
 
     `probability` and `before` are shares of worlds in [0, 1], after and before the release; `expected` is the
-    mean number of rows. NaN where a size is only known between bounds.
+    mean number of rows, `expected_before` that before the release; `open` marks selections for which even
+    "can a row be there" is not settled. NaN where a size is only known between bounds.
     """
 
     low: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
@@ -141,7 +150,15 @@ class DecideAnswer(Answer):
     probability: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     before: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     expected: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    expected_before: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     open: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
+
+
+@dataclass(frozen=True)
+class LeaveOneOutAnswer(Answer):
+    """Per pair of selections, the share of `inner` among `outer` without the person's own row; NaN if undefined."""
+
+    share: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
 
 
 @dataclass(frozen=True)

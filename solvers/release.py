@@ -15,6 +15,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,9 +102,7 @@ class Box:
     def size(self, domain: Domain) -> int:
         """Return the number of rows in the box, a product."""
         named = dict(self.literals)
-        return math.prod(
-            a.weight(named[k]) if k in named else a.total for k, a in enumerate(domain.attributes)
-        )
+        return math.prod(a.weight(named[k]) if k in named else a.total for k, a in enumerate(domain.attributes))
 
     def covers(self, other: Box, domain: Domain) -> bool:
         """Tell whether every row of `other` is in this box."""
@@ -275,7 +274,7 @@ class World:
     exists (None: not known).
     """
 
-    values: NDArray[np.generic]
+    values: NDArray[Any]
     times: NDArray[np.int64]
     region: NDArray[np.int32]
     unique: bool | None = None

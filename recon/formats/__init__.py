@@ -1,0 +1,1 @@
+"""Readers and writers of the files people have; each turns a file into a domain and published models."""

@@ -1,0 +1,392 @@
+"""Reads and writes release files: strict, with one sentence for whatever is wrong."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from pydantic import ValidationError
+
+from encoders.domain import Condition, Domain, View
+from encoders.encoder import EncodedRelease, encode
+from encoders.models import AnyModel, Node, Rule, RuleList, Support, Tree
+from encoders.values import AnyAttribute, Continuous, Grid, Listed, Test, exact, plain
+from recon.formats.schema import (
+    AttributePart,
+    ConditionPart,
+    DomainPart,
+    NodePart,
+    ReleasePart,
+    RulePart,
+    SupportPart,
+    TestPart,
+    TreePart,
+)
+from solvers.errors import ReleaseError
+from solvers.release import Rows
+
+KINDS = ("tree", "rule_list")
+
+
+def read_release(path: str, domain: Domain | None = None) -> EncodedRelease:
+    """Return the encoded release in a file ("-": standard input); `domain` replaces the file's own.
+
+    Raises `ReleaseError` naming file, place and value. Cost: linear in the size of the file.
+    """
+    data, sha256 = read_bytes(path)
+    part = parse(data, path)
+    try:
+        declared = domain if domain is not None else to_domain(part.domain)
+        found = encode(declared, to_models(part), to_rows(part), file=path)
+    except ReleaseError as error:
+        raise error.at(file=path) from None
+    return EncodedRelease(found.domain, found.models, found.cut, found.statements, path, sha256)
+
+
+def read_domain(path: str) -> Domain:
+    """Return the domain of a release file or of a file that holds only a domain."""
+    data, _ = read_bytes(path)
+    part = parse(data, path)
+    try:
+        return to_domain(part.domain)
+    except ReleaseError as error:
+        raise error.at(file=path) from None
+
+
+def read_bytes(path: str) -> tuple[bytes, str]:
+    """Return a file's bytes and their SHA-256; `ReleaseError` when it cannot be read."""
+    try:
+        data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+    except OSError as error:
+        raise ReleaseError(f"cannot be read: {error.strerror}", file=path) from None
+    return data, hashlib.sha256(data).hexdigest()
+
+
+def parse(data: bytes, file: str) -> ReleasePart:
+    """Return the validated parts of a release file, its values not yet checked against each other."""
+    head = data[:1024].lstrip(b"\xef\xbb\xbf \t\r\n")
+    if not head:
+        raise ReleaseError("the file is empty", file=file)
+    if not head.startswith(b"{"):
+        raise ReleaseError(f"is no release file: it starts with {head[:12]!r}, not with '{{'", file=file)
+    try:
+        found = json.loads(data.decode("utf-8-sig"), object_pairs_hook=no_doubles, parse_constant=no_constant)
+    except UnicodeDecodeError as error:
+        raise ReleaseError(f"is not UTF-8 text (byte {error.start})", file=file) from None
+    except json.JSONDecodeError as error:
+        message = f"is not JSON: {error.msg} at line {error.lineno}, column {error.colno}"
+        raise ReleaseError(message, file=file) from None
+    except RecursionError:
+        raise ReleaseError("is nested too deeply to be a release file", file=file) from None
+    except ReleaseError as error:
+        raise error.at(file=file) from None
+    except ValueError as error:
+        raise ReleaseError(f"holds a number that cannot be read ({error})", file=file) from None
+    if "recon" not in found:
+        raise ReleaseError('is no release file: the key "recon" is missing (it must be 1)', file=file)
+    for i, model in enumerate(models if isinstance(models := found.get("models"), list) else []):
+        check_kind(model, i, file)
+    try:
+        return ReleasePart.model_validate(found)
+    except ValidationError as error:
+        raise explain(error, file) from None
+
+
+def check_kind(model: object, i: int, file: str) -> None:
+    """Refuse kinds of the contract that this version does not read, and noise, by name."""
+    if not isinstance(model, dict):
+        return
+    if (kind := model.get("kind")) in {"rule_set", "forest", "table"}:
+        raise ReleaseError(f"models of kind '{kind}' are not read by this version", place=f"models[{i}]", file=file)
+    if model.get("noise") is not None:
+        raise ReleaseError("noisy counts are not read by this version", place=f"models[{i}].noise", file=file)
+
+
+def no_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the object; `ReleaseError` when a key stands twice."""
+    out = dict(pairs)
+    if len(out) < len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise ReleaseError(f"the key '{key}' stands twice in one object")
+            seen.add(key)
+    return out
+
+
+def no_constant(text: str) -> NoReturn:
+    """Refuse NaN and Infinity."""
+    raise ReleaseError(f"the number {text} is not finite")
+
+
+def explain(error: ValidationError, file: str) -> ReleaseError:
+    """Return the first validation error as one sentence with place and value."""
+    every = error.errors()
+    # A union reports each member it tried: the deepest place is the one the user meant.
+    first = max(every, key=lambda e: (len(e["loc"]), e["type"] == "extra_forbidden"))
+    tags = {"tree", "rule_list"}
+    steps = [
+        s
+        for s in first["loc"]
+        if not (isinstance(s, str) and (s in tags or s.endswith("Part") or s.startswith("function-")))
+    ]
+    if first["loc"] and first["loc"][-1] in {"bool", "int", "float", "str"}:
+        steps = steps[:-1]
+    place = ""
+    for step in steps:
+        place += f"[{step}]" if isinstance(step, int) else (f".{step}" if place else str(step))
+    if first["type"] == "extra_forbidden":
+        return ReleaseError("unknown key", place=place, file=file)
+    if first["type"] == "missing":
+        return ReleaseError("is missing", place=place, file=file)
+    value = repr(first["input"])
+    shown = value if len(value) <= 60 else value[:57] + "..."
+    return ReleaseError(f"{first['msg']}, but it is {shown}", place=place, file=file)
+
+
+def to_test(part: TestPart, place: str) -> Test:
+    """Return a test; `ReleaseError` for no key, or two that do not make a range."""
+    given = {
+        name: value
+        for name in ("is_in", "at_most", "below", "at_least", "above", "equals")
+        if (value := getattr(part, name, None)) is not None
+    }
+    names = [{"is_in": "in"}.get(n, n) for n in given]
+    if not given:
+        raise ReleaseError("the test is empty: give 'in', 'at_most', 'below', 'at_least' or 'above'", place=place)
+    for value in given.values():
+        for one in value if isinstance(value, list) else [value]:
+            if isinstance(one, float) and not math.isfinite(one):
+                raise ReleaseError(f"the number {one} is not finite", place=place)
+    alone = {"is_in", "equals"} & given.keys()
+    upper, lower = {"at_most", "below"} & given.keys(), {"at_least", "above"} & given.keys()
+    if (alone and len(given) > 1) or len(upper) > 1 or len(lower) > 1:
+        raise ReleaseError(f"the keys {', '.join(names)} do not make one range", place=place)
+    if alone:
+        return Test(values=tuple(part.is_in) if part.is_in is not None else (given["equals"],))
+    return Test(
+        low=part.at_least if part.at_least is not None else part.above,
+        high=part.at_most if part.at_most is not None else part.below,
+        low_open=part.above is not None,
+        high_open=part.below is not None,
+    )
+
+
+def to_condition(part: ConditionPart, place: str) -> Condition:
+    """Return a condition: every test with its attribute or column."""
+    return tuple(
+        (name, to_test(test, f"{place}.{name}") if isinstance(test, TestPart) else Test(values=(test,)))
+        for name, test in part.items()
+    )
+
+
+def to_attribute(part: AttributePart, place: str) -> AnyAttribute:
+    """Return an attribute; `ReleaseError` unless it has values, or min and max."""
+    try:
+        if part.values is not None:
+            if part.min is not None or part.max is not None or "resolution" in part.model_fields_set:
+                raise ReleaseError(f"attribute '{part.name}' has 'values' and a range: give one of them")
+            return Listed(part.name, tuple(part.values))
+        if part.min is None or part.max is None:
+            raise ReleaseError(f"attribute '{part.name}' needs 'values', or 'min' and 'max'")
+        for number in (part.min, part.max, part.resolution or 0):
+            if not math.isfinite(number):
+                raise ReleaseError(f"attribute '{part.name}': the number {number} is not finite")
+        if part.resolution is None:
+            return Continuous(part.name, exact(part.min), exact(part.max))
+        return Grid.between(part.name, part.min, part.max, part.resolution)
+    except ReleaseError as error:
+        raise error.at(place=place) from None
+
+
+def to_domain(part: DomainPart) -> Domain:
+    """Return the declared domain."""
+    columns = {
+        name: View(view.attribute, to_test(view, f"domain.columns.{name}")) for name, view in part.columns.items()
+    }
+    try:
+        return Domain(
+            tuple(to_attribute(a, f"domain.attributes[{i}]") for i, a in enumerate(part.attributes)),
+            None if part.label is None else to_attribute(part.label, "domain.label"),
+            columns,
+            tuple(to_condition(c, f"domain.impossible[{i}]") for i, c in enumerate(part.impossible)),
+            part.source,
+            tuple(part.notes),
+        )
+    except ReleaseError as error:
+        raise error.at(place="domain") from None
+
+
+def to_support(part: SupportPart, place: str) -> Support:
+    """Return the published counts; `ReleaseError` when both kinds are given."""
+    if part.counts is not None and part.count is not None:
+        raise ReleaseError("give 'counts' or 'count', not both", place=place)
+    return Support(None if part.counts is None else tuple(part.counts), part.count)
+
+
+def to_node(part: NodePart, place: str) -> Node:
+    """Return a node; `ReleaseError` for half an inner node."""
+    support = to_support(part, place)
+    if part.condition is None:
+        if part.then is not None or part.otherwise is not None:
+            raise ReleaseError("a node with 'then' or 'else' needs 'if'", place=place)
+        return Node(support, name=part.name)
+    if part.then is None or part.otherwise is None:
+        raise ReleaseError("an inner node needs 'then' and 'else'", place=place)
+    return Node(support, to_condition(part.condition, f"{place}.if"), part.then, part.otherwise, part.name)
+
+
+def to_rule(part: RulePart, place: str) -> Rule:
+    """Return a rule."""
+    return Rule(to_condition(part.condition, f"{place}.if"), to_support(part, place), part.name)
+
+
+def to_models(release: ReleasePart) -> list[AnyModel]:
+    """Return the published models."""
+    models: list[AnyModel] = []
+    several = len(release.models) > 1
+    for i, part in enumerate(release.models):
+        place = f"models[{i}]"
+        if isinstance(part, TreePart):
+            name = part.name or (f"tree {i}" if several else "tree")
+            models.append(Tree(tuple(to_node(n, f"{place}.nodes[{k}]") for k, n in enumerate(part.nodes)), name))
+        else:
+            name = part.name or (f"rule list {i}" if several else "rule list")
+            models.append(RuleList(tuple(to_rule(r, f"{place}.rules[{k}]") for k, r in enumerate(part.rules)), name))
+    return models
+
+
+def to_rows(release: ReleasePart) -> Rows | None:
+    """Return the declared number of rows, None where it follows from the models."""
+    if release.rows is None:
+        return None
+    if isinstance(release.rows, int):
+        if release.rows < 0:
+            raise ReleaseError(f"the number of rows {release.rows} is negative", place="rows")
+        return Rows(release.rows, release.rows)
+    low, high = release.rows.at_least, release.rows.at_most
+    if high is not None and high < low:
+        raise ReleaseError(f"at_most {high} is below at_least {low}", place="rows")
+    return Rows(low, high)
+
+
+def test_json(test: Test) -> Any:
+    """Return a test as it stands in a file."""
+    if test.values is not None:
+        return test.values[0] if len(test.values) == 1 else {"in": list(test.values)}
+    out: dict[str, Any] = {}
+    if test.low is not None:
+        out["above" if test.low_open else "at_least"] = test.low
+    if test.high is not None:
+        out["below" if test.high_open else "at_most"] = test.high
+    return out
+
+
+def condition_json(condition: Condition) -> dict[str, Any]:
+    """Return a condition as it stands in a file."""
+    return {name: test_json(test) for name, test in condition}
+
+
+def attribute_json(attribute: AnyAttribute) -> dict[str, Any]:
+    """Return an attribute as it stands in a file."""
+    if isinstance(attribute, Listed):
+        return {"name": attribute.name, "values": list(attribute.values)}
+    low, high = plain(attribute.minimum), plain(attribute.maximum)
+    out: dict[str, Any] = {"name": attribute.name, "min": low, "max": high}
+    if isinstance(attribute, Continuous):
+        out["resolution"] = None
+    elif attribute.step != 1:
+        out["resolution"] = plain(attribute.step)
+    return out
+
+
+def domain_json(domain: Domain) -> dict[str, Any]:
+    """Return a domain as it stands in a file."""
+    out: dict[str, Any] = {"attributes": [attribute_json(a) for a in domain.attributes]}
+    if domain.label is not None:
+        out["label"] = attribute_json(domain.label)
+    if domain.columns:
+        out["columns"] = {name: view_json(view) for name, view in domain.columns.items()}
+    if domain.impossible:
+        out["impossible"] = [condition_json(c) for c in domain.impossible]
+    out["source"] = domain.source
+    if domain.notes:
+        out["notes"] = list(domain.notes)
+    return out
+
+
+def view_json(view: View) -> dict[str, Any]:
+    """Return a binary column as it stands in a file; one value is written as a list of one."""
+    test = {"in": list(view.test.values)} if view.test.values is not None else test_json(view.test)
+    return {"attribute": view.attribute, **test}
+
+
+def support_json(support: Support, name: str | None) -> dict[str, Any]:
+    """Return the counts (and name) of a node or rule as they stand in a file."""
+    out: dict[str, Any] = {} if name is None else {"name": name}
+    if support.counts is not None:
+        out["counts"] = list(support.counts)
+    elif support.count is not None:
+        out["count"] = support.count
+    return out
+
+
+def model_json(model: AnyModel) -> dict[str, Any]:
+    """Return a model as it stands in a file."""
+    if isinstance(model, RuleList):
+        rules = [{"if": condition_json(r.condition), **support_json(r.support, r.name)} for r in model.rules]
+        return {"kind": "rule_list", "name": model.name, "rules": rules}
+    nodes = []
+    for node in model.nodes:
+        inner: dict[str, Any] = {}
+        if node.condition is not None:
+            inner = {"if": condition_json(node.condition), "then": node.then, "else": node.otherwise}
+        nodes.append({**inner, **support_json(node.support, node.name)})
+    return {"kind": "tree", "name": model.name, "nodes": nodes}
+
+
+def release_json(domain: Domain, models: Sequence[AnyModel], rows: Rows | None) -> dict[str, Any]:
+    """Return a whole release file as an object ready for `json.dumps`."""
+    out: dict[str, Any] = {"recon": 1, "domain": domain_json(domain)}
+    if rows is not None and rows.exact:
+        out["rows"] = rows.low
+    elif rows is not None and (rows.low or rows.high is not None):
+        out["rows"] = {"at_least": rows.low} | ({} if rows.high is None else {"at_most": rows.high})
+    return out | {"models": [model_json(m) for m in models]}
+
+
+def dump(release: Mapping[str, Any]) -> str:
+    """Return the file's text: one line per attribute, node and rule, so that people can read and diff it."""
+    lines = json.dumps(release, ensure_ascii=False, allow_nan=False)
+    pieces = [f'"recon": {release["recon"]}', '"domain": ' + block(release["domain"], "  ")]
+    if "rows" in release:
+        pieces.append('"rows": ' + json.dumps(release["rows"]))
+    if release.get("models"):
+        models = ",\n  ".join(block(m, "    ") for m in release["models"])
+        pieces.append(f'"models": [\n  {models}]')
+    text = "{" + ",\n ".join(pieces) + "}\n"
+    if json.loads(text) != json.loads(lines):
+        raise ReleaseError("the release cannot be written so that it reads back the same")
+    return text
+
+
+def block(part: Mapping[str, Any], indent: str) -> str:
+    """Return an object with each entry of its lists and mappings on a line of its own."""
+    pieces = []
+    for key, value in part.items():
+        if isinstance(value, list) and value and isinstance(value[0], (dict, str)):
+            inner = f",\n{indent} ".join(json.dumps(v, ensure_ascii=False, allow_nan=False) for v in value)
+            pieces.append(f"{json.dumps(key)}: [\n{indent} {inner}]")
+        elif isinstance(value, dict) and key == "columns":
+            inner = f",\n{indent} ".join(
+                f"{json.dumps(k, ensure_ascii=False)}: {json.dumps(v, ensure_ascii=False)}" for k, v in value.items()
+            )
+            pieces.append(f"{json.dumps(key)}: {{\n{indent} {inner}}}")
+        else:
+            pieces.append(f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False, allow_nan=False)}")
+    return "{" + f",\n{indent}".join(pieces) + "}"

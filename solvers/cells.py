@@ -1,0 +1,194 @@
+"""Cells of a release that is one partition: its statements with their exact sizes, computed once.
+
+Every statement of a partition is a disjoint cell of the row space, so worlds are counted cell by cell. A cell is
+a box (a leaf), or a box minus boxes (a rule of a list; anything where impossible boxes are declared).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.errors import EngineError
+from solvers.limits import Limits
+from solvers.release import ANY_LABEL, Box, Partition, Release
+from solvers.sizes import Captures, captures
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """The k statements of a partition as cells.
+
+    `low`, `high` are rigorous bounds on the number of raw rows in each cell, equal where exact (Python
+    integers, label included where the statement names none). `space_low`/`space_high` likewise per label
+    (index `ANY_LABEL` last): the row space without impossible rows. `captures` counts regions that are boxes
+    minus boxes; None where every cell is a box.
+    """
+
+    release: Release
+    block: Partition
+    low: tuple[int, ...]
+    high: tuple[int, ...]
+    space: Captures | None
+    captures: Captures | None
+
+    @cached_property
+    def exact(self) -> bool:
+        """Tell whether every size is known exactly."""
+        return self.low == self.high
+
+    @cached_property
+    def boxes(self) -> tuple[Box, ...]:
+        """Return the box of each cell, its label folded in; earlier rules are not subtracted."""
+        return tuple(
+            labelled(self.block.boxes[int(j)], self.release, int(label))
+            for j, label in zip(self.block.region, self.block.label, strict=True)
+        )
+
+    @property
+    def skipped(self) -> int:
+        """Return how many impossible boxes stand before the regions in `captures`."""
+        return len(self.release.impossible)
+
+    def space_size(self, label: int = ANY_LABEL) -> int:
+        """Return the number of possible rows (with the given label)."""
+        return self.space_within({} if label == ANY_LABEL else self.one_label(label))
+
+    def space_within(self, smaller: dict[int, tuple[int, ...]]) -> int:
+        """Return the number of possible rows when attributes have only the given part sizes."""
+        if self.space is None:
+            domain = self.release.domain
+            return math.prod(sum(smaller[k]) if k in smaller else a.total for k, a in enumerate(domain.attributes))
+        low, high = self.space.within(smaller) if smaller else (self.space.lower, self.space.upper)
+        if low[-1] != high[-1]:
+            raise EngineError("the impossible boxes are too many to count the row space exactly")
+        return low[-1]
+
+    def one_label(self, label: int) -> dict[int, tuple[int, ...]]:
+        """Return the part sizes that keep one label value only."""
+        k = self.release.domain.label
+        if k is None or label == ANY_LABEL:
+            return {}
+        return {k: tuple(int(i == label) * s for i, s in enumerate(self.release.domain.attributes[k].sizes))}
+
+    def sizes_within(self, smaller: dict[int, tuple[int, ...]]) -> tuple[list[int], list[int]]:
+        """Return bounds on every cell's size when attributes have only the given part sizes."""
+        if self.captures is None:
+            return (sizes := [within_box(self.release, b, smaller) for b in self.boxes]), sizes
+        return spread(self.release, self.block, self.captures, smaller)
+
+    @cached_property
+    def occupied(self) -> NDArray[np.int64]:
+        """Return the cells that may hold rows."""
+        return np.flatnonzero(self.block.high > 0)
+
+    def product(self, s: int) -> bool:
+        """Tell whether cell s is a product of attribute sets (a box as far as its rows go)."""
+        return self.low[s] == self.high[s] == self.boxes[s].size(self.release.domain)
+
+
+def labelled(box: Box, release: Release, label: int) -> Box:
+    """Return the box with a label folded in."""
+    k = release.domain.label
+    return box if label == ANY_LABEL or k is None else box & Box(((k, 1 << label),))
+
+
+def within_box(release: Release, box: Box, smaller: dict[int, tuple[int, ...]]) -> int:
+    """Return the size of a box when attributes have only the given part sizes."""
+    named, size = dict(box.literals), 1
+    for k, attribute in enumerate(release.domain.attributes):
+        parts, mask = smaller.get(k, attribute.sizes), named.get(k)
+        size *= sum(parts) if mask is None else sum(s for p, s in enumerate(parts) if mask >> p & 1)
+    return size
+
+
+def spread(
+    release: Release, block: Partition, found: Captures, smaller: dict[int, tuple[int, ...]]
+) -> tuple[list[int], list[int]]:
+    """Return bounds on the size of every statement from the captures of its regions.
+
+    The label is an attribute of the row space like any other; a statement for one label counts the part of its
+    region with that label: an equal share, unless an impossible box names the label.
+    """
+    k, skip = release.domain.label, len(release.impossible)
+    names_label = k is not None and any(a == k for b in release.impossible for a, _ in b.literals)
+    labels = sorted(set(block.label.tolist()))
+    by_label: dict[int, tuple[tuple[int, ...], tuple[int, ...]]] = {}
+    whole = found.within(smaller) if smaller else (found.lower, found.upper)
+    for label in labels:
+        if label == ANY_LABEL or k is None:
+            by_label[label] = whole
+            continue
+        parts = smaller.get(k, release.domain.attributes[k].sizes)
+        if names_label:
+            one = tuple(s if p == label else 0 for p, s in enumerate(parts))
+            by_label[label] = found.within({**smaller, k: one})
+        elif not sum(parts):
+            by_label[label] = whole
+        else:
+            share, total = parts[label], sum(parts)
+            by_label[label] = (
+                tuple(x * share // total for x in whole[0]),
+                tuple(x * share // total for x in whole[1]),
+            )
+    pairs = list(zip(block.region.tolist(), block.label.tolist(), strict=True))
+    return (
+        [by_label[label][0][skip + j] for j, label in pairs],
+        [by_label[label][1][skip + j] for j, label in pairs],
+    )
+
+
+_known: WeakKeyDictionary[Release, Cells] = WeakKeyDictionary()
+
+
+def cells_of(release: Release, limits: Limits) -> Cells:
+    """Return the cells of a release that is one partition, from memory if they are known exactly.
+
+    Cost: a product per leaf; for rule lists and impossible boxes see `solvers.sizes.captures`.
+    """
+    if (known := _known.get(release)) is not None:
+        return known
+    (block,) = release.blocks
+    if not isinstance(block, Partition):
+        raise TypeError("the release is not one partition")
+    part_sizes = release.domain.part_sizes
+    space = captures(part_sizes, [*release.impossible, Box()], limits) if release.impossible else None
+    found = None
+    if block.first_match or release.impossible:
+        found = captures(part_sizes, [*release.impossible, *block.boxes], limits)
+        low, high = spread(release, block, found, {})
+    else:
+        low = box_sizes(release, block)
+        high = low
+    cells = Cells(release, block, tuple(low), tuple(high), space, found)
+    if cells.exact:
+        _known[release] = cells
+    return cells
+
+
+def box_sizes(release: Release, block: Partition) -> list[int]:
+    """Return the size of every cell that is a box: the row space, with named attributes' totals replaced."""
+    domain = release.domain
+    memo: dict[tuple[int, int], int] = {}
+
+    def weight(k: int, mask: int) -> int:
+        if (k, mask) not in memo:
+            memo[k, mask] = domain.attributes[k].weight(mask)
+        return memo[k, mask]
+
+    regions = []
+    for box in block.boxes:
+        named = math.prod(weight(k, m) for k, m in box.literals)
+        regions.append(domain.size // math.prod(domain.attributes[k].total for k, _ in box.literals) * named)
+    if domain.label is None:
+        return [regions[j] for j in block.region.tolist()]
+    total, sizes = domain.labels, domain.attributes[domain.label].sizes
+    return [
+        regions[j] if label == ANY_LABEL else regions[j] * sizes[label] // total
+        for j, label in zip(block.region.tolist(), block.label.tolist(), strict=True)
+    ]

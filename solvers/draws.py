@@ -1,0 +1,185 @@
+"""Rows of one cell: drawn uniformly, listed lazily, and multisets of them, without building the cell.
+
+Rows are raw value indices (0..total-1 per attribute, parts in order), int64 or Python integers where an attribute
+has more than 2^62 values.
+"""
+
+from __future__ import annotations
+
+import random
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.cells import Cells
+from solvers.errors import Unsupported
+from solvers.release import Box
+
+BIG = 1 << 62
+MOST_ENTRIES = 400_000_000  # 3 GB of indices
+
+
+def index_type(cells: Cells) -> type:
+    """Return int64, or object where an attribute is too large for it."""
+    return object if any(a.total > BIG for a in cells.release.domain.attributes) else np.int64
+
+
+def below(rng: random.Random, total: int, k: int) -> NDArray[Any]:
+    """Return k independent integers uniform in 0..total-1, exact for totals of any length."""
+    if total <= BIG:
+        generator = np.random.default_rng(rng.getrandbits(128))
+        return generator.integers(0, total, size=k, dtype=np.int64)
+    return np.array([rng.randrange(total) for _ in range(k)], dtype=object)
+
+
+def pick(sizes: Sequence[int], mask: int, draws: NDArray[Any]) -> NDArray[Any]:
+    """Return the raw indices of the draws-th values among the parts in `mask`."""
+    starts = [0, *accumulate(sizes)]
+    parts = [p for p, s in enumerate(sizes) if mask >> p & 1 and s]
+    reached = list(accumulate(sizes[p] for p in parts))
+    shift = [starts[p] - (reached[i] - sizes[p]) for i, p in enumerate(parts)]
+    if draws.dtype == object:
+        return np.array([d + shift[bisect_right(reached, d)] for d in draws], dtype=object)
+    where = np.searchsorted(np.array(reached, dtype=np.int64), draws, side="right")
+    out: NDArray[Any] = draws + np.array(shift, dtype=np.int64)[where]
+    return out
+
+
+def draw_rows(cells: Cells, s: int, k: int, rng: random.Random) -> NDArray[Any]:
+    """Return (k, attributes) raw indices of k rows drawn independently and uniformly from cell s."""
+    attributes = cells.release.domain.attributes
+    if k * len(attributes) > MOST_ENTRIES:
+        raise Unsupported(f"a world of {k} rows x {len(attributes)} attributes does not fit into memory")
+    rows: NDArray[Any] = np.empty((k, len(attributes)), dtype=index_type(cells))
+    named = dict(cells.boxes[s].literals)
+    if cells.captures is None or cells.product(s):
+        for a, attribute in enumerate(attributes):
+            mask = named.get(a, attribute.full)
+            rows[:, a] = pick(attribute.sizes, mask, below(rng, attribute.weight(mask), k))
+        return rows
+    # The region of the statement, its label drawn apart unless an impossible box ties the label to the rest.
+    parts = region_parts(cells, s, k, rng)
+    for a, attribute in enumerate(attributes):
+        starts = [0, *accumulate(attribute.sizes)]
+        for p in np.unique(parts[:, a]).tolist():
+            at = np.flatnonzero(parts[:, a] == p)
+            rows[at, a] = below(rng, attribute.sizes[p], len(at)) + starts[p]
+    return rows
+
+
+def region_parts(cells: Cells, s: int, k: int, rng: random.Random) -> NDArray[np.int32]:
+    """Return (k, attributes) part indices of rows uniform in cell s: rows of its region with its label."""
+    found, label_at = cells.captures, cells.release.domain.label
+    if found is None:
+        raise TypeError("the cells are boxes")
+    region, label = cells.skipped + int(cells.block.region[s]), int(cells.block.label[s])
+    generator = np.random.default_rng(rng.getrandbits(128))
+    if label < 0 or label_at is None:
+        return found.sample(region, k, generator)
+    kept: list[NDArray[np.int32]] = []
+    have = 0
+    tied = any(a == label_at for b in cells.release.impossible for a, _ in b.literals)
+    while have < k:
+        drawn = found.sample(region, (k - have) * (2 * cells.release.domain.labels if tied else 1) + 8, generator)
+        if tied:
+            drawn = drawn[drawn[:, label_at] == label]
+        else:
+            drawn[:, label_at] = label
+        kept.append(drawn[: k - have])
+        have += len(kept[-1])
+    return np.concatenate(kept)
+
+
+class RowList:
+    """The rows of one cell by number, pulled from its boxes as they are asked for."""
+
+    def __init__(self, cells: Cells, s: int) -> None:
+        self.size = cells.low[s]
+        self._sizes = cells.release.domain.part_sizes
+        self._source = cell_boxes(cells, s)
+        self._boxes: list[Box] = []
+        self._reached: list[int] = []
+
+    def __getitem__(self, i: int) -> tuple[int, ...]:
+        """Return row i as raw value indices, 0 <= i < size."""
+        while not self._reached or i >= self._reached[-1]:
+            box = next(self._source)
+            named = dict(box.literals)
+            size = 1
+            for a, sizes in enumerate(self._sizes):
+                size *= sum(z for p, z in enumerate(sizes) if named.get(a, -1) >> p & 1)
+            self._boxes.append(box)
+            self._reached.append((self._reached[-1] if self._reached else 0) + size)
+        at = bisect_right(self._reached, i)
+        named = dict(self._boxes[at].literals)
+        rest, row = i - (self._reached[at - 1] if at else 0), []
+        for a in range(len(self._sizes) - 1, -1, -1):
+            sizes, mask = self._sizes[a], named.get(a, -1)
+            rest, digit = divmod(rest, sum(z for p, z in enumerate(sizes) if mask >> p & 1))
+            for p, z in enumerate(sizes):
+                if mask >> p & 1:
+                    if digit < z:
+                        row.append(sum(sizes[:p]) + digit)
+                        break
+                    digit -= z
+        return tuple(reversed(row))
+
+
+def cell_boxes(cells: Cells, s: int) -> Iterator[Box]:
+    """Yield disjoint boxes that make up cell s."""
+    if cells.captures is None or cells.product(s):
+        yield cells.boxes[s]
+        return
+    label, k = int(cells.block.label[s]), cells.release.domain.label
+    for box in cells.captures.boxes(cells.skipped + int(cells.block.region[s])):
+        kept = box if label < 0 or k is None else box & Box(((k, 1 << label),))
+        if not kept.empty:
+            yield kept
+
+
+Runs = tuple[tuple[int, int], ...]  # (row number, how often), row numbers ascending
+
+
+def multisets(size: int, count: int) -> Iterator[Runs]:
+    """Yield every multiset of `count` numbers below `size` as runs, in lexicographic order, one at a time."""
+    if count == 0:
+        yield ()
+        return
+    if size == 0:
+        return
+    runs = [(0, count)]
+    while True:
+        yield tuple(runs)
+        last, times = runs[-1]
+        tail = 0
+        if last == size - 1:
+            tail = times
+            runs.pop()
+            if not runs:
+                return
+            last, times = runs[-1]
+        runs.pop()
+        if times > 1:
+            runs.append((last, times - 1))
+        runs.append((last + 1, tail + 1))
+
+
+def random_multiset(size: int, count: int, rng: random.Random) -> tuple[int, list[int]]:
+    """Return how many fresh uniform rows a uniform multiset needs, and each row's index among them.
+
+    A Pólya urn: draw i takes a fresh uniform row with probability size / (size + i), else repeats one of the i
+    rows before; the result is uniform over the C(size + count - 1, count) multisets.
+    """
+    fresh, chosen = 0, []
+    for i in range(count):
+        ticket = rng.randrange(size + i)
+        if ticket < size:
+            chosen.append(fresh)
+            fresh += 1
+        else:
+            chosen.append(chosen[ticket - size])
+    return fresh, chosen

@@ -1,0 +1,320 @@
+"""Membership over one partition, in batches: in how many rows can a profile be, and in which share of worlds.
+
+Every selection is met with the cells by bit sets (one bit per cell and per attribute value set), so that only
+the pairs (selection, cell) that can meet are looked at.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.cells import Cells
+from solvers.numbers import log_absent_multiset
+from solvers.query import Decide, DecideAnswer, LeaveOneOut, LeaveOneOutAnswer, Selections
+from solvers.release import ANY_LABEL, Box
+
+CHUNK = 8_192
+EPSILON = 1e-12  # below this share of the rows, rounding is all that is left of a difference
+Bits = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Meetings:
+    """Pairs (selection, cell) that share at least one raw row.
+
+    `ratio` is the share of the cell's rows inside the selection (NaN where the cell's size is not exact),
+    `whole` says that the cell lies inside the selection, `sure` that the pair is known to share a row.
+    """
+
+    query: NDArray[np.int64]
+    cell: NDArray[np.int64]
+    ratio: NDArray[np.float64]
+    whole: Bits
+    sure: Bits
+
+
+def decide(cells: Cells, vectors: list[NDArray[np.int64]], query: Decide) -> DecideAnswer:
+    """Return counts and shares of worlds for every selection; equal selections are answered once."""
+    chosen, back = np.unique(query.selections.codes, axis=0, return_inverse=True)
+    distinct = Selections(chosen, query.selections.sizes)
+    pieces = [
+        decide_chunk(cells, vectors, Selections(chosen[i : i + CHUNK], distinct.sizes), query.convention)
+        for i in range(0, max(1, len(chosen)), CHUNK)
+    ]
+    found: dict[str, Any] = {name: np.concatenate([piece[name] for piece in pieces])[back.reshape(-1)] for name in pieces[0]}
+    return DecideAnswer("exact" if cells.exact else "bounds", **found)
+
+
+def decide_chunk(
+    cells: Cells, vectors: list[NDArray[np.int64]], chosen: Selections, convention: str
+) -> dict[str, Any]:
+    """Return the arrays of `DecideAnswer` for a chunk of distinct selections, averaged over the count vectors."""
+    q, prior, met = len(chosen), Prior(cells, chosen, convention), meetings(cells, chosen)
+
+    def total(weights: NDArray[Any]) -> NDArray[np.float64]:
+        return np.bincount(met.query, weights, minlength=q).astype(np.float64)
+
+    here = np.stack([counts[met.cell] for counts in vectors])
+    low = np.min([total(c * met.whole) for c in here], axis=0).astype(np.int64)
+    high = np.max([total(c) for c in here], axis=0).astype(np.int64)
+    share = np.mean([-np.expm1(total(log_absent(cells, met, c, convention))) for c in vectors], axis=0)
+    return {
+        "low": low,
+        "high": high,
+        "probability": np.where(low > 0, 1.0, np.where(high == 0, 0.0, share)),
+        "before": np.mean([-np.expm1(prior.log_absent(c)) for c in vectors], axis=0),
+        "expected": np.mean([total(where_counted(c, met.ratio)) for c in here], axis=0),
+        "expected_before": np.mean([prior.expected(c) for c in vectors], axis=0),
+        "open": total(~met.sure) > 0,
+    }
+
+
+def leave_one_out(cells: Cells, vectors: list[NDArray[np.int64]], query: LeaveOneOut) -> LeaveOneOutAnswer:
+    """Return, per pair (q, v), the share of v among q's rows in the release without one row that is (q, v).
+
+    The row left out lies in cell j with probability proportional to c_j r_j(q,v); without it the cell counts
+    c_j - 1. NaN where nothing else remains to infer from.
+    """
+    counts = np.mean(vectors, axis=0)
+    inner, outer = meetings(cells, query.inner), meetings(cells, query.outer)
+    n = len(query.inner)
+    hits = np.bincount(inner.query, counts[inner.cell] * inner.ratio, minlength=n)
+    all_rows = np.bincount(outer.query, counts[outer.cell] * outer.ratio, minlength=n)
+    outer_ratio = dict(
+        zip(zip(outer.query.tolist(), outer.cell.tolist(), strict=True), outer.ratio.tolist(), strict=True)
+    )
+    out, seen = np.zeros(n), np.zeros(n)
+    for i, s, ratio in zip(inner.query.tolist(), inner.cell.tolist(), inner.ratio.tolist(), strict=True):
+        weight, rest = counts[s] * ratio, all_rows[i] - outer_ratio[i, s]
+        if weight and rest > EPSILON * all_rows[i]:
+            out[i] += weight * max(0.0, hits[i] - ratio) / rest
+            seen[i] += weight
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return LeaveOneOutAnswer("exact" if cells.exact else "bounds", share=np.where(seen > 0, out / seen, np.nan))
+
+
+def where_counted(counts: NDArray[np.int64], ratio: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return counts * ratio, 0 where nothing is counted even if the ratio is unknown."""
+    return np.where(counts > 0, counts * ratio, 0.0)
+
+
+def log_absent(cells: Cells, met: Meetings, counts: NDArray[np.int64], convention: str) -> NDArray[np.float64]:
+    """Return, per pair, ln of the share of the cell's worlds with no row in the selection."""
+    here = counts[met.cell]
+    if convention != "multiset":
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = here * np.log1p(-met.ratio)
+        return np.where(here > 0, np.where(met.whole, -np.inf, logs), 0.0)
+    keys, back = np.unique(np.stack([met.cell.astype(float), met.ratio]), axis=1, return_inverse=True)
+    found = [
+        log_absent_multiset(ratio, cells.low[int(s)], int(counts[int(s)])) if counts[int(s)] else 0.0
+        for s, ratio in keys.T.tolist()
+    ]
+    return np.where(met.whole & (here > 0), -np.inf, np.array(found, dtype=float)[back.reshape(-1)])
+
+
+class Prior:
+    """The same share before the release, when only the number of rows (and, `assigned`, the labels) is known."""
+
+    def __init__(self, cells: Cells, chosen: Selections, convention: str) -> None:
+        self._cells, self._chosen, self._convention = cells, chosen, convention
+        labels = set(cells.block.label.tolist()) if convention == "assigned" else {ANY_LABEL}
+        self._ratios = {label: self._ratio(label) for label in labels}
+
+    def _ratio(self, label: int) -> NDArray[np.float64]:
+        """Return the share of possible rows (with this label) inside each selection."""
+        cells, chosen = self._cells, self._chosen
+        total, out = cells.space_size(label), np.zeros(len(chosen))
+        fixed, at = cells.one_label(label), cells.release.domain.label
+        if cells.space is None:
+            out[:] = 1.0
+            for k, sizes in enumerate(chosen.sizes):
+                allowed = fixed.get(k) if k == at else None
+                kept = [sum(z for p, z in enumerate(s) if allowed is None or allowed[p]) for s in sizes]
+                whole = cells.release.domain.attributes[k].total if allowed is None else sum(allowed)
+                out *= np.array([x / whole for x in kept])[chosen.codes[:, k]]
+            return out
+        for q in range(len(chosen)):
+            smaller = smaller_of(chosen, q)
+            for k, one in fixed.items():
+                smaller[k] = tuple(a if b else 0 for a, b in zip(smaller.get(k, one), one, strict=True))
+            out[q] = cells.space_within(smaller) / total if total else math.nan
+        return out
+
+    def log_absent(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return ln of the share of datasets with as many rows that have none in the selection."""
+        out = np.zeros(len(self._chosen))
+        for label, ratio in self._ratios.items():
+            n = self._rows(counts, label)
+            if self._convention == "multiset":
+                size = self._cells.space_size()
+                values, back = np.unique(ratio, return_inverse=True)
+                out += np.array([log_absent_multiset(r, size, n) for r in values.tolist()])[back]
+            elif n:
+                with np.errstate(divide="ignore"):
+                    out += n * np.log1p(-ratio)
+        return out
+
+    def _rows(self, counts: NDArray[np.int64], label: int) -> int:
+        """Return how many rows are known to have the label (all rows where labels are not known)."""
+        known = self._cells.block.label == label if self._convention == "assigned" else slice(None)
+        return int(counts[known].sum())
+
+    def expected(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the mean number of rows in each selection before the release."""
+        terms = [self._rows(counts, label) * ratio for label, ratio in self._ratios.items()]
+        return np.sum(terms, axis=0)
+
+
+def smaller_of(chosen: Selections, q: int) -> dict[int, tuple[int, ...]]:
+    """Return the attributes that selection q restricts, with their part sizes."""
+    return {k: chosen.sizes[k][c] for k, c in enumerate(chosen.codes[q].tolist()) if c}
+
+
+def meetings(cells: Cells, chosen: Selections) -> Meetings:
+    """Return the pairs of selections and cells that meet.
+
+    Cells that are boxes: a product over attributes. Else a selection inside one atom of the boxes belongs to
+    one region as a whole, and a wider one is counted by `Captures.within`.
+    """
+    if cells.captures is None:
+        return box_meetings(cells, chosen)
+    return region_meetings(cells, chosen)
+
+
+def pack_bits(rows: Bits) -> NDArray[np.uint64]:
+    """Return boolean rows (m, k) as (m, ceil(k/64)) words."""
+    padded = np.zeros((rows.shape[0], -(-rows.shape[1] // 64) * 64), dtype=bool)
+    padded[:, : rows.shape[1]] = rows
+    return np.packbits(padded, axis=1, bitorder="little").view(np.uint64)
+
+
+def weights(
+    boxes: list[Box], sizes: list[tuple[tuple[int, ...], ...]], k: int
+) -> tuple[NDArray[np.float64], Bits, Bits]:
+    """Return (codes, boxes) shares of attribute k's values, and whether the code meets and holds them."""
+    full = (1 << len(sizes[k][0])) - 1
+    masks = [dict(b.literals).get(k, full) for b in boxes]
+    table: dict[int, list[tuple[float, bool, bool]]] = {}
+    for mask in set(masks):
+        total = sum(z for p, z in enumerate(sizes[k][0]) if mask >> p & 1)
+        column = []
+        for code in sizes[k]:
+            kept = sum(z for p, z in enumerate(code) if mask >> p & 1)
+            column.append((kept / total if total else 0.0, kept > 0, kept == total and total > 0))
+        table[mask] = column
+    shares = np.array([[table[m][c][0] for m in masks] for c in range(len(sizes[k]))])
+    meets = np.array([[table[m][c][1] for m in masks] for c in range(len(sizes[k]))])
+    holds = np.array([[table[m][c][2] for m in masks] for c in range(len(sizes[k]))])
+    return shares, meets, holds
+
+
+def box_meetings(cells: Cells, chosen: Selections) -> Meetings:
+    """Return the meetings with cells that are boxes; only cells that may hold rows count."""
+    at = cells.occupied
+    boxes, sizes = [cells.boxes[int(s)] for s in at], list(chosen.sizes)
+    mentioned = {k for b in boxes for k, _ in b.literals}
+    meet = np.full((len(chosen), max(1, -(-len(at) // 64))), ~np.uint64(0), dtype=np.uint64)
+    shares: dict[int, NDArray[np.float64]] = {}
+    holds: dict[int, Bits] = {}
+    for k in range(len(sizes)):
+        if len(sizes[k]) == 1 and not (chosen.codes[:, k]).any():
+            continue
+        named = boxes if k in mentioned else [Box()]
+        share, meets, hold = weights(named, sizes, k)
+        shares[k], holds[k] = share, hold
+        if k not in mentioned:
+            meets = np.repeat(meets, max(1, len(at)), axis=1)
+        meet &= pack_bits(meets)[chosen.codes[:, k]] if len(at) else meet
+    spread = np.unpackbits(meet.view(np.uint8), axis=1, bitorder="little")[:, : len(at)]
+    query, column = np.nonzero(spread)
+    ratio, whole = np.ones(len(query)), np.ones(len(query), dtype=bool)
+    for k, share in shares.items():
+        code = chosen.codes[query, k]
+        where = column if k in mentioned else np.zeros_like(column)
+        ratio *= share[code, where]
+        whole &= holds[k][code, where]
+    return Meetings(query, at[column], np.where(whole, 1.0, ratio), whole, np.ones(len(query), dtype=bool))
+
+
+def region_meetings(cells: Cells, chosen: Selections) -> Meetings:
+    """Return the meetings with cells that are boxes minus boxes."""
+    inside = atoms(cells, chosen)
+    pairs: list[tuple[int, int, float, bool, bool]] = []
+    occupied = set(cells.occupied.tolist())
+    by_region: dict[int, list[int]] = {}
+    for s, j in enumerate(cells.block.region.tolist()):
+        by_region.setdefault(j, []).append(s)
+    for q in range(len(chosen)):
+        smaller = smaller_of(chosen, q)
+        region = int(inside[q])
+        if region == OUTSIDE:
+            continue
+        if region == SEVERAL:
+            low, high = cells.sizes_within(smaller)
+            found = [(s, low[s], high[s]) for s in occupied]
+        else:
+            found = [(s, *(within(cells, s, smaller),) * 2) for s in by_region[region] if s in occupied]
+        for s, least, most in found:
+            if most == 0:
+                continue
+            known = least == most and cells.low[s] == cells.high[s]
+            ratio = least / cells.low[s] if known else math.nan
+            # The cell lies inside the selection when nothing of it is lost; with bounds only, when the
+            # selection's least is the cell's most.
+            pairs.append((q, s, ratio, least == cells.high[s], least > 0))
+    table = list(zip(*pairs, strict=True)) if pairs else [(), (), (), (), ()]
+    return Meetings(
+        np.array(table[0], dtype=np.int64),
+        np.array(table[1], dtype=np.int64),
+        np.array(table[2], dtype=float),
+        np.array(table[3], dtype=bool),
+        np.array(table[4], dtype=bool),
+    )
+
+
+OUTSIDE, SEVERAL = -2, -1
+
+
+def within(cells: Cells, s: int, smaller: dict[int, tuple[int, ...]]) -> int:
+    """Return how many rows of an atom (selected part sizes, inside one region) have the label of statement s."""
+    size, label_at, label = 1, cells.release.domain.label, int(cells.block.label[s])
+    for k, attribute in enumerate(cells.release.domain.attributes):
+        parts = smaller.get(k, attribute.sizes)
+        size *= parts[label] if k == label_at and label != ANY_LABEL else sum(parts)
+    return size
+
+
+def atoms(cells: Cells, chosen: Selections) -> NDArray[np.int64]:
+    """Return, per selection, the one region it lies in, SEVERAL, or OUTSIDE (only impossible or no rows).
+
+    A selection is inside one region when some box holds all of it and every earlier box misses it.
+    """
+    boxes = [*cells.release.impossible, *cells.block.boxes]
+    meet = np.ones((len(chosen), len(boxes)), dtype=bool)
+    hold = np.ones((len(chosen), len(boxes)), dtype=bool)
+    for k in sorted({a for b in boxes for a, _ in b.literals}):
+        _, meets, _ = weights(boxes, list(chosen.sizes), k)
+        outside = [Box(tuple((a, full_mask(chosen, k) & ~m) for a, m in b.literals if a == k)) for b in boxes]
+        _, leaves, _ = weights(outside, list(chosen.sizes), k)
+        named = np.array([any(a == k for a, _ in b.literals) for b in boxes])
+        meet &= meets[chosen.codes[:, k]]
+        hold &= ~(leaves[chosen.codes[:, k]] & named)
+    first_met = np.argmax(meet, axis=1)
+    whole = hold[np.arange(len(chosen)), first_met] & meet.any(axis=1)
+    region = first_met - cells.skipped
+    if not cells.block.first_match:  # disjoint leaves behind impossible boxes: the only leaf that is met
+        leaves_met = meet[:, cells.skipped :].sum(axis=1)
+        whole &= (region < 0) | (leaves_met == 1)
+    out = np.where(whole, np.where(region < 0, OUTSIDE, region), SEVERAL)
+    return out.astype(np.int64)
+
+
+def full_mask(chosen: Selections, k: int) -> int:
+    """Return the mask of every part of attribute k."""
+    return (1 << len(chosen.sizes[k][0])) - 1
