@@ -1,0 +1,284 @@
+"""The questions of the contract: each builds a query, asks the engines, and returns what users read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from encoders.domain import Condition
+from encoders.encoder import EncodedRelease
+from encoders.values import Listed, equals
+from recon.selections import as_condition, select_conditions, select_frame
+from recon.worlds import World, wrap
+from solvers.engine import ask
+from solvers.errors import ReleaseError, Unsupported
+from solvers.limits import Limits
+from solvers.query import (
+    CONVENTIONS,
+    Answer,
+    Convention,
+    Count,
+    CountAnswer,
+    Decide,
+    DecideAnswer,
+    Enumerate,
+    LeaveOneOut,
+    LeaveOneOutAnswer,
+    MostLikely,
+    Sample,
+    WorldsAnswer,
+)
+from solvers.release import Partition
+
+Profiles = pd.DataFrame | Sequence[dict[str, Any]]
+
+
+def convention_of(release: EncodedRelease, convention: str | None) -> Convention:
+    """Return the convention asked for; by default `assigned` for one partition, else `ordered`."""
+    blocks = release.statements.blocks
+    one = len(blocks) == 1 and isinstance(blocks[0], Partition)
+    if convention is None:
+        return "assigned" if one else "ordered"
+    if convention not in CONVENTIONS:
+        raise Unsupported(f"there is no convention '{convention}': choose assigned, ordered or multiset")
+    if convention == "assigned" and not one:
+        raise Unsupported("the convention 'assigned' needs exactly one tree or rule list")
+    return convention
+
+
+def count(release: EncodedRelease, convention: str | None = None, limits: Limits | None = None) -> CountAnswer:
+    """Return how many worlds there are: `.value`, `.factors`, `.log2`, `.bounds` (log2), `.status`.
+
+    Raises `Unsupported` (no engine accepts) and `Inconclusive` (the number of rows is unbounded).
+    """
+    return ask(release.statements, Count(convention_of(release, convention)), CountAnswer, limits)
+
+
+def worlds(
+    release: EncodedRelease, limit: int | None = 10, convention: str | None = None, limits: Limits | None = None
+) -> Iterator[World]:
+    """Yield worlds, each dataset once up to row order, at most `limit` (None: all); nothing is built ahead.
+
+    The worlds are the same in every convention; `convention` is checked and otherwise ignored.
+    """
+    convention_of(release, convention)
+    found = ask(release.statements, Enumerate(), WorldsAnswer, limits).worlds
+    for i, world in enumerate(found):
+        if limit is not None and i >= limit:
+            return
+        yield wrap(release, world)
+
+
+def sample(
+    release: EncodedRelease, k: int = 100, seed: int = 0, convention: str | None = None, limits: Limits | None = None
+) -> list[World]:
+    """Return k worlds drawn independently, exactly uniform over the convention's worlds.
+
+    With the number of rows in an interval, it is drawn uniformly first.
+    """
+    if k < 0:
+        raise ReleaseError(f"cannot draw {k} worlds")
+    query = Sample(k, seed, convention_of(release, convention))
+    return [wrap(release, w) for w in ask(release.statements, query, WorldsAnswer, limits).worlds]
+
+
+def reconstruct(release: EncodedRelease, seed: int = 0, limits: Limits | None = None) -> World:
+    """Return a world of maximum likelihood, among equals with the heaviest histogram; `.unique` says if it is alone.
+
+    Exact counts leave all worlds equally likely; inside a cell rows are spread evenly and drawn with `seed`.
+    """
+    return wrap(release, next(ask(release.statements, MostLikely(seed), WorldsAnswer, limits).worlds))
+
+
+def as_frame(profiles: Profiles) -> pd.DataFrame:
+    """Return profiles as a frame of objects; missing keys are empty cells."""
+    return profiles if isinstance(profiles, pd.DataFrame) else pd.DataFrame(list(profiles), dtype=object)
+
+
+def certify(
+    release: EncodedRelease, profiles: Profiles, convention: str | None = None, limits: Limits | None = None
+) -> pd.DataFrame:
+    """Return one line per profile: verdict certain | possible | impossible | unknown, and how sure.
+
+    Columns: profile (0-based), verdict, min_count, max_count (rows over all worlds), probability (share of worlds
+    of the convention with at least one such row), probability_before (the same before the release),
+    expected_count, confidence (1: the counts are exact), certificate (None: the verdict follows from the closed
+    formula and is not yet certified for others). `attrs["assumptions"]` and `attrs["convention"]` go with it.
+    Cost: linear in distinct profiles times attributes.
+    """
+    frame = as_frame(profiles)
+    chosen = convention_of(release, convention)
+    found = ask(release.statements, Decide(select_frame(release, frame), chosen), DecideAnswer, limits)
+    verdict = np.where(found.low > 0, "certain", np.where(found.high > 0, "possible", "impossible")).astype(object)
+    verdict[found.open] = "unknown"
+    share = undefined_if_continuous(release, found)
+    out = pd.DataFrame(
+        {
+            "profile": np.arange(len(frame)),
+            "verdict": verdict,
+            "min_count": found.low,
+            "max_count": found.high,
+            "probability": share["probability"],
+            "probability_before": share["before"],
+            "expected_count": share["expected"],
+            "confidence": 1.0,
+            "certificate": None,
+        }
+    )
+    out.attrs.update(assumptions=list(release.assumptions), convention=chosen)
+    return out
+
+
+def undefined_if_continuous(release: EncodedRelease, found: DecideAnswer) -> dict[str, Any]:
+    """Return the shares, NaN for a domain with a continuous attribute: a point has no share of a volume."""
+    names = ("probability", "before", "expected")
+    if release.domain.continuous:
+        return {name: np.where(found.low > 0, 1.0, np.nan) if name == "probability" else np.nan for name in names}
+    return {name: getattr(found, name) for name in names}
+
+
+@dataclass(frozen=True)
+class BoundAnswer(Answer):
+    """Least, greatest and mean number of rows over the worlds; the mean is None where it is not exact."""
+
+    min: int = 0
+    max: int = 0
+    expectation: float | None = None
+    convention: str = ""
+    assumptions: tuple[str, ...] = field(default=())
+
+
+def bound(
+    release: EncodedRelease,
+    where: dict[str, Any] | Condition,
+    of: None = None,
+    convention: str | None = None,
+    limits: Limits | None = None,
+) -> BoundAnswer:
+    """Return min, max and expectation over worlds of the number of rows that meet a condition.
+
+    `where` is a condition as in the release file; `of` (means, correlations) is refused by this version. The
+    expectation is over worlds, equally likely in the convention.
+    """
+    if of is not None:
+        raise Unsupported(f"bounds of {of!r} are not computed by this version: leave 'of' out for counts")
+    chosen = convention_of(release, convention)
+    selected = select_conditions(release, [as_condition(where)])
+    found = ask(release.statements, Decide(selected, chosen), DecideAnswer, limits)
+    mean = float(found.expected[0])
+    known = not release.domain.continuous and not np.isnan(mean)
+    return BoundAnswer(
+        "bounds" if bool(found.open[0]) else "exact",
+        engine=found.engine,
+        seconds=found.seconds,
+        trail=found.trail,
+        min=int(found.low[0]),
+        max=int(found.high[0]),
+        expectation=mean if known else None,
+        convention=chosen,
+        assumptions=release.assumptions,
+    )
+
+
+def attribute(
+    release: EncodedRelease,
+    profiles: Profiles,
+    sensitive: str,
+    convention: str | None = None,
+    limits: Limits | None = None,
+) -> pd.DataFrame:
+    """Return what follows for a sensitive column of people known to be in the data, with partial profiles q.
+
+    One line per profile and value v: probability E[#(q,v)]/E[#q] over worlds; lower and upper bounds on the share
+    #(q,v)/#q over the worlds that have a q; certain (no world has q with another value, and some has q with v);
+    min_count, max_count of (q,v); probability_before (the row space alone); leave_one_out (what the release
+    without one row that is (q,v) would say: what the person's own presence does not add; NaN where nothing else
+    remains). Undefined shares are NaN.
+    """
+    domain, frame = release.domain, as_frame(profiles)
+    k = domain.place.get(sensitive)
+    if k is None and sensitive not in domain.columns:
+        raise ReleaseError(f"the sensitive column '{sensitive}' is neither an attribute nor a column of the domain")
+    source = domain.all[k] if k is not None else Listed(sensitive, (0, 1))
+    if not isinstance(source, Listed):
+        raise ReleaseError(f"the sensitive attribute '{sensitive}' must list its values ({source.describe()})")
+    if sensitive in frame.columns:
+        raise ReleaseError(f"the profiles already say '{sensitive}', the sensitive column")
+    chosen = convention_of(release, convention)
+    lines = []
+    known = ask(release.statements, Decide(select_frame(release, frame), chosen), DecideAnswer, limits)
+    for value in source.values:
+        lines.append(attribute_value(release, frame, (sensitive, source, value), known, (chosen, limits)))
+    out = pd.concat(lines).sort_values(["profile", "order"], kind="stable").drop(columns="order")
+    out.attrs.update(assumptions=list(release.assumptions), convention=chosen)
+    return out.reset_index(drop=True)
+
+
+def attribute_value(
+    release: EncodedRelease,
+    frame: pd.DataFrame,
+    target: tuple[str, Listed, Any],
+    known: DecideAnswer,
+    how: tuple[Convention, Limits | None],
+) -> pd.DataFrame:
+    """Return the lines of one sensitive value; see `attribute`."""
+    sensitive, source, value = target
+    chosen, limits = how
+    selected = select_with(release, frame, sensitive, [value])
+    with_value = ask(release.statements, Decide(selected, chosen), DecideAnswer, limits)
+    rest = [v for v in source.values if v != value]
+    others = select_with(release, frame, sensitive, rest)
+    without = ask(release.statements, Decide(others, chosen), DecideAnswer, limits)
+    apart = LeaveOneOut(selected, select_frame(release, frame))
+    loo = ask(release.statements, apart, LeaveOneOutAnswer, limits).share
+    low, high = with_value.low.astype(float), with_value.high.astype(float)
+    other_low, other_high = (without.low.astype(float), without.high.astype(float)) if rest else (0 * low, 0 * low)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        lower = np.where(low + other_high > 0, low / (low + other_high), np.where(high > 0, 1.0, np.nan))
+        upper = np.where(high + other_low > 0, high / (high + other_low), np.where(other_high > 0, 0.0, np.nan))
+        probability = with_value.expected / known.expected
+        before = with_value.expected_before / known.expected_before
+    return pd.DataFrame(
+        {
+            "profile": np.arange(len(frame)),
+            "value": [value] * len(frame),
+            "probability": probability,
+            "lower": lower,
+            "upper": upper,
+            "certain": (high > 0) & (other_high == 0),
+            "min_count": with_value.low,
+            "max_count": with_value.high,
+            "probability_before": before,
+            "leave_one_out": loo,
+            "order": source.index[value],
+        }
+    )
+
+
+def select_with(release: EncodedRelease, frame: pd.DataFrame, name: str, values: list[Any]) -> Any:
+    """Return the frame's selections, each narrowed to the given values of one column."""
+    from encoders.values import Test, intersection
+    from recon.selections import frame_ranges, selections_of
+
+    found = frame_ranges(frame, release.domain)
+    k, wanted = (
+        release.domain.ranges(name, Test(values=tuple(values)))
+        if values
+        else (
+            release.domain.ranges(
+                name,
+                equals(
+                    0 if name in release.domain.columns else release.domain.all[release.domain.place[name]].value(0)
+                ),
+            )[0],
+            (),
+        )
+    )
+    span = release.domain.all[k].span
+    back, every = found.get(k, (np.zeros(len(frame), dtype=np.int64), [(span,)]))
+    narrowed = [intersection(r, wanted) for r in every]
+    return selections_of(release, len(frame), {**found, k: (back, narrowed)})

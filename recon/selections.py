@@ -1,0 +1,260 @@
+"""Profiles, conditions and data frames turned into selections of rows and raw value indices.
+
+A column of a frame is an attribute, the label, or a binary view of an attribute; several views of one attribute
+are intersected. Text from a CSV file is matched with the declared values, then read as a number.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from encoders.domain import Condition, Domain
+from encoders.encoder import CutDomain, EncodedRelease
+from encoders.values import AnyAttribute, Continuous, Listed, Ranges, Test, Value, equals, intersection
+from solvers.errors import ReleaseError
+from solvers.query import Selections
+
+
+def read_table(path: str) -> pd.DataFrame:
+    """Return a CSV (or .parquet) file as a frame; CSV cells stay text and are matched with the domain later.
+
+    Raises `ReleaseError` when the file is missing, empty or no table. A gzip-compressed CSV is read as such.
+    """
+    try:
+        if path.endswith(".parquet"):
+            frame = pd.read_parquet(path)
+        else:
+            import sys
+
+            frame = pd.read_csv(sys.stdin if path == "-" else path, dtype=str, keep_default_na=False)
+    except ImportError:
+        raise ReleaseError("Parquet needs an extra: pip install 'recon-worlds[parquet]'", file=path) from None
+    except OSError as error:
+        raise ReleaseError(f"cannot be read: {error.strerror or error}", file=path) from None
+    except pd.errors.EmptyDataError:
+        raise ReleaseError("the file is empty", file=path) from None
+    except (ValueError, pd.errors.ParserError) as error:
+        raise ReleaseError(f"is no table: {str(error).splitlines()[0]}", file=path) from None
+    frame.attrs["text"] = not path.endswith(".parquet")
+    return frame
+
+
+def numbers_of(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the frame with text columns turned into numbers where every cell is one."""
+    if not frame.attrs.get("text"):
+        return frame
+    out = {}
+    for name in frame.columns:
+        try:
+            out[name] = pd.to_numeric(frame[name])
+        except ValueError:
+            out[name] = frame[name]
+    return pd.DataFrame(out)
+
+
+def from_text(text: str, attribute: AnyAttribute) -> Value:
+    """Return a CSV cell as a value of the attribute: a listed text first, then a number or true/false."""
+    if isinstance(attribute, Listed) and text in attribute.index:
+        return text
+    if text.lower() in {"true", "false"}:
+        return int(text.lower() == "true")
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return number if math.isfinite(number) else text
+
+
+def missing(value: object) -> bool:
+    """Tell whether a cell is empty: None, NaN or empty text."""
+    return value is None or value is pd.NA or value == "" or (isinstance(value, float) and math.isnan(value))
+
+
+@dataclass(frozen=True)
+class FrameColumns:
+    """The columns of a frame, by the attribute they speak about: positions in the frame per attribute index."""
+
+    by_attribute: dict[int, list[int]]
+
+    @classmethod
+    def of(cls, frame: pd.DataFrame, domain: Domain) -> FrameColumns:
+        """Return the columns; `ReleaseError` for a name the domain does not have, or one that stands twice."""
+        found: dict[int, list[int]] = {}
+        seen: set[str] = set()
+        for i, raw in enumerate(frame.columns):
+            name = str(raw)
+            if name in seen:
+                raise ReleaseError(f"the column '{name}' stands twice")
+            seen.add(name)
+            if name in domain.place:
+                found.setdefault(domain.place[name], []).append(i)
+            elif name in domain.columns:
+                found.setdefault(domain.view_ranges(name)[0], []).append(i)
+            else:
+                raise ReleaseError(f"the column '{name}' is neither an attribute nor a column of the domain")
+        return cls(found)
+
+
+def cell_ranges(domain: Domain, name: str, value: Any, text: bool) -> tuple[int, Ranges]:
+    """Return the attribute and the positions that one cell of a frame allows."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    k = domain.place.get(name)
+    if isinstance(plain, str) and text:
+        plain = from_text(plain, domain.all[k] if k is not None else Listed(name, (0, 1)))
+    if k is not None and isinstance(domain.all[k], Continuous):
+        return k, (domain.all[k].point(plain),)
+    return domain.ranges(name, equals(plain))
+
+
+def frame_ranges(frame: pd.DataFrame, domain: Domain) -> dict[int, tuple[NDArray[np.int64], list[Ranges]]]:
+    """Return, per attribute that the frame speaks about, a code per row and the positions of each code.
+
+    A missing cell constrains nothing. Raises `ReleaseError` naming row, column and value for values outside the
+    domain and for columns of one attribute that contradict each other. Cost: linear in cells; every distinct
+    combination is looked up once.
+    """
+    text = bool(frame.attrs.get("text"))
+    out = {}
+    for k, columns in FrameColumns.of(frame, domain).by_attribute.items():
+        names = [str(frame.columns[i]) for i in columns]
+        coded = [pd.factorize(frame.iloc[:, i].to_numpy(dtype=object), use_na_sentinel=True) for i in columns]
+        stacked = np.stack([codes for codes, _ in coded], axis=1)
+        distinct, first, back = np.unique(stacked, axis=0, return_index=True, return_inverse=True)
+        every: list[Ranges] = []
+        for combination, row in zip(distinct.tolist(), first.tolist(), strict=True):
+            cells = [None if c < 0 else values[c] for c, (_, values) in zip(combination, coded, strict=True)]
+            every.append(combined(domain, k, names, cells, text, row))
+        out[k] = back.reshape(-1), every
+    return out
+
+
+def combined(domain: Domain, k: int, names: list[str], cells: list[Any], text: bool, row: int) -> Ranges:
+    """Return the positions of attribute k that all given cells of a row allow."""
+    found: Ranges = (domain.all[k].span,)
+    for name, value in zip(names, cells, strict=True):
+        if missing(value):
+            continue
+        try:
+            _, ranges = cell_ranges(domain, name, value, text)
+        except ReleaseError as error:
+            raise error.at(place=f"row {row + 1}, column '{name}'") from None
+        found = intersection(found, ranges)
+        if not found:
+            given = ", ".join(f"{n}={v}" for n, v in zip(names, cells, strict=True) if not missing(v))
+            raise ReleaseError(f"no value of '{domain.all[k].name}' has {given}", place=f"row {row + 1}")
+    return found
+
+
+def part_sizes(cut: CutDomain, k: int, ranges: Ranges) -> tuple[int, ...]:
+    """Return how many values of each part of attribute k the ranges hold.
+
+    A single number of a continuous attribute has no length; it counts as one unit of its part, so that "in
+    some world" stays right while shares are not given.
+    """
+    cuts = cut.cuts[k]
+    if isinstance(cuts.attribute, Continuous):
+        return continuous_sizes(cut, k, ranges)
+    sizes = [0] * len(cuts.sizes)
+    for start, end in ranges:
+        for part in range(cuts.part(start), cuts.part(end - 1) + 1):
+            low, high = cuts.bounds(part)
+            sizes[part] += int(min(end, high) - max(start, low))
+    return tuple(sizes)
+
+
+def continuous_sizes(cut: CutDomain, k: int, ranges: Ranges) -> tuple[int, ...]:
+    """Return the scaled lengths of the ranges inside each part; at least 1 where a part is touched."""
+    cuts = cut.cuts[k]
+    total = cuts.attribute.measure(*cuts.attribute.span)
+    scale = sum(cuts.sizes) / total
+    sizes = [0] * len(cuts.sizes)
+    for start, end in ranges:
+        for part in range(len(sizes)):
+            low, high = cuts.bounds(part)
+            a, b = max(start, low), min(end, high)
+            if a < b:
+                sizes[part] += min(cuts.sizes[part], max(1, int(cuts.attribute.measure(a, b) * scale)))
+    return tuple(sizes)
+
+
+def selections_of(
+    release: EncodedRelease, rows: int, found: dict[int, tuple[NDArray[np.int64], list[Ranges]]]
+) -> Selections:
+    """Return one selection per row; equal part sizes share a code, code 0 is the full attribute."""
+    codes = np.zeros((rows, len(release.cut.cuts)), dtype=np.int32)
+    tables: list[tuple[tuple[int, ...], ...]] = []
+    for k, cuts in enumerate(release.cut.cuts):
+        known: dict[Hashable, int] = {cuts.sizes: 0}
+        if k in found:
+            back, every = found[k]
+            as_code = [known.setdefault(part_sizes(release.cut, k, r), len(known)) for r in every]
+            codes[:, k] = np.array(as_code, dtype=np.int32)[back]
+        tables.append(tuple(known))  # type: ignore[arg-type]
+    return Selections(codes, tuple(tables))
+
+
+def select_frame(release: EncodedRelease, frame: pd.DataFrame) -> Selections:
+    """Return one selection per profile (row) of a frame; see `frame_ranges` for refusals."""
+    return selections_of(release, len(frame), frame_ranges(frame, release.domain))
+
+
+def select_conditions(release: EncodedRelease, conditions: Sequence[Condition], place: str = "where") -> Selections:
+    """Return one selection per condition."""
+    resolved = [release.domain.resolve(c, place) for c in conditions]
+    found: dict[int, tuple[NDArray[np.int64], list[Ranges]]] = {}
+    for k, cuts in enumerate(release.cut.cuts):
+        if any(k in r for r in resolved):
+            every = [r.get(k, (cuts.attribute.span,)) for r in resolved]
+            found[k] = np.arange(len(resolved)), every
+    return selections_of(release, len(resolved), found)
+
+
+def raw_indices(domain: Domain, frame: pd.DataFrame) -> NDArray[Any]:
+    """Return (rows, attributes) raw value indices of complete rows, the label last.
+
+    Raises `ReleaseError` where a row leaves an attribute open, or an attribute is continuous.
+    """
+    found = frame_ranges(frame, domain)
+    out: NDArray[Any] = np.empty((len(frame), len(domain.all)), dtype=object)
+    for k, attribute in enumerate(domain.all):
+        if isinstance(attribute, Continuous):
+            raise ReleaseError(f"attribute '{attribute.name}' is continuous: give it a 'resolution'")
+        if k not in found:
+            raise ReleaseError(f"the data say nothing about the attribute '{attribute.name}'")
+        back, every = found[k]
+        for code, ranges in enumerate(every):
+            if len(ranges) != 1 or ranges[0][1] - ranges[0][0] != 1:
+                row = int(np.flatnonzero(back == code)[0]) + 1
+                raise ReleaseError(f"the columns leave '{attribute.name}' open", place=f"row {row}")
+        out[:, k] = np.array([r[0][0] for r in every], dtype=object)[back]
+    small = all(c.span[1] < 1 << 62 for c in domain.all)
+    return out.astype(np.int64) if small else out
+
+
+def as_condition(where: dict[str, Any] | Condition) -> Condition:
+    """Return a condition given as in a release file (`{"age": {"below": 25}}`) or ready-made."""
+    if isinstance(where, tuple):
+        return where
+    from pydantic import TypeAdapter, ValidationError
+
+    from recon.formats.release_file import explain, to_condition
+    from recon.formats.schema import ConditionPart
+
+    try:
+        return to_condition(TypeAdapter(ConditionPart).validate_python(where), "where")
+    except ValidationError as error:
+        raise explain(error, "").at(place="where") from None
+
+
+__all__ = ["Test", "as_condition", "raw_indices", "read_table", "select_conditions", "select_frame"]

@@ -1,0 +1,786 @@
+"""Brute force over every dataset of a tiny domain: the independent check of the engine.
+
+A release is the plain dict of the release file ("recon": 1). Supported are exact trees and rule lists over
+finite domains; anything else (noise, forests, tables, continuous attributes) is refused by ValueError.
+Nothing here shares code with the engine, and nothing is clever: all raw rows are listed, all datasets of
+them are listed, and the ones that agree with every published count are kept.
+
+Rows are tuples in attribute order, label last, with canonical values (see `canonical`). Figures are exact
+(int, Fraction) except for bits, which are floats. Where `rows` is an interval, `count` and the figures in
+bits are dicts n -> figure; probabilities take every n that has a world as equally likely, then every world
+of that n as equally likely.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from decimal import Decimal
+from fractions import Fraction
+from functools import lru_cache
+from itertools import combinations_with_replacement, product
+from numbers import Integral, Real
+from typing import Any
+
+Row = tuple[Any, ...]
+Cell = tuple[int, Any, int]  # region, label value (NO_LABEL where the count is plain), number of rows
+Weighted = tuple[tuple[Row, ...], int]  # a world and the number of worlds of the convention it stands for
+
+CONVENTIONS = ("assigned", "ordered", "multiset")
+NO_LABEL = object()  # a label value may be anything, None included
+_ORDER_TESTS: dict[str, Callable[[Any, Any], bool]] = {
+    "at_most": lambda value, threshold: value <= threshold,
+    "below": lambda value, threshold: value < threshold,
+    "at_least": lambda value, threshold: value >= threshold,
+    "above": lambda value, threshold: value > threshold,
+}
+
+
+# ---------------------------------------------------------------- values, attributes, conditions
+
+
+def canonical(value: Any) -> Any:
+    """One spelling per value: 1, 1.0 and True become 1; 0.1 becomes Fraction(1, 10); "1" stays a string."""
+    if hasattr(value, "item"):  # a numpy scalar
+        value = value.item()
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, float | Decimal):
+        value = Fraction(str(value))
+    if isinstance(value, Fraction) and value.denominator == 1:
+        return int(value)
+    return value
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real)
+
+
+def _listed_values(attribute: dict) -> list:
+    """List the raw values of one declared attribute, in order; numbers on an exact decimal grid."""
+    if "values" in attribute:
+        values = [canonical(value) for value in attribute["values"]]
+        if not values or len(set(values)) != len(values):
+            raise ValueError(f"{attribute['name']}: no values, or one value twice")
+        return values
+    step = canonical(attribute.get("resolution", 1))
+    if step is None or step <= 0:
+        raise ValueError(f"{attribute['name']}: continuous, or a resolution that is not positive")
+    low, high = canonical(attribute["min"]), canonical(attribute["max"])
+    return [canonical(low + k * Fraction(step)) for k in range(int((high - low) / Fraction(step)) + 1)]
+
+
+class _Space:
+    """The attributes (label last), the binary columns over them, and how conditions read a row."""
+
+    def __init__(self, release: dict) -> None:
+        domain = release["domain"]
+        declared = list(domain["attributes"])
+        self.label = None
+        if domain.get("label") is not None:
+            declared.append(domain["label"])
+            self.label = domain["label"]["name"]
+        self.values: dict[str, list] = {entry["name"]: _listed_values(entry) for entry in declared}
+        self.columns: dict[str, dict] = domain.get("columns", {})
+        self.position = {name: k for k, name in enumerate(self.values)}
+        if len(self.values) != len(declared) or set(self.values) & set(self.columns):
+            raise ValueError("a name is used twice")
+        self.impossible = domain.get("impossible", [])
+
+    def values_of(self, name: str) -> list:
+        """List the values of an attribute, the label or a column."""
+        if name in self.columns:
+            return [0, 1]
+        if name not in self.values:
+            raise ValueError(f"unknown attribute or column {name!r}")
+        return self.values[name]
+
+    def value_at(self, name: str, row: Row) -> Any:
+        """Say which value a row has in an attribute, the label or a column (1 where its test holds)."""
+        if name not in self.columns:
+            self.values_of(name)
+            return row[self.position[name]]
+        test = dict(self.columns[name])
+        attribute = test.pop("attribute")
+        return int(_passes(test, row[self.position[attribute]], self.values[attribute]))
+
+    def holds(self, condition: dict, row: Row) -> bool:
+        """Say whether a row meets all tests of a condition; every test is checked for sense first."""
+        results = [
+            _passes(test, self.value_at(name, row), self.values_of(name)) for name, test in condition.items()
+        ]
+        return all(results)
+
+    def rows(self) -> list[Row]:
+        """List all raw rows that no impossible box excludes."""
+        every = product(*self.values.values())
+        return [row for row in every if not any(self.holds(box, row) for box in self.impossible)]
+
+
+def _passes(test: Any, value: Any, values: list) -> bool:
+    """Evaluate one test (bare value, in, order tests, a range) on one value out of the listed values."""
+    if not isinstance(test, dict):
+        test = {"in": [test]}
+    if not test:
+        raise ValueError("an empty test")
+    results = []
+    for key, argument in test.items():
+        if key == "in":
+            wanted = [canonical(entry) for entry in argument]
+            if any(entry not in values for entry in wanted):
+                raise ValueError(f"{argument!r} is outside the domain")
+            results.append(value in wanted)
+        elif key in _ORDER_TESTS:
+            results.append(_order_test(key, canonical(argument), value, values))
+        else:
+            raise ValueError(f"unknown test {key!r}")
+    return all(results)
+
+
+def _order_test(key: str, threshold: Any, value: Any, values: list) -> bool:
+    """Compare numbers as numbers and everything else by its place in the list."""
+    if all(_is_number(entry) for entry in values):
+        if not _is_number(threshold) or not min(values) <= threshold <= max(values):
+            raise ValueError(f"threshold {threshold!r} is outside the range")
+        return _ORDER_TESTS[key](value, threshold)
+    if threshold not in values:
+        raise ValueError(f"threshold {threshold!r} is not a listed value")
+    return _ORDER_TESTS[key](values.index(value), values.index(threshold))
+
+
+def rows(release: dict) -> list[Row]:
+    """List all possible raw rows, label last if there is one, impossible ones removed."""
+    return _Space(release).rows()
+
+
+def meets(release: dict, condition: dict, row: Row) -> bool:
+    """Say whether a raw row meets a condition of the release file."""
+    return _Space(release).holds(condition, tuple(map(canonical, row)))
+
+
+# ---------------------------------------------------------------- models: regions and counts
+
+
+def _parts(model: dict) -> list[dict]:
+    """Return the nodes of a tree or the rules of a rule list, after refusing what is not supported."""
+    kind = model.get("kind")
+    inner = {"tree": "nodes", "rule_list": "rules"}.get(kind)
+    if inner is None or set(model) - {"kind", "name", inner}:
+        raise ValueError(f"unsupported model: {kind!r} with keys {sorted(model)}")
+    parts = model[inner]
+    allowed = {"if", "then", "else", "count", "counts", "name"} if kind == "tree" else {
+        "if", "count", "counts", "name"}
+    for part in parts:
+        if set(part) - allowed:
+            raise ValueError(f"unsupported keys in {part!r}")
+        is_leaf = kind == "rule_list" or "if" not in part
+        if is_leaf and ("count" in part) == ("counts" in part):
+            raise ValueError(f"a leaf or rule needs either count or counts: {part!r}")
+    return parts
+
+
+def _lacks_default(model: dict) -> bool:
+    """Say whether a rule list has no final rule without conditions."""
+    parts = _parts(model)
+    return model["kind"] == "rule_list" and (not parts or parts[-1]["if"] != {})
+
+
+def _path(space: _Space, model: dict, row: Row) -> list[int]:
+    """List the nodes a row passes in a tree, leaf last; in a rule list only the rule that captures it."""
+    parts = _parts(model)
+    if model["kind"] == "tree":
+        path = [0]
+        while "if" in (node := parts[path[-1]]):
+            path.append(node["then"] if space.holds(node["if"], row) else node["else"])
+        return path
+    captured = (index for index, rule in enumerate(parts) if space.holds(rule["if"], row))
+    return [next(captured, len(parts))]
+
+
+def region_of(release: dict, model: dict, row: Row) -> int:
+    """Name the leaf (node index) or rule a row falls into; len(rules) for the implicit default."""
+    return _path(_Space(release), model, tuple(map(canonical, row)))[-1]
+
+
+def _regions(model: dict) -> list[int]:
+    """List the leaves of a tree by node index, or the rules and the implicit default if there is one."""
+    parts = _parts(model)
+    if model["kind"] == "tree":
+        return [index for index, node in enumerate(parts) if "if" not in node]
+    return list(range(len(parts) + _lacks_default(model)))
+
+
+def _gives_classes(model: dict, region: int) -> bool:
+    """Say whether a region publishes its rows per label value (the implicit default never does)."""
+    parts = _parts(model)
+    return region < len(parts) and "counts" in parts[region]
+
+
+def region_rows(release: dict, model: dict) -> dict[int, list[Row]]:
+    """List the raw rows of every region, label included; a region that no row reaches has none."""
+    space = _Space(release)
+    result: dict[int, list[Row]] = {region: [] for region in _regions(model)}
+    for row in space.rows():
+        result[_path(space, model, row)[-1]].append(row)
+    return result
+
+
+def region_sizes(release: dict, model: dict) -> dict[int, int]:
+    """Count the different rows per region: label left out where it counts per class, else included."""
+    return {
+        region: len({row[:-1] for row in members}) if _gives_classes(model, region) else len(members)
+        for region, members in region_rows(release, model).items()
+    }
+
+
+def _counted(part: dict, space: _Space) -> list[tuple[Any, int]]:
+    """List the (label value or NO_LABEL, count) pairs a node or rule states."""
+    pairs = [(NO_LABEL, part["count"])] if "count" in part else []
+    if "counts" in part:
+        if space.label is None or len(part["counts"]) != len(space.values[space.label]):
+            raise ValueError("counts need a label, one count per value")
+        pairs += zip(space.values[space.label], part["counts"], strict=True)
+    if any(canonical(number) != int(number) or number < 0 for _, number in pairs):
+        raise ValueError(f"counts must be whole and not negative: {part!r}")
+    return [(value, int(number)) for value, number in pairs]
+
+
+def row_numbers(release: dict) -> list[int]:
+    """List the numbers of rows that `rows` allows; without it, what the first model's counts sum to."""
+    stated = release.get("rows")
+    if isinstance(stated, dict):
+        if "at_most" not in stated:
+            raise ValueError("the number of rows is unbounded")
+        return list(range(stated.get("at_least", 0), stated["at_most"] + 1))
+    if stated is not None:
+        return [stated]
+    models = release.get("models", [])
+    if not models or any(_lacks_default(model) for model in models):
+        raise ValueError("rows is missing and does not follow from the models")
+    space, parts = _Space(release), _parts(models[0])
+    return [sum(number for region in _regions(models[0]) for _, number in _counted(parts[region], space))]
+
+
+def _cells(release: dict, n: int) -> list[Cell] | None:
+    """List what each (region, class) of the only model holds; None where the counts cannot sum to n."""
+    if len(release.get("models", [])) != 1:
+        raise ValueError("`assigned` is defined for exactly one model")
+    (model,) = release["models"]
+    space, parts = _Space(release), _parts(model)
+    cells = [
+        (region, value, number)
+        for region in _regions(model) if region < len(parts)
+        for value, number in _counted(parts[region], space)
+    ]
+    rest = n - sum(number for _, _, number in cells)
+    if _lacks_default(model):
+        cells.append((len(parts), NO_LABEL, rest))
+        return cells if rest >= 0 else None
+    return cells if rest == 0 else None
+
+
+# ---------------------------------------------------------------- worlds, by listing them
+
+
+def _agreement(release: dict) -> Callable[[Iterable[Row]], bool]:
+    """Make the test whether rows meet every count of every model, inner nodes included."""
+    space = _Space(release)
+    target: dict[tuple, int] = {}
+    hits: dict[Row, set] = {row: set() for row in space.rows()}
+    for m, model in enumerate(release.get("models", [])):
+        parts = _parts(model)
+        for index, part in enumerate(parts):
+            for value, number in _counted(part, space):
+                target[m, index, value] = number
+        for row in hits:
+            for index in _path(space, model, row):
+                hits[row] |= {(m, index, NO_LABEL), (m, index, row[-1])} & set(target)
+    wanted = tuple(target.values())
+    vectors = {row: tuple(key in keys for key in target) for row, keys in hits.items()}
+    nothing = (0,) * len(wanted)
+
+    def agrees(world: Iterable[Row]) -> bool:
+        return tuple(map(sum, zip(nothing, *(vectors[row] for row in world), strict=True))) == wanted
+
+    return agrees
+
+
+def datasets(release: dict, n: int | None = None) -> list[tuple[Row, ...]]:
+    """List the multisets of n rows (None: of every n allowed) that agree with every statement."""
+    agrees, space = _agreement(release), rows(release)
+    numbers = row_numbers(release)
+    return [
+        world
+        for k in (numbers if n is None else [n]) if k in numbers
+        for world in combinations_with_replacement(space, k) if agrees(world)
+    ]
+
+
+def _orders(world: tuple[Row, ...]) -> int:
+    """Count the different sequences of a multiset."""
+    return math.factorial(len(world)) // math.prod(math.factorial(k) for k in Counter(world).values())
+
+
+def _row_choices(release: dict, n: int, *, inside: bool) -> list[list[Row]] | None:
+    """List, for each of n rows of a fixed assignment to (region, class), the raw rows it can be.
+
+    With inside=False the region is forgotten and the label, where known, kept: the state before the release.
+    """
+    cells = _cells(release, n)
+    if cells is None:
+        return None
+    everything = rows(release)
+    members = region_rows(release, release["models"][0])
+    choices = []
+    for region, value, number in cells:
+        pool = members[region] if inside else everything
+        choices += [[row for row in pool if value is NO_LABEL or row[-1] == value]] * number
+    return choices
+
+
+class _Key:
+    """A release as a dictionary key, by its text."""
+
+    def __init__(self, release: dict) -> None:
+        self.release, self.text = release, json.dumps(release, default=repr)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+
+@lru_cache(maxsize=12)
+def _listed_worlds(key: _Key, convention: str) -> dict[int, list[Weighted]]:
+    release, result = key.release, {}
+    for n in row_numbers(release):
+        if convention == "assigned":
+            agrees, choices = _agreement(release), _row_choices(release, n, inside=True)
+            every = product(*choices) if choices is not None else ()
+            result[n] = [(world, 1) for world in every if agrees(world)]
+        else:
+            weight = _orders if convention == "ordered" else lambda world: 1
+            result[n] = [(world, weight(world)) for world in datasets(release, n)]
+    return result
+
+
+def worlds(release: dict, convention: str) -> dict[int, list[Weighted]]:
+    """List the worlds per number of rows, each with its weight (`ordered`: a multiset and its sequences)."""
+    if convention not in CONVENTIONS:
+        raise ValueError(f"unknown convention {convention!r}")
+    if convention == "assigned" and len(release.get("models", [])) != 1:
+        raise ValueError("`assigned` is defined for exactly one model")
+    return _listed_worlds(_Key(release), convention)
+
+
+def _per_number(release: dict, figure: Callable[[int], Any]) -> Any:
+    """Give the figure itself where the number of rows is exact, else a dict number of rows -> figure."""
+    figures = {n: figure(n) for n in row_numbers(release)}
+    return figures if isinstance(release.get("rows"), dict) else next(iter(figures.values()))
+
+
+def count(release: dict, convention: str) -> int | dict[int, int]:
+    """Count the worlds by listing them; a dict n -> count where `rows` is an interval."""
+    listed = worlds(release, convention)
+    return _per_number(release, lambda n: sum(weight for _, weight in listed[n]))
+
+
+# ---------------------------------------------------------------- bits and distances
+
+
+def _log2(number: int) -> float | None:
+    return math.log2(number) if number > 0 else None
+
+
+def entropy_bits(release: dict, convention: str) -> Any:
+    """Give log2 of the number of worlds; None where there is none."""
+    listed = worlds(release, convention)
+    return _per_number(release, lambda n: _log2(sum(weight for _, weight in listed[n])))
+
+
+def uninformed_bits(release: dict, convention: str) -> Any:
+    """Give the bits of a release that says nothing, in the same convention; None where undefined."""
+    size = len(rows(release))
+
+    def bits(n: int) -> float | None:
+        if convention == "assigned":
+            choices = _row_choices(release, n, inside=False)
+            return None if choices is None else _log2(math.prod(map(len, choices)))
+        if convention == "ordered":
+            return _log2(size**n)
+        return _log2(math.comb(size + n - 1, n) if n else 1)
+
+    if convention not in CONVENTIONS:
+        raise ValueError(f"unknown convention {convention!r}")
+    return _per_number(release, bits)
+
+
+def dist_g(release: dict, convention: str) -> Any:
+    """Give entropy over uninformed bits; None where there is no world or nothing was uncertain before."""
+    worlds(release, convention)
+    exact = {key: value for key, value in release.items() if key != "rows"}
+
+    def ratio(n: int) -> float | None:
+        left = entropy_bits({**exact, "rows": n}, convention)
+        right = uninformed_bits({**exact, "rows": n}, convention)
+        return left / right if left is not None and right else None
+
+    return _per_number(release, ratio)
+
+
+def dist(release: dict) -> Any:
+    """Give Definition 2 of the paper: the mean over all (row, attribute) cells of H left / H before.
+
+    None where an occupied region is no product of attribute sets, where rows are not independent (class
+    counts at an inner node above plain leaves), and where there is no row, world or cell to average over.
+    """
+    space, listed = _Space(release), worlds(release, "assigned")
+
+    def mean(n: int) -> float | None:
+        choices = _row_choices(release, n, inside=True)
+        cells = _cells(release, n)
+        if choices is None or len(listed[n]) != math.prod(map(len, choices)):
+            return None
+        known = [value is not NO_LABEL for _, value, number in cells or [] for _ in range(number)]
+        ratios: list[float] = []
+        for pool, label_known in zip(choices, known, strict=True):
+            kept = [set(column) for column in zip(*pool, strict=True)]
+            if not pool or math.prod(map(len, kept)) != len(set(pool)):
+                return None
+            for name, left in zip(space.values, kept, strict=True):
+                before = len(space.values[name])
+                if before > 1 and not (label_known and name == space.label):
+                    ratios.append(math.log2(len(left)) / math.log2(before))
+        return sum(ratios) / len(ratios) if ratios else None
+
+    return _per_number(release, mean)
+
+
+# ---------------------------------------------------------------- questions about rows
+
+Measure = Callable[[Row], tuple[int, ...]]
+
+
+def _shares(pairs: Iterable[Weighted], measure: Measure, width: int) -> dict[tuple[int, ...], Fraction]:
+    """Give the share of worlds per value of the measure summed over the rows of a world."""
+    tally: Counter = Counter()
+    seen: dict[Row, tuple[int, ...]] = {}
+    for world, weight in pairs:
+        for row in world:
+            if row not in seen:
+                seen[row] = measure(row)
+        tally[tuple(map(sum, zip((0,) * width, *(seen[row] for row in world), strict=True)))] += weight
+    total = sum(tally.values())
+    return {value: Fraction(weight, total) for value, weight in tally.items()}
+
+
+def _all_worlds(release: dict, n: int, convention: str) -> Iterator[Weighted]:
+    """List all datasets of n rows before the release speaks (`assigned`: the known labels are kept)."""
+    if convention == "assigned":
+        for world in product(*(_row_choices(release, n, inside=False) or [])):
+            yield world, 1
+        return
+    for world in combinations_with_replacement(rows(release), n):
+        yield world, _orders(world) if convention == "ordered" else 1
+
+
+def _distribution(
+    release: dict, convention: str, measure: Measure, width: int, *, before: bool = False
+) -> dict[tuple[int, ...], Fraction]:
+    """Average `_shares` over the numbers of rows that have a world, all equally likely."""
+    listed = {n: pairs for n, pairs in worlds(release, convention).items() if pairs}
+    if not listed:
+        raise ValueError("no world agrees with the release")
+    result: dict[tuple[int, ...], Fraction] = {}
+    for n, pairs in listed.items():
+        source = _all_worlds(release, n, convention) if before else pairs
+        for value, share in _shares(source, measure, width).items():
+            result[value] = result.get(value, Fraction(0)) + share / len(listed)
+    return result
+
+
+def _expectation(shares: dict[tuple[int, ...], Fraction], position: int = 0) -> Fraction:
+    return sum((value[position] * share for value, share in shares.items()), Fraction(0))
+
+
+def _check(space: _Space, profile: dict) -> None:
+    """Refuse a profile with an unknown name or a value outside the domain."""
+    for name, value in profile.items():
+        if canonical(value) not in space.values_of(name):
+            raise ValueError(f"{name}: {value!r} is outside the domain")
+
+
+def membership(release: dict, profile: dict, convention: str) -> dict:
+    """Say whether a (partial) profile is among the rows.
+
+    Keys: min_count, max_count, verdict, probability, probability_before, expected_count.
+    """
+    space = _Space(release)
+    _check(space, profile)
+
+    def measure(row: Row) -> tuple[int]:
+        return (int(all(space.value_at(name, row) == canonical(v) for name, v in profile.items())),)
+
+    after = _distribution(release, convention, measure, 1)
+    before = _distribution(release, convention, measure, 1, before=True)
+    numbers = [value for (value,) in after]
+    verdict = "certain" if min(numbers) else "possible" if max(numbers) else "impossible"
+    return {
+        "min_count": min(numbers),
+        "max_count": max(numbers),
+        "verdict": verdict,
+        "probability": 1 - after.get((0,), Fraction(0)),
+        "probability_before": 1 - before.get((0,), Fraction(0)),
+        "expected_count": _expectation(after),
+    }
+
+
+def attribute(release: dict, q: dict, sensitive: str, convention: str) -> dict[Any, dict]:
+    """Infer a sensitive attribute, column or label of a person known to be in the data with profile q.
+
+    Per value: probability, lower and upper (ratios over worlds with a row like q; None where there is no such
+    world), min_count and max_count of rows (q, value) over all worlds, certain.
+    """
+    space = _Space(release)
+    _check(space, q)
+    result = {}
+    for wanted in space.values_of(sensitive):
+
+        def measure(row: Row, wanted: Any = wanted) -> tuple[int, int]:
+            like = all(space.value_at(name, row) == canonical(v) for name, v in q.items())
+            return int(like), int(like and space.value_at(sensitive, row) == wanted)
+
+        shares = _distribution(release, convention, measure, 2)
+        ratios = [Fraction(hit, like) for like, hit in shares if like]
+        hits = [hit for _, hit in shares]
+        like_rows = _expectation(shares, 0)
+        result[wanted] = {
+            "probability": _expectation(shares, 1) / like_rows if like_rows else None,
+            "lower": min(ratios, default=None),
+            "upper": max(ratios, default=None),
+            "min_count": min(hits),
+            "max_count": max(hits),
+            "certain": bool(ratios) and all(ratio == 1 for ratio in ratios),
+        }
+    return result
+
+
+def bound(release: dict, condition: dict, convention: str) -> dict:
+    """Give min, max and expectation over worlds of the number of rows that meet a condition."""
+    space = _Space(release)
+    shares = _distribution(release, convention, lambda row: (int(space.holds(condition, row)),), 1)
+    numbers = [value for (value,) in shares]
+    return {"min": min(numbers), "max": max(numbers), "expectation": _expectation(shares)}
+
+
+# ---------------------------------------------------------------- random releases from a random truth
+
+_MOST_SEQUENCES = 20_000
+_MOST_ROWS = 150
+
+
+def _json_number(value: Any) -> Any:
+    return float(value) if isinstance(value, Fraction) else value
+
+
+def _spelled(rng: random.Random, value: Any) -> Any:
+    """Write a value as JSON has it, now and then a whole number as a float and 0/1 as a boolean."""
+    if isinstance(value, int) and rng.random() < 0.2:
+        return bool(value) if value in (0, 1) and rng.random() < 0.5 else float(value)
+    return _json_number(value)
+
+
+def _random_attribute(rng: random.Random, name: str) -> dict:
+    """Draw one small attribute: bit, strings, integers, numbers as listed, or a decimal grid."""
+    low = rng.randint(-2, 3)
+    start = Fraction(rng.randint(-3, 3), 10)
+    size = rng.randint(2, 5)
+    shapes = [
+        {"values": [0, 1]},
+        {"values": [0, 1]},
+        {"values": [False, True]},
+        {"min": 0, "max": 1},
+        {"values": rng.sample(["red", "green", "blue"], rng.randint(2, 3))},
+        {"values": ["low", "mid", "high"]},
+        {"values": ["0", "1", "2-3", ">3"][: rng.randint(2, 4)]},
+        {"values": [10, 20, 35, 70][: rng.randint(2, 4)]},
+        {"values": [-0.5, 0.1, 2]},
+        {"min": low, "max": low + size - 1},
+        {"min": _json_number(canonical(start)),
+         "max": _json_number(canonical(start + Fraction(size - 1, 10))), "resolution": 0.1},
+        {"min": 1, "max": 2, "resolution": 0.25},
+    ]
+    shape = {"values": ["only"]} if rng.random() < 0.05 else rng.choice(shapes)
+    return {"name": name, **shape}
+
+
+def _random_threshold(rng: random.Random, values: list) -> Any:
+    """Draw a listed value or, between numbers, a point halfway."""
+    k = rng.randrange(len(values))
+    if k + 1 < len(values) and all(map(_is_number, values)) and rng.random() < 0.5:
+        return _json_number(canonical(Fraction(values[k] + values[k + 1]) / 2))
+    return _json_number(values[k])
+
+
+def _random_test(rng: random.Random, values: list, *, bare: bool = True) -> Any:
+    """Draw a test on an attribute or column with these values; bare=False gives an object (for a column)."""
+    kind = rng.choice(["equal", "in", "order", "order", "range"])
+    if kind == "equal" and bare:
+        return _spelled(rng, rng.choice(values))
+    if kind in ("equal", "in"):
+        return {"in": [_spelled(rng, v) for v in rng.sample(values, rng.randint(1, max(1, len(values) - 1)))]}
+    if kind == "order":
+        return {rng.choice(list(_ORDER_TESTS)): _random_threshold(rng, values)}
+    numeric = all(map(_is_number, values))
+    ends = [_random_threshold(rng, values) for _ in range(2)]
+    low, high = sorted(ends, key=canonical if numeric else values.index)
+    if canonical(low) == canonical(high):
+        return {"at_least": low, "at_most": high}
+    return {rng.choice(["at_least", "above"]): low, rng.choice(["at_most", "below"]): high}
+
+
+def _random_columns(rng: random.Random, space: _Space) -> dict:
+    """Draw binary columns over some attributes: one-hot, nested thresholds, or any test."""
+    columns: dict[str, dict] = {}
+    for name, values in space.values.items():
+        if name == space.label or rng.random() < 0.6:
+            continue
+        style = rng.choice(["one_hot", "thresholds", "any"])
+        if style == "one_hot":
+            tests = [{"in": [_json_number(value)]} for value in values]
+        elif style == "thresholds":
+            key = rng.choice(list(_ORDER_TESTS))
+            tests = [{key: _random_threshold(rng, values)} for _ in range(2)]
+        else:
+            tests = [_random_test(rng, values, bare=False)]
+        for k, test in enumerate(tests):
+            columns[f"{name}:{style}{k}"] = {"attribute": name, **test}
+    return columns
+
+
+def _random_condition(
+    rng: random.Random, space: _Space, width: int, *, names: list[str] | None = None
+) -> dict:
+    """Draw a condition on up to `width` attributes or columns, never the label unless it is among `names`."""
+    names = names or [name for name in (*space.values, *space.columns) if name != space.label]
+    chosen = rng.sample(names, min(width, len(names)))
+    return {name: _random_test(rng, space.values_of(name)) for name in chosen}
+
+
+def _random_domain(rng: random.Random, *, label_boxes: bool) -> dict:
+    """Draw a domain: 1-3 attributes, sometimes a label, columns and an impossible box that spares a row."""
+    domain: dict[str, Any] = {
+        "attributes": [_random_attribute(rng, f"a{k + 1}") for k in range(rng.randint(1, 3))]}
+    if rng.random() < 0.7:
+        labels = [[0, 1], [0, 1], ["no", "yes"], [False, True], [0, 1, 2], ["only"]]
+        domain["label"] = {"name": "y", "values": rng.choice(labels)}
+    if rng.random() < 0.5:
+        domain["columns"] = _random_columns(rng, _Space({"domain": domain}))
+    if rng.random() < 0.3:
+        space = _Space({"domain": domain})
+        names = [*space.values, *space.columns] if label_boxes else None
+        box = _random_condition(rng, space, rng.randint(1, 2), names=names)
+        if not all(space.holds(box, row) for row in space.rows()):
+            domain["impossible"] = [box]
+    domain["source"] = "declared"
+    return domain
+
+
+def _random_tree(rng: random.Random, space: _Space) -> list[dict]:
+    """Draw the nodes of a tree of depth 0-3, counts still missing; splits often repeat an attribute."""
+    nodes: list[dict] = []
+    deepest = rng.randint(0, 3)
+
+    def grow(depth: int, last: str | None) -> int:
+        index = len(nodes)
+        nodes.append({})
+        if depth < deepest and (depth == 0 or rng.random() < 0.7):
+            names = [last] if last and rng.random() < 0.3 else None
+            test = _random_condition(rng, space, 1, names=names)
+            nodes[index] = {
+                "if": test,
+                "then": grow(depth + 1, next(iter(test))),
+                "else": grow(depth + 1, next(iter(test))),
+            }
+        return index
+
+    grow(0, None)
+    order = list(range(1, len(nodes)))
+    if rng.random() < 0.3:
+        rng.shuffle(order)
+    new_index = {old: new for new, old in enumerate([0, *order])}
+    return [{
+        key: new_index[value] if key in ("then", "else") else value for key, value in nodes[old].items()
+    } for old in [0, *order]]
+
+
+def _random_rules(rng: random.Random, space: _Space) -> list[dict]:
+    """Draw 0-4 rules of width 1-3, sometimes one that repeats an earlier one, and mostly a default rule."""
+    rules: list[dict] = []
+    for _ in range(rng.randint(0, 4)):
+        if rules and rng.random() < 0.15:
+            rules.append({"if": dict(rng.choice(rules)["if"])})  # nothing is left for it to match
+        else:
+            rules.append({"if": _random_condition(rng, space, rng.randint(1, 3))})
+    if rng.random() < 0.75:
+        rules.append({"if": {}})
+    return rules
+
+
+def _tally(space: _Space, reached: list[Row], *, classes: bool) -> dict:
+    """Make the `counts` or `count` entry for the true rows that reach a node or rule."""
+    if not classes:
+        return {"count": len(reached)}
+    return {"counts": [sum(row[-1] == value for row in reached) for value in space.values[space.label]]}
+
+
+def _fill_counts(rng: random.Random, space: _Space, model: dict, truth: list[Row]) -> None:
+    """Write the true counts into the leaves or rules and, now and then, into inner nodes."""
+    parts = model["nodes" if model["kind"] == "tree" else "rules"]
+    style = rng.choice(["classes", "classes", "plain", "mixed"]) if space.label else "plain"
+    inner_too = rng.random() < 0.15 and style != "mixed"
+    for part in parts:  # so that _path accepts the model
+        part.update({} if model["kind"] == "tree" and "if" in part else {"count": 0})
+    paths = [(row, _path(space, model, row)) for row in truth]
+    for index, part in enumerate(parts):
+        if "count" not in part and not inner_too:
+            continue
+        part.pop("count", None)
+        classes = style == "classes" or (style == "mixed" and rng.random() < 0.5)
+        part.update(_tally(space, [row for row, path in paths if index in path], classes=classes))
+
+
+def random_release(
+    rng: random.Random, *, models: int = 1, label_boxes: bool = False
+) -> tuple[dict, list[Row]]:
+    """Draw a tiny release and the dataset it was made from, so that at least one world exists.
+
+    `models` trees or rule lists of the same rows; `label_boxes` lets impossible boxes name the label.
+    The number of sequences of n rows is at most 20,000.
+    """
+    n = rng.choice([0, 1, 2, 2, 3, 3, 3, 4, 4])
+    while True:
+        release: dict[str, Any] = {"recon": 1, "domain": _random_domain(rng, label_boxes=label_boxes)}
+        space = _Space(release)
+        possible = space.rows()
+        if len(possible) ** n <= _MOST_SEQUENCES and len(possible) <= _MOST_ROWS:
+            break
+    truth = [rng.choice(possible) for _ in range(n)]
+    if n > 1 and rng.random() < 0.3:
+        truth[0] = truth[-1]
+    made = []
+    for _ in range(models):
+        if rng.random() < 0.5:
+            model = {"kind": "tree", "nodes": _random_tree(rng, space)}
+        else:
+            model = {"kind": "rule_list", "rules": _random_rules(rng, space)}
+        _fill_counts(rng, space, model, truth)
+        made.append(model)
+    if rng.random() < 0.5 or any(_lacks_default(model) for model in made):
+        release["rows"] = n
+    release["models"] = made
+    return release, truth
