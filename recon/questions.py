@@ -11,8 +11,8 @@ import pandas as pd
 
 from encoders.domain import Condition
 from encoders.encoder import EncodedRelease
-from encoders.values import Listed, equals
-from recon.selections import as_condition, select_conditions, select_frame
+from encoders.values import Listed, Test, intersection
+from recon.selections import as_condition, frame_ranges, select_conditions, select_frame, selections_of
 from recon.worlds import World, wrap
 from solvers.engine import ask
 from solvers.errors import ReleaseError, Unsupported
@@ -30,6 +30,7 @@ from solvers.query import (
     LeaveOneOutAnswer,
     MostLikely,
     Sample,
+    Selections,
     WorldsAnswer,
 )
 from solvers.release import Partition
@@ -259,25 +260,10 @@ def attribute_value(
     )
 
 
-def select_with(release: EncodedRelease, frame: pd.DataFrame, name: str, values: list[Any]) -> Any:
+def select_with(release: EncodedRelease, frame: pd.DataFrame, name: str, values: list[Any]) -> Selections:
     """Return the frame's selections, each narrowed to the given values of one column."""
-    from encoders.values import Test, intersection
-    from recon.selections import frame_ranges, selections_of
-
     found = frame_ranges(frame, release.domain)
-    k, wanted = (
-        release.domain.ranges(name, Test(values=tuple(values)))
-        if values
-        else (
-            release.domain.ranges(
-                name,
-                equals(
-                    0 if name in release.domain.columns else release.domain.all[release.domain.place[name]].value(0)
-                ),
-            )[0],
-            (),
-        )
-    )
+    k, wanted = release.domain.ranges(name, Test(values=tuple(values)))
     span = release.domain.all[k].span
     back, every = found.get(k, (np.zeros(len(frame), dtype=np.int64), [(span,)]))
     narrowed = [intersection(r, wanted) for r in every]

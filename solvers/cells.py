@@ -87,6 +87,22 @@ class Cells:
         """Return the cells that may hold rows."""
         return np.flatnonzero(self.block.high > 0)
 
+    @cached_property
+    def vectors(self) -> list[NDArray[np.int64]]:
+        """Return the count vectors (k,) that the release allows: one, or one per possible number of rows."""
+        block = self.block
+        loose = np.flatnonzero(block.low != block.high)
+        if not len(loose):
+            return [block.low]
+        out, s = [], int(loose[0])
+        for value in range(int(block.low[s]), int(block.high[s]) + 1):
+            if value and self.high[s] == 0:
+                break
+            vector = block.low.copy()
+            vector[s] = value
+            out.append(vector)
+        return out
+
     def product(self, s: int) -> bool:
         """Tell whether cell s is a product of attribute sets (a box as far as its rows go)."""
         return self.low[s] == self.high[s] == self.boxes[s].size(self.release.domain)

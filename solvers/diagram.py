@@ -10,6 +10,7 @@ Source: Bryant, "Graph-based algorithms for Boolean function manipulation", 1986
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import numpy as np
@@ -164,7 +165,7 @@ class Diagram:
                     bit = bool(rng.integers(0, 2))  # the bit is free here
                 code = 2 * code + bit
             codes[v] = code
-        return {v: int(np.searchsorted(self.starts[v][1:], codes[v], side="right")) for v in self.order}
+        return {v: bisect_right(self.starts[v], codes[v]) - 1 for v in self.order}
 
 
 def choose(

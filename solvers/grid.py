@@ -10,7 +10,7 @@ Source: eq. 12-16 of Ferry et al., "Probabilistic Dataset Reconstruction from In
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -28,6 +28,14 @@ def bits(mask: int) -> Iterator[int]:
         low = mask & -mask
         yield low.bit_length() - 1
         mask ^= low
+
+
+def as_bits(positions: Iterable[int]) -> int:
+    """Return the integer with ones at the given positions."""
+    found = 0
+    for i in positions:
+        found |= 1 << i
+    return found
 
 
 def weight(sizes: Sequence[int], mask: int) -> int:
@@ -172,7 +180,7 @@ class Task:
     """Region j: a box over groups minus the boxes `rest`; `after` boxes on one variable came before it."""
 
     cut: Cut
-    rest: tuple[int, ...]
+    rest: Sequence[int]
     after: int
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from threading import Event
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,7 @@ class Limits:
     memory: int = 1 << 30
     cells: int = 200_000
     progress: Callable[[str], None] | None = None
+    stop: Event = field(default_factory=Event)
     started: float = field(default_factory=time.monotonic)
 
     def elapsed(self) -> float:
@@ -26,8 +28,8 @@ class Limits:
         return time.monotonic() - self.started
 
     def expired(self) -> bool:
-        """Tell whether the time is up."""
-        return self.seconds is not None and self.elapsed() >= self.seconds
+        """Tell whether the time is up, or somebody asked to stop (`stop`, set by Ctrl-C)."""
+        return self.stop.is_set() or (self.seconds is not None and self.elapsed() >= self.seconds)
 
     def left(self) -> float:
         """Return the seconds left, infinity without a limit."""

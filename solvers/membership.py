@@ -46,7 +46,8 @@ def decide(cells: Cells, vectors: list[NDArray[np.int64]], query: Decide) -> Dec
         decide_chunk(cells, vectors, Selections(chosen[i : i + CHUNK], distinct.sizes), query.convention)
         for i in range(0, max(1, len(chosen)), CHUNK)
     ]
-    found: dict[str, Any] = {name: np.concatenate([piece[name] for piece in pieces])[back.reshape(-1)] for name in pieces[0]}
+    every = back.reshape(-1)
+    found: dict[str, Any] = {name: np.concatenate([p[name] for p in pieces])[every] for name in pieces[0]}
     return DecideAnswer("exact" if cells.exact else "bounds", **found)
 
 
@@ -168,7 +169,8 @@ class Prior:
     def expected(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the mean number of rows in each selection before the release."""
         terms = [self._rows(counts, label) * ratio for label, ratio in self._ratios.items()]
-        return np.sum(terms, axis=0)
+        out: NDArray[np.float64] = np.sum(terms, axis=0)
+        return out
 
 
 def smaller_of(chosen: Selections, q: int) -> dict[int, tuple[int, ...]]:

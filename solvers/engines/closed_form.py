@@ -74,9 +74,9 @@ class KindEngine(Engine):
         if isinstance(query, Count):
             return count(cells, query.convention)
         if isinstance(query, Decide):
-            return decide(cells, options(cells), query)
+            return decide(cells, cells.vectors, query)
         if isinstance(query, LeaveOneOut):
-            return leave_one_out(cells, options(cells), query)
+            return leave_one_out(cells, cells.vectors, query)
         if not cells.exact:
             return Answer("unknown", trail=("the sizes of some cells are only known between bounds",))
         if isinstance(query, Enumerate):
@@ -93,25 +93,9 @@ def empty_but_counted(cells: Cells) -> tuple[str, ...]:
     return tuple(f"{block.source(s)}: {int(block.low[s])} rows, but no row can be there" for s in empty)
 
 
-def options(cells: Cells) -> list[NDArray[np.int64]]:
-    """Return the count vectors that the release allows: one, or one per possible number of rows."""
-    block = cells.block
-    loose = np.flatnonzero(block.low != block.high)
-    if not len(loose):
-        return [block.low]
-    out, s = [], int(loose[0])
-    for value in range(int(block.low[s]), int(block.high[s]) + 1):
-        if value and cells.high[s] == 0:
-            break
-        vector = block.low.copy()
-        vector[s] = value
-        out.append(vector)
-    return out
-
-
 def count(cells: Cells, convention: Convention) -> CountAnswer:
     """Return the number of worlds; bounds on its log2 where sizes are bounds."""
-    vectors = options(cells)
+    vectors = cells.vectors
     low = {int(v.sum()): log2_worlds(cells.low, v, convention) for v in vectors}
     high = low if cells.exact else {int(v.sum()): log2_worlds(cells.high, v, convention) for v in vectors}
 
@@ -157,7 +141,7 @@ def world_factors(sizes: tuple[int, ...], counts: NDArray[np.int64], convention:
 
 def enumerate_worlds(cells: Cells) -> Iterator[World]:
     """Yield every world once up to row order, lazily: an odometer over the cells' multisets."""
-    for counts in options(cells):
+    for counts in cells.vectors:
         filled = [(s, c) for s, c in enumerate(counts.tolist()) if c]
         lists = [RowList(cells, s) for s, _ in filled]
         wheels = [multisets(rows.size, c) for rows, (_, c) in zip(lists, filled, strict=True)]
@@ -192,7 +176,7 @@ def sample_worlds(cells: Cells, query: Sample) -> Iterator[World]:
     Where the number of rows is open it is drawn uniformly first.
     """
     rng = random.Random(query.seed)
-    vectors = options(cells)
+    vectors = cells.vectors
     for _ in range(query.k):
         counts = vectors[rng.randrange(len(vectors))]
         pieces, regions = [], []
@@ -223,7 +207,7 @@ def most_likely(cells: Cells, seed: int) -> World:
     equally often (up to one); a larger cell gets distinct rows, drawn with the seed.
     """
     rng = random.Random(seed)
-    vectors = options(cells)
+    vectors = cells.vectors
     counts = vectors[-1]
     pieces, times, regions = [], [], []
     unique = len(vectors) == 1

@@ -1,0 +1,73 @@
+"""The audit: every question an officer asks of a release, asked once; formats nothing (see `recon.report`)."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from encoders.encoder import EncodedRelease
+from recon.findings import Findings, GroupDisclosure
+from recon.measures import Measures, measure
+from recon.report import Report
+from recon.truth import check_truth
+from solvers.errors import Unsupported
+from solvers.limits import Limits
+from solvers.query import CONVENTIONS
+from solvers.release import ANY_LABEL, Partition
+
+SMALL_GROUP = 10  # published groups below this size are pointed out (the usual minimum cell count)
+
+
+def audit(
+    release: EncodedRelease,
+    policy: None = None,
+    *,
+    convention: str | None = None,
+    truth: pd.DataFrame | None = None,
+    population: pd.DataFrame | None = None,
+    limits: Limits | None = None,
+    seed: int = 0,
+) -> Report:
+    """Return the report on a release: worlds, uncertainty left, exposure, group disclosure and, given it, the truth.
+
+    `truth` are the real training rows, `population` other rows of the same kind (for the fresh-sample baseline).
+    Raises what `count` raises. A `policy` is refused by this version.
+    """
+    if policy is not None:
+        raise Unsupported("policies are not read by this version")
+    limits = limits or Limits()
+    first = measure(release, convention, limits)
+    others: list[Measures] = []
+    if first.status != "unsat" and not release.domain.continuous:
+        others = [measure(release, c, limits) for c in CONVENTIONS if c != first.convention]
+    checked = None if truth is None else check_truth(release, truth, population, first, seed)
+    return Report(Findings(release, first, tuple(others), group_disclosure(release), checked))
+
+
+def group_disclosure(release: EncodedRelease) -> GroupDisclosure:
+    """Return pure regions, zero cells and the smallest groups of a release's partitions."""
+    pure: list[tuple[str, str, int]] = []
+    zeros: list[tuple[str, str]] = []
+    totals: list[tuple[str, int]] = []
+    for block in release.statements.blocks:
+        if not isinstance(block, Partition):
+            continue
+        by_region: dict[int, list[tuple[int, int]]] = {}
+        for j, label, low in zip(block.region.tolist(), block.label.tolist(), block.low.tolist(), strict=True):
+            by_region.setdefault(j, []).append((label, low))
+        for j, cells in by_region.items():
+            name, filled = block.names[j], [(label, c) for label, c in cells if c]
+            totals.append((name, sum(c for _, c in cells)))
+            if cells[0][0] == ANY_LABEL or not filled:
+                continue
+            zeros += [(name, block.labels[label]) for label, c in cells if not c]
+            if len(filled) == 1 and len(cells) > 1:
+                pure.append((name, block.labels[filled[0][0]], filled[0][1]))
+    occupied = [(name, n) for name, n in totals if n]
+    small = sorted((pair for pair in occupied if pair[1] < SMALL_GROUP), key=lambda pair: pair[1])
+    return GroupDisclosure(
+        tuple(pure),
+        tuple(zeros),
+        tuple(small),
+        min((n for _, n in occupied), default=None),
+        sum(n for _, _, n in pure),
+    )

@@ -1,0 +1,414 @@
+"""The command line: every command asks one question of a release and prints the answer (design.md, section 5)."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from recon.console import (
+    CONTRADICTION,
+    DONE,
+    INCONCLUSIVE,
+    USAGE,
+    exit_code,
+    print_json,
+    records,
+    say,
+    working,
+    write_table,
+    write_text,
+)
+
+if TYPE_CHECKING:
+    from encoders.encoder import EncodedRelease
+    from solvers.limits import Limits
+
+app = typer.Typer(
+    name="recon",
+    help="Which training sets agree with a released model? Count, measure, draw and certify them.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+learn_app = typer.Typer(
+    help="Train a model and write it as a release file.", no_args_is_help=True, rich_markup_mode=None
+)
+app.add_typer(learn_app, name="learn")
+
+Files = Annotated[list[str], typer.Argument(metavar="FILE...", help="Release file; - for standard input.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+DomainFile = Annotated[
+    str | None, typer.Option("--domain", help="Release file whose domain counts, or data (.csv) to read one off.")
+]
+Independent = Annotated[
+    bool, typer.Option("--independent-columns", help="Count binary columns as independent bits, as the paper does.")
+]
+ConventionName = Annotated[
+    str | None, typer.Option("--convention", help="assigned, ordered or multiset.")
+]
+Seconds = Annotated[float | None, typer.Option("--time", min=0, help="Stop after so many seconds with bounds.")]
+Memory = Annotated[str, typer.Option("--memory", help="Stop at so much memory with bounds, e.g. 512M, 2G.")]
+MaxCells = Annotated[int, typer.Option("--max-cells", min=1, help="Refuse more live cells.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
+LogJson = Annotated[bool, typer.Option("--log-json", help="Progress as JSON lines on standard error.")]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of everything drawn.")]
+Out = Annotated[str | None, typer.Option("--out", help="Write to this file (.csv, .parquet, .json).")]
+Digits = Annotated[int, typer.Option("--digits", min=1, help="Print counts of up to so many decimal digits.")]
+Limit = Annotated[int, typer.Option("--limit", min=0, help="At most so many.")]
+Views = Annotated[bool, typer.Option("--views", help="Binary columns instead of the attributes behind them.")]
+Truth = Annotated[str | None, typer.Option("--truth", help="The true rows (.csv, .parquet), to compare with.")]
+Population = Annotated[
+    str | None, typer.Option("--population", help="Other rows of the same kind, for the fresh-sample baseline.")
+]
+ProfileFile = Annotated[str, typer.Option("--profiles", help="Profiles, one per line; empty cells are unknown.")]
+
+
+def open_release(files: list[str], domain: str | None, independent: bool, limits: Limits) -> EncodedRelease:
+    """Return the release of the files, its domain replaced or its columns made independent if asked."""
+    from encoders.encoder import EncodedRelease, encode
+    from recon.loading import load, read_domain
+
+    limits.report(f"reading {files[0]}")
+    declared = None if domain is None else read_domain(domain)
+    release = load(*files, domain=declared)
+    if not independent:
+        return release
+    bits = encode(release.domain.as_columns(), release.models, release.rows, file=release.file)
+    return EncodedRelease(bits.domain, bits.models, bits.cut, bits.statements, release.file, release.sha256)
+
+
+def finish(status: str) -> None:
+    """End with the exit code of a status."""
+    raise typer.Exit({"unsat": CONTRADICTION, "bounds": INCONCLUSIVE, "unknown": INCONCLUSIVE}.get(status, DONE))
+
+
+@app.command()
+def count(
+    files: Files, domain: DomainFile = None, independent: Independent = False, convention: ConventionName = None,
+    digits: Digits = 10_000, seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000,
+    json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
+) -> None:  # fmt: skip
+    """Count the possible worlds and measure the uncertainty left."""
+    from recon.measures import measure
+    from recon.report import count_json, power, worlds_lines
+
+    with working(seconds, memory, max_cells, quiet, log_json) as limits:
+        release = open_release(files, domain, independent, limits)
+        measures = measure(release, convention, limits)
+    if json:
+        print_json(count_json(release, measures, digits))
+    elif measures.status == "unsat":
+        print("possible worlds: 0: the statements contradict each other")
+        for source in measures.counted.conflict:
+            print(f"  {source}")
+    else:
+        print("\n".join(worlds_lines(measures, ())))
+        for text in measures.counted.trail if measures.status == "bounds" else ():
+            print(f"not exact ({text}): {power(measures.counted)}", file=sys.stderr)
+        print("assuming: " + "; ".join(release.assumptions))
+    finish(measures.status)
+
+
+@app.command()
+def audit(
+    files: Files, domain: DomainFile = None, independent: Independent = False, convention: ConventionName = None,
+    truth: Truth = None, population: Population = None, seed: Seed = 0, digits: Digits = 10_000, out: Out = None,
+    seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000,
+    json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
+) -> None:  # fmt: skip
+    """Report what a release gives away: worlds, uncertainty, who is exposed, what its counts say by themselves."""
+    from recon.audit import audit as run
+    from recon.selections import read_table
+
+    with working(seconds, memory, max_cells, quiet, log_json) as limits:
+        release = open_release(files, domain, independent, limits)
+        real = None if truth is None else read_table(truth)
+        people = None if population is None else read_table(population)
+        report = run(
+            release, convention=convention, truth=real, population=people, limits=limits, seed=seed
+        )  # fmt: skip
+    markdown = out is not None and out.endswith(".md")
+    as_json = json or (out is not None and out.endswith(".json"))
+    write_text(report.to_json(digits) if as_json else report.to_markdown() if markdown else report.to_text(), out)
+    finish(report.status)
+
+
+@app.command()
+def worlds(
+    files: Files, limit: Limit = 10, views: Views = False, domain: DomainFile = None,
+    independent: Independent = False, convention: ConventionName = None, out: Out = None, seconds: Seconds = None,
+    memory: Memory = "1G", json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
+) -> None:  # fmt: skip
+    """List possible worlds, each dataset once up to row order."""
+    from recon.questions import worlds as run
+
+    with working(seconds, memory, 200_000, quiet, log_json) as limits:
+        release = open_release(files, domain, independent, limits)
+        print_worlds(list(run(release, limit, convention, limits)), views, out, json)
+
+
+@app.command()
+def sample(
+    files: Files, k: Annotated[int, typer.Option("-k", "--worlds", min=0, help="How many worlds.")] = 1,
+    seed: Seed = 0, views: Views = False, domain: DomainFile = None, independent: Independent = False,
+    convention: ConventionName = None, out: Out = None, seconds: Seconds = None, memory: Memory = "1G",
+    json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
+) -> None:  # fmt: skip
+    """Draw possible worlds, exactly uniform over the convention's worlds."""
+    from recon.questions import sample as run
+
+    with working(seconds, memory, 200_000, quiet, log_json) as limits:
+        release = open_release(files, domain, independent, limits)
+        print_worlds(run(release, k, seed, convention, limits), views, out, json)
+
+
+@app.command()
+def reconstruct(
+    files: Files, seed: Seed = 0, views: Views = False, domain: DomainFile = None, independent: Independent = False,
+    out: Out = None, truth: Truth = None, population: Population = None, seconds: Seconds = None,
+    memory: Memory = "1G", json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
+) -> None:  # fmt: skip
+    """Give back one most likely training set, and say whether it is the only one."""
+    from recon.measures import measure
+    from recon.questions import reconstruct as run
+    from recon.report import truth_json, truth_lines
+    from recon.selections import read_table
+    from recon.truth import check_truth
+
+    with working(seconds, memory, 200_000, quiet, log_json) as limits:
+        release = open_release(files, domain, independent, limits)
+        world = run(release, seed, limits)
+        checked = None
+        if truth is not None:
+            people = None if population is None else read_table(population)
+            checked = check_truth(release, read_table(truth), people, measure(release, "multiset", limits), seed)
+    if json:
+        found: dict[str, Any] = {"unique": world.unique, "rows": records(world.to_frame(views))}
+        found["assumptions"] = list(release.assumptions)
+        print_json(found if checked is None else found | {"truth": truth_json(checked)})
+        return
+    write_table(world.to_frame(views), out)
+    alone = "the only possible world" if world.unique else "one of several possible worlds"
+    for line in (alone, *(() if checked is None else truth_lines(checked))):
+        print(line, file=sys.stderr)
+
+
+def print_worlds(found: list[Any], views: bool, out: str | None, json: bool) -> None:
+    """Print or write worlds: one table with a column `world`, or JSON."""
+    import pandas as pd
+
+    frames = [w.to_frame(views) for w in found]
+    if json:
+        print_json([{"world": i, "rows": records(f)} for i, f in enumerate(frames)])
+        return
+    for i, frame in enumerate(frames):
+        frame.insert(0, "world", i, allow_duplicates=True)
+    write_table(pd.concat(frames) if frames else pd.DataFrame({"world": []}), out)
+
+
+@app.command()
+def certify(
+    files: Files, profiles: ProfileFile, domain: DomainFile = None, independent: Independent = False,
+    convention: ConventionName = None, out: Out = None, seconds: Seconds = None, memory: Memory = "1G",
+    json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
+) -> None:  # fmt: skip
+    """Say for each profile whether it certainly, possibly or certainly not is among the rows."""
+    from recon.questions import certify as run
+    from recon.selections import read_table
+
+    with working(seconds, memory, 200_000, quiet, log_json) as limits:
+        release = open_release(files, domain, independent, limits)
+        with file_named(profiles):
+            found = run(release, read_table(profiles), convention, limits)
+    show(found, out, json, release)
+    finish("unknown" if (found["verdict"] == "unknown").any() else "exact")
+
+
+@app.command()
+def attribute(
+    files: Files, profiles: ProfileFile,
+    sensitive: Annotated[str, typer.Option("--sensitive", help="The attribute or column to infer.")],
+    domain: DomainFile = None, independent: Independent = False, convention: ConventionName = None, out: Out = None,
+    seconds: Seconds = None, memory: Memory = "1G", json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
+) -> None:  # fmt: skip
+    """Infer a sensitive column of people known to be in the data from partial profiles."""
+    from recon.questions import attribute as run
+    from recon.selections import read_table
+
+    with working(seconds, memory, 200_000, quiet, log_json) as limits:
+        release = open_release(files, domain, independent, limits)
+        with file_named(profiles):
+            found = run(release, read_table(profiles), sensitive, convention, limits)
+    show(found, out, json, release)
+
+
+@app.command()
+def bound(
+    files: Files, where: Annotated[str, typer.Option("--where", help='Condition, e.g. \'{"age": {"below": 25}}\'.')],
+    domain: DomainFile = None, independent: Independent = False, convention: ConventionName = None,
+    seconds: Seconds = None, memory: Memory = "1G", json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
+) -> None:  # fmt: skip
+    """Bound the number of rows that meet a condition over all worlds."""
+    from recon.questions import bound as run
+
+    with working(seconds, memory, 200_000, quiet, log_json) as limits:
+        release = open_release(files, domain, independent, limits)
+        found = run(release, parse_where(where), convention=convention, limits=limits)
+    if json:
+        keys = ("min", "max", "expectation", "status", "convention", "engine")
+        print_json({k: getattr(found, k) for k in keys} | {"assumptions": list(found.assumptions)})
+    else:
+        mean = "not defined" if found.expectation is None else f"{found.expectation:,.4f}"
+        print(f"between {found.min:,} and {found.max:,} rows, {mean} expected   [{found.convention}; {found.status}]")
+    finish(found.status)
+
+
+@app.command()
+def table(
+    files: Files, domain: DomainFile = None, independent: Independent = False, out: Out = None,
+    seconds: Seconds = None, memory: Memory = "1G", json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
+) -> None:  # fmt: skip
+    """Print the probabilistic dataset: per training row the values each attribute can still have."""
+    from recon.probabilistic import table as run
+
+    with working(seconds, memory, 200_000, quiet, log_json) as limits:
+        found = run(open_release(files, domain, independent, limits), limits)
+    if json:
+        print_json(records(found))
+    else:
+        write_table(found, out)
+
+
+@app.command()
+def domain(
+    data: Annotated[str, typer.Argument(metavar="DATA", help="A table (.csv, .csv.gz, .parquet) or a release file.")],
+    label: Annotated[str | None, typer.Option("--label", help="Label column; by default the last.")] = None,
+    independent: Independent = False, out: Out = None,
+) -> None:  # fmt: skip
+    """Read a domain off data, say what was assumed, and write it to a file to edit and give to --domain."""
+    from recon.formats.release_file import domain_json, dump
+    from recon.loading import read_domain
+
+    found = read_domain(data, label, independent)
+    write_text(dump({"recon": 1, "domain": domain_json(found)}), out)
+    for note in found.notes:
+        print(f"assumed: {note}", file=sys.stderr)
+
+
+@app.command()
+def convert(
+    files: Files, domain: DomainFile = None, independent: Independent = False,
+    out: Out = None,
+) -> None:  # fmt: skip
+    """Read a release and write it as a release file (checked, with the domain given)."""
+    from recon.formats.release_file import dump, release_json
+    from solvers.limits import Limits
+
+    release = open_release(files, domain, independent, Limits())
+    write_text(dump(release_json(release.domain, release.models, release.rows)), out)
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON Schema of the release file."""
+    from recon.formats.schema import json_schema
+
+    print_json(json_schema())
+
+
+@app.command()
+def engines(json: Json = False) -> None:
+    """List the engines and whether they can run here."""
+    from solvers.engine import iter_statuses
+
+    found = [{"name": name, "about": about, "status": status} for name, about, status in iter_statuses()]
+    if json:
+        print_json(found)
+    else:
+        print("\n".join(f"{e['name']}: {e['status']}\n  {e['about']}" for e in found))
+
+
+@learn_app.command("greedy-rule-list")
+def learn_greedy_rule_list(
+    data: Annotated[str, typer.Argument(metavar="DATA", help="Training rows (.csv, .csv.gz, .parquet).")],
+    out: Out = None,
+    label: Annotated[str | None, typer.Option("--label", help="Label column; by default the last.")] = None,
+    width: Annotated[int, typer.Option("--width", min=1, max=4, help="Literals per rule at most.")] = 1,
+    min_support: Annotated[float, typer.Option("--min-support", min=0, max=1, help="Share of rows needed.")] = 0.05,
+    max_length: Annotated[int | None, typer.Option("--max-length", min=1, help="Rules, default included.")] = None,
+    domain: DomainFile = None, independent: Independent = False,
+) -> None:  # fmt: skip
+    """Train GreedyRL, the paper's greedy rule list, on binary columns and write the release."""
+    from recon.learners.training import greedy_rule_list_release
+
+    text, notes = greedy_rule_list_release(
+        data, label, domain, independent, width=width, min_support=min_support, max_length=max_length
+    )
+    write_text(text, out)
+    for note in notes:
+        print(note, file=sys.stderr)
+
+
+def show(found: Any, out: str | None, json: bool, release: EncodedRelease) -> None:
+    """Print or write a table of answers; its assumptions go to standard error."""
+    if json:
+        print_json(records(found))
+        return
+    write_table(found, out)
+    convention = found.attrs["convention"]
+    print(f"convention: {convention}; assuming: " + "; ".join(release.assumptions), file=sys.stderr)
+
+
+def parse_where(text: str) -> Any:
+    """Return the condition in --where; `ReleaseError` when it is no JSON object."""
+    import json
+
+    from solvers.errors import ReleaseError
+
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise ReleaseError(f"--where is not JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise ReleaseError(f"--where must be an object such as {{\"age\": 30}}, not {text}")
+    return found
+
+
+class file_named:  # noqa: N801 - reads as a statement
+    """Name the file in refusals that come without one."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        from solvers.errors import ReleaseError
+
+        if isinstance(error, ReleaseError) and not error.file:
+            raise error.at(file=self._file) from None
+
+
+def main() -> None:
+    """Run the command line and exit with the code of the contract; never a traceback."""
+    import click
+
+    try:
+        code = app(standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(USAGE)
+    except (KeyboardInterrupt, click.Abort):
+        say(KeyboardInterrupt())
+        sys.exit(INCONCLUSIVE)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(DONE)
+    except Exception as error:  # the one place that turns whatever went wrong into a sentence
+        say(error)
+        sys.exit(exit_code(error))
+    sys.exit(code if isinstance(code, int) else DONE)

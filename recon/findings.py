@@ -1,0 +1,45 @@
+"""What an audit found, as frozen values between the audit (which asks) and the report (which formats)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from encoders.encoder import EncodedRelease
+#from recon.matching import Comparison
+from recon.measures import Measures
+
+
+@dataclass(frozen=True)
+class GroupDisclosure:
+    """What the published counts say about groups, without any reconstruction.
+
+    `pure` regions hold rows of one class only: whoever is known to be in the data and in the region has that
+    class. `zeros` are (region, class) cells with no row. `small` are regions with fewer than 10 rows.
+    """
+
+    pure: tuple[tuple[str, str, int], ...]
+    zeros: tuple[tuple[str, str], ...]
+    small: tuple[tuple[str, int], ...]
+    smallest: int | None
+    rows_in_pure: int
+
+
+@dataclass(frozen=True)
+class TruthCheck:
+    """What the true rows say: whether they are a possible world, and how much a reconstruction has right."""
+
+    is_world: bool
+    violated: tuple[str, ...]
+    comparison: Comparison | None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Findings:
+    """Everything an audit found; the report formats it."""
+
+    release: EncodedRelease
+    measures: Measures
+    others: tuple[Measures, ...]
+    groups: GroupDisclosure
+    truth: TruthCheck | None = None

@@ -1,0 +1,59 @@
+"""Files and fitted models in, one encoded release out."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from encoders.domain import Domain
+from encoders.encoder import EncodedRelease
+from encoders.encoder import encode as encode_models
+from recon.formats import release_file, sklearn_tree
+from solvers.errors import ReleaseError, Unsupported
+
+
+def load(*paths: str | os.PathLike[str], domain: Domain | str | None = None) -> EncodedRelease:
+    """Return the release in a file; `domain` (or a file with one) replaces the file's own.
+
+    Several files are one joined release, which this version cannot yet answer: `Unsupported`. Raises
+    `ReleaseError` for malformed files, naming file, place and value.
+    """
+    if not paths:
+        raise ReleaseError("no file was given")
+    if len(paths) > 1:
+        raise Unsupported("several files make one joined release, which this version cannot encode yet")
+    declared = read_domain(domain) if isinstance(domain, str) else domain
+    return release_file.read_release(os.fspath(paths[0]), declared)
+
+
+def encode(model: Any, domain: Domain) -> EncodedRelease:
+    """Return the release of a fitted model in memory: a scikit-learn `DecisionTreeClassifier` or a GreedyRL list.
+
+    `domain` says which rows can exist; with a domain read off the training data every figure says so.
+    """
+    if hasattr(model, "to_model"):
+        if domain.label is None:
+            raise ReleaseError("a classifier needs a domain with a label")
+        values = [domain.label.value(i) for i in range(domain.label.span[1])]
+        return encode_models(domain, [model.to_model(label_values=values)])
+    if sklearn_tree.is_fitted_tree(model):
+        return encode_models(domain, [sklearn_tree.to_tree(model, domain)])
+    raise Unsupported(f"a {type(model).__name__} is not read: give a fitted DecisionTreeClassifier or GreedyRL list")
+
+
+def read_domain(path: str, label: str | None = None, independent: bool = False) -> Domain:
+    """Return the domain of a release file (.json) or read one off data (.csv, .csv.gz, .parquet).
+
+    `label`: the name of the label column of data; by default the last column.
+    """
+    if path.endswith(".json"):
+        return release_file.read_domain(path)
+    from recon.selections import numbers_of, read_table
+
+    frame = numbers_of(read_table(path))
+    try:
+        if not len(frame.columns):
+            raise ReleaseError("the file is empty")
+        return Domain.from_frame(frame, label=label or str(frame.columns[-1]), independent=independent)
+    except ReleaseError as error:
+        raise error.at(file=path) from None

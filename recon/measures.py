@@ -1,0 +1,241 @@
+"""How much uncertainty a release leaves: joint entropy, Dist, Dist_G, bits removed, exposure per leaf or rule.
+
+Source: Ferry et al., "Probabilistic Dataset Reconstruction from Interpretable Models", SaTML 2024, Def. 2
+(eq. 1), Def. 4 (eq. 2-3), eq. 9, 11, 16. The worlds of a convention are taken as equally likely, so the joint
+entropy is log2 of their number.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from encoders.encoder import EncodedRelease
+from recon.questions import convention_of, count
+from solvers.cells import Cells, cells_of
+from solvers.limits import Limits
+from solvers.numbers import log2_multinomial, log2_multisets
+from solvers.query import Convention, CountAnswer
+from solvers.release import ANY_LABEL, Partition
+
+
+@dataclass(frozen=True)
+class Measures:
+    """The figures of one release in one convention; None where a figure is undefined or not exact.
+
+    entropy_bits: log2 of the number of worlds (with the number of rows open: of its uniform prior and the worlds
+    given it). uninformed_bits: the same before the release. dist_g: their ratio, 1 for a release that says
+    nothing, smaller = more revealed. bits_removed_per_row: their difference per row. dist_g_mentioned: Dist_G over
+    the attributes that the release names. dist: Def. 2, where rows are products of attributes (`assigned`).
+    bits_due_to_order: Σ_j C_j (log2 num(f_j) - log2 Capt(f_j)) of a rule list. determined_rows: rows whose every
+    attribute is known. smallest_region: the fewest raw rows that fit a published row; smallest_group: the fewest
+    published rows in one cell. exposure: one line per leaf or rule.
+    """
+
+    convention: Convention
+    status: str
+    rows: int | None
+    entropy_bits: float | None
+    uninformed_bits: float | None
+    bits_removed_per_row: float | None
+    dist_g: float | None
+    dist_g_mentioned: float | None
+    dist: float | None
+    bits_due_to_order: float | None
+    determined_rows: int | None
+    smallest_region: int | None
+    smallest_group: int | None
+    exposure: pd.DataFrame
+    counted: CountAnswer
+    assumptions: tuple[str, ...] = field(default=())
+
+
+def measure(
+    release: EncodedRelease,
+    convention: str | None = None,
+    limits: Limits | None = None,
+    counted: CountAnswer | None = None,
+) -> Measures:
+    """Return the measures of a release; a count already at hand may be given.
+
+    Cost: that of `count`, and linear in leaves or rules. Raises what `count` raises.
+    """
+    chosen = convention_of(release, convention)
+    answer = counted or count(release, chosen, limits)
+    if answer.status == "unsat" or not isinstance(release.statements.blocks[0], Partition):
+        return empty(release, chosen, answer)
+    cells = cells_of(release.statements, limits or Limits())
+    vectors = cells.vectors
+    before = [uninformed(cells, v, chosen) for v in vectors]
+    after = list(answer.log2_per_rows.values())
+    exact, relative = answer.status == "exact", answer.relative
+    spread = math.log2(len(vectors))
+    entropy, prior = spread + mean(after), spread + mean(before)
+    n = mean([float(v.sum()) for v in vectors])
+    removed = (prior - entropy) / n if n and exact and not (relative and chosen == "multiset") else None
+    known = exact and not relative
+    return Measures(
+        convention=chosen,
+        status=answer.status,
+        rows=int(vectors[0].sum()) if len(vectors) == 1 else None,
+        entropy_bits=entropy if known else None,
+        uninformed_bits=None if relative else prior,
+        bits_removed_per_row=removed,
+        dist_g=ratio(entropy, prior) if known else None,
+        dist_g_mentioned=mentioned(cells, vectors, chosen, spread) if known else None,
+        dist=dist(cells, vectors[0]) if known and chosen == "assigned" and len(vectors) == 1 else None,
+        bits_due_to_order=order_bits(cells, vectors[0]) if exact and len(vectors) == 1 else None,
+        determined_rows=determined(cells, vectors) if known else None,
+        smallest_region=smallest(cells, vectors) if known else None,
+        smallest_group=min((int(c) for v in vectors for c in v if c), default=None),
+        exposure=exposure(cells, vectors),
+        counted=answer,
+        assumptions=release.assumptions,
+    )
+
+
+def empty(release: EncodedRelease, convention: Convention, answer: CountAnswer) -> Measures:
+    """Return the measures of a release without a world: none."""
+    rows = release.rows.low if release.rows.exact else None
+    nothing = (None,) * 10
+    return Measures(convention, answer.status, rows, *nothing, pd.DataFrame(), answer, release.assumptions)
+
+
+def mean(values: Sequence[float]) -> float:
+    """Return the arithmetic mean; exactly the value where there is one."""
+    return values[0] if len(values) == 1 else math.fsum(values) / len(values)
+
+
+def ratio(part: float, whole: float) -> float | None:
+    """Return part / whole, None where there was nothing to know (whole 0)."""
+    return part / whole if whole > 0 else None
+
+
+def uninformed(cells: Cells, counts: NDArray[np.int64], convention: Convention) -> float:
+    """Return the bits of n rows before the release.
+
+    `assigned`: n log2 S, the label left out for rows whose cell names it; `ordered`: n log2 S; `multiset`:
+    log2 C(S + n - 1, n).
+    """
+    n = int(counts.sum())
+    if convention == "multiset":
+        return log2_multisets(cells.space_size(), n)
+    if convention == "ordered":
+        return n * math.log2(cells.space_size())
+    return math.fsum(
+        int(counts[cells.block.label == label].sum()) * math.log2(size)
+        for label in set(cells.block.label.tolist())
+        if (size := cells.space_size(label))
+    )
+
+
+def mentioned(cells: Cells, vectors: list[NDArray[np.int64]], convention: Convention, spread: float) -> float | None:
+    """Return Dist_G over the attributes that the release names: the others' factor taken out of every size."""
+    domain, named = cells.release.domain, cells.release.mentioned()
+    kept = [k for k in range(len(domain.attributes)) if k in named or k == domain.label]
+    factor = domain.size // math.prod(domain.attributes[k].total for k in kept)
+    after, before = [], []
+    for v in vectors:
+        sizes = [s // factor for s in cells.low]
+        total = {label: cells.space_size(label) // factor for label in {*cells.block.label.tolist(), ANY_LABEL}}
+        n = int(v.sum())
+        filled = [(sizes[s], c, int(cells.block.label[s])) for s, c in enumerate(v.tolist()) if c]
+        if convention == "multiset":
+            after.append(math.fsum(log2_multisets(size, c) for size, c, _ in filled))
+            before.append(log2_multisets(total[ANY_LABEL], n))
+            continue
+        bits = math.fsum(c * math.log2(size) for size, c, _ in filled)
+        if convention == "ordered":
+            after.append(bits + log2_multinomial([c for _, c, _ in filled]))
+            before.append(n * math.log2(total[ANY_LABEL]))
+        else:
+            after.append(bits)
+            before.append(math.fsum(c * math.log2(total[label]) for _, c, label in filled))
+    return ratio(spread + mean(after), spread + mean(before))
+
+
+def dist(cells: Cells, counts: NDArray[np.int64]) -> float | None:
+    """Return Dist (Def. 2): the mean over rows and attributes of H(cell | release) / H(attribute).
+
+    None where some published row's cell is no product of attributes, or nothing was unknown. Attributes with one
+    value stay out; the label counts as an attribute only for rows whose class was not published.
+    """
+    domain, terms, places = cells.release.domain, [], 0
+    for s in np.flatnonzero(counts).tolist():
+        if not cells.product(s):
+            return None
+        named, c, labelled = dict(cells.boxes[s].literals), int(counts[s]), int(cells.block.label[s]) != ANY_LABEL
+        for k, a in enumerate(domain.attributes):
+            if a.total == 1 or (k == domain.label and labelled):
+                continue
+            places += c
+            terms.append(c * math.log2(a.weight(named[k])) / math.log2(a.total) if k in named else float(c))
+    return math.fsum(terms) / places if places else None
+
+
+def order_bits(cells: Cells, counts: NDArray[np.int64]) -> float | None:
+    """Return the bits that the order of a rule list removes, None for a tree."""
+    if not cells.block.first_match:
+        return None
+    domain, bits = cells.release.domain, []
+    for s in np.flatnonzero(counts).tolist():
+        alone = cells.boxes[s].size(domain)
+        if cells.release.impossible:
+            from solvers.sizes import minus_size
+
+            alone = minus_size(domain.part_sizes, cells.boxes[s], cells.release.impossible)[0]
+        bits.append(int(counts[s]) * (math.log2(alone) - math.log2(cells.low[s])))
+    return math.fsum(bits)
+
+
+def determined(cells: Cells, vectors: list[NDArray[np.int64]]) -> int:
+    """Return how many published rows have only one possible value in every attribute (in every world)."""
+    alone = np.array([size == 1 for size in cells.low])
+    return min(int(v[alone].sum()) for v in vectors)
+
+
+def smallest(cells: Cells, vectors: list[NDArray[np.int64]]) -> int | None:
+    """Return the fewest raw rows that a published row can be."""
+    return min((cells.low[s] for v in vectors for s in np.flatnonzero(v).tolist()), default=None)
+
+
+def exposure(cells: Cells, vectors: list[NDArray[np.int64]]) -> pd.DataFrame:
+    """Return one line per leaf or rule and class, in file order, with what its rows give away.
+
+    name, region (index), class (None: any), rows, worlds_per_row (raw rows that fit, Python integers; None where
+    not exact), bits_left and bits_removed per row, entropy_reduction_ratio (bits left over bits before, per row:
+    0 = determined, 1 = nothing learnt) and share_of_rows_at_most (of all published rows, the share whose ratio is
+    at most this one). With the number of rows open, `rows` is the least count.
+    """
+    block, lines = cells.block, []
+    least = np.min(vectors, axis=0)
+    for s in range(len(block)):
+        label = int(block.label[s])
+        size = cells.low[s] if cells.low[s] == cells.high[s] else None
+        space = cells.space_size(label)
+        left = math.log2(size) if size else None
+        before = math.log2(space) if space else 0.0
+        lines.append(
+            {
+                "name": block.names[int(block.region[s])],
+                "region": int(block.region[s]),
+                "class": None if label == ANY_LABEL else block.labels[label],
+                "rows": int(least[s]),
+                "worlds_per_row": size,
+                "bits_left": left,
+                "bits_removed": None if left is None else before - left,
+                "entropy_reduction_ratio": None if left is None else (left / before if before else 1.0),
+            }
+        )
+    frame = pd.DataFrame(lines)
+    frame["worlds_per_row"] = frame["worlds_per_row"].astype(object)
+    total = int(frame["rows"].sum())
+    order = frame["entropy_reduction_ratio"].astype(float)
+    shares = [float(frame["rows"][order <= r].sum()) / total if total else math.nan for r in order]
+    frame["share_of_rows_at_most"] = shares
+    return frame

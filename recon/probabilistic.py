@@ -1,0 +1,107 @@
+"""The probabilistic dataset: per training row, the values that each attribute can still have.
+
+Source: Ferry et al., SaTML 2024, Def. 1 and 3, Tables II and IV.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from encoders.encoder import CutDomain, EncodedRelease
+from encoders.values import Grid, Listed, plain
+from recon.questions import convention_of
+from solvers.cells import Cells, cells_of
+from solvers.draws import RowList
+from solvers.engine import ask
+from solvers.errors import ContradictionError
+from solvers.limits import Limits
+from solvers.query import Count, CountAnswer
+from solvers.release import ANY_LABEL, Box
+
+LISTED_ROWS = 12  # a region with at most so many raw rows is written out
+
+
+def table(release: EncodedRelease, limits: Limits | None = None) -> pd.DataFrame:
+    """Return the probabilistic dataset, one line per training row.
+
+    Columns: row, region (leaf or rule), one per attribute and the label with the set of values still possible
+    ("{10, 11}", "12..15", "any"), worlds_per_row, and `joint`: empty where the row can be any combination of its
+    sets, else what ties them ("one of (0, 1), (1, 0)" or "not (a1 = 1 and a2 = 1)"). Rows of one cell are alike.
+    With the number of rows open, the least counts are shown. Cost: linear in rows and cells.
+    """
+    counted = ask(release.statements, Count(convention_of(release, None)), CountAnswer, limits)
+    if counted.status == "unsat":
+        raise ContradictionError("there is no possible world", counted.conflict)
+    cells = cells_of(release.statements, limits or Limits())
+    least = np.min(cells.vectors, axis=0)
+    lines = [line(release.cut, cells, s) for s in np.flatnonzero(least).tolist()]
+    frame = pd.DataFrame(lines)
+    if len(frame):
+        frame = frame.loc[frame.index.repeat(least[least > 0])].reset_index(drop=True)
+    frame.insert(0, "row", np.arange(len(frame)))
+    frame.attrs["assumptions"] = list(release.assumptions)
+    return frame
+
+
+def line(cut: CutDomain, cells: Cells, s: int) -> dict[str, object]:
+    """Return the line of one cell."""
+    block, box = cells.block, cells.boxes[s]
+    named = dict(box.literals)
+    out: dict[str, object] = {"region": block.names[int(block.region[s])]}
+    for k, cuts in enumerate(cut.cuts):
+        out[cuts.attribute.name] = values_text(cut, k, named[k]) if k in named else "any"
+    out["worlds_per_row"] = cells.low[s] if cells.low[s] == cells.high[s] else None
+    out["joint"] = "" if cells.product(s) else joint_text(cut, cells, s)
+    return out
+
+
+def values_text(cut: CutDomain, k: int, mask: int) -> str:
+    """Return the values of some parts of an attribute: a set, or ranges."""
+    cuts = cut.cuts[k]
+    pieces: list[str] = []
+    spans: list[tuple[int, int]] = []
+    for part in range(len(cuts.sizes)):
+        if mask >> part & 1:
+            if spans and spans[-1][1] == part:
+                spans[-1] = (spans[-1][0], part + 1)
+            else:
+                spans.append((part, part + 1))
+    attribute = cuts.attribute
+    if isinstance(attribute, Listed):
+        values = [str(attribute.value(i)) for a, b in spans for i in range(cuts.bounds(a)[0], cuts.bounds(b - 1)[1])]
+        return "{" + ", ".join(values) + "}"
+    for a, b in spans:
+        start, end = cuts.bounds(a)[0], cuts.bounds(b - 1)[1]
+        if isinstance(attribute, Grid):
+            first, last = attribute.value(start), attribute.value(end - 1)
+            pieces.append(str(first) if first == last else f"{first}..{last}")
+        else:
+            pieces.append(f"{plain(start[0])}..{plain(end[0])}")
+    return "{" + ", ".join(pieces) + "}" if len(pieces) != 1 or ".." not in pieces[0] else pieces[0]
+
+
+def condition_text(cut: CutDomain, box: Box) -> str:
+    """Return a box in words."""
+    return " and ".join(f"{cut.cuts[k].attribute.name} = {values_text(cut, k, m)}" for k, m in box.literals)
+
+
+def joint_text(cut: CutDomain, cells: Cells, s: int) -> str:
+    """Return what ties the attributes of a cell that is no product."""
+    size = cells.low[s]
+    if size == cells.high[s] and size <= LISTED_ROWS and not cut.domain.continuous:
+        rows = RowList(cells, s)
+        return "one of " + ", ".join(tuple_text(cut, cells, rows[i], s) for i in range(size))
+    earlier = [
+        *cells.release.impossible,
+        *(cells.block.boxes[h] for h in range(int(cells.block.region[s])) if cells.block.first_match),
+    ]
+    met = [b for b in earlier if not (b & cells.boxes[s]).empty]
+    return " and ".join(f"not ({condition_text(cut, b)})" for b in met)
+
+
+def tuple_text(cut: CutDomain, cells: Cells, row: tuple[int, ...], s: int) -> str:
+    """Return one raw row as a tuple; the label is left out where it is published."""
+    skip = cells.release.domain.label if int(cells.block.label[s]) != ANY_LABEL else None
+    shown = [str(c.attribute.value(row[k])) for k, c in enumerate(cut.cuts) if k != skip]
+    return "(" + ", ".join(shown) + ")"

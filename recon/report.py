@@ -1,0 +1,299 @@
+"""The report: formats what an audit found as JSON, Markdown or text; asks nothing."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from encoders.encoder import EncodedRelease
+from recon.findings import Findings, TruthCheck
+from recon.measures import Measures
+from solvers.query import CountAnswer
+
+DIGITS = 10_000  # decimal digits printed without being asked
+SHOWN = 8
+LOG2_10 = math.log2(10)
+
+
+def decimal(value: int) -> str:
+    """Return an integer's decimal digits, past Python's limit on printing long integers."""
+    if abs(value) < 10**4000:
+        return str(value)
+    half = int(abs(value).bit_length() / LOG2_10 / 2)
+    high, low = divmod(abs(value), 10**half)
+    return ("-" if value < 0 else "") + decimal(high) + decimal(low).zfill(half)
+
+
+def worlds_text(answer: CountAnswer, digits: int = DIGITS) -> str | None:
+    """Return the number of worlds in decimal, None where not exact or longer than `digits`."""
+    if answer.status == "unsat":
+        return "0"
+    if answer.log2 is None or answer.log2 / LOG2_10 > digits:
+        return None
+    value = answer.value
+    return None if value is None else decimal(value)
+
+
+def finite(x: float | None) -> float | None:
+    """Return x, None where JSON has no number for it."""
+    return x if x is not None and math.isfinite(x) else None
+
+
+def count_json(release: EncodedRelease, measures: Measures, digits: int = DIGITS) -> dict[str, Any]:
+    """Return the object that `recon count --json` prints (design.md, section 5)."""
+    answer = measures.counted
+    lower, upper = (None, None) if answer.status == "unsat" or answer.relative else answer.bounds
+    out: dict[str, Any] = {
+        "convention": measures.convention,
+        "status": answer.status,
+        "guarantee": answer.guarantee,
+        "worlds": worlds_text(answer, digits),
+        "log2_worlds": finite(answer.log2) if answer.status == "exact" else None,
+        "log2_lower": finite(lower),
+        "log2_upper": finite(upper),
+        "rows": measures.rows,
+        "uninformed_bits": finite(measures.uninformed_bits),
+        "entropy_bits": finite(measures.entropy_bits),
+        "bits_removed_per_row": finite(measures.bits_removed_per_row),
+        "dist_g": finite(measures.dist_g),
+        "dist_g_mentioned": finite(measures.dist_g_mentioned),
+        "dist": finite(measures.dist),
+        "bits_due_to_order": finite(measures.bits_due_to_order),
+        "determined_rows": measures.determined_rows,
+        "smallest_region": None if measures.smallest_region is None else decimal(measures.smallest_region),
+        "smallest_group": measures.smallest_group,
+        "regions": regions_json(measures),
+        "assumptions": list(release.assumptions),
+        "engine": answer.engine,
+        "seconds": round(answer.seconds, 6),
+        "trail": list(answer.trail),
+    }
+    if len(answer.log2_per_rows) > 1:
+        out["per_rows"] = {str(n): finite(x) for n, x in answer.log2_per_rows.items()}
+        out["prior_on_rows"] = "uniform"
+    if answer.status == "unsat":
+        out["conflict"] = list(answer.conflict)
+    if release.sha256:
+        out["release_sha256"] = release.sha256
+    return out
+
+
+def regions_json(measures: Measures) -> list[dict[str, Any]]:
+    """Return one object per leaf or rule in file order: name, rows, worlds_per_row (a decimal string)."""
+    out: list[dict[str, Any]] = []
+    for line in measures.exposure.to_dict("records"):
+        same = bool(out) and out[-1]["region"] == line["region"]
+        if same:
+            out[-1]["rows"] += line["rows"]
+            out[-1]["classes"].append([line["class"], line["rows"]])
+            continue
+        size = line["worlds_per_row"]
+        out.append(
+            {
+                "name": line["name"],
+                "region": line["region"],
+                "rows": line["rows"],
+                "worlds_per_row": None if size is None else decimal(size),
+                "classes": [] if line["class"] is None else [[line["class"], line["rows"]]],
+                "bits_removed": finite(line["bits_removed"]),
+                "entropy_reduction_ratio": finite(line["entropy_reduction_ratio"]),
+                "share_of_rows_at_most": finite(line["share_of_rows_at_most"]),
+            }
+        )
+    return out
+
+
+def number(x: float | None, places: int = 4) -> str:
+    """Return a figure for people."""
+    return "not defined" if x is None else f"{x:,.{places}f}"
+
+
+def power(answer: CountAnswer) -> str:
+    """Return the number of worlds for people: digits if few, else a power of ten."""
+    if answer.status == "unsat":
+        return "0"
+    if answer.relative:
+        return "not countable (a continuous attribute has no resolution)"
+    lower, upper = answer.bounds
+    if answer.status != "exact":
+        return f"between 10^{lower / LOG2_10:,.2f} and 10^{upper / LOG2_10:,.2f}"
+    text = worlds_text(answer, 24)
+    return f"{int(text):,}" if text else f"about 10^{lower / LOG2_10:,.2f}"
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """A finished audit; `to_json`, `to_markdown` and `to_text` show the same figures."""
+
+    findings: Findings
+
+    @property
+    def status(self) -> str:
+        """Return exact, bounds or unsat."""
+        return self.findings.measures.status
+
+    def to_dict(self, digits: int = DIGITS) -> dict[str, Any]:
+        """Return the report as an object ready for JSON."""
+        found = self.findings
+        groups = found.groups
+        out = {
+            "audit": 1,
+            "file": found.release.file,
+            **count_json(found.release, found.measures, digits),
+            "conventions": [
+                {"convention": m.convention, "log2_worlds": finite(m.counted.log2), "dist_g": finite(m.dist_g)}
+                for m in (found.measures, *found.others)
+            ],
+            "group_disclosure": {
+                "pure_regions": [{"name": n, "class": c, "rows": k} for n, c, k in groups.pure],
+                "rows_in_pure_regions": groups.rows_in_pure,
+                "zero_cells": [{"name": n, "class": c} for n, c in groups.zeros],
+                "small_groups": [{"name": n, "rows": k} for n, k in groups.small],
+                "smallest_group": groups.smallest,
+            },
+        }
+        if found.truth is not None:
+            out["truth"] = truth_json(found.truth)
+        return out
+
+    def to_json(self, digits: int = DIGITS) -> str:
+        """Return the report as JSON text, without NaN or Infinity."""
+        return json.dumps(self.to_dict(digits), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+    def to_markdown(self) -> str:
+        """Return the report as Markdown."""
+        pieces = [f"# Audit of {self.findings.release.file or 'a release'}", ""]
+        for title, lines in self.sections():
+            pieces += [f"## {title}", "", *(f"- {line}" for line in lines), ""]
+        return "\n".join(pieces)
+
+    def to_text(self) -> str:
+        """Return the report for a terminal."""
+        pieces = [f"Audit of {self.findings.release.file or 'a release'}"]
+        for title, lines in self.sections():
+            pieces += ["", title, *(f"  {line}" for line in lines)]
+        return "\n".join(pieces) + "\n"
+
+    def sections(self) -> list[tuple[str, list[str]]]:
+        """Return the report's sections as titles and lines."""
+        found = self.findings
+        if found.measures.status == "unsat":
+            return [("No possible world: the statements contradict each other", list(found.measures.counted.conflict))]
+        out = [
+            ("What an adversary is left with", worlds_lines(found.measures, found.others)),
+            ("Who is most exposed", exposure_lines(found.measures)),
+            ("What the counts say without any reconstruction", group_lines(found)),
+        ]
+        if found.truth is not None:
+            out.append(("The true rows", truth_lines(found.truth)))
+        return [*out, ("This assumes", list(found.release.assumptions))]
+
+
+def worlds_lines(m: Measures, others: tuple[Measures, ...]) -> list[str]:
+    """Return the lines on worlds and entropy."""
+    order = (
+        [] if m.bits_due_to_order is None else [f"bits due to the order of the rules: {number(m.bits_due_to_order, 1)}"]
+    )
+    per_row = (
+        ""
+        if not m.rows or m.entropy_bits is None or m.uninformed_bits is None
+        else (f" ({number(m.entropy_bits / m.rows, 2)} of {number(m.uninformed_bits / m.rows, 2)} bits per row)")
+    )
+    lines = [
+        f"training sets that agree with the release: {power(m.counted)}   [convention: {m.convention}; {m.status}]",
+        f"uncertainty left: {number(m.entropy_bits, 1)} of {number(m.uninformed_bits, 1)} bits{per_row}",
+        f"bits removed per row: {number(m.bits_removed_per_row)}",
+        f"Dist_G {number(m.dist_g)}; over the attributes the release names {number(m.dist_g_mentioned)}; "
+        f"Dist {number(m.dist)}   [1 = nothing revealed, 0 = everything]",
+        *order,
+    ]
+    return lines + [f"for comparison, {o.convention}: {power(o.counted)}, Dist_G {number(o.dist_g)}" for o in others]
+
+
+def exposure_lines(m: Measures) -> list[str]:
+    """Return the lines on the most exposed leaves or rules."""
+    held = m.exposure[m.exposure["rows"] > 0]
+    rows = "unknown" if m.rows is None else f"{m.rows:,}"
+    lines = [
+        f"rows determined completely: {'not defined' if m.determined_rows is None else m.determined_rows} of {rows}; "
+        f"fewest raw rows that fit a published row: "
+        f"{'not defined' if m.smallest_region is None else power_of(m.smallest_region)}"
+    ]
+    worst = held.sort_values(["entropy_reduction_ratio", "rows"]).drop_duplicates("region").head(SHOWN)
+    for line in worst.to_dict("records"):
+        of_region = held[held["region"] == line["region"]]
+        ratio = line["entropy_reduction_ratio"]
+        known = (
+            "size only known between bounds"
+            if ratio is None or math.isnan(ratio)
+            else (
+                f"each is one of {power_of(line['worlds_per_row'])} rows, "
+                f"{number(line['bits_removed'], 2)} bits removed, {100 * ratio:.0f} % of its uncertainty left "
+                f"({100 * line['share_of_rows_at_most']:.1f} % of all rows have as little or less)"
+            )
+        )
+        lines.append(f"{line['name']} ({int(of_region['rows'].sum()):,} rows): {known}")
+    return lines
+
+
+def power_of(value: int) -> str:
+    """Return a size for people."""
+    return f"{value:,}" if value < 10**9 else f"about 2^{math.log2(value):.1f}"
+
+
+def group_lines(found: Findings) -> list[str]:
+    """Return the lines on group disclosure."""
+    groups = found.groups
+    lines = [f"smallest published group: {groups.smallest if groups.smallest is not None else 'none'} rows"]
+    if groups.pure:
+        named = ", ".join(f"{n} ({k:,} rows, all class {c})" for n, c, k in groups.pure[:SHOWN])
+        lines.append(
+            f"groups of one class only (class disclosure): {len(groups.pure)}, {groups.rows_in_pure:,} rows: {named}"
+        )
+    else:
+        lines.append("groups of one class only (class disclosure): none")
+    lines.append(f"(group, class) cells with no row (says who is not there): {len(groups.zeros)}")
+    if groups.small:
+        named = ", ".join(f"{n} ({k})" for n, k in groups.small[:SHOWN])
+        lines.append(f"groups below 10 rows: {len(groups.small)}: {named}")
+    else:
+        lines.append("groups below 10 rows: none")
+    return lines
+
+
+def truth_json(check: TruthCheck) -> dict[str, Any]:
+    """Return the truth check as an object ready for JSON."""
+    out: dict[str, Any] = {"is_world": check.is_world, "violated": list(check.violated), "note": check.note}
+    if check.comparison is not None:
+        match = check.comparison.match
+        out["reconstruction"] = {
+            "rows_right": match.rows_right,
+            "share_right": match.share_right,
+            "cells_right": finite(match.cells_right),
+            "unique_rows": match.unique_rows,
+            "unique_right": match.unique_right,
+        }
+        out["baselines"] = [
+            {"name": b.name, "share_right": b.share_right, "cells_right": finite(b.cells_right)}
+            for b in check.comparison.baselines
+        ]
+    return out
+
+
+def truth_lines(check: TruthCheck) -> list[str]:
+    """Return the lines on the truth."""
+    lines = ["the true rows are a possible world" if check.is_world else "the true rows are NOT a possible world:"]
+    lines += list(check.violated[:SHOWN])
+    if check.comparison is None:
+        return [*lines, check.note]
+
+    def shares(rows: float, cells: float | None) -> str:
+        return f"{100 * rows:.1f} % of rows, {'-' if cells is None else f'{100 * cells:.1f} %'} of cells right"
+
+    match = check.comparison.match
+    lines.append(f"one reconstruction: {shares(match.share_right, match.cells_right)}")
+    lines += [f"baseline, {b.name}: {shares(b.share_right, b.cells_right)}" for b in check.comparison.baselines]
+    lines.append(f"rows that occur once in the truth: {match.unique_rows:,}; given back: {match.unique_right:,}")
+    return lines
