@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from encoders.domain import Domain as Domain
     from encoders.encoder import EncodedRelease as EncodedRelease
-    from recon.audit import audit as audit
+    from recon.auditing import audit as audit
     from recon.learners.greedy_rule_list import GreedyRuleListClassifier as GreedyRuleListClassifier
     from recon.loading import encode as encode
     from recon.loading import load as load
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from recon.questions import sample as sample
     from recon.questions import worlds as worlds
     from recon.report import Report as Report
-    from recon.worlds import World as World
+    from recon.world import World as World
     from solvers.errors import ContradictionError as ContradictionError
     from solvers.errors import Inconclusive as Inconclusive
     from solvers.errors import ReconError as ReconError
@@ -39,7 +39,7 @@ __version__ = "0.1.0"
 _HOME = {
     "Domain": "encoders.domain",
     "EncodedRelease": "encoders.encoder",
-    "audit": "recon.audit",
+    "audit": "recon.auditing",
     "GreedyRuleListClassifier": "recon.learners.greedy_rule_list",
     "encode": "recon.loading",
     "load": "recon.loading",
@@ -54,7 +54,7 @@ _HOME = {
     "sample": "recon.questions",
     "worlds": "recon.questions",
     "Report": "recon.report",
-    "World": "recon.worlds",
+    "World": "recon.world",
     "ContradictionError": "solvers.errors",
     "Inconclusive": "solvers.errors",
     "ReconError": "solvers.errors",

@@ -120,7 +120,7 @@ def audit(
     json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Report what a release gives away: worlds, uncertainty, who is exposed, what its counts say by themselves."""
-    from recon.audit import audit as run
+    from recon.auditing import audit as run
     from recon.selections import read_table
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:

@@ -169,7 +169,7 @@ def dist(cells: Cells, counts: NDArray[np.int64]) -> float | None:
     for s in np.flatnonzero(counts).tolist():
         if not cells.product(s):
             return None
-        named, c, labelled = dict(cells.boxes[s].literals), int(counts[s]), int(cells.block.label[s]) != ANY_LABEL
+        named, c, labelled = dict(cells.tight[s].literals), int(counts[s]), int(cells.block.label[s]) != ANY_LABEL
         for k, a in enumerate(domain.attributes):
             if a.total == 1 or (k == domain.label and labelled):
                 continue

@@ -46,7 +46,7 @@ def table(release: EncodedRelease, limits: Limits | None = None) -> pd.DataFrame
 
 def line(cut: CutDomain, cells: Cells, s: int) -> dict[str, object]:
     """Return the line of one cell."""
-    block, box = cells.block, cells.boxes[s]
+    block, box = cells.block, cells.tight[s]
     named = dict(box.literals)
     out: dict[str, object] = {"region": block.names[int(block.region[s])]}
     for k, cuts in enumerate(cut.cuts):

@@ -13,7 +13,7 @@ from encoders.domain import Condition
 from encoders.encoder import EncodedRelease
 from encoders.values import Listed, Test, intersection
 from recon.selections import as_condition, frame_ranges, select_conditions, select_frame, selections_of
-from recon.worlds import World, wrap
+from recon.world import World, wrap
 from solvers.engine import ask
 from solvers.errors import ReleaseError, Unsupported
 from solvers.limits import Limits

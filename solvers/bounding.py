@@ -13,7 +13,7 @@ from solvers.grid import FirstMatch, Task, as_bits, bits
 from solvers.measure import Counts, Measure
 
 WIDTHS = (1 << 10, 1 << 13)  # nodes of the diagrams that bounds are found with, pass by pass
-CANDIDATES = 48  # pending boxes looked at for the next literal of a sub-box
+CANDIDATES = 256  # pending boxes looked at for the next literal of a sub-box
 
 
 def bound_all(

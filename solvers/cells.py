@@ -19,6 +19,8 @@ from solvers.limits import Limits
 from solvers.release import ANY_LABEL, Box, Partition, Release
 from solvers.sizes import Captures, captures
 
+MOST_PROJECTIONS = 2_000
+
 
 @dataclass(frozen=True, eq=False)
 class Cells:
@@ -103,9 +105,34 @@ class Cells:
             out.append(vector)
         return out
 
+    @cached_property
+    def tight(self) -> tuple[Box, ...]:
+        """Return the smallest box around each cell: per attribute the parts that some row of the cell has.
+
+        Boxes themselves where cells are boxes; else one restricted count per part of every attribute that is
+        named, or the cells' own boxes where that would be more than `MOST_PROJECTIONS` counts.
+        """
+        if self.captures is None or not self.exact:
+            return self.boxes
+        domain = self.release.domain
+        named = sorted({k for b in (*self.release.impossible, *self.boxes) for k, _ in b.literals})
+        if sum(len(domain.attributes[k].sizes) for k in named) > MOST_PROJECTIONS:
+            return self.boxes
+        literals: list[list[tuple[int, int]]] = [list(b.literals) for b in self.boxes]
+        for k in named:
+            sizes, seen = domain.attributes[k].sizes, [0] * len(self.boxes)
+            for p in range(len(sizes)):
+                only = tuple(z if q == p else 0 for q, z in enumerate(sizes))
+                for s, size in enumerate(self.sizes_within({k: only})[0]):
+                    seen[s] |= (size > 0) << p
+            for s, mask in enumerate(seen):
+                if mask != domain.attributes[k].full:
+                    literals[s].append((k, mask))
+        return tuple(Box.of(pairs) for pairs in literals)
+
     def product(self, s: int) -> bool:
-        """Tell whether cell s is a product of attribute sets (a box as far as its rows go)."""
-        return self.low[s] == self.high[s] == self.boxes[s].size(self.release.domain)
+        """Tell whether cell s is a product of attribute sets: as large as the smallest box around it."""
+        return self.captures is None or self.low[s] == self.high[s] == self.tight[s].size(self.release.domain)
 
 
 def labelled(box: Box, release: Release, label: int) -> Box:

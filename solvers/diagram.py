@@ -174,13 +174,19 @@ def choose(
     sizes: Weights,
     falsified: Callable[[int, int], int],
 ) -> tuple[int, int] | None:
-    """Return the literal (variable, mask) that makes most pending boxes impossible per bit of size it costs."""
+    """Return the literal (variable, mask) that makes most pending boxes impossible per bit of size it costs.
+
+    A pending box with a single open variable forces its literal (unit propagation); one with none cannot be
+    made impossible any more: None.
+    """
     best, winner = -1.0, None
     tried: set[tuple[int, int]] = set()
     for other in pending:
-        for v, mask in other.items():
-            keep = left[v] & ~mask
-            if keep == 0 or (v, keep) in tried:
+        literals = [(v, keep) for v, mask in other.items() if (keep := left[v] & ~mask)]
+        if len(literals) < 2:
+            return literals[0] if literals else None
+        for v, keep in literals:
+            if (v, keep) in tried:
                 continue
             tried.add((v, keep))
             # Only a choice among literals: a rounding error here cannot make a bound wrong.

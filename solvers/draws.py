@@ -55,8 +55,8 @@ def draw_rows(cells: Cells, s: int, k: int, rng: random.Random) -> NDArray[Any]:
     if k * len(attributes) > MOST_ENTRIES:
         raise Unsupported(f"a world of {k} rows x {len(attributes)} attributes does not fit into memory")
     rows: NDArray[Any] = np.empty((k, len(attributes)), dtype=index_type(cells))
-    named = dict(cells.boxes[s].literals)
     if cells.captures is None or cells.product(s):
+        named = dict(cells.tight[s].literals)
         for a, attribute in enumerate(attributes):
             mask = named.get(a, attribute.full)
             rows[:, a] = pick(attribute.sizes, mask, below(rng, attribute.weight(mask), k))
@@ -132,7 +132,7 @@ class RowList:
 def cell_boxes(cells: Cells, s: int) -> Iterator[Box]:
     """Yield disjoint boxes that make up cell s."""
     if cells.captures is None or cells.product(s):
-        yield cells.boxes[s]
+        yield cells.tight[s]
         return
     label, k = int(cells.block.label[s]), cells.release.domain.label
     for box in cells.captures.boxes(cells.skipped + int(cells.block.region[s])):

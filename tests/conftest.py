@@ -1,0 +1,29 @@
+"""Paths and data for the tests."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+DATA = Path(os.environ.get("RECON_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+
+@pytest.fixture
+def data():
+    """Return a function from a file name to its path; skips without the data, fails with CI=true."""
+
+    def find(name: str) -> str:
+        path = DATA / name
+        if not path.exists():
+            message = f"{path} is missing: set RECON_DATA to the folder with the data files"
+            if os.environ.get("CI") == "true":
+                pytest.fail(message)
+            pytest.skip(message)
+        return str(path)
+
+    return find

@@ -1,0 +1,169 @@
+"""The engine against brute force over every dataset of random tiny releases: all conventions, all questions."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections import Counter
+
+import oracle
+import pytest
+
+import recon
+from recon.formats.release_file import to_domain, to_models, to_rows, parse
+from encoders.encoder import encode
+from solvers.errors import ReleaseError
+
+BATCHES = 16
+PER_BATCH = 75
+CONVENTIONS = ("assigned", "ordered", "multiset")
+
+
+def encoded(release):
+    part = parse(json.dumps(release).encode(), "memory")
+    return encode(to_domain(part.domain), to_models(part), to_rows(part))
+
+
+def releases(batch, **options):
+    rng = random.Random(1000 + batch)
+    for _ in range(PER_BATCH):
+        yield rng, *oracle.random_release(rng, **options)
+
+
+def close(a, b):
+    return (a is None and b is None) or math.isclose(float(a), float(b), rel_tol=1e-11, abs_tol=1e-11)
+
+
+def canonical_rows(frame):
+    return tuple(sorted((tuple(oracle.canonical(v) for v in row) for row in frame.itertuples(index=False)), key=repr))
+
+
+def names(release):
+    domain = release["domain"]
+    return [a["name"] for a in domain["attributes"]] + ([domain["label"]["name"]] if domain.get("label") else [])
+
+
+def random_profile(rng, release, truth, full=False):
+    rows = oracle.rows(release)
+    row = rng.choice(truth) if truth and rng.random() < 0.5 else rng.choice(rows)
+    kept = {n: v for n, v in zip(names(release), row, strict=True) if full or rng.random() < 0.6}
+    return {n: float(v) if getattr(v, "denominator", 1) != 1 else v for n, v in kept.items()}
+
+
+@pytest.mark.parametrize("batch", range(BATCHES))
+def test_count_and_measures(batch):
+    for _, release, _ in releases(batch, label_boxes=batch % 4 == 0):
+        got = encoded(release)
+        for convention in CONVENTIONS:
+            answer = recon.count(got, convention)
+            expected = oracle.count(release, convention)
+            assert answer.value == expected
+            assert answer.status == "exact"
+            assert close(answer.log2, math.log2(expected))
+            assert close(answer.log2_value(), math.log2(expected))
+            measures = recon.measure(got, convention)
+            assert close(measures.entropy_bits, oracle.entropy_bits(release, convention))
+            assert close(measures.uninformed_bits, oracle.uninformed_bits(release, convention))
+            assert close(measures.dist_g, oracle.dist_g(release, convention))
+        assert close(recon.measure(got, "assigned").dist, oracle.dist(release))
+
+
+@pytest.mark.parametrize("batch", range(BATCHES))
+def test_worlds_are_all_the_datasets_once(batch):
+    for _, release, _ in releases(batch, label_boxes=batch % 4 == 0):
+        got = encoded(release)
+        listed = [canonical_rows(w.to_frame()) for w in recon.worlds(got, limit=None)]
+        expected = [tuple(sorted(d, key=repr)) for d in oracle.datasets(release)]
+        assert len(set(listed)) == len(listed)
+        assert set(listed) == set(expected)
+        guess = recon.reconstruct(got)
+        assert canonical_rows(guess.to_frame()) in set(expected)
+        assert guess.unique == (len(expected) == 1)
+
+
+def weight(rows):
+    return math.factorial(len(rows)) // math.prod(math.factorial(c) for c in Counter(rows).values())
+
+
+@pytest.mark.parametrize("batch", range(4))
+def test_reconstruct_gives_the_heaviest_histogram(batch):
+    for _, release, _ in releases(batch):
+        heaviest = max(weight(d) for d in oracle.datasets(release))
+        assert weight(canonical_rows(recon.reconstruct(encoded(release)).to_frame())) == heaviest
+
+
+@pytest.mark.parametrize("batch", range(BATCHES))
+def test_certify(batch):
+    for rng, release, truth in releases(batch, label_boxes=batch % 4 == 0):
+        got = encoded(release)
+        profiles = [random_profile(rng, release, truth, full=i == 0) for i in range(3)]
+        for convention in CONVENTIONS:
+            lines = recon.certify(got, profiles, convention).to_dict("records")
+            for profile, line in zip(profiles, lines, strict=True):
+                expected = oracle.membership(release, profile, convention)
+                assert line["verdict"] == expected["verdict"], (release, profile, convention)
+                assert line["min_count"] == expected["min_count"]
+                assert line["max_count"] == expected["max_count"]
+                assert close(line["probability"], expected["probability"])
+                assert close(line["expected_count"], expected["expected_count"])
+                assert close(line["probability_before"], expected["probability_before"]), (release, profile, convention)
+
+
+@pytest.mark.parametrize("batch", range(BATCHES))
+def test_bound(batch):
+    for rng, release, truth in releases(batch):
+        got = encoded(release)
+        where = random_profile(rng, release, truth)
+        for convention in CONVENTIONS:
+            answer = recon.bound(got, where, convention=convention)
+            expected = oracle.bound(release, where, convention)
+            assert (answer.min, answer.max) == (expected["min"], expected["max"])
+            assert close(answer.expectation, expected["expectation"])
+
+
+@pytest.mark.parametrize("batch", range(BATCHES))
+def test_attribute(batch):
+    for rng, release, truth in releases(batch, label_boxes=batch % 4 == 0):
+        got = encoded(release)
+        sensitive = rng.choice([*names(release), *release["domain"].get("columns", {})])
+        profile = random_profile(rng, release, truth)
+        profile.pop(sensitive, None)
+        try:
+            lines = {c: recon.attribute(got, [profile], sensitive, c).to_dict("records") for c in CONVENTIONS}
+        except ReleaseError as error:
+            assert "must list its values" in str(error)
+            continue
+        for convention, found in lines.items():
+            expected = oracle.attribute(release, profile, sensitive, convention)
+            for line in found:
+                want = expected[oracle.canonical(line["value"])]
+                for ours, theirs in (("probability", "probability"), ("lower", "lower"), ("upper", "upper")):
+                    value = None if math.isnan(line[ours]) else line[ours]
+                    assert close(value, want[theirs]), (release, profile, sensitive, convention, ours)
+                assert (line["min_count"], line["max_count"]) == (want["min_count"], want["max_count"])
+                assert line["certain"] == want["certain"]
+
+
+@pytest.mark.parametrize("convention", CONVENTIONS)
+def test_samples_are_uniform(convention):
+    rng = random.Random(7)
+    tested = 0
+    while tested < 12:
+        release, _ = oracle.random_release(rng)
+        datasets = oracle.datasets(release)
+        if not 2 <= len(datasets) <= 40:
+            continue
+        tested += 1
+        share = {tuple(sorted(d, key=repr)): 0.0 for d in datasets}
+        found = oracle.worlds(release, convention)
+        for per_n in found.values():
+            for world, w in per_n:
+                share[tuple(sorted(world, key=repr))] += float(w)
+        total = sum(share.values())
+        k = 2000
+        seen = Counter(canonical_rows(w.to_frame()) for w in recon.sample(encoded(release), k, seed=1, convention=convention))
+        assert set(seen) <= set(share)
+        chi2 = sum((seen[d] - k * p / total) ** 2 / (k * p / total) for d, p in share.items())
+        freedom = len(share) - 1
+        assert chi2 < freedom + 5 * math.sqrt(2 * freedom) + 10  # about 1e-6 by chance
