@@ -395,20 +395,19 @@ class file_named:  # noqa: N801 - reads as a statement
 
 def main() -> None:
     """Run the command line and exit with the code of the contract; never a traceback."""
-    import click
-
     try:
         code = app(standalone_mode=False)
-    except click.ClickException as error:
-        error.show()
-        sys.exit(USAGE)
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, typer.Abort):
         say(KeyboardInterrupt())
         sys.exit(INCONCLUSIVE)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(DONE)
     except Exception as error:  # the one place that turns whatever went wrong into a sentence
+        # Usage errors are click's, which some versions of typer carry under a name of their own.
+        if callable(show_usage := getattr(error, "show", None)):
+            show_usage()
+            sys.exit(USAGE)
         say(error)
         sys.exit(exit_code(error))
     sys.exit(code if isinstance(code, int) else DONE)

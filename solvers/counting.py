@@ -12,7 +12,7 @@ from itertools import product
 
 from oxidd.util import DDMemoryError
 
-from solvers.bounding import bound_all
+from solvers.bounding import bound_all, bound_plain
 from solvers.diagram import Diagram, Function, capacity_for, support
 from solvers.grid import FirstMatch, Task, as_bits, bits
 from solvers.limits import Limits
@@ -226,8 +226,8 @@ def within_counts(
                 low[j] = high[j] = split(measure, reduced, task)
             else:
                 todo.append((j, task))
-                if j in counts.subs:
-                    low[j] = measure.product(counts.subs[j], task.after)
+                if j >= counts.swept:
+                    low[j], high[j] = bound_plain(reduced, measure, task, lambda: False)
     if todo and counts.diagram is not None:
         _within_diagram(reduced, counts, measure, changed, todo, (low, high))
     return tuple(low), tuple(high)

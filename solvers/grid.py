@@ -241,6 +241,25 @@ class FirstMatch:
             self._meets[key] = found
         return found
 
+    @cached_property
+    def clashes(self) -> list[int]:
+        """For each box the boxes, as bits, whose masks on some common variable are not nested in its own."""
+        found = [0] * len(self.cuts)
+        users: dict[int, dict[int, int]] = {}
+        for j, cut in enumerate(self.cuts):
+            for v, mask in (cut or {}).items():
+                by_mask = users.setdefault(v, {})
+                by_mask[mask] = by_mask.get(mask, 0) | 1 << j
+        for by_mask in users.values():
+            for mask, owners in by_mask.items():
+                others = 0
+                for other, used in by_mask.items():
+                    if mask & ~other and other & ~mask:
+                        others |= used
+                for j in bits(owners) if others else ():
+                    found[j] |= others
+        return found
+
     def _reduce(self, only_last: bool, expired: Callable[[], bool]) -> None:
         live = list(self.grid.full)
         earlier, over = 0, False  # boxes of two literals or more met so far; everything captured already

@@ -83,7 +83,6 @@ class Counts:
     diagram: Diagram | None = None
     kept: dict[int, tuple[Function, Function]] = field(default_factory=dict)
     swept: int = 0  # the diagram counts the regions below this index exactly
-    subs: dict[int, Cut] = field(default_factory=dict)
     walks: dict[int, tuple[Diagram, Function, dict[Function, int]]] = field(default_factory=dict)
     hard: list[int] = field(default_factory=list)
 

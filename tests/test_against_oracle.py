@@ -11,8 +11,8 @@ import oracle
 import pytest
 
 import recon
-from recon.formats.release_file import to_domain, to_models, to_rows, parse
 from encoders.encoder import encode
+from recon.formats.release_file import parse, to_domain, to_models, to_rows
 from solvers.errors import ReleaseError
 
 BATCHES = 16
@@ -73,7 +73,11 @@ def test_count_and_measures(batch):
 def test_worlds_are_all_the_datasets_once(batch):
     for _, release, _ in releases(batch, label_boxes=batch % 4 == 0):
         got = encoded(release)
-        listed = [canonical_rows(w.to_frame()) for w in recon.worlds(got, limit=None)]
+        decode = [[oracle.canonical(a.value(i)) for i in range(a.span[1])] for a in got.domain.all]
+        listed = [
+            tuple(sorted((tuple(d[i] for d, i in zip(decode, r, strict=True)) for r in w.indices().tolist()), key=repr))
+            for w in recon.worlds(got, limit=None)
+        ]
         expected = [tuple(sorted(d, key=repr)) for d in oracle.datasets(release)]
         assert len(set(listed)) == len(listed)
         assert set(listed) == set(expected)
