@@ -1,0 +1,283 @@
+"""Published values, closed formulas and extreme sizes."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import time
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import recon
+from encoders.domain import Domain, View
+from encoders.encoder import encode
+from encoders.models import Node, Rule, RuleList, Support, Tree
+from encoders.values import Continuous, Grid, Listed, Test
+from solvers import numbers
+from solvers.release import Rows
+
+BIT = (0, 1)
+LABEL = Listed("y", BIT)
+
+
+def bits(d, label=True):
+    return Domain(tuple(Listed(f"b{k}", BIT) for k in range(d)), LABEL if label else None)
+
+
+def leaf(*counts):
+    return Node(Support(counts))
+
+
+def single_leaf(domain, *counts, plain=None):
+    return encode(domain, [Tree((Node(Support(counts or None, plain)),))])
+
+
+TABLE_II = Domain((Grid.between("a1", 10, 15), Listed("a2", BIT), Listed("a3", (1, 2, 3))), LABEL)
+
+
+def table_ii():
+    nodes = (
+        Node(Support(), (("a3", Test(high=1)),), 1, 2),
+        leaf(0, 1),
+        Node(Support(), (("a1", Test(high=11)),), 3, 4),
+        leaf(0, 1),
+        leaf(2, 0),
+    )
+    return encode(TABLE_II, [Tree(nodes)])
+
+
+def test_table_ii():
+    release = table_ii()
+    assert recon.count(release).value == 24_576
+    m = recon.measure(release)
+    assert m.uninformed_bits == pytest.approx(4 * math.log2(36), abs=1e-12)
+    assert m.dist == pytest.approx(0.7355877747, abs=5e-11)
+    assert m.dist_g == pytest.approx(0.7052792109, abs=5e-11)
+    shown = recon.table(release)
+    assert shown["a1"].tolist() == ["any", "10..11", "12..15", "12..15"]
+    assert shown["a3"].tolist() == ["{1}", "{2, 3}", "{2, 3}", "{2, 3}"]
+    assert (shown["joint"] == "").all()
+
+
+def test_rule_list_1():
+    rules = (
+        Rule((("b0", Test(values=(1,))), ("b1", Test(values=(1,)))), Support((0, 2))),
+        Rule((("b2", Test(values=(1,))),), Support((2, 0))),
+        Rule((), Support((0, 1))),
+    )
+    release = encode(bits(3), [RuleList(rules)])
+    m = recon.measure(release)
+    assert recon.count(release).value == 108
+    assert m.dist is None
+    # The brief prints 0.4503258336; log2(108)/15 is 0.45032583348 (the last printed digit is off).
+    assert m.dist_g == pytest.approx(math.log2(108) / 15, abs=1e-14)
+    assert m.dist_g == pytest.approx(0.4503258336, abs=2e-10)
+    assert [int(s) for s in m.exposure["worlds_per_row"][::2]] == [2, 3, 3]
+    expected = 2 * (math.log2(2) - math.log2(2)) + 2 * (math.log2(4) - math.log2(3)) + math.log2(8) - math.log2(3)
+    assert m.bits_due_to_order == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("known", "worlds", "dist_g"), [(("a1", 1), 3, 0.6131471928), (("a2", 1), 2, 0.3868528072)]
+)
+def test_tables_vi_and_vii(known, worlds, dist_g):
+    domain = Domain((Listed("a1", BIT), Listed("a2", (1, 2, 3))))
+    nodes = (
+        Node(Support(), ((known[0], Test(values=(known[1],))),), 1, 2),
+        Node(Support(count=1)),
+        Node(Support(count=0)),
+    )
+    release = encode(domain, [Tree(nodes)])
+    m = recon.measure(release)
+    assert recon.count(release).value == worlds
+    assert m.dist == pytest.approx(0.5, abs=1e-12)
+    assert m.dist_g == pytest.approx(dist_g, abs=5e-11)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(2, 40), st.integers(0, 2**32))
+def test_dist_g_of_a_tree_over_bits_is_one_minus_mean_depth_over_d(d, seed):
+    rng = random.Random(seed)
+    nodes, depth_rows, stack, total = [], 0, [(0, frozenset())], 0
+    nodes.append(None)
+    while stack:
+        i, used = stack.pop()
+        if len(used) == d or rng.random() < 0.25 or len(nodes) > 200:
+            counts = (rng.randrange(9), rng.randrange(1, 9))
+            nodes[i], total = leaf(*counts), total + sum(counts)
+            depth_rows += sum(counts) * len(used)
+            continue
+        k = rng.choice([k for k in range(d) if k not in used])
+        nodes[i] = Node(Support(), ((f"b{k}", Test(high=0.5)),), len(nodes), len(nodes) + 1)
+        stack += [(len(nodes), used | {k}), (len(nodes) + 1, used | {k})]
+        nodes += [None, None]
+    m = recon.measure(encode(bits(d), [Tree(tuple(nodes))]))
+    assert m.dist_g == pytest.approx(1 - depth_rows / total / d, abs=1e-12)
+    assert m.dist == pytest.approx(m.dist_g, abs=1e-12)
+
+
+@pytest.mark.parametrize("d", [10, 64, 65, 1_000, 5_000])
+def test_width_one_list_captures_powers_of_two(d):
+    length = 9
+    rules = tuple(Rule(((f"b{j}", Test(values=(1,))),), Support((1, 1))) for j in range(length))
+    m = recon.measure(encode(bits(d), [RuleList((*rules, Rule((), Support((1, 1)))))]))
+    sizes = m.exposure["worlds_per_row"][::2].tolist()
+    assert sizes == [2 ** (d - j) for j in range(1, length + 1)] + [2 ** (d - length)]
+    assert m.dist is not None
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(1, 2000), st.integers(1, 70), st.sampled_from(["assigned", "ordered", "multiset"]))
+def test_a_release_that_says_nothing_has_dist_g_one(n, d, convention):
+    release = single_leaf(bits(d), plain=n)
+    assert recon.measure(release, convention).dist_g == pytest.approx(1, abs=1e-13)
+    assert recon.measure(single_leaf(bits(d), n, 0)).dist_g == 1
+
+
+def test_rules_that_no_row_can_match():
+    never = (("b0", Test(values=(1,))), ("b1", Test(values=(0,))))
+    rules = (Rule((("b0", Test(values=(1,))),), Support((1, 1))), Rule(never, Support((0, 0))), Rule((), Support((1, 0))))
+    answer = recon.count(encode(bits(3), [RuleList(rules)]))
+    assert answer.value == 4**3
+    everything = (Rule((("b0", Test(values=(1,))),), Support((1, 1))), Rule((("b0", Test(values=(0,))),), Support((2, 0))))
+    covered = encode(bits(3), [RuleList((*everything, Rule((), Support((0, 0)))))])
+    assert recon.count(covered).value == 4**4
+    broken = encode(bits(3), [RuleList((*everything, Rule((), Support((0, 1)))))])
+    answer = recon.count(broken)
+    assert (answer.status, answer.value, answer.conflict) == (
+        "unsat", 0, ("rule list, default rule, class 1: 1 rows, but no row can be there",))
+    with pytest.raises(recon.ContradictionError, match="no possible world"):
+        recon.certify(broken, [{"b0": 1}])
+
+
+@pytest.mark.parametrize("convention", ["assigned", "ordered", "multiset"])
+def test_a_leaf_with_a_million_rows(convention):
+    n = 10**6
+    release = single_leaf(bits(20), n - 7, 7)
+    answer = recon.count(release, convention)
+    size = 2**20
+    if convention == "assigned":
+        assert answer.factors == [(size, n - 7), (size, 7)]
+        assert answer.log2 == 20.0 * n
+    elif convention == "ordered":
+        expected = Fraction(math.comb(n, 7))
+        assert answer.log2 == pytest.approx(20 * n + math.log2(expected), rel=1e-15)
+        assert answer.value == size**n * math.comb(n, 7)
+    else:
+        small = math.log2(math.comb(size + 6, 7))
+        stirling = (math.lgamma(size + n - 7) - math.lgamma(size) - math.lgamma(n - 6)) / math.log(2)
+        assert answer.log2 == pytest.approx(small + stirling, rel=1e-9)
+    assert answer.log2_value() == pytest.approx(answer.log2, rel=1e-13)
+
+
+def test_log2_of_small_answers_does_not_cancel():
+    assert numbers.log2_multinomial([10**6 - 1, 1]) == pytest.approx(math.log2(10**6), rel=1e-15)
+    assert numbers.log2_multisets(2, 10**6) == pytest.approx(math.log2(10**6 + 1), rel=1e-12)
+    assert numbers.log2_multisets(10**6, 1) == pytest.approx(math.log2(10**6), rel=1e-15)
+    assert numbers.log2_multisets(2**5000, 3) == pytest.approx(15000 - math.log2(6), rel=1e-15)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.integers(0, 60), min_size=1, max_size=6), st.integers(1, 80), st.integers(0, 60))
+def test_factors_are_exact(counts, size, count):
+    n = sum(counts)
+    expected = math.factorial(n) // math.prod(map(math.factorial, counts))
+    assert numbers.product(numbers.multinomial_factors(counts)) == expected
+    assert numbers.log2_multinomial(counts) == pytest.approx(math.log2(expected), rel=1e-14, abs=1e-15)
+    choose = math.comb(size + count - 1, count)
+    assert numbers.product(numbers.multiset_factors(size, count)) == choose
+    assert numbers.product(numbers.multiset_factors(size + 10**9, count)) == math.comb(size + 10**9 + count - 1, count)
+    assert numbers.log2_multisets(size, count) == pytest.approx(math.log2(choose), rel=1e-13, abs=1e-13)
+
+
+def test_integers_with_a_trillion_values():
+    domain = Domain((Grid.between("income", 0, 10**12 - 1), Listed("b", BIT)), LABEL)
+    nodes = (Node(Support(), (("income", Test(high=999_999.5)),), 1, 2), leaf(3, 0), leaf(0, 2))
+    release = encode(domain, [Tree(nodes)])
+    assert recon.count(release).value == (2 * 10**6) ** 3 * (2 * (10**12 - 10**6)) ** 2
+    lines = recon.certify(release, [{"income": 999_999, "b": 1, "y": 0}, {"income": 10**6, "y": 0}])
+    assert lines["verdict"].tolist() == ["possible", "impossible"]
+    assert lines["expected_count"][0] == pytest.approx(3 / (2 * 10**6), rel=1e-12)
+    world = recon.sample(release, 1)[0].to_frame()
+    assert (world["income"][world["y"] == 0] < 10**6).all()
+    rules = (Rule((("income", Test(high=5)), ("b", Test(values=(1,)))), Support((1, 0))), Rule((), Support((0, 1))))
+    listed = encode(domain, [RuleList(rules)])
+    assert recon.count(listed).value == 6 * (2 * 10**12 - 6)
+
+
+def test_thresholds_of_several_kinds_on_one_attribute():
+    domain = Domain((Listed("size", ("S", "M", "L", "XL")), Grid.between("t", 0, 1, 0.1)), LABEL, {
+        "big": View("size", Test(low="L"))})
+    nodes = (
+        Node(Support(), (("size", Test(high="M")),), 1, 2), leaf(1, 0),
+        Node(Support(), (("big", Test(high=0.5)),), 3, 4), leaf(0, 0),
+        Node(Support(), (("t", Test(low=0.25, high=0.7, high_open=True)),), 5, 6), leaf(1, 0), leaf(0, 1))
+    release = encode(domain, [Tree(nodes)])
+    assert recon.measure(release).exposure["worlds_per_row"][::2].tolist() == [22, 0, 8, 14]
+
+
+def test_continuous_attributes_give_relative_figures_only():
+    domain = Domain((Continuous("bmi", Fraction(10), Fraction(60)),), LABEL)
+    nodes = (Node(Support(), (("bmi", Test(high=22.5)),), 1, 2), leaf(4, 0), leaf(0, 4))
+    release = encode(domain, [Tree(nodes)])
+    m = recon.measure(release)
+    assert (m.counted.value, m.entropy_bits, m.dist_g) == (None, None, None)
+    assert m.bits_removed_per_row == pytest.approx((math.log2(4) + math.log2(4 / 3)) / 2)
+    lines = recon.certify(release, [{"bmi": 22.5, "y": 1}, {"bmi": 22.5, "y": 0}, {"bmi": 30.01}])
+    assert lines["verdict"].tolist() == ["impossible", "possible", "possible"]
+    assert lines["probability"].isna().all()
+    for ask in (recon.reconstruct, recon.sample, lambda r: next(recon.worlds(r))):
+        with pytest.raises(recon.Unsupported, match="resolution"):
+            ask(release)
+
+
+def test_rows_in_an_interval_are_summed_and_mixed():
+    rules = (Rule((("b0", Test(values=(1,))),), Support((1, 0))),)
+    release = encode(bits(2), [RuleList(rules)], Rows(2, 4))
+    # The default rule holds n - 1 rows of 4 raw rows (2 x label).
+    assert recon.count(release).value == sum(2 * 4 ** (n - 1) for n in (2, 3, 4))
+    assert recon.count(release, "ordered").value == sum(n * 2 * 4 ** (n - 1) for n in (2, 3, 4))
+    assert recon.count(release, "multiset").value == sum(2 * math.comb(4 + n - 2, n - 1) for n in (2, 3, 4))
+    line = recon.certify(release, [{"b0": 0, "b1": 0, "y": 0}]).iloc[0]
+    assert (line["verdict"], line["min_count"], line["max_count"]) == ("possible", 0, 3)
+    assert line["probability"] == pytest.approx(sum(1 - 0.75 ** (n - 1) for n in (2, 3, 4)) / 3)
+    assert {w.rows for w in recon.sample(release, 60)} == {2, 3, 4}
+    listed = list(recon.worlds(release, None))
+    assert len(listed) == recon.count(release, "multiset").value
+
+
+def test_a_tree_with_48842_rows_is_counted_and_certified_quickly():
+    """Not a benchmark (see tests/bench): only that nothing is quadratic in rows."""
+    nodes = (Node(Support(), (("b0", Test(high=0.5)),), 1, 2), leaf(20_000, 4_421), leaf(20_000, 4_421))
+    begun = time.perf_counter()
+    release = encode(bits(20), [Tree(nodes)])
+    assert recon.count(release).log2 == 48_842 * 19
+    assert time.perf_counter() - begun < 5
+
+
+def test_json_output_has_the_keys_of_the_contract(tmp_path):
+    from recon.report import count_json
+
+    found = count_json(table_ii(), recon.measure(table_ii()))
+    keys = ("convention status guarantee worlds log2_worlds log2_lower log2_upper rows uninformed_bits entropy_bits "
+            "bits_removed_per_row dist_g dist_g_mentioned dist regions assumptions engine seconds trail").split()
+    assert set(keys) <= found.keys()
+    assert found["worlds"] == "24576"
+    assert [(r["name"], r["rows"], r["worlds_per_row"]) for r in found["regions"]] == [
+        ("leaf 1", 1, "12"), ("leaf 3", 1, "8"), ("leaf 4", 2, "16")]
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+
+
+def test_long_counts_are_printed_past_pythons_limit():
+    from recon.report import decimal, worlds_text
+
+    answer = recon.count(single_leaf(bits(64), 1000, 0))
+    assert worlds_text(answer) is None
+    text = worlds_text(answer, 30_000)
+    assert len(text) == 19_266
+    assert text.startswith(decimal(2**64000 // 10**19_246)[:20])
+    assert int(text[:4000]) == 2**64000 // 10 ** (19_266 - 4000)
