@@ -46,9 +46,7 @@ DomainFile = Annotated[
 Independent = Annotated[
     bool, typer.Option("--independent-columns", help="Count binary columns as independent bits, as the paper does.")
 ]
-ConventionName = Annotated[
-    str | None, typer.Option("--convention", help="assigned, ordered or multiset.")
-]
+ConventionName = Annotated[str | None, typer.Option("--convention", help="assigned, ordered or multiset.")]
 Seconds = Annotated[float | None, typer.Option("--time", min=0, help="Stop after so many seconds with bounds.")]
 Memory = Annotated[str, typer.Option("--memory", help="Stop at so much memory with bounds, e.g. 512M, 2G.")]
 MaxCells = Annotated[int, typer.Option("--max-cells", min=1, help="Refuse more live cells.")]
@@ -373,7 +371,7 @@ def parse_where(text: str) -> Any:
     except ValueError as error:
         raise ReleaseError(f"--where is not JSON: {error}") from None
     if not isinstance(found, dict):
-        raise ReleaseError(f"--where must be an object such as {{\"age\": 30}}, not {text}")
+        raise ReleaseError(f'--where must be an object such as {{"age": 30}}, not {text}')
     return found
 
 

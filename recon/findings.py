@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from encoders.encoder import EncodedRelease
-#from recon.matching import Comparison
+from recon.matching import Comparison
 from recon.measures import Measures
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 from encoders.domain import Condition
 from encoders.encoder import EncodedRelease
-from encoders.values import Listed, Test, intersection
+from encoders.values import Continuous, Listed, Test, Value, intersection
 from recon.selections import as_condition, frame_ranges, select_conditions, select_frame, selections_of
 from recon.world import World, wrap
 from solvers.engine import ask
@@ -35,6 +35,7 @@ from solvers.query import (
 )
 from solvers.release import Partition
 
+MOST_VALUES = 1_000  # a sensitive attribute is answered value by value
 Profiles = pd.DataFrame | Sequence[dict[str, Any]]
 
 
@@ -205,15 +206,17 @@ def attribute(
     if k is None and sensitive not in domain.columns:
         raise ReleaseError(f"the sensitive column '{sensitive}' is neither an attribute nor a column of the domain")
     source = domain.all[k] if k is not None else Listed(sensitive, (0, 1))
-    if not isinstance(source, Listed):
-        raise ReleaseError(f"the sensitive attribute '{sensitive}' must list its values ({source.describe()})")
+    if isinstance(source, Continuous) or source.span[1] > MOST_VALUES:
+        limit = f"the sensitive attribute '{sensitive}' must have at most {MOST_VALUES:,} values"
+        raise ReleaseError(f"{limit} ({source.describe()})")
+    values = tuple(source.value(i) for i in range(source.span[1]))
     if sensitive in frame.columns:
         raise ReleaseError(f"the profiles already say '{sensitive}', the sensitive column")
     chosen = convention_of(release, convention)
     lines = []
     known = ask(release.statements, Decide(select_frame(release, frame), chosen), DecideAnswer, limits)
-    for value in source.values:
-        lines.append(attribute_value(release, frame, (sensitive, source, value), known, (chosen, limits)))
+    for i in range(len(values)):
+        lines.append(attribute_value(release, frame, (sensitive, values, i), known, (chosen, limits)))
     out = pd.concat(lines).sort_values(["profile", "order"], kind="stable").drop(columns="order")
     out.attrs.update(assumptions=list(release.assumptions), convention=chosen)
     return out.reset_index(drop=True)
@@ -222,16 +225,17 @@ def attribute(
 def attribute_value(
     release: EncodedRelease,
     frame: pd.DataFrame,
-    target: tuple[str, Listed, Any],
+    target: tuple[str, tuple[Value, ...], int],
     known: DecideAnswer,
     how: tuple[Convention, Limits | None],
 ) -> pd.DataFrame:
     """Return the lines of one sensitive value; see `attribute`."""
-    sensitive, source, value = target
+    sensitive, values, at = target
+    value = values[at]
     chosen, limits = how
     selected = select_with(release, frame, sensitive, [value])
     with_value = ask(release.statements, Decide(selected, chosen), DecideAnswer, limits)
-    rest = [v for v in source.values if v != value]
+    rest = [v for i, v in enumerate(values) if i != at]
     others = select_with(release, frame, sensitive, rest)
     without = ask(release.statements, Decide(others, chosen), DecideAnswer, limits)
     apart = LeaveOneOut(selected, select_frame(release, frame))
@@ -255,7 +259,7 @@ def attribute_value(
             "max_count": with_value.high,
             "probability_before": before,
             "leave_one_out": loo,
-            "order": source.index[value],
+            "order": at,
         }
     )
 

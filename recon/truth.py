@@ -10,7 +10,7 @@ import pandas as pd
 
 from encoders.encoder import EncodedRelease
 from recon.findings import TruthCheck
-#from recon.matching import against_baselines
+from recon.matching import against_baselines
 from recon.measures import Measures
 from recon.questions import reconstruct
 from recon.selections import raw_indices, select_frame

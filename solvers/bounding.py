@@ -29,6 +29,9 @@ SHIFT = 40  # the x of the local lemma are multiples of 2^-SHIFT
 ROUNDS = 60
 HOPELESS = 0.9  # an x this large: assume a literal instead
 
+STEP = 1.5e-7  # seconds a node costs when a box is intersected with a diagram and counted, measured
+
+Base = tuple[int, Function, int]  # t, in none of the boxes before t that are needed, its nodes
 Shares = dict[int, int]  # earlier box -> its x · 2^SHIFT
 
 
@@ -94,13 +97,29 @@ def local_lemma(
         if shares is not None:
             return assumed, shares
         present = as_bits(odds)
-        literal = choose(left, [reduced.cuts[worst] or {}], sizes, _falsified(reduced, present))
+        near = [worst, *bits(reduced.clashes[worst] & present)] if MODE else [worst]
+        literal = _most_clashing(reduced, left, near, sizes, present) if MODE else choose(left, [reduced.cuts[worst] or {}], sizes, _falsified(reduced, present))
         if literal is None:
             return None
         v, mask = literal
         left[v] = assumed[v] = mask
         touched = [h for h in odds if v in (reduced.cuts[h] or {})]
         odds |= {h: _odds(reduced, sizes, left, h) for h in touched}
+
+
+MODE = 0
+def _most_clashing(reduced, left, near, sizes, present):
+    best=-1; win=None
+    seen=set()
+    for h in near:
+        for v, mask in reduced.cuts[h].items():
+            keep = left[v] & ~mask
+            if not keep or (v,keep) in seen: continue
+            seen.add((v,keep))
+            dead = present & ~reduced.meets(v, keep)
+            score = sum((reduced.clashes[i] & present).bit_count() for i in bits(dead))
+            if score>best: best,win=score,(v,keep)
+    return win
 
 
 def _falsified(reduced: FirstMatch, pending: int) -> Callable[[int, int], int]:
@@ -154,7 +173,7 @@ def bound_all(
     measure: Measure,
     counts: Counts,
     which: Sequence[int],
-    base: tuple[int, Function] | None,
+    bases: Sequence[Base],
 ) -> None:
     """Tighten the bounds of the regions `which` while time lasts; sound at any moment."""
     limits = counts.limits
@@ -170,9 +189,13 @@ def bound_all(
         low, high = bound_plain(reduced, measure, task, late)
         counts.lower[j], counts.upper[j] = max(counts.lower[j], low), min(counts.upper[j], high)
     diagram = counts.diagram
-    if base is None or diagram is None:
+    if not bases or diagram is None:
         return
-    for width in WIDTHS:
+    # First the furthest base that there is time for, then smaller ones with more boxes subtracted one by one.
+    ready = [b for b in bases if b[2] * STEP * len(which) < limits.left() / 2]
+    passes = [(max(ready, key=lambda b: b[0]), 0)] if ready else []
+    passes += [(max((b for b in bases if b[2] <= width or b[0] == 0), key=lambda b: b[0]), width) for width in WIDTHS]
+    for base, width in passes:
         for place, j in enumerate(which):
             if limits.expired():
                 return
@@ -190,7 +213,7 @@ def _bound_by_diagram(
     measure: Measure,
     counts: Counts,
     j: int,
-    base: tuple[int, Function],
+    base: Base,
     width: int,
     until: float,
 ) -> None:
@@ -223,19 +246,19 @@ def _subtract(
     diagram: Diagram,
     left: Cut,
     task: Task,
-    base: tuple[int, Function],
+    base: Base,
     width: int,
     until: float,
 ) -> tuple[Function, int]:
     """Return the region without the boxes still pending, and those as bits."""
     narrowed = {v: left[v] for v in diagram.order if left[v] != reduced.grid.full[v]}
-    f = base[1] & diagram.box(narrowed)
+    f = diagram.meet(base[1], diagram.box(narrowed))
     pending = as_bits(h for h in task.rest if h >= base[0])
     for v, mask in narrowed.items():
         pending &= reduced.meets(v, mask)
     for h in list(islice(bits(pending), len(reduced.cuts))):
         if time.monotonic() >= until or f.node_count() > width:
             break
-        f = f & ~diagram.box(reduced.cuts[h] or {})
+        f = diagram.meet(f, ~diagram.box(reduced.cuts[h] or {}))
         pending ^= 1 << h
     return f, pending

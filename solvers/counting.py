@@ -12,7 +12,7 @@ from itertools import product
 
 from oxidd.util import DDMemoryError
 
-from solvers.bounding import bound_all, bound_plain
+from solvers.bounding import Base, bound_all, bound_plain
 from solvers.diagram import Diagram, Function, capacity_for, support
 from solvers.grid import FirstMatch, Task, as_bits, bits
 from solvers.limits import Limits
@@ -20,8 +20,8 @@ from solvers.measure import Counts, Measure, split
 from solvers.order import estimate, good_order
 
 SPLIT_TERMS = 48  # a diagram is set up in the time of about this many terms
-EXACT_SHARE = 0.6  # of the time: the rest is kept for bounds
-BASE_NODES = 1 << 15  # the largest "in none of the first t boxes" that bounds start from
+EXACT_SHARE = 0.7  # of the time: the rest is kept for bounds
+LARGEST = 6  # one diagram may fill one in this many nodes
 KEEP_SHARE = 3  # captures are kept for `within` while they fill at most one in this many nodes
 
 
@@ -84,42 +84,46 @@ def _sweep(
     for j in sorted(subtract | count | singles.keys()):
         task = reduced.tasks[j]
         if j in count and task is not None:
-            yield j, none & diagram.box(task.cut), none
+            yield j, diagram.meet(none, diagram.box(task.cut)), none
             if j == hard[-1]:
                 return
         if j in singles:
-            none = none & diagram.mask(*singles[j])
+            none = diagram.meet(none, diagram.mask(*singles[j]))
         elif j in subtract:
-            none = none & ~diagram.box(reduced.cuts[j] or {})
+            none = diagram.meet(none, ~diagram.box(reduced.cuts[j] or {}))
 
 
 class _Pace:
-    """Says when to stop: the share of time is over, or one more step like the last would pass it."""
+    """Says when to stop: the share of time is over, or two more steps like the last would pass it."""
 
     def __init__(self, limits: Limits, share: float) -> None:
         self._until = time.monotonic() + share * limits.left()
         self._last = time.monotonic()
+        self.late = False
 
     def over(self) -> bool:
         now = time.monotonic()
         step, self._last = now - self._last, now
-        return now + 1.5 * step >= self._until
+        self.late = now + 2 * step >= self._until
+        return self.late
 
 
 def _count_by_diagram(reduced: FirstMatch, measure: Measure, counts: Counts) -> None:
     limits = counts.limits
     hard = [j for j in counts.hard if j < reduced.unfinished]
     tasks = [task for j in hard if (task := reduced.tasks[j]) is not None]
-    ceiling = capacity_for(limits.memory * 17 // 20)
-    base: tuple[int, Function] | None = None
+    ceiling = capacity_for(limits.memory)
+    bases: list[Base] = []
     if tasks and ceiling >= 1 << 10 and not limits.expired():
-        plan = _plan(reduced, tasks, min(1.0, limits.left() / 20))
+        plan = _plan(reduced, tasks, min(3.0, limits.left() / 10))
         pace = _Pace(limits, EXACT_SHARE)
         capacity = int(min(ceiling, max(1 << 15, 4 * plan.nodes)))
+        # A restart that loses seconds is worse than a manager of full size (0.1 s).
+        capacity = ceiling if capacity > 1 << 20 else capacity
         while True:
             try:
                 counts.diagram = Diagram({v: reduced.grid.sizes[v] for v in plan.order}, plan.order, capacity)
-                base = _incremental(reduced, measure, counts, plan, hard, pace)
+                bases = _incremental(reduced, measure, counts, plan, hard, pace)
                 break
             except DDMemoryError:
                 # Small managers keep small lists fast; restart with room for more.
@@ -133,13 +137,15 @@ def _count_by_diagram(reduced: FirstMatch, measure: Measure, counts: Counts) -> 
     if open_:
         reason = "time limit" if limits.expired() else "memory limit"
         counts.note = f"{counts.note or reason} at box {open_[0]} of {len(reduced.cuts)}"
-        bound_all(reduced, measure, counts, open_, base)
+        bound_all(reduced, measure, counts, open_, bases)
 
 
 def _incremental(
     reduced: FirstMatch, measure: Measure, counts: Counts, plan: _Plan, hard: Sequence[int], pace: _Pace
-) -> tuple[int, Function]:
-    """Count region after region; return (t, in none of the needed boxes before t) to start bounds from.
+) -> list[Base]:
+    """Count region after region; return some of (t, in none of the needed boxes before t) to start bounds from.
+
+    At most one per power of four of nodes is kept, the last one of each size.
 
     Raises: DDMemoryError when the manager is full and may grow.
     """
@@ -149,9 +155,10 @@ def _incremental(
     alone = reduced.tasks[hard[0]] if len(hard) == 1 else None
     if alone is not None:
         start = start & diagram.box(alone.cut)
-    base, keep = (0, start), True
+    bases: dict[int, Base] = {0: (0, start, start.node_count())}
+    keep = True
     counts.swept = 0
-    full = capacity_for(counts.limits.memory * 17 // 20) <= diagram.capacity
+    full = capacity_for(counts.limits.memory) <= diagram.capacity
     try:
         for j, region, none in _sweep(reduced, diagram, plan.needed, hard, start):
             task = reduced.tasks[j]
@@ -164,13 +171,11 @@ def _incremental(
                 counts.kept.clear()
             if keep:
                 counts.kept[j] = (region, region)
-            if stored * 10 > diagram.capacity * 7:
-                del region
-                diagram.manager.gc()
-            if none.node_count() <= BASE_NODES:
-                base = (j, none)
-            if pace.over():
-                counts.note = "time limit" if j != hard[-1] else ""
+            nodes = none.node_count()
+            bases[nodes.bit_length() // 2] = (j, none, nodes)
+            # Counting the models of a larger diagram would not fit beside it.
+            if pace.over() or (full and nodes * LARGEST > diagram.capacity):
+                counts.note = "memory limit" if not pace.late else "time limit"
                 break
             counts.limits.report(f"box {j + 1} of {len(reduced.cuts)}")
     except DDMemoryError:
@@ -179,13 +184,13 @@ def _incremental(
         counts.note = "memory limit"
         diagram.manager.gc()
     if counts.swept > hard[-1]:
-        counts.swept = len(reduced.cuts)
-    return base
+        counts.swept, counts.note = len(reduced.cuts), ""
+    return list(bases.values())
 
 
 def region_diagram(reduced: FirstMatch, task: Task, limits: Limits) -> tuple[Diagram, Function] | None:
     """Return a diagram of one region over the variables of its subtracted boxes, None where it does not fit."""
-    plan = _plan(reduced, [task], 1.0)
+    plan = _plan(reduced, [task], 3.0)
     ceiling = capacity_for(limits.memory)
     capacity = int(min(ceiling, max(1 << 15, 4 * plan.nodes)))
     live = reduced.live(task)
@@ -194,7 +199,7 @@ def region_diagram(reduced: FirstMatch, task: Task, limits: Limits) -> tuple[Dia
             diagram = Diagram({v: reduced.grid.sizes[v] for v in plan.order}, plan.order, capacity)
             f = diagram.valid & diagram.box({v: task.cut.get(v, live[v]) for v in plan.order})
             for h in plan.needed:
-                f = f & ~diagram.box(reduced.cuts[h] or {})
+                f = diagram.meet(f, ~diagram.box(reduced.cuts[h] or {}))
         except DDMemoryError:
             if capacity >= ceiling:
                 return None
@@ -229,8 +234,31 @@ def within_counts(
                 if j >= counts.swept:
                     low[j], high[j] = bound_plain(reduced, measure, task, lambda: False)
     if todo and counts.diagram is not None:
-        _within_diagram(reduced, counts, measure, changed, todo, (low, high))
+        try:
+            _within_diagram(reduced, counts, measure, changed, todo, (low, high))
+        except DDMemoryError:
+            _within_again(reduced, counts, measure, changed, todo, (low, high))
     return tuple(low), tuple(high)
+
+
+def _within_again(
+    reduced: FirstMatch,
+    counts: Counts,
+    measure: Measure,
+    changed: Sequence[int],
+    todo: Sequence[tuple[int, Task]],
+    into: tuple[list[int], list[int]],
+) -> None:
+    """Count in a fresh manager of full size that keeps no diagram; bounds where even that is too small."""
+    old = counts.diagram
+    assert old is not None
+    counts.kept.clear()
+    try:
+        counts.diagram = Diagram(old.sizes, old.order, max(old.capacity, capacity_for(counts.limits.memory)))
+        _within_diagram(reduced, counts, measure, changed, todo, into)
+    except DDMemoryError:
+        for j, task in todo:
+            into[0][j], into[1][j] = bound_plain(reduced, measure, task, lambda: False)
 
 
 def _within_diagram(

@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 from oxidd.bcdd import BCDDFunction, BCDDManager
+from oxidd.util import DDMemoryError
 
 from solvers.grid import Weights, bits, weight
 
@@ -103,6 +104,14 @@ class Diagram:
         for v in sorted((v for v in cut if v in self.first), key=self.first.__getitem__, reverse=True):
             result = self.mask(v, cut[v]) & result
         return result
+
+    def meet(self, f: Function, g: Function) -> Function:
+        """Return f ∧ g; collects garbage and tries once more before it gives up."""
+        try:
+            return f & g
+        except DDMemoryError:
+            self.manager.gc()
+            return f & g
 
     def count(self, f: Function) -> int:
         """Return the number of rows of f over the variables of the diagram; f must imply `valid`."""
@@ -204,8 +213,8 @@ def _log2(n: int) -> float:
 
 
 def capacity_for(memory: int) -> int:
-    """Return how many nodes fit into `memory` bytes."""
-    return max(0, memory) // NODE_BYTES
+    """Return how many nodes fit into `memory` bytes, with room left to count models (about 100 bytes a node)."""
+    return max(0, memory) * 7 // (10 * NODE_BYTES)
 
 
 def support(cuts: Iterable[Collection[int]]) -> list[int]:

@@ -51,9 +51,7 @@ def decide(cells: Cells, vectors: list[NDArray[np.int64]], query: Decide) -> Dec
     return DecideAnswer("exact" if cells.exact else "bounds", **found)
 
 
-def decide_chunk(
-    cells: Cells, vectors: list[NDArray[np.int64]], chosen: Selections, convention: str
-) -> dict[str, Any]:
+def decide_chunk(cells: Cells, vectors: list[NDArray[np.int64]], chosen: Selections, convention: str) -> dict[str, Any]:
     """Return the arrays of `DecideAnswer` for a chunk of distinct selections, averaged over the count vectors."""
     q, prior, met = len(chosen), Prior(cells, chosen, convention), meetings(cells, chosen)
 

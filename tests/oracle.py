@@ -109,9 +109,7 @@ class _Space:
 
     def holds(self, condition: dict, row: Row) -> bool:
         """Say whether a row meets all tests of a condition; every test is checked for sense first."""
-        results = [
-            _passes(test, self.value_at(name, row), self.values_of(name)) for name, test in condition.items()
-        ]
+        results = [_passes(test, self.value_at(name, row), self.values_of(name)) for name, test in condition.items()]
         return all(results)
 
     def rows(self) -> list[Row]:
@@ -171,8 +169,7 @@ def _parts(model: dict) -> list[dict]:
     if inner is None or set(model) - {"kind", "name", inner}:
         raise ValueError(f"unsupported model: {kind!r} with keys {sorted(model)}")
     parts = model[inner]
-    allowed = {"if", "then", "else", "count", "counts", "name"} if kind == "tree" else {
-        "if", "count", "counts", "name"}
+    allowed = {"if", "then", "else", "count", "counts", "name"} if kind == "tree" else {"if", "count", "counts", "name"}
     for part in parts:
         if set(part) - allowed:
             raise ValueError(f"unsupported keys in {part!r}")
@@ -272,7 +269,8 @@ def _cells(release: dict, n: int) -> list[Cell] | None:
     space, parts = _Space(release), _parts(model)
     cells = [
         (region, value, number)
-        for region in _regions(model) if region < len(parts)
+        for region in _regions(model)
+        if region < len(parts)
         for value, number in _counted(parts[region], space)
     ]
     rest = n - sum(number for _, _, number in cells)
@@ -314,8 +312,10 @@ def datasets(release: dict, n: int | None = None) -> list[tuple[Row, ...]]:
     numbers = row_numbers(release)
     return [
         world
-        for k in (numbers if n is None else [n]) if k in numbers
-        for world in combinations_with_replacement(space, k) if agrees(world)
+        for k in (numbers if n is None else [n])
+        if k in numbers
+        for world in combinations_with_replacement(space, k)
+        if agrees(world)
     ]
 
 
@@ -610,8 +610,11 @@ def _random_attribute(rng: random.Random, name: str) -> dict:
         {"values": [10, 20, 35, 70][: rng.randint(2, 4)]},
         {"values": [-0.5, 0.1, 2]},
         {"min": low, "max": low + size - 1},
-        {"min": _json_number(canonical(start)),
-         "max": _json_number(canonical(start + Fraction(size - 1, 10))), "resolution": 0.1},
+        {
+            "min": _json_number(canonical(start)),
+            "max": _json_number(canonical(start + Fraction(size - 1, 10))),
+            "resolution": 0.1,
+        },
         {"min": 1, "max": 2, "resolution": 0.25},
     ]
     shape = {"values": ["only"]} if rng.random() < 0.05 else rng.choice(shapes)
@@ -662,9 +665,7 @@ def _random_columns(rng: random.Random, space: _Space) -> dict:
     return columns
 
 
-def _random_condition(
-    rng: random.Random, space: _Space, width: int, *, names: list[str] | None = None
-) -> dict:
+def _random_condition(rng: random.Random, space: _Space, width: int, *, names: list[str] | None = None) -> dict:
     """Draw a condition on up to `width` attributes or columns, never the label unless it is among `names`."""
     names = names or [name for name in (*space.values, *space.columns) if name != space.label]
     chosen = rng.sample(names, min(width, len(names)))
@@ -673,8 +674,7 @@ def _random_condition(
 
 def _random_domain(rng: random.Random, *, label_boxes: bool) -> dict:
     """Draw a domain: 1-3 attributes, sometimes a label, columns and an impossible box that spares a row."""
-    domain: dict[str, Any] = {
-        "attributes": [_random_attribute(rng, f"a{k + 1}") for k in range(rng.randint(1, 3))]}
+    domain: dict[str, Any] = {"attributes": [_random_attribute(rng, f"a{k + 1}") for k in range(rng.randint(1, 3))]}
     if rng.random() < 0.7:
         labels = [[0, 1], [0, 1], ["no", "yes"], [False, True], [0, 1, 2], ["only"]]
         domain["label"] = {"name": "y", "values": rng.choice(labels)}
@@ -713,9 +713,10 @@ def _random_tree(rng: random.Random, space: _Space) -> list[dict]:
     if rng.random() < 0.3:
         rng.shuffle(order)
     new_index = {old: new for new, old in enumerate([0, *order])}
-    return [{
-        key: new_index[value] if key in ("then", "else") else value for key, value in nodes[old].items()
-    } for old in [0, *order]]
+    return [
+        {key: new_index[value] if key in ("then", "else") else value for key, value in nodes[old].items()}
+        for old in [0, *order]
+    ]
 
 
 def _random_rules(rng: random.Random, space: _Space) -> list[dict]:
@@ -754,9 +755,7 @@ def _fill_counts(rng: random.Random, space: _Space, model: dict, truth: list[Row
         part.update(_tally(space, [row for row, path in paths if index in path], classes=classes))
 
 
-def random_release(
-    rng: random.Random, *, models: int = 1, label_boxes: bool = False
-) -> tuple[dict, list[Row]]:
+def random_release(rng: random.Random, *, models: int = 1, label_boxes: bool = False) -> tuple[dict, list[Row]]:
     """Draw a tiny release and the dataset it was made from, so that at least one world exists.
 
     `models` trees or rule lists of the same rows; `label_boxes` lets impossible boxes name the label.

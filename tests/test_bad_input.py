@@ -274,6 +274,8 @@ def test_unbounded_rows_are_inconclusive(tmp_path, capsys):
 
 def test_standard_input_and_the_installed_command(tmp_path):
     text = json.dumps(TREE).encode()
-    found = subprocess.run([sys.executable, "-m", "recon", "count", "-", "--json"], input=text, capture_output=True, check=False)
+    found = subprocess.run(
+        [sys.executable, "-m", "recon", "count", "-", "--json"], input=text, capture_output=True, check=False
+    )
     assert found.returncode == 0, found.stderr
     assert json.loads(found.stdout)["rows"] == 10

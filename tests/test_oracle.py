@@ -34,17 +34,36 @@ def make(attributes, models, label=None, **more):
 
 TABLE_II = make(
     [attr("a1", [10, 11, 12, 13, 14, 15]), attr("a2", [0, 1]), attr("a3", [1, 2, 3])],
-    [{"kind": "tree", "nodes": [
-        {"if": {"a3": {"at_most": 1}}, "then": 1, "else": 2}, {"counts": [0, 1]},
-        {"if": {"a1": {"at_most": 11}}, "then": 3, "else": 4}, {"counts": [0, 1]}, {"counts": [2, 0]}]}],
-    label=[0, 1], rows=4)
+    [
+        {
+            "kind": "tree",
+            "nodes": [
+                {"if": {"a3": {"at_most": 1}}, "then": 1, "else": 2},
+                {"counts": [0, 1]},
+                {"if": {"a1": {"at_most": 11}}, "then": 3, "else": 4},
+                {"counts": [0, 1]},
+                {"counts": [2, 0]},
+            ],
+        }
+    ],
+    label=[0, 1],
+    rows=4,
+)
 
 RULE_LIST_1 = make(
     [attr("a1", [0, 1]), attr("a2", [0, 1]), attr("a3", [0, 1])],
-    [{"kind": "rule_list", "rules": [
-        {"if": {"a1": 1, "a2": 1}, "counts": [0, 2]}, {"if": {"a3": 1}, "counts": [2, 0]},
-        {"if": {}, "counts": [0, 1]}]}],
-    label=[0, 1])
+    [
+        {
+            "kind": "rule_list",
+            "rules": [
+                {"if": {"a1": 1, "a2": 1}, "counts": [0, 2]},
+                {"if": {"a3": 1}, "counts": [2, 0]},
+                {"if": {}, "counts": [0, 1]},
+            ],
+        }
+    ],
+    label=[0, 1],
+)
 
 
 def one_row(split):
@@ -74,8 +93,7 @@ def test_rule_list_1():
     assert oracle.count(RULE_LIST_1, "multiset") == 3 * 6 * 3
 
 
-@pytest.mark.parametrize(("split", "dist_g", "worlds"), [
-    ({"a1": 1}, 0.6131471928, 3), ({"a2": 1}, 0.3868528072, 2)])
+@pytest.mark.parametrize(("split", "dist_g", "worlds"), [({"a1": 1}, 0.6131471928, 3), ({"a2": 1}, 0.3868528072, 2)])
 def test_tables_v_to_vii(split, dist_g, worlds):
     release = one_row(split)
     assert oracle.dist(release) == pytest.approx(0.5)
@@ -88,8 +106,12 @@ def test_tables_v_to_vii(split, dist_g, worlds):
 
 def test_values_and_order_tests():
     grid = {"name": "g", "min": 0, "max": 0.7, "resolution": 0.1}
-    release = make([grid, attr("s", ["low", "mid", "high"]), attr("d", ["0", "1"])], [], rows=0, columns={
-        "s>=mid": {"attribute": "s", "at_least": "mid"}})
+    release = make(
+        [grid, attr("s", ["low", "mid", "high"]), attr("d", ["0", "1"])],
+        [],
+        rows=0,
+        columns={"s>=mid": {"attribute": "s", "at_least": "mid"}},
+    )
     values = sorted({row[0] for row in oracle.rows(release)})
     assert values == [Fraction(k, 10) for k in range(8)]
 
@@ -134,8 +156,14 @@ def test_membership_attribute_and_bound_by_hand():
     assert not labels[0]["certain"]
     assert labels[1]["probability"] == labels[1]["lower"] == 1
     third = oracle.attribute(RULE_LIST_1, {"a1": 1, "a2": 1}, "a3", "assigned")[0]
-    assert third == {"probability": Fraction(1, 2), "lower": 0, "upper": 1, "min_count": 0, "max_count": 2,
-                     "certain": False}
+    assert third == {
+        "probability": Fraction(1, 2),
+        "lower": 0,
+        "upper": 1,
+        "min_count": 0,
+        "max_count": 2,
+        "certain": False,
+    }
     assert oracle.bound(RULE_LIST_1, {"a3": 1}, "assigned") == {"min": 2, "max": 4, "expectation": 3}
 
 
@@ -160,8 +188,10 @@ def test_interval_of_rows_and_implicit_default():
 
 def test_joined_models_must_all_hold():
     def tree(name, value, inside, outside):
-        return {"kind": "tree", "nodes": [
-            {"if": {name: value}, "then": 1, "else": 2}, {"count": inside}, {"count": outside}]}
+        return {
+            "kind": "tree",
+            "nodes": [{"if": {name: value}, "then": 1, "else": 2}, {"count": inside}, {"count": outside}],
+        }
 
     bits = [attr("a", [0, 1]), attr("b", [0, 1])]
     release = make(bits, [tree("a", 1, 1, 1), tree("b", 1, 1, 1)])
@@ -182,8 +212,9 @@ def test_classes_at_an_inner_node_over_plain_leaves():
     assert oracle.dist(release) is None
 
 
-@pytest.mark.parametrize("change", [
-    {"noise": {"law": "laplace", "scale": 1.0}}, {"kind": "forest"}, {"rules": [{"if": {}, "count": -1}]}])
+@pytest.mark.parametrize(
+    "change", [{"noise": {"law": "laplace", "scale": 1.0}}, {"kind": "forest"}, {"rules": [{"if": {}, "count": -1}]}]
+)
 def test_refusals(change):
     release = make([attr("a", [0, 1])], [{"kind": "rule_list", "rules": [{"if": {}, "count": 1}], **change}])
     with pytest.raises(ValueError, match=r"unsupported|not negative"):
@@ -244,7 +275,7 @@ def test_truth_is_a_world_and_the_verdicts_know_it(seed):
     chosen = rng.sample(range(len(names)), rng.randint(1, len(names)))
     profile = {names[k]: row[k] for k in chosen}
     present = sum(all(other[k] == row[k] for k in chosen) for other in truth)
-    for convention in oracle.CONVENTIONS[len(release["models"]) > 1:]:
+    for convention in oracle.CONVENTIONS[len(release["models"]) > 1 :]:
         found = oracle.membership(release, profile, convention)
         assert found["min_count"] <= present <= found["max_count"]
         assert found["min_count"] <= found["expected_count"] <= found["max_count"]
@@ -299,8 +330,11 @@ def test_random_releases_are_varied():
     text = [json.dumps(release) for release, _ in drawn]
     for word in ("impossible", "columns", "resolution", '"label"', '"count"', '"counts"', "at_least", '"rows"'):
         assert sum(word in entry for entry in text) > 20, word
-    implicit = [r for r, _ in drawn if r["models"][0]["kind"] == "rule_list"
-                and (not r["models"][0]["rules"] or r["models"][0]["rules"][-1]["if"])]
+    implicit = [
+        r
+        for r, _ in drawn
+        if r["models"][0]["kind"] == "rule_list" and (not r["models"][0]["rules"] or r["models"][0]["rules"][-1]["if"])
+    ]
     assert len(implicit) > 10
     assert all("rows" in release for release in implicit)
 
@@ -310,6 +344,5 @@ def test_oracle_uses_the_standard_library_only():
     names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
     names |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     assert {name.split(".")[0] for name in names} <= set(sys.stdlib_module_names)
-    longest = max(node.end_lineno - node.lineno + 1 for node in ast.walk(tree)
-                  if isinstance(node, ast.FunctionDef))
+    longest = max(node.end_lineno - node.lineno + 1 for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
     assert longest <= 60

@@ -1,0 +1,1 @@
+"""Learners of the literature whose models recon audits."""

@@ -1,0 +1,247 @@
+"""GreedyRL: a rule list grown from the top, each rule the conjunction with the lowest weighted Gini impurity.
+
+Source: the greedy baseline of Ferry et al., "Probabilistic Dataset Reconstruction from Interpretable Models",
+SaTML 2024 (CART-like: minimise the impurity after the split; ties go to the smaller captured part).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from encoders.models import Rule, RuleList, Support
+from encoders.values import Test, Value
+from solvers.errors import ReleaseError
+
+Literal = tuple[str, int]
+TIE = 1e-12  # impurities closer than this (relative) are equal: what is left is rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Distinct rows: `truth` (rows, literals) bool, whether each literal holds; `weight` (rows, classes) counts."""
+
+    truth: NDArray[np.bool_]
+    weight: NDArray[np.float64]
+
+    def keep(self, rows: NDArray[np.bool_]) -> Table:
+        """Return the table of some rows."""
+        return Table(self.truth[rows], self.weight[rows])
+
+
+class GreedyRuleListClassifier:
+    """Greedy rule list over binary columns, with scikit-learn's estimator interface.
+
+    `width`: literals per rule at most. `min_support`: rows that a rule must capture, a share of all rows (float)
+    or a number (int). `max_length`: rules at most, the default rule included (None: no limit). `negations`:
+    whether "column = 0" is a literal too.
+
+    After `fit`: `rules_`, a list of (literals, class counts), the default rule last with no literals; `classes_`.
+    Cost per rule: distinct rows x (literals)^width / literals, vectorised.
+    """
+
+    _estimator_type = "classifier"
+
+    def __init__(
+        self,
+        width: int = 1,
+        min_support: float | int = 0.0,
+        max_length: int | None = None,
+        negations: bool = True,
+    ) -> None:
+        self.width = width
+        self.min_support = min_support
+        self.max_length = max_length
+        self.negations = negations
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the constructor's arguments by name."""
+        return {name: getattr(self, name) for name in ("width", "min_support", "max_length", "negations")}
+
+    def set_params(self, **params: Any) -> GreedyRuleListClassifier:
+        """Set constructor arguments; `ValueError` for a name it does not have."""
+        for name, value in params.items():
+            if name not in self.get_params():
+                raise ValueError(f"GreedyRuleListClassifier has no parameter '{name}'")
+            setattr(self, name, value)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type="classifier",
+            target_tags=TargetTags(required=True),
+            classifier_tags=ClassifierTags(),
+            input_tags=InputTags(),
+        )
+
+    def fit(self, x: Any, y: ArrayLike) -> GreedyRuleListClassifier:
+        """Return the fitted list; `ReleaseError` for a column that is not binary or lengths that differ."""
+        names, bits = binary_columns(x)
+        target = np.asarray(y)
+        if len(target) != len(bits) or not len(bits):
+            raise ReleaseError(f"{len(bits)} rows and {len(target)} labels: both must be as many, and not none")
+        if self.width < 1 or (self.max_length is not None and self.max_length < 1):
+            raise ReleaseError("width and max_length must be at least 1")
+        self.classes_, codes = np.unique(target, return_inverse=True)
+        self.n_features_in_ = bits.shape[1]
+        self.feature_names_in_ = np.array(names, dtype=object)
+        literals = [(name, v) for name in names for v in ((1, 0) if self.negations else (1,))]
+        distinct, back = np.unique(bits, axis=0, return_inverse=True)
+        weight = np.zeros((len(distinct), len(self.classes_)))
+        np.add.at(weight, (back.reshape(-1), codes.reshape(-1)), 1)
+        truth = np.stack([distinct[:, names.index(n)] == bool(v) for n, v in literals], axis=1)
+        self.rules_ = self._grow(Table(truth, weight), literals, len(bits))
+        return self
+
+    def _grow(self, table: Table, literals: list[Literal], n: int) -> list[tuple[tuple[Literal, ...], list[int]]]:
+        """Return the rules in order, the default rule last."""
+        whole = isinstance(self.min_support, (int, np.integer)) and not isinstance(self.min_support, bool)
+        least = max(1.0, float(self.min_support) if whole else float(np.ceil(self.min_support * n - 1e-9)))
+        rules: list[tuple[tuple[Literal, ...], list[int]]] = []
+        while self.max_length is None or len(rules) < self.max_length - 1:
+            chosen = best_conjunction(table, self.width, least)
+            if chosen is None:
+                break
+            hit = np.asarray(table.truth[:, list(chosen)].all(axis=1))
+            counts = np.rint(table.weight[hit].sum(axis=0)).astype(int).tolist()
+            rules.append((tuple(literals[i] for i in chosen), counts))
+            table = table.keep(~hit)
+        return [*rules, ((), np.rint(table.weight.sum(axis=0)).astype(int).tolist())]
+
+    def predict_proba(self, x: Any) -> NDArray[np.float64]:
+        """Return (rows, classes) shares of the training rows that the matching rule captured."""
+        names, bits = binary_columns(x, [str(n) for n in self.feature_names_in_])
+        column = {name: k for k, name in enumerate(names)}
+        out = np.zeros((len(bits), len(self.classes_)))
+        free = np.ones(len(bits), dtype=bool)
+        overall = np.sum([counts for _, counts in self.rules_], axis=0)
+        for literals, counts in self.rules_:
+            hit = free.copy()
+            for name, value in literals:
+                hit &= bits[:, column[name]] == bool(value)
+            held = np.asarray(counts if sum(counts) else overall, dtype=float)
+            out[hit] = held / held.sum()
+            free &= ~hit
+        return out
+
+    def predict(self, x: Any) -> NDArray[Any]:
+        """Return the majority class of the matching rule (ties: the first class)."""
+        found: NDArray[Any] = self.classes_[np.argmax(self.predict_proba(x), axis=1)]
+        return found
+
+    def score(self, x: Any, y: ArrayLike) -> float:
+        """Return the share of rows predicted right."""
+        return float((self.predict(x) == np.asarray(y)).mean())
+
+    def to_model(self, name: str = "rule list", label_values: Sequence[Value] | None = None) -> RuleList:
+        """Return the published list; counts follow `label_values` (the domain's label), unseen ones count 0."""
+        seen = [c.item() if isinstance(c, np.generic) else c for c in self.classes_]
+        values = list(seen if label_values is None else label_values)
+        if unknown := [c for c in seen if c not in values]:
+            raise ReleaseError(f"the class {unknown[0]!r} is not among the label's values {values}")
+        order = [seen.index(v) if v in seen else None for v in values]
+
+        def support(counts: list[int]) -> Support:
+            return Support(tuple(0 if i is None else int(counts[i]) for i in order))
+
+        return RuleList(
+            tuple(
+                Rule(tuple((column, Test(values=(value,))) for column, value in literals), support(counts))
+                for literals, counts in self.rules_
+            ),
+            name,
+        )
+
+
+def binary_columns(x: Any, expected: list[str] | None = None) -> tuple[list[str], NDArray[np.bool_]]:
+    """Return column names and (rows, columns) booleans; `ReleaseError` naming column and value otherwise."""
+    if hasattr(x, "columns"):
+        names = [str(c) for c in x.columns]
+        values = x.to_numpy()
+    else:
+        values = np.asarray(x)
+        names = expected or [f"x{k}" for k in range(values.shape[1] if values.ndim == 2 else 0)]
+    if values.ndim != 2 or len(names) != values.shape[1]:
+        raise ReleaseError(f"binary columns are a table of {len(names)} columns, not an array of shape {values.shape}")
+    if expected is not None and names != expected:
+        raise ReleaseError(f"the columns are not those of fit: {names[:5]} instead of {expected[:5]}")
+    bits = values == 1
+    wrong = ~(bits | (values == 0))
+    if wrong.any():
+        row, column = (int(i) for i in np.argwhere(wrong)[0])
+        value = values[row, column]
+        shown = value.item() if isinstance(value, np.generic) else value
+        raise ReleaseError(f"row {row + 1}, column '{names[column]}': {shown!r} is neither 0 nor 1")
+    return names, np.asarray(bits, dtype=bool)
+
+
+def best_conjunction(table: Table, width: int, least: float) -> tuple[int, ...] | None:
+    """Return the literals of the conjunction with the lowest weighted Gini after the split, None without a gain.
+
+    Ties: the smaller captured part, then fewer literals, then the first in the columns' order. Minimising
+    Σ_side (n_side / n) (1 - Σ_c p_c²) is maximising Σ_side Σ_c n_side,c² / n_side, which is what is compared.
+    """
+    total = table.weight.sum(axis=0)
+    n = float(total.sum())
+    if n < 1:
+        return None
+    base = float((total**2).sum() / n)
+    best: tuple[float, float, int, tuple[int, ...]] | None = None
+    for size in range(1, width + 1):
+        for fixed in combinations(range(table.truth.shape[1]), max(0, size - 2)):
+            part = table.keep(np.asarray(table.truth[:, list(fixed)].all(axis=1))) if fixed else table
+            if fixed and part.weight.sum() < least:
+                continue
+            found = best_of(part, total, least, single=size == 1, after=fixed[-1] if fixed else -1)
+            if found is None:
+                continue
+            score, captured, last = found
+            key = (score, captured, size, (*fixed, *last))
+            if best is None or better(key, best):
+                best = key
+    if best is None or best[0] <= base + TIE * max(1.0, base):
+        return None
+    return best[3]
+
+
+def better(a: tuple[float, float, int, tuple[int, ...]], b: tuple[float, float, int, tuple[int, ...]]) -> bool:
+    """Tell whether candidate a comes before b: higher score, then captured, size and literals ascending."""
+    if abs(a[0] - b[0]) > TIE * max(1.0, abs(b[0])):
+        return a[0] > b[0]
+    return a[1:] < b[1:]
+
+
+def best_of(
+    part: Table, total: NDArray[np.float64], least: float, *, single: bool, after: int
+) -> tuple[float, float, tuple[int, ...]] | None:
+    """Return (score, captured rows, literals) of the best single literal or pair beyond `after` within a part.
+
+    One matrix product per class counts all pairs at once.
+    """
+    if single:
+        captured = np.stack([part.truth.T @ part.weight[:, c] for c in range(part.weight.shape[1])], axis=-1)
+    else:
+        captured = np.stack(
+            [part.truth.T @ (part.truth * part.weight[:, c, None]) for c in range(part.weight.shape[1])], axis=-1
+        )
+    inside, n = captured.sum(axis=-1), total.sum()
+    allowed = (inside >= least) & (inside < n)
+    if not single:
+        allowed &= np.triu(np.ones(allowed.shape, dtype=bool), k=1)
+        allowed[: after + 1] = False
+    if not allowed.any():
+        return None
+    with np.errstate(divide="ignore", invalid="ignore"):
+        score = (captured**2).sum(axis=-1) / inside + ((total - captured) ** 2).sum(axis=-1) / (n - inside)
+    score = np.where(allowed, score, -np.inf)
+    top = float(score.max())
+    tied = np.argwhere(score >= top - TIE * max(1.0, abs(top)))
+    chosen = min(tied.tolist(), key=lambda at: (inside[tuple(at)], tuple(at)))
+    return float(score[tuple(chosen)]), float(inside[tuple(chosen)]), tuple(int(i) for i in chosen)

@@ -1,0 +1,91 @@
+"""The house: what imports what, how long things are, and that `import recon` loads no solver."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import json
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import recon
+
+ROOT = Path(__file__).parents[1]
+SOURCES = sorted(p for folder in ("recon", "encoders", "solvers") for p in (ROOT / folder).rglob("*.py"))
+HEAVY = {"ortools", "oxidd", "pysat", "highspy", "sklearn", "pyarrow", "numpy", "pandas", "scipy"}
+
+
+def in_a_fresh_interpreter(code):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout
+
+
+def test_import_recon_loads_no_solver():
+    code = "import sys, recon; print(sorted({m.split('.')[0] for m in sys.modules}))"
+    loaded = set(ast.literal_eval(in_a_fresh_interpreter(code)))
+    assert not loaded & HEAVY
+
+
+def test_help_loads_nothing_heavy():
+    code = (
+        "import sys; sys.argv = ['recon', '--help']\nfrom recon.cli import main\n"
+        "try: main()\nexcept SystemExit: pass\nprint(sorted({m.split('.')[0] for m in sys.modules}))"
+    )
+    begun = time.perf_counter()
+    out = in_a_fresh_interpreter(code)
+    assert time.perf_counter() - begun < 5  # the figure (0.4 s) is printed by tests/bench
+    assert not set(ast.literal_eval(out.splitlines()[-1])) & HEAVY
+
+
+def test_public_names_are_there():
+    for name in recon.__all__:
+        assert getattr(recon, name) is not None
+    assert callable(recon.worlds)
+    assert callable(recon.audit)
+    with pytest.raises(AttributeError, match="nothing"):
+        recon.nothing  # noqa: B018
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_module_style(path):
+    text = path.read_text(encoding="utf-8")
+    assert text.count("\n") <= 420, "module too long"
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            assert node.end_lineno - node.lineno < 75, f"{node.name} is too long"
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+            assert getattr(node.exc.func, "id", "") != "Exception"
+    module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    if not module.endswith("__main__"):
+        assert doctest.testmod(sys.modules.get(module) or __import__(module, fromlist=["x"])).failed == 0
+
+
+def test_schema_and_engines_commands(capsys):
+    from recon.formats.schema import json_schema
+
+    schema = json_schema()
+    assert {"recon", "domain"} <= set(schema["required"])
+    assert json.dumps(schema)
+
+
+@pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("[a-z]*.py")), ids=lambda p: p.name)
+def test_examples_run(example):
+    if example.name == "make_releases.py":
+        pytest.skip("needs the data; how the releases were made")
+    found = subprocess.run([sys.executable, str(example)], capture_output=True, text=True, check=False, cwd=ROOT)
+    assert found.returncode == 0, found.stderr
+    assert found.stdout
+
+
+def test_readme_shows_the_real_output_of_the_demo():
+    shown = re.search(r"```text\n(Audit of .*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.S)
+    assert shown is not None
+    out = subprocess.run(
+        [sys.executable, "examples/demo.py"], capture_output=True, text=True, check=True, cwd=ROOT
+    ).stdout
+    assert out.startswith(shown.group(1).rstrip("\n").removesuffix("..."))
