@@ -1,43 +1,44 @@
-"""`make demo`: audits of four released models, and what they say about single people."""
+"""`make demo`: audits two released models in full and two in short, then asks about single people."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import recon
 
-RELEASES = Path(__file__).parent / "releases"
+RELEASES = Path(os.path.relpath(Path(__file__).parent / "releases"))
+LABEL = "Recidivate-Within-Two-Years"
 
 
 def main() -> None:
-    """Print the audit of a tree and of a rule list, two shorter ones, and three certificates."""
+    """Print the audit of a tree and of a rule list, two shorter ones, and three verdicts about people."""
     for name in ("compas_tree", "compas_rule_list"):
-        release = recon.load(RELEASES / f"{name}.json")
-        print(recon.audit(release).to_text())
+        print(recon.audit(recon.load(RELEASES / f"{name}.json")).to_text())
+    print("The same, in short, of two models of 48,842 people")
     for name in ("adult_tree", "adult_rule_list"):
-        release = recon.load(RELEASES / f"{name}.json")
-        m = recon.measure(release)
+        m = recon.measure(recon.load(RELEASES / f"{name}.json"))
         print(
-            f"{name}: {m.rows:,} rows, 2^{m.entropy_bits:,.0f} possible training sets, Dist_G {m.dist_g:.3f}, "
+            f"  {name}: 2^{m.entropy_bits:,.0f} training sets agree, Dist_G {m.dist_g:.3f}, "
             f"{m.bits_removed_per_row:.2f} bits removed per row, {m.determined_rows} rows determined"
         )
-    release = recon.load(RELEASES / "compas_tree.json")
-    people = [
-        {"Age": "18-20", "Gender=Male": 1, "Prior-Crimes": ">5"},
-        {
-            "Age": "18-20",
-            "Gender=Male": 0,
-            "Prior-Crimes": "0",
-            "Race": "Asian",
-            "Current-Charge-Degree=Misdemeanor": 0,
-        },
-    ]
-    print("\nIs somebody like this among the 7,214 people? (compas_tree)")
-    for person, line in zip(people, recon.certify(release, people).to_dict("records"), strict=True):
+    people(recon.load(RELEASES / "compas_tree.json"))
+
+
+def people(release: recon.EncodedRelease) -> None:
+    """Ask about the only person in one leaf of the COMPAS tree."""
+    group = {"Age": {"in": ["41-44", ">=45"]}, "Race": "Asian", "Prior-Crimes": "4-5"}
+    person = {"Age": ">=45", "Race": "Asian", "Prior-Crimes": "4-5"}
+    print("\nWhat the COMPAS tree says about single people")
+    found = recon.bound(release, group)
+    print(f"  Asian, 41 or older, 4-5 prior crimes: {found.min} to {found.max} such people are in the data")
+    for line in recon.attribute(release, [person], LABEL).to_dict("records"):
+        if line["certain"]:
+            print(f"  whoever knows one of 45 or older among them learns: reoffended = {line['value']}, in every world")
+    for line in recon.certify(release, [{**person, LABEL: 0}, {**person, LABEL: 1}]).to_dict("records"):
         print(
-            f"  {person}\n    {line['verdict']}: {line['min_count']} to {line['max_count']} of them, in "
-            f"{100 * line['probability']:.1f} % of the possible worlds (before the release "
-            f"{100 * line['probability_before']:.1f} %)"
+            f"  one who did {'' if line['profile'] else 'not '}reoffend: {line['verdict']}, in "
+            f"{100 * line['probability']:.1f} % of the worlds ({100 * line['probability_before']:.1f} % before)"
         )
 
 

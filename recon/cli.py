@@ -91,7 +91,7 @@ def count(
 ) -> None:  # fmt: skip
     """Count the possible worlds and measure the uncertainty left."""
     from recon.measures import measure
-    from recon.report import count_json, power, worlds_lines
+    from recon.report import assumption_lines, count_json, power, worlds_lines
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits)
@@ -106,7 +106,7 @@ def count(
         print("\n".join(worlds_lines(measures, ())))
         for text in measures.counted.trail if measures.status == "bounds" else ():
             print(f"not exact ({text}): {power(measures.counted)}", file=sys.stderr)
-        print("assuming: " + "; ".join(release.assumptions))
+        print("assuming: " + "; ".join(assumption_lines(release)))
     finish(measures.status)
 
 
@@ -356,8 +356,10 @@ def show(found: Any, out: str | None, json: bool, release: EncodedRelease) -> No
         print_json(records(found))
         return
     write_table(found, out)
+    from recon.report import assumption_lines
+
     convention = found.attrs["convention"]
-    print(f"convention: {convention}; assuming: " + "; ".join(release.assumptions), file=sys.stderr)
+    print(f"convention: {convention}; assuming: " + "; ".join(assumption_lines(release)), file=sys.stderr)
 
 
 def parse_where(text: str) -> Any:

@@ -15,7 +15,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from encoders.encoder import EncodedRelease
+from encoders.encoder import CutDomain, EncodedRelease
+from recon.describe import condition_text
 from recon.questions import convention_of, count
 from solvers.cells import Cells, cells_of
 from solvers.limits import Limits
@@ -93,7 +94,7 @@ def measure(
         determined_rows=determined(cells, vectors) if known else None,
         smallest_region=smallest(cells, vectors) if known else None,
         smallest_group=min((int(c) for v in vectors for c in v if c), default=None),
-        exposure=exposure(cells, vectors),
+        exposure=exposure(release.cut, cells, vectors),
         counted=answer,
         assumptions=release.assumptions,
     )
@@ -204,11 +205,11 @@ def smallest(cells: Cells, vectors: list[NDArray[np.int64]]) -> int | None:
     return min((cells.low[s] for v in vectors for s in np.flatnonzero(v).tolist()), default=None)
 
 
-def exposure(cells: Cells, vectors: list[NDArray[np.int64]]) -> pd.DataFrame:
+def exposure(cut: CutDomain, cells: Cells, vectors: list[NDArray[np.int64]]) -> pd.DataFrame:
     """Return one line per leaf or rule and class, in file order, with what its rows give away.
 
-    name, region (index), class (None: any), rows, worlds_per_row (raw rows that fit, Python integers; None where
-    not exact), bits_left and bits_removed per row, entropy_reduction_ratio (bits left over bits before, per row:
+    name, region (index), where (its own conditions in words), class (None: any), rows, worlds_per_row (raw rows
+    that fit, Python integers; None where not exact), bits_left and bits_removed per row, entropy_reduction_ratio (bits left over bits before, per row:
     0 = determined, 1 = nothing learnt) and share_of_rows_at_most (of all published rows, the share whose ratio is
     at most this one). With the number of rows open, `rows` is the least count.
     """
@@ -224,6 +225,7 @@ def exposure(cells: Cells, vectors: list[NDArray[np.int64]]) -> pd.DataFrame:
             {
                 "name": block.names[int(block.region[s])],
                 "region": int(block.region[s]),
+                "where": condition_text(cut, block.boxes[int(block.region[s])]),
                 "class": None if label == ANY_LABEL else block.labels[label],
                 "rows": int(least[s]),
                 "worlds_per_row": size,

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from encoders.encoder import CutDomain, EncodedRelease
-from encoders.values import Grid, Listed, plain
+from recon.describe import condition_text, values_text
 from recon.questions import convention_of
 from solvers.cells import Cells, cells_of
 from solvers.draws import RowList
@@ -17,7 +17,7 @@ from solvers.engine import ask
 from solvers.errors import ContradictionError
 from solvers.limits import Limits
 from solvers.query import Count, CountAnswer
-from solvers.release import ANY_LABEL, Box
+from solvers.release import ANY_LABEL
 
 LISTED_ROWS = 12  # a region with at most so many raw rows is written out
 
@@ -54,36 +54,6 @@ def line(cut: CutDomain, cells: Cells, s: int) -> dict[str, object]:
     out["worlds_per_row"] = cells.low[s] if cells.low[s] == cells.high[s] else None
     out["joint"] = "" if cells.product(s) else joint_text(cut, cells, s)
     return out
-
-
-def values_text(cut: CutDomain, k: int, mask: int) -> str:
-    """Return the values of some parts of an attribute: a set, or ranges."""
-    cuts = cut.cuts[k]
-    pieces: list[str] = []
-    spans: list[tuple[int, int]] = []
-    for part in range(len(cuts.sizes)):
-        if mask >> part & 1:
-            if spans and spans[-1][1] == part:
-                spans[-1] = (spans[-1][0], part + 1)
-            else:
-                spans.append((part, part + 1))
-    attribute = cuts.attribute
-    if isinstance(attribute, Listed):
-        values = [str(attribute.value(i)) for a, b in spans for i in range(cuts.bounds(a)[0], cuts.bounds(b - 1)[1])]
-        return "{" + ", ".join(values) + "}"
-    for a, b in spans:
-        start, end = cuts.bounds(a)[0], cuts.bounds(b - 1)[1]
-        if isinstance(attribute, Grid):
-            first, last = attribute.value(start), attribute.value(end - 1)
-            pieces.append(str(first) if first == last else f"{first}..{last}")
-        else:
-            pieces.append(f"{plain(start[0])}..{plain(end[0])}")
-    return "{" + ", ".join(pieces) + "}" if len(pieces) != 1 or ".." not in pieces[0] else pieces[0]
-
-
-def condition_text(cut: CutDomain, box: Box) -> str:
-    """Return a box in words."""
-    return " and ".join(f"{cut.cuts[k].attribute.name} = {values_text(cut, k, m)}" for k, m in box.literals)
 
 
 def joint_text(cut: CutDomain, cells: Cells, s: int) -> str:

@@ -94,6 +94,7 @@ def regions_json(measures: Measures) -> list[dict[str, Any]]:
             {
                 "name": line["name"],
                 "region": line["region"],
+                "where": line["where"],
                 "rows": line["rows"],
                 "worlds_per_row": None if size is None else decimal(size),
                 "classes": [] if line["class"] is None else [[line["class"], line["rows"]]],
@@ -188,7 +189,7 @@ class Report:
         ]
         if found.truth is not None:
             out.append(("The true rows", truth_lines(found.truth)))
-        return [*out, ("This assumes", list(found.release.assumptions))]
+        return [*out, ("This assumes", assumption_lines(found.release))]
 
 
 def worlds_lines(m: Measures, others: tuple[Measures, ...]) -> list[str]:
@@ -234,8 +235,14 @@ def exposure_lines(m: Measures) -> list[str]:
                 f"({100 * line['share_of_rows_at_most']:.1f} % of all rows have as little or less)"
             )
         )
-        lines.append(f"{line['name']} ({int(of_region['rows'].sum()):,} rows): {known}")
+        lines.append(f"{line['name']}, {rows_text(int(of_region['rows'].sum()))}: {line['where']}")
+        lines.append(f"  {known}")
     return lines
+
+
+def rows_text(n: int) -> str:
+    """Return a number of rows for people."""
+    return "1 row" if n == 1 else f"{n:,} rows"
 
 
 def power_of(value: int) -> str:
@@ -243,12 +250,19 @@ def power_of(value: int) -> str:
     return f"{value:,}" if value < 10**9 else f"about 2^{math.log2(value):.1f}"
 
 
+def assumption_lines(release: EncodedRelease) -> list[str]:
+    """Return the assumptions, the notes on the domain in one line (`recon domain` and --json give them whole)."""
+    notes = release.domain.notes
+    kept = [a for a in release.assumptions if a not in notes]
+    return kept + ([f"the domain makes {len(notes)} further assumptions, listed by --json"] if notes else [])
+
+
 def group_lines(found: Findings) -> list[str]:
     """Return the lines on group disclosure."""
     groups = found.groups
-    lines = [f"smallest published group: {groups.smallest if groups.smallest is not None else 'none'} rows"]
+    lines = [f"smallest published group: {'none' if groups.smallest is None else rows_text(groups.smallest)}"]
     if groups.pure:
-        named = ", ".join(f"{n} ({k:,} rows, all class {c})" for n, c, k in groups.pure[:SHOWN])
+        named = ", ".join(f"{n} ({rows_text(k)}, all class {c})" for n, c, k in groups.pure[:SHOWN])
         lines.append(
             f"groups of one class only (class disclosure): {len(groups.pure)}, {groups.rows_in_pure:,} rows: {named}"
         )
@@ -295,5 +309,6 @@ def truth_lines(check: TruthCheck) -> list[str]:
     match = check.comparison.match
     lines.append(f"one reconstruction: {shares(match.share_right, match.cells_right)}")
     lines += [f"baseline, {b.name}: {shares(b.share_right, b.cells_right)}" for b in check.comparison.baselines]
+    lines += [match.note] if match.note else []
     lines.append(f"rows that occur once in the truth: {match.unique_rows:,}; given back: {match.unique_right:,}")
     return lines

@@ -98,7 +98,11 @@ def local_lemma(
             return assumed, shares
         present = as_bits(odds)
         near = [worst, *bits(reduced.clashes[worst] & present)] if MODE else [worst]
-        literal = _most_clashing(reduced, left, near, sizes, present) if MODE else choose(left, [reduced.cuts[worst] or {}], sizes, _falsified(reduced, present))
+        literal = (
+            _most_clashing(reduced, left, near, sizes, present)
+            if MODE
+            else choose(left, [reduced.cuts[worst] or {}], sizes, _falsified(reduced, present))
+        )
         if literal is None:
             return None
         v, mask = literal
@@ -108,17 +112,22 @@ def local_lemma(
 
 
 MODE = 0
+
+
 def _most_clashing(reduced, left, near, sizes, present):
-    best=-1; win=None
-    seen=set()
+    best = -1
+    win = None
+    seen = set()
     for h in near:
         for v, mask in reduced.cuts[h].items():
             keep = left[v] & ~mask
-            if not keep or (v,keep) in seen: continue
-            seen.add((v,keep))
+            if not keep or (v, keep) in seen:
+                continue
+            seen.add((v, keep))
             dead = present & ~reduced.meets(v, keep)
             score = sum((reduced.clashes[i] & present).bit_count() for i in bits(dead))
-            if score>best: best,win=score,(v,keep)
+            if score > best:
+                best, win = score, (v, keep)
     return win
 
 

@@ -1,0 +1,46 @@
+"""Boxes in words."""
+
+from __future__ import annotations
+
+from encoders.encoder import CutDomain
+from encoders.values import Grid, Listed, plain
+from solvers.release import Box
+
+
+def values_text(cut: CutDomain, k: int, mask: int) -> str:
+    """Return the values of some parts of an attribute: a set, or ranges."""
+    cuts = cut.cuts[k]
+    pieces: list[str] = []
+    spans: list[tuple[int, int]] = []
+    for part in range(len(cuts.sizes)):
+        if mask >> part & 1:
+            if spans and spans[-1][1] == part:
+                spans[-1] = (spans[-1][0], part + 1)
+            else:
+                spans.append((part, part + 1))
+    attribute = cuts.attribute
+    if isinstance(attribute, Listed):
+        values = [str(attribute.value(i)) for a, b in spans for i in range(cuts.bounds(a)[0], cuts.bounds(b - 1)[1])]
+        return "{" + ", ".join(values) + "}"
+    for a, b in spans:
+        start, end = cuts.bounds(a)[0], cuts.bounds(b - 1)[1]
+        if isinstance(attribute, Grid):
+            first, last = attribute.value(start), attribute.value(end - 1)
+            pieces.append(str(first) if first == last else f"{first}..{last}")
+        else:
+            pieces.append(f"{plain(start[0])}..{plain(end[0])}")
+    return "{" + ", ".join(pieces) + "}" if len(pieces) != 1 or ".." not in pieces[0] else pieces[0]
+
+
+def condition_text(cut: CutDomain, box: Box) -> str:
+    """Return a box in words; "everybody" for the whole row space."""
+    if not box.literals:
+        return "everybody"
+    return " and ".join(literal_text(cut, k, m) for k, m in box.literals)
+
+
+def literal_text(cut: CutDomain, k: int, mask: int) -> str:
+    """Return one attribute's allowed values in words: "age = 30", "city in {A, B}"."""
+    text = values_text(cut, k, mask)
+    single = text.startswith("{") and ", " not in text
+    return f"{cut.cuts[k].attribute.name} {'= ' + text[1:-1] if single else 'in ' + text}"
