@@ -1,4 +1,4 @@
-"""Is a person certainly, possibly or certainly not among the training rows, and what else follows about them?"""
+"""Say who is certainly, possibly or certainly not among the training rows, and what else follows about them."""
 
 from __future__ import annotations
 

@@ -208,10 +208,11 @@ def smallest(cells: Cells, vectors: list[NDArray[np.int64]]) -> int | None:
 def exposure(cut: CutDomain, cells: Cells, vectors: list[NDArray[np.int64]]) -> pd.DataFrame:
     """Return one line per leaf or rule and class, in file order, with what its rows give away.
 
-    name, region (index), where (its own conditions in words), class (None: any), rows, worlds_per_row (raw rows
-    that fit, Python integers; None where not exact), bits_left and bits_removed per row, entropy_reduction_ratio (bits left over bits before, per row:
-    0 = determined, 1 = nothing learnt) and share_of_rows_at_most (of all published rows, the share whose ratio is
-    at most this one). With the number of rows open, `rows` is the least count.
+    Columns: name; region (index); where (its own conditions in words); class (None: any); rows; worlds_per_row
+    (raw rows that fit, Python integers; None where not exact); bits_left and bits_removed per row;
+    entropy_reduction_ratio (bits left over bits before, per row: 0 = determined, 1 = nothing learnt);
+    share_of_rows_at_most (of all published rows, the share whose ratio is at most this one). With the number of
+    rows open, `rows` is the least count.
     """
     block, lines = cells.block, []
     least = np.min(vectors, axis=0)

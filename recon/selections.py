@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from encoders.domain import Condition, Domain
 from encoders.encoder import CutDomain, EncodedRelease
-from encoders.values import AnyAttribute, Continuous, Listed, Ranges, Test, Value, equals, intersection
+from encoders.values import AnyAttribute, Continuous, Grid, Listed, Ranges, Test, Value, equals, intersection
 from solvers.errors import ReleaseError
 from solvers.query import Selections
 
@@ -128,6 +128,12 @@ def frame_ranges(frame: pd.DataFrame, domain: Domain) -> dict[int, tuple[NDArray
     out = {}
     for k, columns in FrameColumns.of(frame, domain).by_attribute.items():
         names = [str(frame.columns[i]) for i in columns]
+        if len(columns) == 1 and names[0] in domain.place:
+            indices = whole_numbers(frame.iloc[:, columns[0]], domain.all[k])
+            if indices is not None:
+                distinct, back = np.unique(indices, return_inverse=True)
+                out[k] = back.reshape(-1), [((i, i + 1),) for i in distinct.tolist()]
+                continue
         coded = [pd.factorize(frame.iloc[:, i].to_numpy(dtype=object), use_na_sentinel=True) for i in columns]
         stacked = np.stack([codes for codes, _ in coded], axis=1)
         distinct, first, back = np.unique(stacked, axis=0, return_index=True, return_inverse=True)
@@ -137,6 +143,29 @@ def frame_ranges(frame: pd.DataFrame, domain: Domain) -> dict[int, tuple[NDArray
             every.append(combined(domain, k, names, cells, text, row))
         out[k] = back.reshape(-1), every
     return out
+
+
+def whole_numbers(column: pd.Series[Any], attribute: AnyAttribute) -> NDArray[np.int64] | None:
+    """Return the indices of an integer column on an integer attribute, all inside its range, else None.
+
+    The quick path for columns with very many distinct values; whatever is unusual takes the careful one.
+    """
+    if not isinstance(attribute, Grid) or attribute.step != 1 or attribute.count > 1 << 62:
+        return None
+    if not pd.api.types.is_integer_dtype(column.dtype):
+        try:
+            column = column.astype(np.int64)
+        except (ValueError, TypeError, OverflowError):
+            return None
+        if not pd.api.types.is_object_dtype(column.dtype) and column.isna().any():
+            return None
+    values = column.to_numpy()
+    if values.dtype == object or not len(values):
+        return None
+    low, high = int(attribute.minimum), int(attribute.maximum)
+    if int(values.min()) < low or int(values.max()) > high:
+        return None
+    return values.astype(np.int64) - low
 
 
 def combined(domain: Domain, k: int, names: list[str], cells: list[Any], text: bool, row: int) -> Ranges:
@@ -198,10 +227,27 @@ def selections_of(
         known: dict[Hashable, int] = {cuts.sizes: 0}
         if k in found:
             back, every = found[k]
-            as_code = [known.setdefault(part_sizes(release.cut, k, r), len(known)) for r in every]
-            codes[:, k] = np.array(as_code, dtype=np.int32)[back]
+            codes[:, k] = np.array(codes_of(release.cut, k, every, known), dtype=np.int32)[back]
         tables.append(tuple(known))  # type: ignore[arg-type]
     return Selections(codes, tuple(tables))
+
+
+def codes_of(cut: CutDomain, k: int, every: list[Ranges], known: dict[Hashable, int]) -> list[int]:
+    """Return the code of each set of positions; `known` (part sizes -> code) grows.
+
+    Single values of one part are alike, so a column with many distinct values costs one look-up each.
+    """
+    cuts, by_part, codes = cut.cuts[k], dict[int, int](), []
+    single = not isinstance(cuts.attribute, Continuous)
+    for ranges in every:
+        if single and len(ranges) == 1 and ranges[0][1] - ranges[0][0] == 1:
+            part = cuts.part(ranges[0][0])
+            if part not in by_part:
+                by_part[part] = known.setdefault(part_sizes(cut, k, ranges), len(known))
+            codes.append(by_part[part])
+        else:
+            codes.append(known.setdefault(part_sizes(cut, k, ranges), len(known)))
+    return codes
 
 
 def select_frame(release: EncodedRelease, frame: pd.DataFrame) -> Selections:

@@ -20,7 +20,7 @@ from solvers.measure import Counts, Measure, split
 from solvers.order import estimate, good_order
 
 SPLIT_TERMS = 48  # a diagram is set up in the time of about this many terms
-EXACT_SHARE = 0.7  # of the time: the rest is kept for bounds
+EXACT_SHARE = 0.8  # of the time: the rest is kept for bounds
 LARGEST = 6  # one diagram may fill one in this many nodes
 KEEP_SHARE = 3  # captures are kept for `within` while they fill at most one in this many nodes
 

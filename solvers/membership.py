@@ -7,6 +7,7 @@ the pairs (selection, cell) that can meet are looked at.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,9 +42,10 @@ class Meetings:
 def decide(cells: Cells, vectors: list[NDArray[np.int64]], query: Decide) -> DecideAnswer:
     """Return counts and shares of worlds for every selection; equal selections are answered once."""
     chosen, back = np.unique(query.selections.codes, axis=0, return_inverse=True)
-    distinct = Selections(chosen, query.selections.sizes)
+    sizes = query.selections.sizes
+    table = Weights.for_cells(cells, sizes)
     pieces = [
-        decide_chunk(cells, vectors, Selections(chosen[i : i + CHUNK], distinct.sizes), query.convention)
+        decide_chunk(cells, vectors, Selections(chosen[i : i + CHUNK], sizes), query.convention, table)
         for i in range(0, max(1, len(chosen)), CHUNK)
     ]
     every = back.reshape(-1)
@@ -51,9 +53,11 @@ def decide(cells: Cells, vectors: list[NDArray[np.int64]], query: Decide) -> Dec
     return DecideAnswer("exact" if cells.exact else "bounds", **found)
 
 
-def decide_chunk(cells: Cells, vectors: list[NDArray[np.int64]], chosen: Selections, convention: str) -> dict[str, Any]:
+def decide_chunk(
+    cells: Cells, vectors: list[NDArray[np.int64]], chosen: Selections, convention: str, table: Weights
+) -> dict[str, Any]:
     """Return the arrays of `DecideAnswer` for a chunk of distinct selections, averaged over the count vectors."""
-    q, prior, met = len(chosen), Prior(cells, chosen, convention), meetings(cells, chosen)
+    q, prior, met = len(chosen), Prior(cells, chosen, convention), meetings(cells, chosen, table)
 
     def total(weights: NDArray[Any]) -> NDArray[np.float64]:
         return np.bincount(met.query, weights, minlength=q).astype(np.float64)
@@ -80,7 +84,7 @@ def leave_one_out(cells: Cells, vectors: list[NDArray[np.int64]], query: LeaveOn
     c_j - 1. NaN where nothing else remains to infer from.
     """
     counts = np.mean(vectors, axis=0)
-    inner, outer = meetings(cells, query.inner), meetings(cells, query.outer)
+    inner, outer = (meetings(cells, c, Weights.for_cells(cells, c.sizes)) for c in (query.inner, query.outer))
     n = len(query.inner)
     hits = np.bincount(inner.query, counts[inner.cell] * inner.ratio, minlength=n)
     all_rows = np.bincount(outer.query, counts[outer.cell] * outer.ratio, minlength=n)
@@ -176,15 +180,15 @@ def smaller_of(chosen: Selections, q: int) -> dict[int, tuple[int, ...]]:
     return {k: chosen.sizes[k][c] for k, c in enumerate(chosen.codes[q].tolist()) if c}
 
 
-def meetings(cells: Cells, chosen: Selections) -> Meetings:
+def meetings(cells: Cells, chosen: Selections, table: Weights) -> Meetings:
     """Return the pairs of selections and cells that meet.
 
     Cells that are boxes: a product over attributes. Else a selection inside one atom of the boxes belongs to
     one region as a whole, and a wider one is counted by `Captures.within`.
     """
     if cells.captures is None:
-        return box_meetings(cells, chosen)
-    return region_meetings(cells, chosen)
+        return box_meetings(cells, chosen, table)
+    return region_meetings(cells, chosen, table)
 
 
 def pack_bits(rows: Bits) -> NDArray[np.uint64]:
@@ -194,41 +198,71 @@ def pack_bits(rows: Bits) -> NDArray[np.uint64]:
     return np.packbits(padded, axis=1, bitorder="little").view(np.uint64)
 
 
-def weights(
-    boxes: list[Box], sizes: list[tuple[tuple[int, ...], ...]], k: int
-) -> tuple[NDArray[np.float64], Bits, Bits]:
-    """Return (codes, boxes) shares of attribute k's values, and whether the code meets and holds them."""
-    full = (1 << len(sizes[k][0])) - 1
-    masks = [dict(b.literals).get(k, full) for b in boxes]
-    table: dict[int, list[tuple[float, bool, bool]]] = {}
-    for mask in set(masks):
-        total = sum(z for p, z in enumerate(sizes[k][0]) if mask >> p & 1)
-        column = []
-        for code in sizes[k]:
-            kept = sum(z for p, z in enumerate(code) if mask >> p & 1)
-            column.append((kept / total if total else 0.0, kept > 0, kept == total and total > 0))
-        table[mask] = column
-    shares = np.array([[table[m][c][0] for m in masks] for c in range(len(sizes[k]))])
-    meets = np.array([[table[m][c][1] for m in masks] for c in range(len(sizes[k]))])
-    holds = np.array([[table[m][c][2] for m in masks] for c in range(len(sizes[k]))])
-    return shares, meets, holds
+@dataclass(frozen=True, eq=False)
+class Meets:
+    """Tables (codes, boxes) of one attribute.
+
+    The share of the box's values that the code keeps; whether the code meets the box, holds all of it, and lies
+    inside it.
+    """
+
+    share: NDArray[np.float64]
+    meets: Bits
+    holds: Bits
+    inside: Bits
 
 
-def box_meetings(cells: Cells, chosen: Selections) -> Meetings:
+class Weights:
+    """How the value sets of a batch meet some boxes, per attribute, computed once for all its chunks."""
+
+    def __init__(self, boxes: Sequence[Box], sizes: Sequence[tuple[tuple[int, ...], ...]]) -> None:
+        self.boxes, self._sizes = boxes, sizes
+        self.mentioned = {k for b in boxes for k, _ in b.literals}
+        self._known: dict[int, Meets] = {}
+
+    @classmethod
+    def for_cells(cls, cells: Cells, sizes: Sequence[tuple[tuple[int, ...], ...]]) -> Weights:
+        """Return the table for cells that may hold rows, or, where regions are no boxes, for all boxes in order."""
+        if cells.captures is None:
+            return cls([cells.boxes[int(s)] for s in cells.occupied], sizes)
+        return cls([*cells.release.impossible, *cells.block.boxes], sizes)
+
+    def of(self, k: int) -> Meets:
+        """Return the tables of attribute k; one column where no box names it."""
+        if k not in self._known:
+            full = (1 << len(self._sizes[k][0])) - 1
+            boxes = self.boxes if k in self.mentioned else [Box()]
+            masks = [dict(b.literals).get(k, full) for b in boxes]
+            distinct = {m: i for i, m in enumerate(dict.fromkeys(masks))}
+            at = np.array([distinct[m] for m in masks], dtype=np.intp)
+            found = meets_of(self._sizes[k], list(distinct))
+            self._known[k] = Meets(found.share[:, at], found.meets[:, at], found.holds[:, at], found.inside[:, at])
+        return self._known[k]
+
+
+def meets_of(codes: tuple[tuple[int, ...], ...], masks: list[int]) -> Meets:
+    """Return the tables of value sets against masks; `codes[0]` is the full attribute."""
+    parts, total = len(codes[0]), max(1, sum(codes[0]))
+    allowed = np.array([[m >> p & 1 for m in masks] for p in range(parts)], dtype=np.float64)
+    kept = np.array([[z / total for z in code] for code in codes])
+    some = np.array([[z > 0 for z in code] for code in codes], dtype=np.float64)
+    lost = np.array([[z < f for z, f in zip(code, codes[0], strict=True)] for code in codes], dtype=np.float64)
+    whole = kept[:1] @ allowed
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.where(whole > 0, (kept @ allowed) / whole, 0.0)
+    return Meets(share, (some @ allowed) > 0, ((lost @ allowed) == 0) & (whole > 0), (some @ (1 - allowed)) == 0)
+
+
+def box_meetings(cells: Cells, chosen: Selections, table: Weights) -> Meetings:
     """Return the meetings with cells that are boxes; only cells that may hold rows count."""
     at = cells.occupied
-    boxes, sizes = [cells.boxes[int(s)] for s in at], list(chosen.sizes)
-    mentioned = {k for b in boxes for k, _ in b.literals}
     meet = np.full((len(chosen), max(1, -(-len(at) // 64))), ~np.uint64(0), dtype=np.uint64)
     shares: dict[int, NDArray[np.float64]] = {}
     holds: dict[int, Bits] = {}
-    for k in range(len(sizes)):
-        if len(sizes[k]) == 1 and not (chosen.codes[:, k]).any():
-            continue
-        named = boxes if k in mentioned else [Box()]
-        share, meets, hold = weights(named, sizes, k)
-        shares[k], holds[k] = share, hold
-        if k not in mentioned:
+    for k in np.flatnonzero(chosen.codes.any(axis=0)).tolist():
+        found = table.of(k)
+        shares[k], meets, holds[k] = found.share, found.meets, found.holds
+        if k not in table.mentioned:
             meets = np.repeat(meets, max(1, len(at)), axis=1)
         meet &= pack_bits(meets)[chosen.codes[:, k]] if len(at) else meet
     spread = np.unpackbits(meet.view(np.uint8), axis=1, bitorder="little")[:, : len(at)]
@@ -236,15 +270,15 @@ def box_meetings(cells: Cells, chosen: Selections) -> Meetings:
     ratio, whole = np.ones(len(query)), np.ones(len(query), dtype=bool)
     for k, share in shares.items():
         code = chosen.codes[query, k]
-        where = column if k in mentioned else np.zeros_like(column)
+        where = column if k in table.mentioned else np.zeros_like(column)
         ratio *= share[code, where]
         whole &= holds[k][code, where]
     return Meetings(query, at[column], np.where(whole, 1.0, ratio), whole, np.ones(len(query), dtype=bool))
 
 
-def region_meetings(cells: Cells, chosen: Selections) -> Meetings:
+def region_meetings(cells: Cells, chosen: Selections, table: Weights) -> Meetings:
     """Return the meetings with cells that are boxes minus boxes."""
-    inside = atoms(cells, chosen)
+    inside = atoms(cells, chosen, table)
     pairs: list[tuple[int, int, float, bool, bool]] = []
     occupied = set(cells.occupied.tolist())
     by_region: dict[int, list[int]] = {}
@@ -268,13 +302,13 @@ def region_meetings(cells: Cells, chosen: Selections) -> Meetings:
             # The cell lies inside the selection when nothing of it is lost; with bounds only, when the
             # selection's least is the cell's most.
             pairs.append((q, s, ratio, least == cells.high[s], least > 0))
-    table = list(zip(*pairs, strict=True)) if pairs else [(), (), (), (), ()]
+    columns = list(zip(*pairs, strict=True)) if pairs else [(), (), (), (), ()]
     return Meetings(
-        np.array(table[0], dtype=np.int64),
-        np.array(table[1], dtype=np.int64),
-        np.array(table[2], dtype=float),
-        np.array(table[3], dtype=bool),
-        np.array(table[4], dtype=bool),
+        np.array(columns[0], dtype=np.int64),
+        np.array(columns[1], dtype=np.int64),
+        np.array(columns[2], dtype=np.float64),
+        np.array(columns[3], dtype=np.bool_),
+        np.array(columns[4], dtype=np.bool_),
     )
 
 
@@ -290,21 +324,17 @@ def within(cells: Cells, s: int, smaller: dict[int, tuple[int, ...]]) -> int:
     return size
 
 
-def atoms(cells: Cells, chosen: Selections) -> NDArray[np.int64]:
+def atoms(cells: Cells, chosen: Selections, table: Weights) -> NDArray[np.int64]:
     """Return, per selection, the one region it lies in, SEVERAL, or OUTSIDE (only impossible or no rows).
 
     A selection is inside one region when some box holds all of it and every earlier box misses it.
     """
-    boxes = [*cells.release.impossible, *cells.block.boxes]
-    meet = np.ones((len(chosen), len(boxes)), dtype=bool)
-    hold = np.ones((len(chosen), len(boxes)), dtype=bool)
-    for k in sorted({a for b in boxes for a, _ in b.literals}):
-        _, meets, _ = weights(boxes, list(chosen.sizes), k)
-        outside = [Box(tuple((a, full_mask(chosen, k) & ~m) for a, m in b.literals if a == k)) for b in boxes]
-        _, leaves, _ = weights(outside, list(chosen.sizes), k)
-        named = np.array([any(a == k for a, _ in b.literals) for b in boxes])
-        meet &= meets[chosen.codes[:, k]]
-        hold &= ~(leaves[chosen.codes[:, k]] & named)
+    boxes = len(table.boxes)
+    meet, hold = (np.ones((len(chosen), boxes), dtype=bool) for _ in "ab")
+    for k in sorted(table.mentioned):
+        found = table.of(k)
+        meet &= found.meets[chosen.codes[:, k]]
+        hold &= found.inside[chosen.codes[:, k]]
     first_met = np.argmax(meet, axis=1)
     whole = hold[np.arange(len(chosen)), first_met] & meet.any(axis=1)
     region = first_met - cells.skipped
@@ -313,8 +343,3 @@ def atoms(cells: Cells, chosen: Selections) -> NDArray[np.int64]:
         whole &= (region < 0) | (leaves_met == 1)
     out = np.where(whole, np.where(region < 0, OUTSIDE, region), SEVERAL)
     return out.astype(np.int64)
-
-
-def full_mask(chosen: Selections, k: int) -> int:
-    """Return the mask of every part of attribute k."""
-    return (1 << len(chosen.sizes[k][0])) - 1
