@@ -50,7 +50,7 @@ def numbers_of(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the frame with text columns turned into numbers where every cell is one."""
     if not frame.attrs.get("text"):
         return frame
-    out = {}
+    out: dict[str, pd.Series[Any]] = {}
     for name in frame.columns:
         try:
             out[name] = pd.to_numeric(frame[name])
@@ -125,7 +125,7 @@ def frame_ranges(frame: pd.DataFrame, domain: Domain) -> dict[int, tuple[NDArray
     combination is looked up once.
     """
     text = bool(frame.attrs.get("text"))
-    out = {}
+    out: dict[int, tuple[NDArray[np.int64], list[Ranges]]] = {}
     for k, columns in FrameColumns.of(frame, domain).by_attribute.items():
         names = [str(frame.columns[i]) for i in columns]
         if len(columns) == 1 and names[0] in domain.place:

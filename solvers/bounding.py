@@ -213,7 +213,7 @@ def _bound_by_diagram(
     most = diagram.count(high) * outside
     if most <= counts.upper[j]:
         counts.upper[j] = most
-        counts.kept[j] = (high if pending == 0 else ~diagram.true, high)
+        counts.kept[j] = (high if pending == 0 else diagram.false, high)
     if pending == 0:
         counts.lower[j] = most
         return

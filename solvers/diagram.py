@@ -65,7 +65,7 @@ class Diagram:
                 start.append(start[-1] + size // self.unit[v])
             self.starts[v] = start
         self.manager.add_vars(self.bits)
-        self.true = self.manager.true()
+        self.true, self.false = self.manager.true(), self.manager.false()
         self._masks: dict[tuple[int, int], Function] = {}
         valid = self.true
         for v in reversed(self.order):
@@ -77,7 +77,7 @@ class Diagram:
         """Return "the raw value of v is below `bound`"."""
         if bound >= 1 << self.width[v]:
             return self.true
-        result = ~self.true
+        result = self.false
         for k in range(self.width[v]):  # least significant bit first: from the bottom of the diagram up
             zero = self.manager.not_var(self.first[v] + self.width[v] - 1 - k)
             result = zero | result if bound >> k & 1 else zero & result
@@ -91,7 +91,7 @@ class Diagram:
         """Return "the group of v is in `mask`"."""
         found = self._masks.get((v, mask))
         if found is None:
-            found, start = ~self.true, self.starts[v]
+            found, start = self.false, self.starts[v]
             ends = list(bits(mask ^ (mask << 1)))  # runs of adjacent groups: start, end, start, end
             for low, high in zip(ends[::2], ends[1::2], strict=True):
                 found = found | self._between(v, start[low], start[high])
@@ -100,10 +100,11 @@ class Diagram:
 
     def box(self, cut: Mapping[int, int]) -> Function:
         """Return the box over the variables of the diagram; others are ignored."""
-        result = self.true
-        for v in sorted((v for v in cut if v in self.first), key=self.first.__getitem__, reverse=True):
-            result = self.mask(v, cut[v]) & result
-        return result
+        result = None
+        for v in sorted([v for v in cut if v in self.first], key=self.first.__getitem__, reverse=True):
+            literal = self.mask(v, cut[v])
+            result = literal if result is None else literal & result
+        return self.true if result is None else result
 
     def meet(self, f: Function, g: Function) -> Function:
         """Return f ∧ g; collects garbage and tries once more before it gives up."""
@@ -128,7 +129,7 @@ class Diagram:
                 ratios[key] = ratios.get(key, 0) | 1 << g
         if len(ratios) <= 1 or any(s % unit for s in sizes):
             return [(self.mask(v, mask), p, q) for (p, q), mask in ratios.items()]
-        some = ~self.true
+        some = self.false
         for g, size in enumerate(sizes):
             if size:
                 some = some | self._between(v, start[g], start[g] + size // unit)

@@ -40,11 +40,18 @@ def as_bits(positions: Iterable[int]) -> int:
 
 def weight(sizes: Sequence[int], mask: int) -> int:
     """Return the total size of the groups in `mask`."""
-    return sum(sizes[g] for g in bits(mask))
+    total = 0
+    while mask:
+        low = mask & -mask
+        total += sizes[low.bit_length() - 1]
+        mask ^= low
+    return total
 
 
 def _groups(sizes: Sequence[int], masks: Collection[int]) -> list[int]:
     """Return the parts of positive size as masks, one for each class that no mask of `masks` tells apart."""
+    if len(sizes) == 2 and sizes[0] and sizes[1]:
+        return [1, 2] if any((mask & 3) in (1, 2) for mask in masks) else [3]
     change = 0
     for mask in masks:
         change |= mask ^ (mask >> 1)  # bit p: parts p and p + 1 differ

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 IntArray = NDArray[np.int64]
 
 EASY = 1 << 13  # below this estimate a diagram is built faster than a better order is found
+TRIVIAL = 1 << 7  # below this estimate not even one more round pays
 STARTS = 200
 ROUNDS = 40
 KICK = 5  # nodes moved at random between two descents
@@ -88,6 +89,8 @@ def _force(graph: _Graph, rank: IntArray, rounds: int, best: float = float("inf"
         least = int(np.argmin(costs))
         if costs[least] < best:
             best, winner = float(costs[least]), rank[least]
+            if best < TRIVIAL:
+                break
         moved = _ranks(graph.transposed.means(graph.means(rank.astype(np.float64))))
         if np.array_equal(moved, rank):
             break
