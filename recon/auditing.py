@@ -6,12 +6,11 @@ import pandas as pd
 
 from encoders.encoder import EncodedRelease
 from recon.findings import Findings, GroupDisclosure
-from recon.measures import Measures, measure
+from recon.measures import measure
 from recon.report import Report
 from recon.truth import check_truth
 from solvers.errors import Unsupported
 from solvers.limits import Limits
-from solvers.query import CONVENTIONS
 from solvers.release import ANY_LABEL, Partition
 
 SMALL_GROUP = 10  # published groups below this size are pointed out (the usual minimum cell count)
@@ -36,11 +35,8 @@ def audit(
         raise Unsupported("policies are not read by this version")
     limits = limits or Limits()
     first = measure(release, convention, limits)
-    others: list[Measures] = []
-    if first.status != "unsat" and not release.domain.continuous:
-        others = [measure(release, c, limits) for c in CONVENTIONS if c != first.convention]
     checked = None if truth is None else check_truth(release, truth, population, first, seed)
-    return Report(Findings(release, first, tuple(others), group_disclosure(release), checked))
+    return Report(Findings(release, first, group_disclosure(release), checked))
 
 
 def group_disclosure(release: EncodedRelease) -> GroupDisclosure:

@@ -103,7 +103,7 @@ def count(
         for source in measures.counted.conflict:
             print(f"  {source}")
     else:
-        print("\n".join(worlds_lines(measures, ())))
+        print("\n".join(worlds_lines(measures)))
         for text in measures.counted.trail if measures.status == "bounds" else ():
             print(f"not exact ({text}): {power(measures.counted)}", file=sys.stderr)
         print("assuming: " + "; ".join(assumption_lines(release)))

@@ -40,6 +40,5 @@ class Findings:
 
     release: EncodedRelease
     measures: Measures
-    others: tuple[Measures, ...]
     groups: GroupDisclosure
     truth: TruthCheck | None = None

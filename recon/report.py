@@ -143,10 +143,6 @@ class Report:
             "audit": 1,
             "file": found.release.file,
             **count_json(found.release, found.measures, digits),
-            "conventions": [
-                {"convention": m.convention, "log2_worlds": finite(m.counted.log2), "dist_g": finite(m.dist_g)}
-                for m in (found.measures, *found.others)
-            ],
             "group_disclosure": {
                 "pure_regions": [{"name": n, "class": c, "rows": k} for n, c, k in groups.pure],
                 "rows_in_pure_regions": groups.rows_in_pure,
@@ -183,7 +179,7 @@ class Report:
         if found.measures.status == "unsat":
             return [("No possible world: the statements contradict each other", list(found.measures.counted.conflict))]
         out = [
-            ("What an adversary is left with", worlds_lines(found.measures, found.others)),
+            ("What an adversary is left with", worlds_lines(found.measures)),
             ("Who is most exposed", exposure_lines(found.measures)),
             ("What the counts say without any reconstruction", group_lines(found)),
         ]
@@ -192,7 +188,7 @@ class Report:
         return [*out, ("This assumes", assumption_lines(found.release))]
 
 
-def worlds_lines(m: Measures, others: tuple[Measures, ...]) -> list[str]:
+def worlds_lines(m: Measures) -> list[str]:
     """Return the lines on worlds and entropy."""
     order = (
         [] if m.bits_due_to_order is None else [f"bits due to the order of the rules: {number(m.bits_due_to_order, 1)}"]
@@ -202,7 +198,7 @@ def worlds_lines(m: Measures, others: tuple[Measures, ...]) -> list[str]:
         if not m.rows or m.entropy_bits is None or m.uninformed_bits is None
         else (f" ({number(m.entropy_bits / m.rows, 2)} of {number(m.uninformed_bits / m.rows, 2)} bits per row)")
     )
-    lines = [
+    return [
         f"training sets that agree with the release: {power(m.counted)}   [convention: {m.convention}; {m.status}]",
         f"uncertainty left: {number(m.entropy_bits, 1)} of {number(m.uninformed_bits, 1)} bits{per_row}",
         f"bits removed per row: {number(m.bits_removed_per_row)}",
@@ -210,7 +206,6 @@ def worlds_lines(m: Measures, others: tuple[Measures, ...]) -> list[str]:
         f"Dist {number(m.dist)}   [1 = nothing revealed, 0 = everything]",
         *order,
     ]
-    return lines + [f"for comparison, {o.convention}: {power(o.counted)}, Dist_G {number(o.dist_g)}" for o in others]
 
 
 def exposure_lines(m: Measures) -> list[str]:

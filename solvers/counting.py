@@ -166,9 +166,12 @@ def _incremental(
             counts.lower[j] = counts.upper[j] = diagram.count(region) * measure.outside(task, diagram.first)
             counts.swept = j + 1
             stored = diagram.manager.approx_num_inner_nodes()
-            if keep and stored * KEEP_SHARE > diagram.capacity and full:
-                keep = False
-                counts.kept.clear()
+            if keep and full and stored * 2 > diagram.capacity:
+                diagram.manager.gc()
+                stored = diagram.manager.num_inner_nodes()
+                if stored * KEEP_SHARE > diagram.capacity:
+                    keep = False
+                    counts.kept.clear()
             if keep:
                 counts.kept[j] = (region, region)
             nodes = none.node_count()

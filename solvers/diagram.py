@@ -17,7 +17,7 @@ import numpy as np
 from oxidd.bcdd import BCDDFunction, BCDDManager
 from oxidd.util import DDMemoryError
 
-from solvers.grid import Weights, bits, weight
+from solvers.grid import Weights, runs, weight
 
 Function = BCDDFunction
 NODE_BYTES = 40  # measured: node, unique table and its share of the cache
@@ -92,8 +92,7 @@ class Diagram:
         found = self._masks.get((v, mask))
         if found is None:
             found, start = self.false, self.starts[v]
-            ends = list(bits(mask ^ (mask << 1)))  # runs of adjacent groups: start, end, start, end
-            for low, high in zip(ends[::2], ends[1::2], strict=True):
+            for low, high in runs(mask):
                 found = found | self._between(v, start[low], start[high])
             self._masks[(v, mask)] = found
         return found

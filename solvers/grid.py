@@ -10,6 +10,7 @@ Source: eq. 12-16 of Ferry et al., "Probabilistic Dataset Reconstruction from In
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,6 +29,12 @@ def bits(mask: int) -> Iterator[int]:
         low = mask & -mask
         yield low.bit_length() - 1
         mask ^= low
+
+
+def runs(mask: int) -> Iterator[tuple[int, int]]:
+    """Yield the runs of ones in `mask` as half-open intervals (low, high)."""
+    ends = bits(mask ^ (mask << 1))
+    return zip(ends, ends, strict=True)
 
 
 def as_bits(positions: Iterable[int]) -> int:
@@ -55,21 +62,21 @@ def _groups(sizes: Sequence[int], masks: Collection[int]) -> list[int]:
     change = 0
     for mask in masks:
         change |= mask ^ (mask >> 1)  # bit p: parts p and p + 1 differ
-    runs: list[int] = []
+    alike: list[int] = []
     fresh = True
     for p, size in enumerate(sizes):
         if size:
             if fresh:
-                runs.append(0)
+                alike.append(0)
                 fresh = False
-            runs[-1] |= 1 << p
+            alike[-1] |= 1 << p
         fresh = fresh or bool(change >> p & 1)
-    if len(runs) * len(masks) > MERGE_WORK:
-        return runs
+    if len(alike) * len(masks) > MERGE_WORK:
+        return alike
     classes: dict[tuple[bool, ...], int] = {}
-    for run in runs:
-        behaviour = tuple(mask & run != 0 for mask in masks)
-        classes[behaviour] = classes.get(behaviour, 0) | run
+    for one in alike:
+        behaviour = tuple(mask & one != 0 for mask in masks)
+        classes[behaviour] = classes.get(behaviour, 0) | one
     return list(classes.values())
 
 
@@ -116,6 +123,11 @@ class Grid:
         """The mask that allows every group, per variable."""
         return tuple((1 << len(s)) - 1 for s in self.sizes)
 
+    @cached_property
+    def starts(self) -> tuple[list[int], ...]:
+        """The lowest part of every group, per variable, increasing: a mask holds a group iff it holds this part."""
+        return tuple([(g & -g).bit_length() - 1 for g in groups] for groups in self.groups)
+
     def cut(self, box: Box) -> Cut | None:
         """Return the box over groups, None when it holds no row."""
         result: Cut = {}
@@ -125,10 +137,9 @@ class Grid:
                 if not any(size and mask >> p & 1 for p, size in enumerate(self.part_sizes[a])):
                     return None
                 continue
-            met = 0
-            for g, parts in enumerate(self.groups[v]):
-                if parts & mask:
-                    met |= 1 << g
+            met, start = 0, self.starts[v]
+            for low, high in runs(mask):
+                met |= (1 << bisect_left(start, high)) - (1 << bisect_left(start, low))
             met &= result.get(v, met)
             if met == 0:
                 return None

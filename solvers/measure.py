@@ -9,9 +9,10 @@ import math
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from solvers.diagram import Diagram, Function
-from solvers.grid import Cut, FirstMatch, Task, shrink, weight
+from solvers.grid import Cut, FirstMatch, Task, runs, shrink, weight
 from solvers.limits import Limits
 
 
@@ -20,6 +21,7 @@ class Measure:
 
     def __init__(self, reduced: FirstMatch, sizes: Sequence[Sequence[int]], factor: int) -> None:
         self.sizes = sizes
+        self._sums: dict[int, list[int]] = {}
         self._total = [sum(s) for s in sizes]
         self._when: dict[int, list[int]] = {}
         self._left: dict[int, list[int]] = {}
@@ -38,6 +40,15 @@ class Measure:
         """Return the measure of the row space itself."""
         return cls(reduced, reduced.grid.sizes, reduced.grid.factor)
 
+    def weigh(self, v: int, mask: int) -> int:
+        """Return the size of the groups of variable v in `mask`."""
+        if len(self.sizes[v]) <= 4:
+            return weight(self.sizes[v], mask)
+        sums = self._sums.get(v)
+        if sums is None:
+            sums = self._sums[v] = list(accumulate(self.sizes[v], initial=0))
+        return sum(sums[high] - sums[low] for low, high in runs(mask))
+
     def live(self, v: int, after: int) -> int:
         """Return the size of variable v after that many events."""
         when = self._when.get(v)
@@ -50,7 +61,7 @@ class Measure:
         if base == 0 or not cut:
             return base
         below = math.prod(self.live(v, after) for v in cut)
-        return base // below * math.prod(weight(self.sizes[v], mask) for v, mask in cut.items())
+        return base // below * math.prod(self.weigh(v, mask) for v, mask in cut.items())
 
     def outside(self, task: Task, variables: Mapping[int, int] | Sequence[int]) -> int:
         """Return the number of rows of the task's box over all attributes but the given variables.
@@ -67,7 +78,7 @@ class Measure:
         inside = set(variables)
         for v, mask in task.cut.items():
             if v not in inside:
-                found = found // self.live(v, task.after) * weight(self.sizes[v], mask)
+                found = found // self.live(v, task.after) * self.weigh(v, mask)
         return found
 
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 IntArray = NDArray[np.int64]
 
 EASY = 1 << 13  # below this estimate a diagram is built faster than a better order is found
-TRIVIAL = 1 << 7  # below this estimate not even one more round pays
+TRIVIAL = 1 << 9  # below this estimate not even one more round pays
 STARTS = 200
 ROUNDS = 40
 KICK = 5  # nodes moved at random between two descents
