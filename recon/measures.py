@@ -67,10 +67,11 @@ def measure(
     Cost: that of `count`, and linear in leaves or rules. Raises what `count` raises.
     """
     chosen = convention_of(release, convention)
+    limits = limits or Limits()
     answer = counted or count(release, chosen, limits)
     if answer.status == "unsat" or not isinstance(release.statements.blocks[0], Partition):
         return empty(release, chosen, answer)
-    cells = cells_of(release.statements, limits or Limits())
+    cells = cells_of(release.statements, limits)
     vectors = cells.vectors
     before = [uninformed(cells, v, chosen) for v in vectors]
     after = list(answer.log2_per_rows.values())

@@ -161,7 +161,8 @@ def bound_all(
 ) -> None:
     """Tighten the bounds of the regions `which` while time lasts; sound at any moment."""
     limits = counts.limits
-    grace = math.inf if limits.seconds is None else 1.05 * limits.seconds + 0.5
+    # Half a second of bounds without diagrams is worth more than to be punctual with nothing.
+    grace = math.inf if limits.seconds is None else max(limits.seconds, limits.elapsed() + 0.5)
 
     def late() -> bool:
         return limits.elapsed() > grace

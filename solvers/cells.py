@@ -186,16 +186,18 @@ def spread(
     )
 
 
-_known: WeakKeyDictionary[Release, Cells] = WeakKeyDictionary()
+_known: WeakKeyDictionary[Release, tuple[Cells, Limits]] = WeakKeyDictionary()
 
 
 def cells_of(release: Release, limits: Limits) -> Cells:
-    """Return the cells of a release that is one partition, from memory if they are known exactly.
+    """Return the cells of a release that is one partition.
 
+    From memory if they are known exactly, or were counted as far as these very limits allow.
     Cost: a product per leaf; for rule lists and impossible boxes see `solvers.sizes.captures`.
     """
-    if (known := _known.get(release)) is not None:
-        return known
+    known = _known.get(release)
+    if known is not None and (known[0].exact or known[1] is limits):
+        return known[0]
     (block,) = release.blocks
     if not isinstance(block, Partition):
         raise TypeError("the release is not one partition")
@@ -209,8 +211,7 @@ def cells_of(release: Release, limits: Limits) -> Cells:
         low = box_sizes(release, block)
         high = low
     cells = Cells(release, block, tuple(low), tuple(high), space, found)
-    if cells.exact:
-        _known[release] = cells
+    _known[release] = cells, limits
     return cells
 
 

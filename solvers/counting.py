@@ -76,8 +76,11 @@ def _plan(reduced: FirstMatch, tasks: Sequence[Task], seconds: float) -> _Plan:
 
 def _sweep(
     reduced: FirstMatch, diagram: Diagram, needed: Sequence[int], hard: Sequence[int], start: Function
-) -> Iterator[tuple[int, Function, Function]]:
-    """Yield (j, region j, in none of the boxes before j) for each j in `hard`, in order."""
+) -> Iterator[tuple[int, Function | None, Function]]:
+    """Yield (j, region j, in none of the boxes before j) for each j in `hard`, in order.
+
+    After each subtraction (t, None, in none of the boxes before t) comes between them: a place to stop.
+    """
     none = start
     subtract, count = set(needed), set(hard)
     singles = {j: (v, mask) for j, v, mask in reduced.events if v in diagram.first}
@@ -91,6 +94,7 @@ def _sweep(
             none = diagram.meet(none, diagram.mask(*singles[j]))
         elif j in subtract:
             none = diagram.meet(none, ~diagram.box(reduced.cuts[j] or {}))
+            yield j + 1, None, none
 
 
 class _Pace:
@@ -161,6 +165,14 @@ def _incremental(
     full = capacity_for(counts.limits.memory) <= diagram.capacity
     try:
         for j, region, none in _sweep(reduced, diagram, plan.needed, hard, start):
+            if region is None:
+                nodes = none.node_count()
+                bases[nodes.bit_length() // 2] = (j, none, nodes)
+                # Counting the models of a larger diagram would not fit beside it.
+                if pace.over() or (full and nodes * LARGEST > diagram.capacity):
+                    counts.note = "time limit" if pace.late else "memory limit"
+                    break
+                continue
             task = reduced.tasks[j]
             assert task is not None
             counts.lower[j] = counts.upper[j] = diagram.count(region) * measure.outside(task, diagram.first)
@@ -174,12 +186,6 @@ def _incremental(
                     counts.kept.clear()
             if keep:
                 counts.kept[j] = (region, region)
-            nodes = none.node_count()
-            bases[nodes.bit_length() // 2] = (j, none, nodes)
-            # Counting the models of a larger diagram would not fit beside it.
-            if pace.over() or (full and nodes * LARGEST > diagram.capacity):
-                counts.note = "memory limit" if not pace.late else "time limit"
-                break
             counts.limits.report(f"box {j + 1} of {len(reduced.cuts)}")
     except DDMemoryError:
         if not full:
@@ -293,6 +299,8 @@ def _within_diagram(
         if again:
             needed = sorted({h for j in again for h in (reduced.tasks[j] or Task({}, (), 0)).rest})
             for j, region, _ in _sweep(reduced, diagram, needed, again, diagram.valid & space):
+                if region is None:
+                    continue
                 found = diagram.count(region) * p // q
                 least[j], most[j] = least[j] + found, most[j] + found
     for j, task in todo:

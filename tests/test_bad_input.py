@@ -132,7 +132,16 @@ MALFORMED = [
         ["attributes[3]", "not positive"],
     ),
     (lambda r: r["domain"].update(impossible=[{"age": {"below": 5}}]), ["domain.impossible[0]", "5"]),
-    (lambda r: r["models"][0].update(kind="forest"), ["models[0]", "forest"]),
+    (
+        lambda r: r["models"].append({"kind": "forest", "trees": [{"nodes": [{"counts": [1, 2], "distinct": 2}]}]}),
+        ["models[1]", "'forest'", "not read"],
+    ),
+    (
+        lambda r: r["models"].append({"kind": "table", "statements": [{"where": {"age": 20}, "mean": {"of": "age"}}]}),
+        ["models[1].statements[0].mean.value", "missing"],
+    ),
+    (lambda r: nodes(r)[1].update(distinct=3), ["models[0].nodes[1].distinct", "not read"]),
+    (lambda r: r["models"][0].update(dataset="before"), ["models[0].dataset", "not read"]),
     (lambda r: r["models"][0].update(kind="oak"), ["models[0]", "oak"]),
     (lambda r: r["models"][0].update(noise={"law": "laplace", "scale": 1}), ["models[0].noise"]),
     (lambda r: r["models"].append(5), ["models[1]", "5"]),

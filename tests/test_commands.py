@@ -158,7 +158,8 @@ def test_domain_convert_schema_engines(tree, tmp_path, capsys):
 def test_learn(tmp_path, capsys, data):
     out = tmp_path / "release.json"
     file = data("compas27.csv.gz")
-    code, _, err = run(capsys, "learn", "greedy-rule-list", file, "--out", str(out), "--width", "2", "--max-length", "6")
+    options = ["--out", str(out), "--width", "2", "--max-length", "6"]
+    code, _, err = run(capsys, "learn", "greedy-rule-list", file, *options)
     assert code == 0
     assert "% of the 7,214 training rows right" in err
     code, text, _ = run(capsys, "audit", str(out), "--truth", file, "--json")

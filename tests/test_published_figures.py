@@ -300,7 +300,7 @@ def test_json_output_has_the_keys_of_the_contract(tmp_path):
         "seconds",
         "trail",
     ]
-    assert keys <= found.keys()
+    assert set(keys) <= found.keys()
     assert found["worlds"] == "24576"
     assert [(r["name"], r["rows"], r["worlds_per_row"]) for r in found["regions"]] == [
         ("leaf 1", 1, "12"),

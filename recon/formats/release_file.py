@@ -22,6 +22,7 @@ from recon.formats.schema import (
     DomainPart,
     NodePart,
     ReleasePart,
+    RuleListPart,
     RulePart,
     SupportPart,
     TestPart,
@@ -29,8 +30,6 @@ from recon.formats.schema import (
 )
 from solvers.errors import ReleaseError
 from solvers.release import Rows
-
-KINDS = ("tree", "rule_list")
 
 
 def read_release(path: str, domain: Domain | None = None) -> EncodedRelease:
@@ -89,22 +88,10 @@ def parse(data: bytes, file: str) -> ReleasePart:
         raise ReleaseError(f"holds a number that cannot be read ({error})", file=file) from None
     if "recon" not in found:
         raise ReleaseError('is no release file: the key "recon" is missing (it must be 1)', file=file)
-    for i, model in enumerate(models if isinstance(models := found.get("models"), list) else []):
-        check_kind(model, i, file)
     try:
         return ReleasePart.model_validate(found)
     except ValidationError as error:
         raise explain(error, file) from None
-
-
-def check_kind(model: object, i: int, file: str) -> None:
-    """Refuse kinds of the contract that this version does not read, and noise, by name."""
-    if not isinstance(model, dict):
-        return
-    if (kind := model.get("kind")) in {"rule_set", "forest", "table"}:
-        raise ReleaseError(f"models of kind '{kind}' are not read by this version", place=f"models[{i}]", file=file)
-    if model.get("noise") is not None:
-        raise ReleaseError("noisy counts are not read by this version", place=f"models[{i}].noise", file=file)
 
 
 def no_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -129,7 +116,7 @@ def explain(error: ValidationError, file: str) -> ReleaseError:
     every = error.errors()
     # A union reports each member it tried: the deepest place is the one the user meant.
     first = max(every, key=lambda e: (len(e["loc"]), e["type"] == "extra_forbidden"))
-    tags = {"tree", "rule_list"}
+    tags = {"tree", "rule_list", "rule_set", "forest", "table"}
     steps = [
         s
         for s in first["loc"]
@@ -191,6 +178,9 @@ def to_attribute(part: AttributePart, place: str) -> AnyAttribute:
         if part.values is not None:
             if part.min is not None or part.max is not None or "resolution" in part.model_fields_set:
                 raise ReleaseError(f"attribute '{part.name}' has 'values' and a range: give one of them")
+            for value in part.values:
+                if isinstance(value, float) and not math.isfinite(value):
+                    raise ReleaseError(f"attribute '{part.name}': the value {value} is not finite")
             return Listed(part.name, tuple(part.values))
         if part.min is None or part.max is None:
             raise ReleaseError(f"attribute '{part.name}' needs 'values', or 'min' and 'max'")
@@ -223,10 +213,23 @@ def to_domain(part: DomainPart) -> Domain:
 
 
 def to_support(part: SupportPart, place: str) -> Support:
-    """Return the published counts; `ReleaseError` when both kinds are given."""
+    """Return the published counts; `ReleaseError` when both kinds are given, or one is no number of rows."""
     if part.counts is not None and part.count is not None:
         raise ReleaseError("give 'counts' or 'count', not both", place=place)
-    return Support(None if part.counts is None else tuple(part.counts), part.count)
+    if part.distinct is not None:
+        raise ReleaseError("numbers of distinct rows are not read by this version", place=f"{place}.distinct")
+    counts = None if part.counts is None else enumerate(part.counts)
+    return Support(
+        None if counts is None else tuple(to_count(c, f"{place}.counts[{i}]") for i, c in counts),
+        None if part.count is None else to_count(part.count, f"{place}.count"),
+    )
+
+
+def to_count(value: float, place: str) -> int:
+    """Return a number of rows (3.0 is 3); `ReleaseError` for a negative or fractional one."""
+    if not math.isfinite(value) or value < 0 or value != int(value):
+        raise ReleaseError(f"the count {value} is no number of rows", place=place)
+    return int(value)
 
 
 def to_node(part: NodePart, place: str) -> Node:
@@ -252,9 +255,15 @@ def to_models(release: ReleasePart) -> list[AnyModel]:
     several = len(release.models) > 1
     for i, part in enumerate(release.models):
         place = f"models[{i}]"
+        if part.noise is not None:
+            raise ReleaseError("noisy counts are not read by this version", place=f"{place}.noise")
+        if part.dataset is not None:
+            raise ReleaseError("models of several datasets are not read by this version", place=f"{place}.dataset")
         if isinstance(part, TreePart):
             name = part.name or (f"tree {i}" if several else "tree")
             models.append(Tree(tuple(to_node(n, f"{place}.nodes[{k}]") for k, n in enumerate(part.nodes)), name))
+        elif not isinstance(part, RuleListPart):
+            raise ReleaseError(f"models of kind '{part.kind}' are not read by this version", place=place)
         else:
             name = part.name or (f"rule list {i}" if several else "rule list")
             models.append(RuleList(tuple(to_rule(r, f"{place}.rules[{k}]") for k, r in enumerate(part.rules)), name))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
 
 Scalar = StrictBool | StrictInt | StrictFloat | StrictStr
 Number = StrictInt | StrictFloat
@@ -65,20 +65,13 @@ class RowsPart(Part):
     at_most: StrictInt | None = Field(None, ge=0)
 
 
-def _count(value: object) -> object:
-    """Accept 3.0 for 3 but no fraction: some writers have no integers."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-CountPart = Annotated[StrictInt, BeforeValidator(_count), Field(ge=0)]
-
-
 class SupportPart(Part):
-    """How many training rows: per class, or in all."""
+    """How many training rows: per class, or in all; whole and not negative unless the model is noisy."""
 
     name: StrictStr | None = None
-    counts: list[CountPart] | None = None
-    count: CountPart | None = None
+    counts: list[Number] | None = None
+    count: Number | None = None
+    distinct: StrictInt | None = Field(None, ge=0)
 
 
 class NodePart(SupportPart):
@@ -95,11 +88,24 @@ class RulePart(SupportPart):
     condition: ConditionPart = Field(alias="if")
 
 
+class NoisePart(Part):
+    """The law of the noise on a model's counts: its scale, or the privacy budget it follows from."""
+
+    law: Literal["laplace", "discrete_laplace", "gaussian", "discrete_gaussian", "truncated_laplace"]
+    scale: Number | None = Field(None, gt=0)
+    epsilon: Number | None = Field(None, gt=0)
+    delta: Number = Field(0, ge=0, lt=1)
+    sensitivity: Number = Field(1, gt=0)
+    neighbours: Literal["add_remove", "replace"] | None = None
+    rounded: StrictBool = False
+
+
 class ModelPart(Part):
     """What every model may carry."""
 
     name: StrictStr | None = None
     dataset: StrictStr | None = None
+    noise: NoisePart | None = None
 
 
 class TreePart(ModelPart):
@@ -116,7 +122,59 @@ class RuleListPart(ModelPart):
     rules: list[RulePart]
 
 
-AnyModelPart = Annotated[TreePart | RuleListPart, Field(discriminator="kind")]
+class RuleSetPart(ModelPart):
+    """Rules that may overlap; counts are supports."""
+
+    kind: Literal["rule_set"]
+    rules: list[RulePart]
+
+
+class ForestTreePart(Part):
+    """One tree of a forest."""
+
+    name: StrictStr | None = None
+    nodes: list[NodePart] = Field(min_length=1)
+
+
+class ForestPart(ModelPart):
+    """Trees over the same rows; with `bootstrap` each over a resample (`multiplicities`: trees x rows, if known)."""
+
+    kind: Literal["forest"]
+    trees: list[ForestTreePart] = Field(min_length=1)
+    bootstrap: StrictBool = False
+    multiplicities: list[list[StrictInt]] | None = None
+
+
+class StatisticPart(Part):
+    """A mean, total or median of a numeric attribute; `within` is a closed interval around the value."""
+
+    of: StrictStr
+    value: Number
+    within: Number = Field(0, ge=0)
+
+
+class StatementPart(Part):
+    """One published figure of a table."""
+
+    where: ConditionPart = {}
+    name: StrictStr | None = None
+    count: Number | None = None
+    at_least: StrictInt | None = None
+    at_most: StrictInt | None = None
+    mean: StatisticPart | None = None
+    total: StatisticPart | None = None
+    median: StatisticPart | None = None
+    suppressed: Literal["primary", "secondary", "unknown"] | None = None
+
+
+class TablePart(ModelPart):
+    """Published figures about groups of rows."""
+
+    kind: Literal["table"]
+    statements: list[StatementPart]
+
+
+AnyModelPart = Annotated[TreePart | RuleListPart | RuleSetPart | ForestPart | TablePart, Field(discriminator="kind")]
 
 
 class ReleasePart(Part):
