@@ -28,12 +28,18 @@ def index_type(cells: Cells) -> type:
     return object if any(a.total > BIG for a in cells.release.domain.attributes) else np.int64
 
 
-def below(rng: random.Random, total: int, k: int) -> NDArray[Any]:
-    """Return k independent integers uniform in 0..total-1, exact for totals of any length."""
-    if total <= BIG:
-        generator = np.random.default_rng(rng.getrandbits(128))
-        return generator.integers(0, total, size=k, dtype=np.int64)
-    return np.array([rng.randrange(total) for _ in range(k)], dtype=object)
+class Dice:
+    """Seeded randomness: numpy's generator for what fits into 62 bits, Python's for longer integers."""
+
+    def __init__(self, seed: int) -> None:
+        self.exact = random.Random(seed)
+        self.fast = np.random.default_rng(self.exact.getrandbits(128))
+
+    def below(self, total: int, k: int) -> NDArray[Any]:
+        """Return k independent integers uniform in 0..total-1, exact for totals of any length."""
+        if total <= BIG:
+            return self.fast.integers(0, total, size=k, dtype=np.int64)
+        return np.array([self.exact.randrange(total) for _ in range(k)], dtype=object)
 
 
 def pick(sizes: Sequence[int], mask: int, draws: NDArray[Any]) -> NDArray[Any]:
@@ -49,42 +55,53 @@ def pick(sizes: Sequence[int], mask: int, draws: NDArray[Any]) -> NDArray[Any]:
     return out
 
 
-def draw_rows(cells: Cells, s: int, k: int, rng: random.Random) -> NDArray[Any]:
+def draw_rows(cells: Cells, s: int, k: int, dice: Dice) -> NDArray[Any]:
     """Return (k, attributes) raw indices of k rows drawn independently and uniformly from cell s."""
     attributes = cells.release.domain.attributes
     if k * len(attributes) > MOST_ENTRIES:
         raise Unsupported(f"a world of {k} rows x {len(attributes)} attributes does not fit into memory")
     rows: NDArray[Any] = np.empty((k, len(attributes)), dtype=index_type(cells))
-    if cells.captures is None or cells.product(s):
-        named = dict(cells.tight[s].literals)
-        for a, attribute in enumerate(attributes):
-            mask = named.get(a, attribute.full)
-            rows[:, a] = pick(attribute.sizes, mask, below(rng, attribute.weight(mask), k))
-        return rows
-    # The region of the statement, its label drawn apart unless an impossible box ties the label to the rest.
-    parts = region_parts(cells, s, k, rng)
+    boxed = cells.captures is None or cells.product(s)
+    named = dict(cells.tight[s].literals) if boxed else {}
+    parts = None if boxed else region_parts(cells, s, k, dice)
+    alike: dict[int, list[int]] = {}  # attributes with no constraint and equally many values are drawn together
     for a, attribute in enumerate(attributes):
-        starts = [0, *accumulate(attribute.sizes)]
-        for p in np.unique(parts[:, a]).tolist():
-            at = np.flatnonzero(parts[:, a] == p)
-            rows[at, a] = below(rng, attribute.sizes[p], len(at)) + starts[p]
+        if a not in named and (parts is None or len(attribute.sizes) == 1):
+            alike.setdefault(attribute.total, []).append(a)
+        elif parts is None:
+            rows[:, a] = pick(attribute.sizes, named[a], dice.below(attribute.weight(named[a]), k))
+        else:
+            rows[:, a] = inside_parts(attribute.sizes, parts[:, a], dice)
+    for total, columns in alike.items():
+        rows[:, columns] = dice.below(total, k * len(columns)).reshape(k, len(columns))
     return rows
 
 
-def region_parts(cells: Cells, s: int, k: int, rng: random.Random) -> NDArray[np.int32]:
+def inside_parts(sizes: Sequence[int], parts: NDArray[np.int32], dice: Dice) -> NDArray[Any]:
+    """Return raw indices uniform inside the given parts, one per row."""
+    starts = [0, *accumulate(sizes)]
+    big = starts[-1] > BIG
+    out: NDArray[Any] = np.array(starts, dtype=object if big else np.int64)[parts]
+    if max(sizes) > 1:
+        for p in np.unique(parts).tolist():
+            at = np.flatnonzero(parts == p)
+            out[at] += dice.below(sizes[p], len(at))
+    return out
+
+
+def region_parts(cells: Cells, s: int, k: int, dice: Dice) -> NDArray[np.int32]:
     """Return (k, attributes) part indices of rows uniform in cell s: rows of its region with its label."""
     found, label_at = cells.captures, cells.release.domain.label
     if found is None:
         raise TypeError("the cells are boxes")
     region, label = cells.skipped + int(cells.block.region[s]), int(cells.block.label[s])
-    generator = np.random.default_rng(rng.getrandbits(128))
     if label < 0 or label_at is None:
-        return found.sample(region, k, generator)
+        return found.sample(region, k, dice.fast)
     kept: list[NDArray[np.int32]] = []
     have = 0
     tied = any(a == label_at for b in cells.release.impossible for a, _ in b.literals)
     while have < k:
-        drawn = found.sample(region, (k - have) * (2 * cells.release.domain.labels if tied else 1) + 8, generator)
+        drawn = found.sample(region, (k - have) * (2 * cells.release.domain.labels if tied else 1) + 8, dice.fast)
         if tied:
             drawn = drawn[drawn[:, label_at] == label]
         else:
@@ -168,7 +185,7 @@ def multisets(size: int, count: int) -> Iterator[Runs]:
         runs.append((last + 1, tail + 1))
 
 
-def random_multiset(size: int, count: int, rng: random.Random) -> tuple[int, list[int]]:
+def random_multiset(size: int, count: int, dice: Dice) -> tuple[int, list[int]]:
     """Return how many fresh uniform rows a uniform multiset needs, and each row's index among them.
 
     A Pólya urn: draw i takes a fresh uniform row with probability size / (size + i), else repeats one of the i
@@ -176,7 +193,7 @@ def random_multiset(size: int, count: int, rng: random.Random) -> tuple[int, lis
     """
     fresh, chosen = 0, []
     for i in range(count):
-        ticket = rng.randrange(size + i)
+        ticket = dice.exact.randrange(size + i)
         if ticket < size:
             chosen.append(fresh)
             fresh += 1

@@ -67,9 +67,6 @@ def limits(way: str) -> Limits:
     return Limits(seconds=0 if way == "no time" else None, memory=0 if way == "no diagram" else 1 << 28)
 
 
-FIXTURE_OK = settings(max_examples=120, deadline=None, suppress_health_check=[])
-
-
 def each_way(way: str, found: Captures, truth: list[int]) -> None:
     assert all(low <= t <= high for low, t, high in zip(found.lower, truth, found.upper, strict=True))
     if way in ("usual", "split", "bdd"):
@@ -269,6 +266,13 @@ def test_limits_are_met_and_bounds_are_near() -> None:
     assert found.method == "bounds"
     assert all(0 < a <= b for a, b in zip(found.lower, found.upper, strict=True))
     assert max(b.bit_length() - a.bit_length() for a, b in zip(found.lower, found.upper, strict=True)) < 30
+
+
+def test_one_region_stops_in_time_too() -> None:
+    started = time.perf_counter()
+    low, high = minus_size([[1, 1]] * 600, Box(), random_list(600, 300, 4, 2), Limits(seconds=2, memory=1 << 26))
+    assert time.perf_counter() - started < 6
+    assert 0 < low < high < 1 << 600
 
 
 def test_within_of_one_row_is_the_first_box_that_holds_it() -> None:

@@ -7,7 +7,6 @@ Source: Ferry et al., "Probabilistic Dataset Reconstruction from Interpretable M
 from __future__ import annotations
 
 import math
-import random
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -16,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.cells import Cells, cells_of
-from solvers.draws import RowList, Runs, draw_rows, index_type, multisets, random_multiset
+from solvers.draws import Dice, RowList, Runs, draw_rows, index_type, multisets, random_multiset
 from solvers.engine import Engine
 from solvers.limits import Limits
 from solvers.membership import decide, leave_one_out
@@ -175,19 +174,19 @@ def sample_worlds(cells: Cells, query: Sample) -> Iterator[World]:
     `assigned` and `ordered`: rows independent and uniform inside their cells. `multiset`: a Pólya urn per cell.
     Where the number of rows is open it is drawn uniformly first.
     """
-    rng = random.Random(query.seed)
+    dice = Dice(query.seed)
     vectors = cells.vectors
     for _ in range(query.k):
-        counts = vectors[rng.randrange(len(vectors))]
+        counts = vectors[dice.exact.randrange(len(vectors))]
         pieces, regions = [], []
         for s, c in enumerate(counts.tolist()):
             if not c:
                 continue
             if query.convention == "multiset":
-                fresh, chosen = random_multiset(cells.low[s], c, rng)
-                pieces.append(draw_rows(cells, s, fresh, rng)[chosen])
+                fresh, chosen = random_multiset(cells.low[s], c, dice)
+                pieces.append(draw_rows(cells, s, fresh, dice)[chosen])
             else:
-                pieces.append(draw_rows(cells, s, c, rng))
+                pieces.append(draw_rows(cells, s, c, dice))
             regions.append(np.full(c, cells.block.region[s], dtype=np.int32))
         yield pack(cells, pieces, regions)
 
@@ -206,7 +205,7 @@ def most_likely(cells: Cells, seed: int) -> World:
     All worlds agree equally with exact counts. A cell with at least as many rows as raw rows gets each of them
     equally often (up to one); a larger cell gets distinct rows, drawn with the seed.
     """
-    rng = random.Random(seed)
+    dice = Dice(seed)
     vectors = cells.vectors
     counts = vectors[-1]
     pieces, times, regions = [], [], []
@@ -218,10 +217,10 @@ def most_likely(cells: Cells, seed: int) -> World:
         unique = unique and size == 1
         if size <= 4 * c:
             rows = RowList(cells, s)
-            taken = range(size) if size <= c else sorted(rng.sample(range(size), c))
+            taken = range(size) if size <= c else sorted(dice.exact.sample(range(size), c))
             piece: NDArray[Any] = np.array([rows[i] for i in taken], dtype=index_type(cells))
         else:
-            piece = distinct_rows(cells, s, c, rng)
+            piece = distinct_rows(cells, s, c, dice)
         base, extra = divmod(c, len(piece))
         pieces.append(piece)
         times.append(np.array([base + (i < extra) for i in range(len(piece))], dtype=np.int64))
@@ -230,10 +229,10 @@ def most_likely(cells: Cells, seed: int) -> World:
     return replace(world, times=np.concatenate(times) if times else world.times, unique=unique)
 
 
-def distinct_rows(cells: Cells, s: int, k: int, rng: random.Random) -> NDArray[Any]:
+def distinct_rows(cells: Cells, s: int, k: int, dice: Dice) -> NDArray[Any]:
     """Return k distinct rows of a cell with more than 4k rows."""
     found: dict[tuple[object, ...], None] = {}
     while len(found) < k:
-        for row in draw_rows(cells, s, k - len(found), rng).tolist():
+        for row in draw_rows(cells, s, k - len(found), dice).tolist():
             found.setdefault(tuple(row))
     return np.array(list(found), dtype=index_type(cells))
