@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,7 +23,6 @@ from encoders.values import Cuts, Position, Ranges
 from solvers.errors import ContradictionError, ReleaseError, Unsupported
 from solvers.release import (
     ANY_LABEL,
-    UNBOUNDED,
     Attribute,
     Box,
     Partition,
@@ -32,6 +32,7 @@ from solvers.release import (
 from solvers.release import Domain as SolverDomain
 
 M = TypeVar("M")
+MOST_ROWS = 1 << 53  # sums of counts stay exact in double precision
 
 
 @dataclass(frozen=True)
@@ -137,7 +138,7 @@ def partition(
     """Return the partition block of the collected supports."""
     from solvers.release import Boxes
 
-    label = domain.label
+    label, often = domain.label, Counter(names)
     values = () if label is None else tuple(str(label.value(i)) for i in range(label.span[1]))
     return Partition(
         kind,
@@ -147,7 +148,7 @@ def partition(
         np.array(supports.labels, dtype=np.int32),
         np.array(supports.low, dtype=np.int64),
         np.array(supports.high, dtype=np.int64),
-        tuple(names),
+        tuple(n if often[n] == 1 else f"{n} (region {j})" for j, n in enumerate(names)),
         values,
     )
 
@@ -164,8 +165,8 @@ def check_support(support: Support, domain: Domain, place: str) -> None:
             )
     published = support.counts if support.counts is not None else (support.count,)
     for count in published:
-        if count is not None and not 0 <= count < UNBOUNDED:
-            raise ReleaseError(f"the count {count} is not between 0 and 2^63", place=place)
+        if count is not None and not 0 <= count <= MOST_ROWS:
+            raise ReleaseError(f"the count {count:.3g} is not between 0 and 2^53", place=place)
 
 
 def encode(domain: Domain, models: Sequence[AnyModel], rows: Rows | None = None, file: str = "") -> EncodedRelease:
@@ -207,6 +208,8 @@ def total_rows(models: Sequence[AnyModel], encoders: Sequence[Encoder[AnyModel]]
     """
     totals = [encoder.total(model) for model, encoder in zip(models, encoders, strict=True)]
     for i, total in enumerate(totals):
+        if total is not None and total > MOST_ROWS:
+            raise ReleaseError(f"the counts sum to {total}, more than 2^53 rows", place=f"models[{i}]")
         if total is None or rows is None:
             continue
         if total < rows.low or (rows.high is not None and total > rows.high):
@@ -233,7 +236,7 @@ def assumptions(domain: Domain, rows: Rows, models: int) -> tuple[str, ...]:
     said = [
         where,
         n,
-        "counts are of raw training rows: unweighted, not resampled, without noise",
+        "counts are of raw training rows: unweighted, not resampled, without noise or missing values",
         "the adversary does not use how the learner chose the model",
         *domain.notes,
     ]

@@ -18,12 +18,13 @@ from solvers.errors import ReleaseError
 
 Value = int | float | str | bool
 Position = Any  # int, or (Fraction, 0 | 1) for continuous attributes; only compared with its own kind
+UNITS = 1 << 64  # a continuous part is at least so many times longer than one number
 Ranges = tuple[tuple[Position, Position], ...]
 
 
 def is_number(value: object) -> bool:
     """Tell whether a value is a finite number (booleans are 0 and 1)."""
-    return isinstance(value, (int, float)) and math.isfinite(value)
+    return isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
 
 
 def exact(value: Value) -> Fraction:
@@ -338,9 +339,19 @@ class Cuts:
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
-        """Return the size of every part; lengths are scaled to whole numbers for continuous attributes."""
+        """Return the size of every part; lengths of continuous attributes become whole numbers of tiny units.
+
+        The units leave room between one number (one unit) and the shortest part. Raises `ReleaseError` where
+        two thresholds differ by a single number, because such a part has no length.
+        """
         lengths = [self.attribute.measure(a, b) for a, b in zip(self.edges, self.edges[1:], strict=False)]
-        scale = math.lcm(*(x.denominator for x in lengths))
+        if not isinstance(self.attribute, Continuous):
+            return tuple(int(x) for x in lengths)
+        for part, length in enumerate(lengths):
+            if length == 0:
+                x = plain(self.edges[part][0])
+                raise self.attribute.refuse(x, "is told from the numbers around it: give a 'resolution' to")
+        scale = math.lcm(*(x.denominator for x in lengths)) * UNITS
         return tuple(int(x * scale) for x in lengths)
 
     def part(self, position: Position) -> int:

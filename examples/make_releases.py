@@ -14,7 +14,7 @@ import pandas as pd
 from sklearn.tree import DecisionTreeClassifier
 
 import recon
-from recon.formats.release_file import dump, release_json
+from recon.formats.writing import dump, release_json
 
 HERE = Path(__file__).parent / "releases"
 TREE_DEPTH, LIST_LENGTH = 5, 10

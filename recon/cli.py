@@ -11,14 +11,36 @@ from recon.console import (
     CONTRADICTION,
     DONE,
     INCONCLUSIVE,
+    INTERRUPTED,
     USAGE,
     exit_code,
+    free_name,
     print_json,
     records,
     say,
     working,
     write_table,
     write_text,
+)
+from recon.options import (
+    ConventionName,
+    Digits,
+    DomainFile,
+    Files,
+    Independent,
+    Json,
+    Limit,
+    LogJson,
+    MaxCells,
+    Memory,
+    Out,
+    Population,
+    ProfileFile,
+    Quiet,
+    Seconds,
+    Seed,
+    Truth,
+    Views,
 )
 
 if TYPE_CHECKING:
@@ -37,31 +59,6 @@ learn_app = typer.Typer(
     help="Train a model and write it as a release file.", no_args_is_help=True, rich_markup_mode=None
 )
 app.add_typer(learn_app, name="learn")
-
-Files = Annotated[list[str], typer.Argument(metavar="FILE...", help="Release file; - for standard input.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-DomainFile = Annotated[
-    str | None, typer.Option("--domain", help="Release file whose domain counts, or data (.csv) to read one off.")
-]
-Independent = Annotated[
-    bool, typer.Option("--independent-columns", help="Count binary columns as independent bits, as the paper does.")
-]
-ConventionName = Annotated[str | None, typer.Option("--convention", help="assigned, ordered or multiset.")]
-Seconds = Annotated[float | None, typer.Option("--time", min=0, help="Stop after so many seconds with bounds.")]
-Memory = Annotated[str, typer.Option("--memory", help="Stop at so much memory with bounds, e.g. 512M, 2G.")]
-MaxCells = Annotated[int, typer.Option("--max-cells", min=1, help="Refuse more live cells.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
-LogJson = Annotated[bool, typer.Option("--log-json", help="Progress as JSON lines on standard error.")]
-Seed = Annotated[int, typer.Option("--seed", help="Seed of everything drawn.")]
-Out = Annotated[str | None, typer.Option("--out", help="Write to this file (.csv, .parquet, .json).")]
-Digits = Annotated[int, typer.Option("--digits", min=1, help="Print counts of up to so many decimal digits.")]
-Limit = Annotated[int, typer.Option("--limit", min=0, help="At most so many.")]
-Views = Annotated[bool, typer.Option("--views", help="Binary columns instead of the attributes behind them.")]
-Truth = Annotated[str | None, typer.Option("--truth", help="The true rows (.csv, .parquet), to compare with.")]
-Population = Annotated[
-    str | None, typer.Option("--population", help="Other rows of the same kind, for the fresh-sample baseline.")
-]
-ProfileFile = Annotated[str, typer.Option("--profiles", help="Profiles, one per line; empty cells are unknown.")]
 
 
 def open_release(files: list[str], domain: str | None, independent: bool, limits: Limits) -> EncodedRelease:
@@ -186,7 +183,7 @@ def reconstruct(
     if json:
         found: dict[str, Any] = {"unique": world.unique, "rows": records(world.to_frame(views))}
         found["assumptions"] = list(release.assumptions)
-        print_json(found if checked is None else found | {"truth": truth_json(checked)})
+        print_json(found if checked is None else found | {"truth": truth_json(checked)}, out)
         return
     write_table(world.to_frame(views), out)
     alone = "the only possible world" if world.unique else "one of several possible worlds"
@@ -200,11 +197,12 @@ def print_worlds(found: list[Any], views: bool, out: str | None, json: bool) -> 
 
     frames = [w.to_frame(views) for w in found]
     if json:
-        print_json([{"world": i, "rows": records(f)} for i, f in enumerate(frames)])
+        print_json([{"world": i, "rows": records(f)} for i, f in enumerate(frames)], out)
         return
+    number = free_name("world", frames[0].columns) if frames else "world"
     for i, frame in enumerate(frames):
-        frame.insert(0, "world", i, allow_duplicates=True)
-    write_table(pd.concat(frames) if frames else pd.DataFrame({"world": []}), out)
+        frame.insert(0, number, i)
+    write_table(pd.concat(frames) if frames else pd.DataFrame({number: []}), out)
 
 
 @app.command()
@@ -275,7 +273,7 @@ def table(
     with working(seconds, memory, 200_000, quiet, log_json) as limits:
         found = run(open_release(files, domain, independent, limits), limits)
     if json:
-        print_json(records(found))
+        print_json(records(found), out)
     else:
         write_table(found, out)
 
@@ -287,7 +285,7 @@ def domain(
     independent: Independent = False, out: Out = None,
 ) -> None:  # fmt: skip
     """Read a domain off data, say what was assumed, and write it to a file to edit and give to --domain."""
-    from recon.formats.release_file import domain_json, dump
+    from recon.formats.writing import domain_json, dump
     from recon.loading import read_domain
 
     found = read_domain(data, label, independent)
@@ -302,7 +300,7 @@ def convert(
     out: Out = None,
 ) -> None:  # fmt: skip
     """Read a release and write it as a release file (checked, with the domain given)."""
-    from recon.formats.release_file import dump, release_json
+    from recon.formats.writing import dump, release_json
     from solvers.limits import Limits
 
     release = open_release(files, domain, independent, Limits())
@@ -353,7 +351,7 @@ def learn_greedy_rule_list(
 def show(found: Any, out: str | None, json: bool, release: EncodedRelease) -> None:
     """Print or write a table of answers; its assumptions go to standard error."""
     if json:
-        print_json(records(found))
+        print_json(records(found), out)
         return
     write_table(found, out)
     from recon.report import assumption_lines
@@ -363,17 +361,16 @@ def show(found: Any, out: str | None, json: bool, release: EncodedRelease) -> No
 
 
 def parse_where(text: str) -> Any:
-    """Return the condition in --where; `ReleaseError` when it is no JSON object."""
-    import json
-
+    """Return the condition in --where; wrong usage when it is no JSON object."""
+    from recon.formats.release_file import strict_json
     from solvers.errors import ReleaseError
 
     try:
-        found = json.loads(text)
-    except ValueError as error:
-        raise ReleaseError(f"--where is not JSON: {error}") from None
+        found = strict_json(text)
+    except ReleaseError as error:
+        raise typer.BadParameter(f"--where {error}") from None
     if not isinstance(found, dict):
-        raise ReleaseError(f'--where must be an object such as {{"age": 30}}, not {text}')
+        raise typer.BadParameter(f'--where must be an object such as {{"age": 30}}, not {text}')
     return found
 
 
@@ -400,8 +397,10 @@ def main() -> None:
     except (KeyboardInterrupt, typer.Abort):
         say(KeyboardInterrupt())
         sys.exit(INCONCLUSIVE)
-    except BrokenPipeError:
-        sys.stderr.close()
+    except SystemExit as error:
+        # Who reads our output may stop reading (| head): typer ends with 1 for that, which means something else here.
+        if not isinstance(error.__context__, OSError):
+            raise
         sys.exit(DONE)
     except Exception as error:  # the one place that turns whatever went wrong into a sentence
         # Usage errors are click's, which some versions of typer carry under a name of their own.
@@ -410,4 +409,7 @@ def main() -> None:
             sys.exit(USAGE)
         say(error)
         sys.exit(exit_code(error))
+    if code == INTERRUPTED:
+        say(KeyboardInterrupt())
+        code = INCONCLUSIVE
     sys.exit(code if isinstance(code, int) else DONE)

@@ -8,7 +8,7 @@ import math
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from solvers.limits import Limits
 
 DONE, VIOLATED, USAGE, UNREADABLE, INCONCLUSIVE, CONTRADICTION, INTERNAL = 0, 1, 2, 3, 4, 5, 70
+INTERRUPTED = 130  # what typer returns for a Ctrl-C of its own
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
@@ -38,7 +39,7 @@ def say(error: BaseException) -> None:
         print("recon: stopped before there was an answer", file=sys.stderr)
         return
     if isinstance(error, MemoryError):
-        print("recon: out of memory before there was an answer: set --memory lower to get bounds", file=sys.stderr)
+        print("recon: out of memory before there was an answer", file=sys.stderr)
         return
     known = isinstance(error, (ReconError, OSError))
     text = " ".join(str(error).split())
@@ -80,10 +81,7 @@ def working(
             def shown(text: str) -> None:
                 status.update(f"{text}  [{time.monotonic() - begun:.0f} s]")
 
-        try:
-            limits = Limits(seconds=seconds, memory=parse_memory(memory), cells=cells, progress=shown)
-        except ValueError as error:
-            raise ReleaseError(f"--memory: {error}; give a size such as 512M or 2G") from None
+        limits = Limits(seconds=seconds, memory=parse_memory(memory), cells=cells, progress=shown)
 
         def interrupted(number: int, frame: FrameType | None) -> None:
             if limits.stop.is_set():
@@ -100,10 +98,17 @@ def json_lines(text: str) -> None:
     print(json.dumps({"event": "progress", "text": text, "time": time.time()}), file=sys.stderr, flush=True)
 
 
-def print_json(value: Any) -> None:
-    """Print a value as JSON on stdout; NaN and Infinity are refused."""
-    json.dump(value, sys.stdout, ensure_ascii=False, allow_nan=False, indent=1)
-    sys.stdout.write("\n")
+def free_name(name: str, taken: Iterable[object]) -> str:
+    """Return the name, with underscores behind it until no column has it."""
+    names = {str(t) for t in taken}
+    while name in names:
+        name += "_"
+    return name
+
+
+def print_json(value: Any, out: str | None = None) -> None:
+    """Print a value as JSON on stdout or to a file; NaN and Infinity are refused."""
+    write_text(json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1) + "\n", out)
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
@@ -127,13 +132,15 @@ def write_table(frame: pd.DataFrame, out: str | None) -> None:
             frame.to_parquet(out, index=False)
         except ImportError:
             raise ReleaseError("Parquet needs an extra: pip install 'recon-worlds[parquet]'", file=out) from None
+        except OSError as error:
+            raise ReleaseError(f"cannot be written: {error.strerror or error}", file=out) from None
     elif out.endswith(".json"):
         write_text(json.dumps(records(frame), indent=1, allow_nan=False) + "\n", out)
     else:
         try:
             frame.to_csv(out, index=False)
         except OSError as error:
-            raise ReleaseError(f"cannot be written: {error.strerror}", file=out) from None
+            raise ReleaseError(f"cannot be written: {error.strerror or error}", file=out) from None
 
 
 def write_text(text: str, out: str | None) -> None:
@@ -145,4 +152,4 @@ def write_text(text: str, out: str | None) -> None:
         with open(out, "w", encoding="utf-8") as file:
             file.write(text)
     except OSError as error:
-        raise ReleaseError(f"cannot be written: {error.strerror}", file=out) from None
+        raise ReleaseError(f"cannot be written: {error.strerror or error}", file=out) from None

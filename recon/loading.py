@@ -23,6 +23,10 @@ def load(*paths: str | os.PathLike[str], domain: Domain | str | None = None) -> 
     if len(paths) > 1:
         raise Unsupported("several files make one joined release, which this version cannot encode yet")
     declared = read_domain(domain) if isinstance(domain, str) else domain
+    if not isinstance(paths[0], (str, os.PathLike)):
+        raise ReleaseError(f"a path is needed, not a {type(paths[0]).__name__}")
+    if declared is not None and not isinstance(declared, Domain):
+        raise ReleaseError(f"domain is a Domain or a path, not a {type(declared).__name__}: see Domain.from_frame")
     return release_file.read_release(os.fspath(paths[0]), declared)
 
 
@@ -31,6 +35,8 @@ def encode(model: Any, domain: Domain) -> EncodedRelease:
 
     `domain` says which rows can exist; with a domain read off the training data every figure says so.
     """
+    if not isinstance(domain, Domain):
+        raise ReleaseError(f"domain is a Domain, not a {type(domain).__name__}: see Domain.from_frame")
     if hasattr(model, "to_model"):
         if domain.label is None:
             raise ReleaseError("a classifier needs a domain with a label")

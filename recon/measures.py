@@ -125,6 +125,8 @@ def uninformed(cells: Cells, counts: NDArray[np.int64], convention: Convention) 
     log2 C(S + n - 1, n).
     """
     n = int(counts.sum())
+    if n == 0:
+        return 0.0
     if convention == "multiset":
         return log2_multisets(cells.space_size(), n)
     if convention == "ordered":
@@ -139,9 +141,11 @@ def uninformed(cells: Cells, counts: NDArray[np.int64], convention: Convention) 
 def mentioned(cells: Cells, vectors: list[NDArray[np.int64]], convention: Convention, spread: float) -> float | None:
     """Return Dist_G over the attributes that the release names: the others' factor taken out of every size."""
     domain, named = cells.release.domain, cells.release.mentioned()
-    kept = [k for k in range(len(domain.attributes)) if k in named or k == domain.label]
+    kept = sorted(named)
     factor = domain.size // math.prod(domain.attributes[k].total for k in kept)
     after, before = [], []
+    if not any(v.sum() for v in vectors):
+        return None
     for v in vectors:
         sizes = [s // factor for s in cells.low]
         total = {label: cells.space_size(label) // factor for label in {*cells.block.label.tolist(), ANY_LABEL}}
@@ -237,7 +241,8 @@ def exposure(cut: CutDomain, cells: Cells, vectors: list[NDArray[np.int64]]) -> 
             }
         )
     frame = pd.DataFrame(lines)
-    frame["worlds_per_row"] = frame["worlds_per_row"].astype(object)
+    for column in ("worlds_per_row", "class"):  # whole integers and None, which pandas would turn into NaN
+        frame[column] = pd.Series([line[column] for line in lines], dtype=object)
     total = int(frame["rows"].sum())
     order = frame["entropy_reduction_ratio"].astype(float)
     shares = [float(frame["rows"][order <= r].sum()) / total if total else math.nan for r in order]

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from encoders.encoder import CutDomain, EncodedRelease
+from recon.console import free_name
 from recon.describe import condition_text, values_text
 from recon.questions import convention_of
 from solvers.cells import Cells, cells_of
@@ -27,8 +28,9 @@ def table(release: EncodedRelease, limits: Limits | None = None) -> pd.DataFrame
 
     Columns: row, region (leaf or rule), one per attribute and the label with the set of values still possible
     ("{10, 11}", "12..15", "any"), worlds_per_row, and `joint`: empty where the row can be any combination of its
-    sets, else what ties them ("one of (0, 1), (1, 0)" or "not (a1 = 1 and a2 = 1)"). Rows of one cell are alike.
-    With the number of rows open, the least counts are shown. Cost: linear in rows and cells.
+    sets, else what ties them ("one of (0, 1), (1, 0)" or "not (a1 = 1 and a2 = 1)"). Where an attribute has one
+    of these names, ours ends in "_". Rows of one cell are alike. With the number of rows open, the least counts
+    are shown. Cost: linear in rows and cells.
     """
     counted = ask(release.statements, Count(convention_of(release, None)), CountAnswer, limits)
     if counted.status == "unsat":
@@ -39,7 +41,7 @@ def table(release: EncodedRelease, limits: Limits | None = None) -> pd.DataFrame
     frame = pd.DataFrame(lines)
     if len(frame):
         frame = frame.loc[frame.index.repeat(least[least > 0])].reset_index(drop=True)
-    frame.insert(0, "row", np.arange(len(frame)))
+    frame.insert(0, free_name("row", frame.columns), np.arange(len(frame)))
     frame.attrs["assumptions"] = list(release.assumptions)
     return frame
 
@@ -48,11 +50,12 @@ def line(cut: CutDomain, cells: Cells, s: int) -> dict[str, object]:
     """Return the line of one cell."""
     block, box = cells.block, cells.tight[s]
     named = dict(box.literals)
-    out: dict[str, object] = {"region": block.names[int(block.region[s])]}
+    taken = [c.attribute.name for c in cut.cuts]
+    out: dict[str, object] = {free_name("region", taken): block.names[int(block.region[s])]}
     for k, cuts in enumerate(cut.cuts):
         out[cuts.attribute.name] = values_text(cut, k, named[k]) if k in named else "any"
-    out["worlds_per_row"] = cells.low[s] if cells.low[s] == cells.high[s] else None
-    out["joint"] = "" if cells.product(s) else joint_text(cut, cells, s)
+    out[free_name("worlds_per_row", taken)] = cells.low[s] if cells.low[s] == cells.high[s] else None
+    out[free_name("joint", taken)] = "" if cells.product(s) else joint_text(cut, cells, s)
     return out
 
 

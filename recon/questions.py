@@ -68,6 +68,8 @@ def worlds(
     The worlds are the same in every convention; `convention` is checked and otherwise ignored.
     """
     convention_of(release, convention)
+    if limit is not None and limit < 0:
+        raise ReleaseError(f"cannot list {limit} worlds")
     found = ask(release.statements, Enumerate(), WorldsAnswer, limits).worlds
     for i, world in enumerate(found):
         if limit is not None and i >= limit:
@@ -98,7 +100,12 @@ def reconstruct(release: EncodedRelease, seed: int = 0, limits: Limits | None = 
 
 def as_frame(profiles: Profiles) -> pd.DataFrame:
     """Return profiles as a frame of objects; missing keys are empty cells."""
-    return profiles if isinstance(profiles, pd.DataFrame) else pd.DataFrame(list(profiles), dtype=object)
+    if isinstance(profiles, pd.DataFrame):
+        return profiles
+    listed = [profiles] if isinstance(profiles, dict) else profiles
+    if isinstance(listed, str) or not all(isinstance(p, dict) for p in listed):
+        raise ReleaseError("profiles are a DataFrame, or a list of objects such as {'age': 30}")
+    return pd.DataFrame(list(listed), dtype=object)
 
 
 def certify(

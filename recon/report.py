@@ -188,6 +188,13 @@ class Report:
         return [*out, ("This assumes", assumption_lines(found.release))]
 
 
+def bits_text(m: Measures) -> str:
+    """Return the bits left, as an interval where sizes are bounds."""
+    if m.status != "bounds" or m.counted.relative:
+        return number(m.entropy_bits, 1)
+    return f"between {number(m.counted.bounds[0], 1)} and {number(m.counted.bounds[1], 1)}"
+
+
 def worlds_lines(m: Measures) -> list[str]:
     """Return the lines on worlds and entropy."""
     order = (
@@ -200,7 +207,7 @@ def worlds_lines(m: Measures) -> list[str]:
     )
     return [
         f"training sets that agree with the release: {power(m.counted)}   [convention: {m.convention}; {m.status}]",
-        f"uncertainty left: {number(m.entropy_bits, 1)} of {number(m.uninformed_bits, 1)} bits{per_row}",
+        f"uncertainty left: {bits_text(m)} of {number(m.uninformed_bits, 1)} bits{per_row}",
         f"bits removed per row: {number(m.bits_removed_per_row)}",
         f"Dist_G {number(m.dist_g)}; over the attributes the release names {number(m.dist_g_mentioned)}; "
         f"Dist {number(m.dist)}   [1 = nothing revealed, 0 = everything]",

@@ -6,7 +6,12 @@ are intersected. Text from a CSV file is matched with the declared values, then 
 
 from __future__ import annotations
 
+import csv
+import gzip
+import io
 import math
+import sys
+import zlib
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,22 +33,52 @@ def read_table(path: str) -> pd.DataFrame:
     Raises `ReleaseError` when the file is missing, empty or no table. A gzip-compressed CSV is read as such.
     """
     try:
-        if path.endswith(".parquet"):
-            frame = pd.read_parquet(path)
-        else:
-            import sys
-
-            frame = pd.read_csv(sys.stdin if path == "-" else path, dtype=str, keep_default_na=False)
+        frame = pd.read_parquet(path) if path.endswith(".parquet") else read_csv(path)
     except ImportError:
         raise ReleaseError("Parquet needs an extra: pip install 'recon-worlds[parquet]'", file=path) from None
     except OSError as error:
         raise ReleaseError(f"cannot be read: {error.strerror or error}", file=path) from None
-    except pd.errors.EmptyDataError:
-        raise ReleaseError("the file is empty", file=path) from None
-    except (ValueError, pd.errors.ParserError) as error:
+    except ReleaseError as error:
+        raise error.at(file=path) from None
+    except (ValueError, EOFError, csv.Error, zlib.error) as error:
         raise ReleaseError(f"is no table: {str(error).splitlines()[0]}", file=path) from None
     frame.attrs["text"] = not path.endswith(".parquet")
     return frame
+
+
+def read_csv(path: str) -> pd.DataFrame:
+    """Return a CSV file as a frame of text, strictly: every line has one field per column.
+
+    Empty fields beyond the columns are dropped, blank lines at the end too; a blank line of a table with one
+    column is an empty cell. Raises `ReleaseError` naming the line otherwise.
+    """
+    if path == "-":
+        text = io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8-sig", newline="")
+        lines = list(csv.reader(text, strict=True))
+    else:
+        with (gzip.open if path.endswith(".gz") else open)(path, "rt", encoding="utf-8-sig", newline="") as file:
+            lines = list(csv.reader(file, strict=True))
+    while lines and not lines[-1]:
+        lines.pop()
+    if not lines or not lines[0]:
+        raise ReleaseError("the file is empty")
+    names = lines[0]
+    if len(names) == 1 and ";" in names[0]:
+        raise ReleaseError(f"the header {names[0]!r} is one field: separate fields by commas, not semicolons")
+    for i, line in enumerate(lines[1:], start=2):
+        if len(line) == len(names):
+            continue
+        if not line and len(names) == 1:
+            line.append("")
+        while len(line) > len(names) and line[-1] == "":
+            line.pop()
+        if len(line) != len(names):
+            raise ReleaseError(f"{len(line)} fields, but the header has {len(names)}", place=f"line {i}")
+    if len(set(names)) < len(names):
+        double = next(n for k, n in enumerate(names) if n in names[:k])
+        raise ReleaseError(f"the column '{double}' stands twice")
+    columns = zip(*lines[1:], strict=True) if len(lines) > 1 else [()] * len(names)
+    return pd.DataFrame({n: np.array(c, dtype=object) for n, c in zip(names, columns, strict=True)})
 
 
 def numbers_of(frame: pd.DataFrame) -> pd.DataFrame:
@@ -55,13 +90,15 @@ def numbers_of(frame: pd.DataFrame) -> pd.DataFrame:
         try:
             out[name] = pd.to_numeric(frame[name])
         except ValueError:
-            out[name] = frame[name]
+            out[name] = frame[name].where(frame[name] != "")
     return pd.DataFrame(out)
 
 
 def from_text(text: str, attribute: AnyAttribute) -> Value:
     """Return a CSV cell as a value of the attribute: a listed text first, then a number or true/false."""
     if isinstance(attribute, Listed) and text in attribute.index:
+        return text
+    if "_" in text:  # Python's own spelling of numbers
         return text
     if text.lower() in {"true", "false"}:
         return int(text.lower() == "true")
@@ -129,12 +166,12 @@ def frame_ranges(frame: pd.DataFrame, domain: Domain) -> dict[int, tuple[NDArray
     for k, columns in FrameColumns.of(frame, domain).by_attribute.items():
         names = [str(frame.columns[i]) for i in columns]
         if len(columns) == 1 and names[0] in domain.place:
-            indices = whole_numbers(frame.iloc[:, columns[0]], domain.all[k])
+            indices = whole_numbers(frame.iloc[:, columns[0]], domain.all[k], text)
             if indices is not None:
                 distinct, back = np.unique(indices, return_inverse=True)
                 out[k] = back.reshape(-1), [((i, i + 1),) for i in distinct.tolist()]
                 continue
-        coded = [pd.factorize(frame.iloc[:, i].to_numpy(dtype=object), use_na_sentinel=True) for i in columns]
+        coded = [distinct_cells(frame, i) for i in columns]
         stacked = np.stack([codes for codes, _ in coded], axis=1)
         distinct, first, back = np.unique(stacked, axis=0, return_index=True, return_inverse=True)
         every: list[Ranges] = []
@@ -145,27 +182,42 @@ def frame_ranges(frame: pd.DataFrame, domain: Domain) -> dict[int, tuple[NDArray
     return out
 
 
-def whole_numbers(column: pd.Series[Any], attribute: AnyAttribute) -> NDArray[np.int64] | None:
+def whole_numbers(column: pd.Series[Any], attribute: AnyAttribute, text: bool) -> NDArray[np.int64] | None:
     """Return the indices of an integer column on an integer attribute, all inside its range, else None.
 
     The quick path for columns with very many distinct values; whatever is unusual takes the careful one.
     """
     if not isinstance(attribute, Grid) or attribute.step != 1 or attribute.count > 1 << 62:
         return None
+    if not len(column) or column.isna().any():
+        return None
     if not pd.api.types.is_integer_dtype(column.dtype):
+        kind = pd.api.types.infer_dtype(column)
+        if kind != "integer" and not (text and kind == "string" and column.str.fullmatch(r"-?[0-9]{1,18}").all()):
+            return None
         try:
             column = column.astype(np.int64)
-        except (ValueError, TypeError, OverflowError):
-            return None
-        if not pd.api.types.is_object_dtype(column.dtype) and column.isna().any():
+        except OverflowError:
             return None
     values = column.to_numpy()
-    if values.dtype == object or not len(values):
+    if values.dtype.kind != "i":
         return None
     low, high = int(attribute.minimum), int(attribute.maximum)
     if int(values.min()) < low or int(values.max()) > high:
         return None
     return values.astype(np.int64) - low
+
+
+def distinct_cells(frame: pd.DataFrame, i: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Return a code per row (-1: missing) and the distinct cells; `ReleaseError` for lists and tests."""
+    cells = frame.iloc[:, i].to_numpy(dtype=object)
+    try:
+        codes, values = pd.factorize(cells, use_na_sentinel=True)
+    except TypeError:
+        row = next(r for r, c in enumerate(cells) if not isinstance(c, Hashable))
+        message = f"{cells[row]!r} is no value: a profile gives one value per column, or leaves it open"
+        raise ReleaseError(message, place=f"row {row + 1}, column '{frame.columns[i]}'") from None
+    return codes.astype(np.int64), np.asarray(values, dtype=object)
 
 
 def combined(domain: Domain, k: int, names: list[str], cells: list[Any], text: bool, row: int) -> Ranges:
@@ -203,7 +255,7 @@ def part_sizes(cut: CutDomain, k: int, ranges: Ranges) -> tuple[int, ...]:
 
 
 def continuous_sizes(cut: CutDomain, k: int, ranges: Ranges) -> tuple[int, ...]:
-    """Return the scaled lengths of the ranges inside each part; at least 1 where a part is touched."""
+    """Return the scaled lengths of the ranges inside each part: 1 or more where touched, all only where whole."""
     cuts = cut.cuts[k]
     total = cuts.attribute.measure(*cuts.attribute.span)
     scale = sum(cuts.sizes) / total
@@ -212,8 +264,11 @@ def continuous_sizes(cut: CutDomain, k: int, ranges: Ranges) -> tuple[int, ...]:
         for part in range(len(sizes)):
             low, high = cuts.bounds(part)
             a, b = max(start, low), min(end, high)
-            if a < b:
-                sizes[part] += min(cuts.sizes[part], max(1, int(cuts.attribute.measure(a, b) * scale)))
+            if (a, b) == (low, high):
+                sizes[part] = cuts.sizes[part]
+            elif a < b:
+                length = max(1, int(cuts.attribute.measure(a, b) * scale))
+                sizes[part] = min(cuts.sizes[part] - 1, sizes[part] + length)
     return tuple(sizes)
 
 
@@ -300,7 +355,8 @@ def as_condition(where: dict[str, Any] | Condition) -> Condition:
     try:
         return to_condition(TypeAdapter(ConditionPart).validate_python(where), "where")
     except ValidationError as error:
-        raise explain(error, "").at(place="where") from None
+        refusal = explain(error, "")
+        raise ReleaseError(refusal.message, place=f"where.{refusal.place}" if refusal.place else "where") from None
 
 
 __all__ = ["Test", "as_condition", "raw_indices", "read_table", "select_conditions", "select_frame"]

@@ -88,7 +88,12 @@ def ask(release: Release, query: Query, kind: type[A], limits: Limits | None = N
     """
     if release.rows.high is None:
         raise Inconclusive("the number of rows is unbounded, so there are infinitely many worlds: give 'rows'")
-    found = answer(release, query, limits)
+    try:
+        found = answer(release, query, limits)
+    except Unsupported as error:
+        if release.rows.exact:
+            raise
+        raise Inconclusive(str(error)) from None
     if found.status == "unsat" and kind.__name__ != "CountAnswer":
         raise ContradictionError("the statements contradict each other: there is no possible world", found.conflict)
     if not isinstance(found, kind):

@@ -133,6 +133,8 @@ class Prior:
         """Return the share of possible rows (with this label) inside each selection."""
         cells, chosen = self._cells, self._chosen
         total, out = cells.space_size(label), np.zeros(len(chosen))
+        if total == 0:
+            return out
         fixed, at = cells.one_label(label), cells.release.domain.label
         if cells.space is None:
             out[:] = 1.0

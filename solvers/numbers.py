@@ -118,8 +118,10 @@ def log_absent_multiset(ratio: float, size: int, count: int) -> float:
 
     Π_{i<count} (size - m + i)/(size + i) = Π (1 - ratio / (1 + i/size)).
     """
+    if count == 0 or ratio == 0.0:
+        return 0.0
     if ratio >= 1.0:
-        return -math.inf if count else 0.0
+        return -math.inf
     inverse = 1 / size if size < 1 << 1000 else 0.0
     steps = np.arange(count, dtype=np.float64)
     return math.fsum(np.log1p(-ratio / (1.0 + steps * inverse)))

@@ -7,7 +7,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pandas as pd
@@ -205,9 +204,13 @@ def test_ctrl_c_keeps_the_best_bounds(tmp_path):
     path = tmp_path / "hard.json"
     path.write_text(json.dumps(release))
     process = subprocess.Popen(
-        [sys.executable, "-m", "recon", "count", str(path), "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-m", "recon", "count", str(path), "--json", "--log-json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     )
-    time.sleep(4)
+    for line in process.stderr:
+        if b"box 20 of" in line:
+            break
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 4, err
@@ -215,3 +218,43 @@ def test_ctrl_c_keeps_the_best_bounds(tmp_path):
     assert found["status"] == "bounds"
     assert 0 < found["log2_lower"] < found["log2_upper"] <= d * (3 * rules + 9)
     assert b"Traceback" not in err
+
+
+def test_a_reader_that_stops_reading_is_no_error(tree):
+    command = f"{sys.executable} -m recon table {tree} | head -1; exit ${{PIPESTATUS[0]}}"
+    found = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stderr
+    assert found.stdout.startswith("row,")
+
+
+def test_mixed_counts_and_an_implicit_default_in_json(tmp_path, capsys):
+    domain = {"attributes": [{"name": "a", "values": [0, 1]}], "label": {"name": "y", "values": [0, 1]}}
+    nodes = [{"if": {"a": 0}, "then": 1, "else": 2}, {"counts": [1, 2]}, {"count": 3}]
+    path = tmp_path / "mixed.json"
+    path.write_text(json.dumps({"recon": 1, "domain": domain, "models": [{"kind": "tree", "nodes": nodes}]}))
+    for command in ("count", "audit"):
+        code, out, err = run(capsys, command, str(path), "--json")
+        assert code == 0, err
+        assert [r["classes"] for r in json.loads(out)["regions"]] == [[["0", 1], ["1", 2]], []]
+    rules = [{"if": {"a": 0}, "counts": [1, 0]}]
+    path.write_text(
+        json.dumps({"recon": 1, "domain": domain, "rows": 3, "models": [{"kind": "rule_list", "rules": rules}]})
+    )
+    code, out, _ = run(capsys, "count", str(path), "--json")
+    assert [r["rows"] for r in json.loads(out)["regions"]] == [1, 2]
+
+
+def test_columns_named_like_ours(tmp_path, capsys):
+    names = ["world", "row", "region", "joint", "worlds_per_row"]
+    domain = {"attributes": [{"name": n, "values": [0, 1]} for n in names]}
+    path = tmp_path / "names.json"
+    path.write_text(json.dumps({"recon": 1, "domain": domain, "models": [{"kind": "tree", "nodes": [{"count": 2}]}]}))
+    assert run(capsys, "worlds", str(path))[1].startswith("world_,world,row,region")
+    assert run(capsys, "table", str(path))[1].startswith("row_,region_,world,row,region,joint,worlds_per_row")
+
+
+def test_a_blank_line_is_an_open_profile(tree, tmp_path, capsys):
+    profiles = tmp_path / "p.csv"
+    profiles.write_text("age\n\n20\n\n")
+    _, out, _ = run(capsys, "certify", tree, "--profiles", str(profiles), "--json")
+    assert [line["max_count"] for line in json.loads(out)] == [10, 5]

@@ -319,3 +319,59 @@ def test_long_counts_are_printed_past_pythons_limit():
     assert len(text) == 19_266
     assert text.startswith(decimal(2**64000 // 10**19_246)[:20])
     assert int(text[:4000]) == 2**64000 // 10 ** (19_266 - 4000)
+
+
+def test_a_short_range_of_a_continuous_attribute_is_never_certain():
+    domain = Domain((Continuous("x", Fraction(0), Fraction(2)),), LABEL)
+    release = encode(domain, [Tree((Node(Support(), (("x", Test(high=1)),), 1, 2), leaf(3, 0), leaf(0, 2)))])
+    line = recon.certify(release, [{"x": 0.5}]).iloc[0]
+    assert (line["verdict"], line["min_count"], line["max_count"]) == ("possible", 0, 3)
+    answer = recon.bound(release, {"x": {"below": 0.25}})
+    assert (answer.min, answer.max) == (0, 3)
+    whole = recon.bound(release, {"x": {"at_most": 1}})
+    assert (whole.min, whole.max) == (3, 3)
+    point = (
+        Node(Support(), (("x", Test(high=1, high_open=True)),), 1, 2),
+        leaf(3, 0),
+        Node(Support(), (("x", Test(high=1)),), 3, 4),
+        leaf(0, 2),
+        leaf(0, 0),
+    )
+    with pytest.raises(recon.ReleaseError, match="resolution"):
+        encode(domain, [Tree(point)])
+
+
+def test_a_row_space_that_is_empty_holds_no_rows():
+    nothing = Domain((Listed("a", BIT),), LABEL, impossible=((("a", Test(values=(0, 1))),),))
+    release = single_leaf(nothing, 0, 0)
+    for convention in ("assigned", "ordered", "multiset"):
+        assert recon.measure(release, convention).counted.value == 1
+        assert recon.certify(release, [{"a": 1}], convention)["verdict"][0] == "impossible"
+        assert recon.bound(release, {"a": 1}, convention=convention).max == 0
+
+
+def test_dist_g_mentioned_leaves_a_label_out_that_nobody_names():
+    def over_age(*more, label):
+        attributes = (Grid.between("age", 0, 9), *more)
+        nodes = (Node(Support(), (("age", Test(high=2)),), 1, 2), Node(Support(count=3)), Node(Support(count=2)))
+        return recon.measure(encode(Domain(attributes, label), [Tree(nodes)])).dist_g_mentioned
+
+    assert over_age(label=None) == pytest.approx(over_age(Listed("b", BIT), label=LABEL), abs=1e-14)
+
+
+def test_values_are_not_rounded_on_the_way_in():
+    import pandas as pd
+
+    release = table_ii()
+    for frame in (pd.DataFrame({"a1": [10.7]}), [{"a1": 10.7}], pd.DataFrame({"a1": ["10"]})):
+        with pytest.raises(recon.ReleaseError, match="row 1, column 'a1'"):
+            recon.certify(release, frame)
+    with pytest.raises(recon.ReleaseError, match="one value per column"):
+        recon.certify(release, [{"a1": {"below": 12}}])
+    with pytest.raises(recon.ReleaseError, match="DataFrame"):
+        recon.certify(release, "profiles.csv")
+    nullable = pd.DataFrame({"a1": pd.array([11, None], dtype="Int64")})
+    assert recon.certify(release, nullable)["max_count"].tolist() == [2, 4]
+    assert recon.certify(release, {"a1": 11.0})["max_count"].tolist() == [2]
+    with pytest.raises(recon.ReleaseError, match="is not a value"):
+        recon.certify(release, [{"a1": 10**400}])

@@ -30,7 +30,8 @@ def to_tree(model: Any, domain: Domain, name: str = "tree") -> Tree:
     """Return the published tree of a fitted `DecisionTreeClassifier`; nodes keep their numbers.
 
     Raises `ReleaseError` where features, classes and domain do not fit, `Unsupported` for weighted rows, several
-    outputs, monotonic constraints or missing values. Cost: linear in nodes.
+    outputs or monotonic constraints. That no value was missing in training is assumed, and said so. Cost: linear
+    in nodes.
     """
     if domain.label is None:
         raise ReleaseError("a classifier needs a domain with a label")

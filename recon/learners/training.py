@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from encoders.domain import Domain
 from encoders.encoder import encode
-from recon.formats.release_file import dump, release_json
+from recon.formats.writing import dump, release_json
 from recon.learners.greedy_rule_list import GreedyRuleListClassifier
 from recon.loading import read_domain
 from recon.selections import numbers_of, read_table

@@ -36,6 +36,7 @@ from solvers.query import (
 from solvers.release import UNBOUNDED, Partition, Release, World
 
 MOST_ROW_COUNTS = 10_000
+MOST_FACTORED = 100_000_000  # rows whose factorials are taken apart into primes (a sieve of so many bytes)
 
 
 class KindEngine(Engine):
@@ -59,6 +60,8 @@ class KindEngine(Engine):
             return "the number of rows is unbounded"
         if len(loose) and int(block.high[loose[0]] - block.low[loose[0]]) >= MOST_ROW_COUNTS:
             return f"the number of rows can take more than {MOST_ROW_COUNTS} values"
+        if isinstance(query, Count) and query.convention != "assigned" and int(block.low.sum()) > MOST_FACTORED:
+            return f"'{query.convention}' counts of more than {MOST_FACTORED:,} rows are not taken apart exactly"
         if release.domain.relative and isinstance(query, Enumerate | Sample | MostLikely):
             return "a continuous attribute has no 'resolution': there are no discrete worlds"
         return None

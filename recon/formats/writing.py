@@ -1,0 +1,130 @@
+"""Writes release files: what `release_file` reads back, with a line per attribute, node and rule."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from encoders.domain import Condition, Domain, View
+from encoders.models import AnyModel, RuleList, Support
+from encoders.values import AnyAttribute, Continuous, Listed, Test, plain
+from solvers.errors import ReleaseError
+from solvers.release import Rows
+
+
+def test_json(test: Test) -> Any:
+    """Return a test as it stands in a file."""
+    if test.values is not None:
+        return test.values[0] if len(test.values) == 1 else {"in": list(test.values)}
+    out: dict[str, Any] = {}
+    if test.low is not None:
+        out["above" if test.low_open else "at_least"] = test.low
+    if test.high is not None:
+        out["below" if test.high_open else "at_most"] = test.high
+    return out
+
+
+def condition_json(condition: Condition) -> dict[str, Any]:
+    """Return a condition as it stands in a file."""
+    return {name: test_json(test) for name, test in condition}
+
+
+def attribute_json(attribute: AnyAttribute) -> dict[str, Any]:
+    """Return an attribute as it stands in a file."""
+    if isinstance(attribute, Listed):
+        return {"name": attribute.name, "values": list(attribute.values)}
+    low, high = plain(attribute.minimum), plain(attribute.maximum)
+    out: dict[str, Any] = {"name": attribute.name, "min": low, "max": high}
+    if isinstance(attribute, Continuous):
+        out["resolution"] = None
+    elif attribute.step != 1:
+        out["resolution"] = plain(attribute.step)
+    return out
+
+
+def domain_json(domain: Domain) -> dict[str, Any]:
+    """Return a domain as it stands in a file."""
+    out: dict[str, Any] = {"attributes": [attribute_json(a) for a in domain.attributes]}
+    if domain.label is not None:
+        out["label"] = attribute_json(domain.label)
+    if domain.columns:
+        out["columns"] = {name: view_json(view) for name, view in domain.columns.items()}
+    if domain.impossible:
+        out["impossible"] = [condition_json(c) for c in domain.impossible]
+    out["source"] = domain.source
+    if domain.notes:
+        out["notes"] = list(domain.notes)
+    return out
+
+
+def view_json(view: View) -> dict[str, Any]:
+    """Return a binary column as it stands in a file; one value is written as a list of one."""
+    test = {"in": list(view.test.values)} if view.test.values is not None else test_json(view.test)
+    return {"attribute": view.attribute, **test}
+
+
+def support_json(support: Support, name: str | None) -> dict[str, Any]:
+    """Return the counts (and name) of a node or rule as they stand in a file."""
+    out: dict[str, Any] = {} if name is None else {"name": name}
+    if support.counts is not None:
+        out["counts"] = list(support.counts)
+    elif support.count is not None:
+        out["count"] = support.count
+    return out
+
+
+def model_json(model: AnyModel) -> dict[str, Any]:
+    """Return a model as it stands in a file."""
+    if isinstance(model, RuleList):
+        rules = [{"if": condition_json(r.condition), **support_json(r.support, r.name)} for r in model.rules]
+        return {"kind": "rule_list", "name": model.name, "rules": rules}
+    nodes = []
+    for node in model.nodes:
+        inner: dict[str, Any] = {}
+        if node.condition is not None:
+            inner = {"if": condition_json(node.condition), "then": node.then, "else": node.otherwise}
+        nodes.append({**inner, **support_json(node.support, node.name)})
+    return {"kind": "tree", "name": model.name, "nodes": nodes}
+
+
+def release_json(domain: Domain, models: Sequence[AnyModel], rows: Rows | None) -> dict[str, Any]:
+    """Return a whole release file as an object ready for `json.dumps`."""
+    out: dict[str, Any] = {"recon": 1, "domain": domain_json(domain)}
+    if rows is not None and rows.exact:
+        out["rows"] = rows.low
+    elif rows is not None and (rows.low or rows.high is not None):
+        out["rows"] = {"at_least": rows.low} | ({} if rows.high is None else {"at_most": rows.high})
+    return out | {"models": [model_json(m) for m in models]}
+
+
+def dump(release: Mapping[str, Any]) -> str:
+    """Return the file's text: one line per attribute, node and rule, so that people can read and diff it."""
+    lines = json.dumps(release, ensure_ascii=False, allow_nan=False)
+    pieces = [f'"recon": {release["recon"]}', '"domain": ' + block(release["domain"], "  ")]
+    if "rows" in release:
+        pieces.append('"rows": ' + json.dumps(release["rows"]))
+    if release.get("models"):
+        models = ",\n  ".join(block(m, "    ") for m in release["models"])
+        pieces.append(f'"models": [\n  {models}]')
+    text = "{" + ",\n ".join(pieces) + "}\n"
+    if json.loads(text) != json.loads(lines):
+        raise ReleaseError("the release cannot be written so that it reads back the same")
+    return text
+
+
+def block(part: Mapping[str, Any], indent: str) -> str:
+    """Return an object with each entry of its lists and mappings on a line of its own."""
+    pieces = []
+    for key, value in part.items():
+        if isinstance(value, list) and value and isinstance(value[0], (dict, str)):
+            inner = f",\n{indent} ".join(json.dumps(v, ensure_ascii=False, allow_nan=False) for v in value)
+            pieces.append(f"{json.dumps(key)}: [\n{indent} {inner}]")
+        elif isinstance(value, dict) and key == "columns":
+            inner = f",\n{indent} ".join(
+                f"{json.dumps(k, ensure_ascii=False)}: {json.dumps(v, ensure_ascii=False)}" for k, v in value.items()
+            )
+            pieces.append(f"{json.dumps(key)}: {{\n{indent} {inner}}}")
+        else:
+            pieces.append(f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False, allow_nan=False)}")
+    return "{" + f",\n{indent}".join(pieces) + "}"

@@ -1,0 +1,55 @@
+"""The options that commands share, with their checks."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from recon.console import parse_memory
+
+
+def known_convention(name: str | None) -> str | None:
+    """Return the convention; wrong usage for an unknown one."""
+    if name not in {None, "assigned", "ordered", "multiset"}:
+        raise typer.BadParameter(f"there is no convention '{name}': choose assigned, ordered or multiset")
+    return name
+
+
+def known_size(text: str) -> str:
+    """Return the size; wrong usage when it is none."""
+    try:
+        parse_memory(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{error}; give a size such as 512M or 2G") from None
+    return text
+
+
+Files = Annotated[list[str], typer.Argument(metavar="FILE...", help="Release file; - for standard input.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+DomainFile = Annotated[
+    str | None, typer.Option("--domain", help="Release file whose domain counts, or data (.csv) to read one off.")
+]
+Independent = Annotated[
+    bool, typer.Option("--independent-columns", help="Count binary columns as independent bits, as the paper does.")
+]
+ConventionName = Annotated[
+    str | None, typer.Option("--convention", help="assigned, ordered or multiset.", callback=known_convention)
+]
+Seconds = Annotated[float | None, typer.Option("--time", min=0, help="Stop after so many seconds with bounds.")]
+Memory = Annotated[
+    str, typer.Option("--memory", help="Stop at so much memory with bounds, e.g. 512M, 2G.", callback=known_size)
+]
+MaxCells = Annotated[int, typer.Option("--max-cells", min=1, help="Refuse more live cells.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
+LogJson = Annotated[bool, typer.Option("--log-json", help="Progress as JSON lines on standard error.")]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of everything drawn.")]
+Out = Annotated[str | None, typer.Option("--out", help="Write to this file (.csv, .parquet, .json).")]
+Digits = Annotated[int, typer.Option("--digits", min=1, help="Print counts of up to so many decimal digits.")]
+Limit = Annotated[int, typer.Option("--limit", min=0, help="At most so many.")]
+Views = Annotated[bool, typer.Option("--views", help="Binary columns instead of the attributes behind them.")]
+Truth = Annotated[str | None, typer.Option("--truth", help="The true rows (.csv, .parquet), to compare with.")]
+Population = Annotated[
+    str | None, typer.Option("--population", help="Other rows of the same kind, for the fresh-sample baseline.")
+]
+ProfileFile = Annotated[str, typer.Option("--profiles", help="Profiles, one per line; empty cells are unknown.")]
