@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.errors import EngineError, ReleaseError
+
 ASSIGNED_AT_MOST = 1_500  # rows on each side for the dense assignment
 ARCS_AT_MOST = 2_000_000  # pairs of distinct rows for the flow
 Rows = NDArray[Any]
@@ -57,6 +59,8 @@ class Comparison:
 
 def grouped(truth: Rows, guess: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return the distinct rows of both as codes (k, attributes), and how often each occurs in truth and guess."""
+    if truth.dtype != guess.dtype:  # int64 beside uint64 would become float64, and large indices equal
+        truth, guess = truth.astype(object), guess.astype(object)
     both = np.concatenate([truth, guess])
     codes = np.empty(both.shape, dtype=np.int64)
     for k in range(both.shape[1]):
@@ -71,8 +75,10 @@ def compare(truth: Rows, guess: Rows) -> Match:
     """Return how much of the truth (n, attributes) the guess (m, attributes) has right.
 
     Rows without a partner (m < n) count as wrong in every value. Cost: sorting, then the matching of the rows
-    that are not equal.
+    that are not equal. Raises `ReleaseError` for tables that do not have the same attributes.
     """
+    if truth.ndim != 2 or guess.ndim != 2 or truth.shape[1] != guess.shape[1]:
+        raise ReleaseError(f"truth {truth.shape} and guess {guess.shape} must be rows of the same attributes")
     if not len(truth):
         return Match(0, 0, 1.0, 1.0, 0, 0)
     distinct, in_truth, in_guess = grouped(truth, guess)
@@ -134,7 +140,7 @@ def flow(
     network.add_arcs_with_capacity_and_unit_cost(tail, head, capacity, cost.reshape(-1))
     network.set_nodes_supplies(np.arange(len(rows) + len(columns)), np.concatenate([supply, -demand]))
     if network.solve_max_flow_with_min_cost() != network.OPTIMAL:
-        raise ArithmeticError("the transportation problem was not solved")
+        raise EngineError("the transportation problem was not solved")
     return int(network.optimal_cost())
 
 
@@ -176,9 +182,14 @@ def against_baselines(
     """Return the guess's match beside three baselines, each the mean of `repeats` draws.
 
     `uniform rows`; `product of marginals` of the truth (which an adversary would have to know); a fresh sample
-    of the same size from `population`, assumed to be other people of the same kind, or, without one, what one
-    random half of the truth shares with the other half.
+    of the same size from `population`, or, without one, what one random half of the truth shares with the other.
+    The population is assumed to be other people of the same kind, or a superset of the truth: then about n²/N of the
+    n rows drawn from N are true rows themselves, and the baseline is higher by them. Where it has fewer rows than
+    the truth, all of it is compared with a random part of the truth of that size (like the halves, a low figure:
+    smaller samples share less).
     """
+    if repeats < 1 or len(totals) != truth.shape[1]:
+        raise ReleaseError(f"{repeats} repeats, {len(totals)} totals for {truth.shape[1]} attributes")
     rng = np.random.default_rng(seed)
     n = len(truth)
     draws: list[tuple[str, Callable[[], tuple[Rows, Rows]]]] = [
@@ -186,8 +197,10 @@ def against_baselines(
         ("product of marginals", lambda: (truth, marginals(truth, n, rng))),
     ]
     if population is not None:
-        people = population
-        draws.append(("fresh sample of the population", lambda: (truth, fresh(people, n, rng))))
+        people, size = population, min(n, len(population))
+        if not size:
+            raise ReleaseError("the population has no rows")
+        draws.append(("fresh sample of the population", lambda: (fresh(truth, size, rng), fresh(people, size, rng))))
     elif n > 1:
         draws.append(("one half of the truth against the other", lambda: halves(truth, rng)))
     baselines = []

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recon import matching
+from solvers.errors import ReleaseError
 
 tables = st.integers(1, 3).flatmap(
     lambda width: st.tuples(
@@ -74,3 +75,32 @@ def test_huge_values():
     assert drawn.shape == (50, 2)
     assert max(drawn[:, 0]) < 10**30
     assert max(drawn[:, 0]) > 10**29
+
+
+def test_large_indices_of_two_kinds_stay_apart():
+    truth, guess = np.array([[2**60 + 1]]), np.array([[2**60]], dtype=np.uint64)
+    assert matching.compare(truth, guess).rows_right == 0
+
+
+def test_a_population_smaller_than_the_truth_is_no_lower_bar():
+    rng = np.random.default_rng(0)
+    truth, people = rng.integers(0, 2, (1000, 3)), rng.integers(0, 2, (100, 3))
+    found = matching.against_baselines(truth, truth, [2] * 3, people)
+    assert found.baselines[2].share_right > 0.75  # rows are one of 8: samples of 100 share most of them
+
+
+def test_tables_of_other_attributes_are_refused():
+    with pytest.raises(ReleaseError, match="same attributes"):
+        matching.compare(np.zeros((3, 2), int), np.zeros((3, 3), int))
+    truth = np.zeros((3, 2), int)
+    for refused in ({"totals": [2]}, {"repeats": 0}, {"population": truth[:0]}):
+        with pytest.raises(ReleaseError):
+            matching.against_baselines(**{"truth": truth, "guess": truth, "totals": [2, 2], **refused})
+
+
+def test_the_flow_is_used_where_rows_are_many(monkeypatch):
+    rng = np.random.default_rng(1)
+    truth, guess = rng.integers(0, 3, (80, 5)), rng.integers(0, 3, (60, 5))
+    dense = matching.compare(truth, guess)
+    monkeypatch.setattr(matching, "ASSIGNED_AT_MOST", 2)
+    assert matching.compare(truth, guess) == dense

@@ -81,15 +81,23 @@ class GreedyRuleListClassifier:
             input_tags=InputTags(),
         )
 
-    def fit(self, x: Any, y: ArrayLike) -> GreedyRuleListClassifier:
-        """Return the fitted list; `ReleaseError` for a column that is not binary or lengths that differ."""
-        names, bits = binary_columns(x)
-        target = np.asarray(y)
-        if len(target) != len(bits) or not len(bits):
-            raise ReleaseError(f"{len(bits)} rows and {len(target)} labels: both must be as many, and not none")
-        if self.width < 1 or (self.max_length is not None and self.max_length < 1):
-            raise ReleaseError("width and max_length must be at least 1")
-        self.classes_, codes = np.unique(target, return_inverse=True)
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in self.get_params().items())})"
+
+    def fit(self, X: Any, y: ArrayLike) -> GreedyRuleListClassifier:  # noqa: N803 - scikit-learn's name
+        """Return the fitted list.
+
+        Raises `ReleaseError` for bad parameters, a column that is not binary, missing labels, unequal lengths.
+        """
+        names, bits = binary_columns(X)
+        least = self._least(len(bits))
+        target = labels_of(y, len(bits))
+        if not len(bits) or not names:
+            raise ReleaseError(f"{len(bits)} rows of {len(names)} columns: there must be some of both")
+        try:
+            self.classes_, codes = np.unique(target, return_inverse=True)
+        except TypeError:
+            raise ReleaseError("the labels mix values that have no order, such as numbers and text") from None
         self.n_features_in_ = bits.shape[1]
         self.feature_names_in_ = np.array(names, dtype=object)
         literals = [(name, v) for name in names for v in ((1, 0) if self.negations else (1,))]
@@ -97,13 +105,24 @@ class GreedyRuleListClassifier:
         weight = np.zeros((len(distinct), len(self.classes_)))
         np.add.at(weight, (back.reshape(-1), codes.reshape(-1)), 1)
         truth = np.stack([distinct[:, names.index(n)] == bool(v) for n, v in literals], axis=1)
-        self.rules_ = self._grow(Table(truth, weight), literals, len(bits))
+        self.rules_ = self._grow(Table(truth, weight), literals, least)
         return self
 
-    def _grow(self, table: Table, literals: list[Literal], n: int) -> list[tuple[tuple[Literal, ...], list[int]]]:
+    def _least(self, n: int) -> float:
+        """Return the fewest rows that a rule captures; `ReleaseError` for parameters that make no sense."""
+        sizes: dict[str, Any] = {"width": self.width, "max_length": self.max_length}
+        for name, value in sizes.items():
+            if not (is_whole(value) and value >= 1) and (value is not None or name == "width"):
+                raise ReleaseError(f"{name} must be a whole number of at least 1, not {value!r}")
+        share = self.min_support
+        if is_whole(share) and share >= 0:
+            return max(1.0, float(share))
+        if isinstance(share, (float, np.floating)) and 0 <= share <= 1:
+            return max(1.0, float(np.ceil(share * n - 1e-9)))
+        raise ReleaseError(f"min_support must be a share from 0.0 to 1.0 or a number of rows, not {share!r}")
+
+    def _grow(self, table: Table, literals: list[Literal], least: float) -> list[tuple[tuple[Literal, ...], list[int]]]:
         """Return the rules in order, the default rule last."""
-        whole = isinstance(self.min_support, (int, np.integer)) and not isinstance(self.min_support, bool)
-        least = max(1.0, float(self.min_support) if whole else float(np.ceil(self.min_support * n - 1e-9)))
         rules: list[tuple[tuple[Literal, ...], list[int]]] = []
         while self.max_length is None or len(rules) < self.max_length - 1:
             chosen = best_conjunction(table, self.width, least)
@@ -115,9 +134,15 @@ class GreedyRuleListClassifier:
             table = table.keep(~hit)
         return [*rules, ((), np.rint(table.weight.sum(axis=0)).astype(int).tolist())]
 
-    def predict_proba(self, x: Any) -> NDArray[np.float64]:
+    def _check_fitted(self) -> None:
+        """Raise `ReleaseError` before `fit`."""
+        if not hasattr(self, "rules_"):
+            raise ReleaseError(f"this {type(self).__name__} is not fitted yet: call 'fit' first")
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
         """Return (rows, classes) shares of the training rows that the matching rule captured."""
-        names, bits = binary_columns(x, [str(n) for n in self.feature_names_in_])
+        self._check_fitted()
+        names, bits = binary_columns(X, [str(n) for n in self.feature_names_in_])
         column = {name: k for k, name in enumerate(names)}
         out = np.zeros((len(bits), len(self.classes_)))
         free = np.ones(len(bits), dtype=bool)
@@ -131,17 +156,20 @@ class GreedyRuleListClassifier:
             free &= ~hit
         return out
 
-    def predict(self, x: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
         """Return the majority class of the matching rule (ties: the first class)."""
-        found: NDArray[Any] = self.classes_[np.argmax(self.predict_proba(x), axis=1)]
+        self._check_fitted()
+        found: NDArray[Any] = self.classes_[np.argmax(self.predict_proba(X), axis=1)]
         return found
 
-    def score(self, x: Any, y: ArrayLike) -> float:
+    def score(self, X: Any, y: ArrayLike) -> float:  # noqa: N803
         """Return the share of rows predicted right."""
-        return float((self.predict(x) == np.asarray(y)).mean())
+        found = self.predict(X)
+        return float((found == labels_of(y, len(found))).mean())
 
     def to_model(self, name: str = "rule list", label_values: Sequence[Value] | None = None) -> RuleList:
         """Return the published list; counts follow `label_values` (the domain's label), unseen ones count 0."""
+        self._check_fitted()
         seen = [c.item() if isinstance(c, np.generic) else c for c in self.classes_]
         values = list(seen if label_values is None else label_values)
         if unknown := [c for c in seen if c not in values]:
@@ -160,11 +188,33 @@ class GreedyRuleListClassifier:
         )
 
 
+def is_whole(value: Any) -> bool:
+    """Tell whether a parameter is an integer and no boolean."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def labels_of(y: ArrayLike, n: int) -> NDArray[Any]:
+    """Return the (n,) labels; `ReleaseError` for another shape or a missing label."""
+    import pandas as pd
+
+    labels = np.asarray(y)
+    if labels.shape != (n,):
+        raise ReleaseError(f"{n} rows and labels of shape {labels.shape}: there must be as many labels as rows")
+    missing = np.asarray(pd.isna(labels))
+    if missing.any():
+        raise ReleaseError(f"row {int(missing.argmax()) + 1} has no label")
+    return labels
+
+
 def binary_columns(x: Any, expected: list[str] | None = None) -> tuple[list[str], NDArray[np.bool_]]:
     """Return column names and (rows, columns) booleans; `ReleaseError` naming column and value otherwise."""
+    import pandas as pd
+
     if hasattr(x, "columns"):
         names = [str(c) for c in x.columns]
         values = x.to_numpy()
+        if double := next((n for k, n in enumerate(names) if n in names[:k]), None):
+            raise ReleaseError(f"two columns named '{double}'")
     else:
         values = np.asarray(x)
         names = expected or [f"x{k}" for k in range(values.shape[1] if values.ndim == 2 else 0)]
@@ -172,6 +222,8 @@ def binary_columns(x: Any, expected: list[str] | None = None) -> tuple[list[str]
         raise ReleaseError(f"binary columns are a table of {len(names)} columns, not an array of shape {values.shape}")
     if expected is not None and names != expected:
         raise ReleaseError(f"the columns are not those of fit: {names[:5]} instead of {expected[:5]}")
+    if values.dtype == object:  # pandas.NA has no truth value
+        values = np.where(np.asarray(pd.isna(values)), np.nan, values)
     bits = values == 1
     wrong = ~(bits | (values == 0))
     if wrong.any():
