@@ -20,6 +20,7 @@ from solvers.release import ANY_LABEL, Box, Partition, Release
 from solvers.sizes import Captures, captures
 
 MOST_PROJECTIONS = 2_000
+MOST_DIAGRAM_WORK = 20_000  # projections times boxes: about a second with diagrams
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,13 +111,15 @@ class Cells:
         """Return the smallest box around each cell: per attribute the parts that some row of the cell has.
 
         Boxes themselves where cells are boxes; else one restricted count per part of every attribute that is
-        named, or the cells' own boxes where that would be more than `MOST_PROJECTIONS` counts.
+        named, or the cells' own boxes where that would be too many counts.
         """
         if self.captures is None or not self.exact:
             return self.boxes
         domain = self.release.domain
         named = sorted({k for b in (*self.release.impossible, *self.boxes) for k, _ in b.literals})
-        if sum(len(domain.attributes[k].sizes) for k in named) > MOST_PROJECTIONS:
+        counts = sum(len(domain.attributes[k].sizes) for k in named)
+        costly = self.captures.method == "bdd" and counts * len(self.captures.lower) > MOST_DIAGRAM_WORK
+        if counts > MOST_PROJECTIONS or costly:
             return self.boxes
         literals: list[list[tuple[int, int]]] = [list(b.literals) for b in self.boxes]
         for k in named:

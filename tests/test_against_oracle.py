@@ -24,8 +24,9 @@ def encoded(release):
     return encode(to_domain(part.domain), to_models(part), to_rows(part))
 
 
-def releases(batch, **options):
-    rng = random.Random(1000 + batch)
+def releases(test, batch, **options):
+    """Yield random releases, others for every test: 6,000 in all."""
+    rng = random.Random(f"{test} {batch}")
     for _ in range(PER_BATCH):
         yield rng, *oracle.random_release(rng, **options)
 
@@ -52,7 +53,7 @@ def random_profile(rng, release, truth, full=False):
 
 @pytest.mark.parametrize("batch", range(BATCHES))
 def test_count_and_measures(batch):
-    for _, release, _ in releases(batch, label_boxes=batch % 4 == 0):
+    for _, release, _ in releases("count_and_measures", batch, label_boxes=batch % 4 == 0):
         got = encoded(release)
         for convention in CONVENTIONS:
             answer = recon.count(got, convention)
@@ -70,7 +71,7 @@ def test_count_and_measures(batch):
 
 @pytest.mark.parametrize("batch", range(BATCHES))
 def test_worlds_are_all_the_datasets_once(batch):
-    for _, release, _ in releases(batch, label_boxes=batch % 4 == 0):
+    for _, release, _ in releases("worlds_are_all_the_datasets_once", batch, label_boxes=batch % 4 == 0):
         got = encoded(release)
         decode = [[oracle.canonical(a.value(i)) for i in range(a.span[1])] for a in got.domain.all]
         listed = [
@@ -91,14 +92,14 @@ def weight(rows):
 
 @pytest.mark.parametrize("batch", range(4))
 def test_reconstruct_gives_the_heaviest_histogram(batch):
-    for _, release, _ in releases(batch):
+    for _, release, _ in releases("reconstruct_gives_the_heaviest_histogram", batch):
         heaviest = max(weight(d) for d in oracle.datasets(release))
         assert weight(canonical_rows(recon.reconstruct(encoded(release)).to_frame())) == heaviest
 
 
 @pytest.mark.parametrize("batch", range(BATCHES))
 def test_certify(batch):
-    for rng, release, truth in releases(batch, label_boxes=batch % 4 == 0):
+    for rng, release, truth in releases("certify", batch, label_boxes=batch % 4 == 0):
         got = encoded(release)
         profiles = [random_profile(rng, release, truth, full=i == 0) for i in range(3)]
         for convention in CONVENTIONS:
@@ -115,7 +116,7 @@ def test_certify(batch):
 
 @pytest.mark.parametrize("batch", range(BATCHES))
 def test_bound(batch):
-    for rng, release, truth in releases(batch):
+    for rng, release, truth in releases("bound", batch):
         got = encoded(release)
         where = random_profile(rng, release, truth)
         for convention in CONVENTIONS:
@@ -127,7 +128,7 @@ def test_bound(batch):
 
 @pytest.mark.parametrize("batch", range(BATCHES))
 def test_attribute(batch):
-    for rng, release, truth in releases(batch, label_boxes=batch % 4 == 0):
+    for rng, release, truth in releases("attribute", batch, label_boxes=batch % 4 == 0):
         got = encoded(release)
         sensitive = rng.choice([*names(release), *release["domain"].get("columns", {})])
         profile = random_profile(rng, release, truth)
@@ -142,6 +143,38 @@ def test_attribute(batch):
                     assert close(value, want[theirs]), (release, profile, sensitive, convention, ours)
                 assert (line["min_count"], line["max_count"]) == (want["min_count"], want["max_count"])
                 assert line["certain"] == want["certain"]
+
+
+@pytest.mark.parametrize("batch", range(4))
+def test_rows_in_an_interval(batch):
+    """Counts per number of rows are summed; probabilities put a uniform prior on it."""
+    done = 0
+    for rng, release, truth in releases("interval", batch):
+        model = release["models"][0]
+        if model["kind"] != "rule_list" or (model["rules"] and not model["rules"][-1]["if"]):
+            if model["kind"] != "rule_list" or len(model["rules"]) < 2:
+                continue
+            model["rules"].pop()
+        n, known = len(truth), sum(sum(r.get("counts") or [r.get("count", 0)]) for r in model["rules"])
+        release["rows"] = {"at_least": max(1, n - 1), "at_most": n + 1}
+        if known > n + 1 or len(oracle.rows(release)) ** (n + 1) > 20_000:
+            continue
+        per_n = {k: v for k, v in oracle.count(release, "ordered").items() if v}
+        if len(per_n) < 2:
+            continue
+        got, done = encoded(release), done + 1
+        for convention in CONVENTIONS:
+            per_n = {k: v for k, v in oracle.count(release, convention).items() if v}
+            assert recon.count(got, convention).value == sum(per_n.values())
+            bits = sum(math.log2(v) for v in per_n.values()) / len(per_n) + math.log2(len(per_n))
+            assert close(recon.measure(got, convention).entropy_bits, bits)
+            profile = random_profile(rng, release, truth)
+            line = recon.certify(got, [profile], convention).iloc[0]
+            expected = oracle.membership(release, profile, convention)
+            assert line["verdict"] == expected["verdict"]
+            for ours in ("probability", "expected_count", "probability_before"):
+                assert close(line[ours], expected[ours]), (release, profile, convention, ours)
+    assert done >= 3
 
 
 @pytest.mark.parametrize("convention", CONVENTIONS)
