@@ -77,14 +77,15 @@ def answer(release: Release, query: Query, limits: Limits | None = None) -> Answ
             continue
         begun = time.perf_counter()
         found = engine.answer(release, query, limits)
-        return replace(found, engine=engine.name, seconds=time.perf_counter() - begun, trail=tuple(trail))
+        seconds = time.perf_counter() - begun
+        return replace(found, engine=engine.name, seconds=seconds, trail=(*trail, *found.trail))
     raise Unsupported(f"no engine answers {type(query).__name__} for this release", tuple(trail))
 
 
 def ask(release: Release, query: Query, kind: type[A], limits: Limits | None = None) -> A:
     """Return `answer(...)`, checked to be of the kind that the question calls for.
 
-    Raises `ContradictionError` when the release has no world.
+    Raises `ContradictionError` when the release has no world, `Inconclusive` when limits leave no answer.
     """
     if release.rows.high is None:
         raise Inconclusive("the number of rows is unbounded, so there are infinitely many worlds: give 'rows'")
@@ -96,6 +97,8 @@ def ask(release: Release, query: Query, kind: type[A], limits: Limits | None = N
         raise Inconclusive(str(error)) from None
     if found.status == "unsat" and kind.__name__ != "CountAnswer":
         raise ContradictionError("the statements contradict each other: there is no possible world", found.conflict)
+    if found.status == "unknown":
+        raise Inconclusive("; ".join(found.trail) or f"{found.engine} found no answer within its limits")
     if not isinstance(found, kind):
         raise TypeError(f"{found.engine} answered {type(query).__name__} with a {type(found).__name__}")
     return found

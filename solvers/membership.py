@@ -29,7 +29,8 @@ class Meetings:
     """Pairs (selection, cell) that share at least one raw row.
 
     `ratio` is the share of the cell's rows inside the selection (NaN where the cell's size is not exact),
-    `whole` says that the cell lies inside the selection, `sure` that the pair is known to share a row.
+    `whole` says that the cell lies inside the selection, `sure` that the pair is known to share a row and that
+    `whole` is settled.
     """
 
     query: NDArray[np.int64]
@@ -302,8 +303,10 @@ def region_meetings(cells: Cells, chosen: Selections, table: Weights) -> Meeting
             known = least == most and cells.low[s] == cells.high[s]
             ratio = least / cells.low[s] if known else math.nan
             # The cell lies inside the selection when nothing of it is lost; with bounds only, when the
-            # selection's least is the cell's most.
-            pairs.append((q, s, ratio, least == cells.high[s], least > 0))
+            # selection's least is the cell's most, and surely not when something is left outside.
+            whole = least == cells.high[s]
+            settled = known or whole or most < cells.low[s] or leaves_some(cells, s, smaller)
+            pairs.append((q, s, ratio, whole, least > 0 and settled))
     columns = list(zip(*pairs, strict=True)) if pairs else [(), (), (), (), ()]
     return Meetings(
         np.array(columns[0], dtype=np.int64),
@@ -312,6 +315,15 @@ def region_meetings(cells: Cells, chosen: Selections, table: Weights) -> Meeting
         np.array(columns[3], dtype=np.bool_),
         np.array(columns[4], dtype=np.bool_),
     )
+
+
+def leaves_some(cells: Cells, s: int, smaller: dict[int, tuple[int, ...]]) -> bool:
+    """Tell whether cell s surely has a row outside the selection: one that differs in a single attribute."""
+    for k, kept in smaller.items():
+        sizes = cells.release.domain.attributes[k].sizes
+        if cells.sizes_within({k: tuple(f - z for f, z in zip(sizes, kept, strict=True))})[0][s] > 0:
+            return True
+    return False
 
 
 OUTSIDE, SEVERAL = -2, -1

@@ -142,7 +142,7 @@ class DecideAnswer(Answer):
 
     `probability` and `before` are shares of worlds in [0, 1], after and before the release; `expected` is the
     mean number of rows, `expected_before` that before the release; `open` marks selections for which even
-    "can a row be there" is not settled. NaN where a size is only known between bounds.
+    "can, or must, a row be there" is not settled. NaN where a size is only known between bounds.
     """
 
     low: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
