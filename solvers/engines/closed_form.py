@@ -80,7 +80,9 @@ class KindEngine(Engine):
         if isinstance(query, LeaveOneOut):
             return leave_one_out(cells, cells.vectors, query)
         if not cells.exact:
-            return Answer("unknown", trail=("the sizes of some cells are only known between bounds",))
+            why = "" if cells.captures is None else f" ({cells.captures.note})"
+            open_sizes = f"the sizes of some cells are only known between bounds{why}: allow more --time or --memory"
+            return Answer("unknown", trail=(open_sizes,))
         if isinstance(query, Enumerate):
             return WorldsAnswer("exact", worlds=enumerate_worlds(cells))
         if isinstance(query, Sample):
