@@ -119,9 +119,9 @@ class Encoder(ABC, Generic[M]):
     def block(self, model: M, cut: CutDomain, resolved: list[dict[int, Ranges]], rows: Rows | None) -> Partition:
         """Return the statements; `resolved` are the conditions in the order `conditions` gave them."""
 
+    @abstractmethod
     def total(self, model: M) -> int | None:
         """Return the number of rows the model itself publishes, None where it leaves it open."""
-        raise NotImplementedError
 
 
 def encoder_for(kind: str) -> Encoder[AnyModel]:

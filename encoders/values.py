@@ -8,6 +8,7 @@ positions. Listed and gridded attributes use the index of the value; a continuou
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from fractions import Fraction
@@ -90,31 +91,31 @@ def intersection(a: Ranges, b: Ranges) -> Ranges:
 
 
 @dataclass(frozen=True)
-class AttributeBase:
+class AttributeBase(ABC):
     """What all attributes share: a name, a span of positions, tests turned into ranges."""
 
     name: str
 
     @property
+    @abstractmethod
     def span(self) -> tuple[Position, Position]:
         """Return the first position and the one after the last."""
-        raise NotImplementedError
 
+    @abstractmethod
     def point(self, value: Value) -> tuple[Position, Position]:
         """Return the range of one value; `ReleaseError` when the attribute has no such value."""
-        raise NotImplementedError
 
+    @abstractmethod
     def cut(self, x: Value, above: bool) -> Position:
         """Return the position just above or just below the threshold x."""
-        raise NotImplementedError
 
+    @abstractmethod
     def value(self, position: Position) -> Value:
         """Return the value at a position."""
-        raise NotImplementedError
 
+    @abstractmethod
     def measure(self, start: Position, end: Position) -> Fraction:
         """Return how many values (continuous: what length) lie between two positions."""
-        raise NotImplementedError
 
     def ranges(self, test: Test) -> Ranges:
         """Return the positions that pass the test."""
@@ -128,9 +129,9 @@ class AttributeBase:
         """Return the refusal of a value, naming it and the attribute."""
         return ReleaseError(f"{value!r} {why} attribute '{self.name}' ({self.describe()})")
 
+    @abstractmethod
     def describe(self) -> str:
         """Return the values in a few words."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -143,8 +144,7 @@ class Listed(AttributeBase):
         if not self.values:
             raise ReleaseError(f"attribute '{self.name}' has no values")
         if len(self.index) != len(self.values):
-            seen: set[Value] = set()
-            double = next(v for v in self.values if v in seen or seen.add(v))  # type: ignore[func-returns-value]
+            double = next(v for i, v in enumerate(self.values) if v in self.values[:i])
             raise ReleaseError(f"attribute '{self.name}' lists the value {double!r} twice")
         if self.numeric and any(b < a for a, b in zip(self.numbers, self.numbers[1:], strict=False)):
             raise ReleaseError(f"the numbers of attribute '{self.name}' must ascend")

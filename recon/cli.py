@@ -31,7 +31,6 @@ from recon.options import (
     Json,
     Limit,
     LogJson,
-    MaxCells,
     Memory,
     Out,
     Population,
@@ -83,14 +82,14 @@ def finish(status: str) -> None:
 @app.command()
 def count(
     files: Files, domain: DomainFile = None, independent: Independent = False, convention: ConventionName = None,
-    digits: Digits = 10_000, seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000,
+    digits: Digits = 10_000, seconds: Seconds = None, memory: Memory = "1G",
     json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Count the possible worlds and measure the uncertainty left."""
     from recon.measures import measure
     from recon.report import assumption_lines, count_json, power, worlds_lines
 
-    with working(seconds, memory, max_cells, quiet, log_json) as limits:
+    with working(seconds, memory, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits)
         measures = measure(release, convention, limits)
     if json:
@@ -111,14 +110,14 @@ def count(
 def audit(
     files: Files, domain: DomainFile = None, independent: Independent = False, convention: ConventionName = None,
     truth: Truth = None, population: Population = None, seed: Seed = 0, digits: Digits = 10_000, out: Out = None,
-    seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000,
+    seconds: Seconds = None, memory: Memory = "1G",
     json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Report what a release gives away: worlds, uncertainty, who is exposed, what its counts say by themselves."""
     from recon.auditing import audit as run
     from recon.selections import read_table
 
-    with working(seconds, memory, max_cells, quiet, log_json) as limits:
+    with working(seconds, memory, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits)
         real = None if truth is None else read_table(truth)
         people = None if population is None else read_table(population)
@@ -140,7 +139,7 @@ def worlds(
     """List possible worlds, each dataset once up to row order."""
     from recon.questions import worlds as run
 
-    with working(seconds, memory, 200_000, quiet, log_json) as limits:
+    with working(seconds, memory, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits)
         print_worlds(list(run(release, limit, convention, limits)), views, out, json)
 
@@ -155,7 +154,7 @@ def sample(
     """Draw possible worlds, exactly uniform over the convention's worlds."""
     from recon.questions import sample as run
 
-    with working(seconds, memory, 200_000, quiet, log_json) as limits:
+    with working(seconds, memory, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits)
         print_worlds(run(release, k, seed, convention, limits), views, out, json)
 
@@ -173,7 +172,7 @@ def reconstruct(
     from recon.selections import read_table
     from recon.truth import check_truth
 
-    with working(seconds, memory, 200_000, quiet, log_json) as limits:
+    with working(seconds, memory, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits)
         world = run(release, seed, limits)
         checked = None
@@ -215,7 +214,7 @@ def certify(
     from recon.questions import certify as run
     from recon.selections import read_table
 
-    with working(seconds, memory, 200_000, quiet, log_json) as limits:
+    with working(seconds, memory, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits)
         with file_named(profiles):
             found = run(release, read_table(profiles), convention, limits)
@@ -234,7 +233,7 @@ def attribute(
     from recon.questions import attribute as run
     from recon.selections import read_table
 
-    with working(seconds, memory, 200_000, quiet, log_json) as limits:
+    with working(seconds, memory, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits)
         with file_named(profiles):
             found = run(release, read_table(profiles), sensitive, convention, limits)
@@ -250,7 +249,7 @@ def bound(
     """Bound the number of rows that meet a condition over all worlds."""
     from recon.questions import bound as run
 
-    with working(seconds, memory, 200_000, quiet, log_json) as limits:
+    with working(seconds, memory, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits)
         found = run(release, parse_where(where), convention=convention, limits=limits)
     if json:
@@ -270,7 +269,7 @@ def table(
     """Print the probabilistic dataset: per training row the values each attribute can still have."""
     from recon.probabilistic import table as run
 
-    with working(seconds, memory, 200_000, quiet, log_json) as limits:
+    with working(seconds, memory, quiet, log_json) as limits:
         found = run(open_release(files, domain, independent, limits), limits)
     if json:
         print_json(records(found), out)

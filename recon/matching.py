@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from solvers.errors import EngineError, ReleaseError
 
 ASSIGNED_AT_MOST = 1_500  # rows on each side for the dense assignment
-ARCS_AT_MOST = 2_000_000  # pairs of distinct rows for the flow
+ARCS_AT_MOST = 4_000_000  # pairs of distinct rows for the flow
 Rows = NDArray[Any]
 
 

@@ -279,15 +279,15 @@ def selections_of(
     codes = np.zeros((rows, len(release.cut.cuts)), dtype=np.int32)
     tables: list[tuple[tuple[int, ...], ...]] = []
     for k, cuts in enumerate(release.cut.cuts):
-        known: dict[Hashable, int] = {cuts.sizes: 0}
+        known: dict[tuple[int, ...], int] = {cuts.sizes: 0}
         if k in found:
             back, every = found[k]
             codes[:, k] = np.array(codes_of(release.cut, k, every, known), dtype=np.int32)[back]
-        tables.append(tuple(known))  # type: ignore[arg-type]
+        tables.append(tuple(known))
     return Selections(codes, tuple(tables))
 
 
-def codes_of(cut: CutDomain, k: int, every: list[Ranges], known: dict[Hashable, int]) -> list[int]:
+def codes_of(cut: CutDomain, k: int, every: list[Ranges], known: dict[tuple[int, ...], int]) -> list[int]:
     """Return the code of each set of positions; `known` (part sizes -> code) grows.
 
     Single values of one part are alike, so a column with many distinct values costs one look-up each.

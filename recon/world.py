@@ -22,7 +22,7 @@ def values_of(attribute: AnyAttribute, indices: NDArray[Any]) -> NDArray[Any]:
         decoded = [attribute.values[int(i)] for i in distinct]
     else:
         decoded = [attribute.value(int(i)) for i in distinct]
-    whole = all(isinstance(v, int) for v in decoded) and all(abs(v) < 1 << 62 for v in decoded)  # type: ignore[arg-type]
+    whole = all(isinstance(v, int) and abs(v) < 1 << 62 for v in decoded)
     kind: Any = np.int64 if whole else (np.float64 if isinstance(attribute, Grid) else object)
     if isinstance(attribute, Grid) and not whole and all(isinstance(v, int) for v in decoded):
         kind = object

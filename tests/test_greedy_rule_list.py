@@ -8,6 +8,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
+from extras import extra
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -82,8 +83,8 @@ def test_accuracy_on_compas_is_that_of_the_literature(data):
 
 
 def test_scikit_learn_conventions():
-    base = pytest.importorskip("sklearn.base")
-    selection = pytest.importorskip("sklearn.model_selection")
+    base = extra("sklearn.base")
+    selection = extra("sklearn.model_selection")
     rng = np.random.default_rng(0)
     x = pd.DataFrame(rng.integers(0, 2, (200, 5)), columns=list("abcde"))
     y = (x["a"] & x["b"]).to_numpy()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from extras import extra
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,7 +15,7 @@ from encoders.values import Grid, Listed
 from recon.formats.sklearn_tree import class_counts, to_tree
 from recon.truth import violations
 
-tree = pytest.importorskip("sklearn.tree")
+tree = extra("sklearn.tree")
 
 
 @settings(max_examples=40, deadline=None)
