@@ -124,9 +124,9 @@ def audit(
         report = run(
             release, convention=convention, truth=real, population=people, limits=limits, seed=seed
         )  # fmt: skip
-    markdown = out is not None and out.endswith(".md")
-    as_json = json or (out is not None and out.endswith(".json"))
-    write_text(report.to_json(digits) if as_json else report.to_markdown() if markdown else report.to_text(), out)
+    ending = "json" if json else (out or "").rpartition(".")[2]
+    formats = {"json": lambda: report.to_json(digits), "md": report.to_markdown, "html": report.to_html}
+    write_text(formats.get(ending, report.to_text)(), out)
     finish(report.status)
 
 

@@ -1,10 +1,11 @@
-"""The report: formats what an audit found as JSON, Markdown or text; asks nothing."""
+"""The report: formats what an audit found as JSON, Markdown, HTML or text; asks nothing."""
 
 from __future__ import annotations
 
 import json
 import math
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 from encoders.encoder import EncodedRelease
@@ -14,6 +15,11 @@ from solvers.query import CountAnswer
 
 DIGITS = 10_000  # decimal digits printed without being asked
 SHOWN = 8
+STYLE = (
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222}"
+    "h1{font-size:1.4rem}h2{font-size:1.1rem;border-bottom:1px solid #ccc;break-after:avoid}"
+    "ul{padding-left:1.2rem}li.more{list-style:none;color:#555;margin-bottom:.3rem}"
+)
 LOG2_10 = math.log2(10)
 
 
@@ -126,7 +132,7 @@ def power(answer: CountAnswer) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """A finished audit; `to_json`, `to_markdown` and `to_text` show the same figures."""
+    """A finished audit; `to_json`, `to_markdown`, `to_html` and `to_text` show the same figures."""
 
     findings: Findings
 
@@ -165,6 +171,18 @@ class Report:
         for title, lines in self.sections():
             pieces += [f"## {title}", "", *(f"- {line}" for line in lines), ""]
         return "\n".join(pieces)
+
+    def to_html(self) -> str:
+        """Return the report as one self-contained page, without scripts, that prints well."""
+        title = escape(f"Audit of {self.findings.release.file or 'a release'}")
+        pieces = [f"<h1>{title}</h1>"]
+        for heading, lines in self.sections():
+            items = "".join(f"<li{' class=more' if x.startswith(' ') else ''}>{escape(x.strip())}</li>" for x in lines)
+            pieces.append(f"<h2>{escape(heading)}</h2><ul>{items}</ul>")
+        return (
+            f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
+            f"<style>{STYLE}</style></head><body>{''.join(pieces)}</body></html>\n"
+        )
 
     def to_text(self) -> str:
         """Return the report for a terminal."""

@@ -128,6 +128,14 @@ def test_audit_json_text_markdown_and_truth(rules, tmp_path, capsys):
     path = tmp_path / "report.md"
     run(capsys, "audit", rules, "--out", str(path))
     assert path.read_text().startswith("# Audit of ")
+    page = tmp_path / "report.html"
+    named = json.loads(Path(rules).read_text())
+    named["models"][0]["rules"][0]["name"] = "<b>x & y</b>"
+    Path(rules).write_text(json.dumps(named))
+    run(capsys, "audit", rules, "--out", str(page))
+    assert page.read_text().startswith("<!doctype html>")
+    assert "&lt;b&gt;x &amp; y&lt;/b&gt;" in page.read_text()
+    assert "<b>" not in page.read_text()
 
 
 def test_domain_convert_schema_engines(tree, tmp_path, capsys):
