@@ -240,9 +240,10 @@ def exposure(cut: CutDomain, cells: Cells, vectors: list[NDArray[np.int64]]) -> 
                 "entropy_reduction_ratio": None if left is None else (left / before if before else 1.0),
             }
         )
-    frame = pd.DataFrame(lines)
-    for column in ("worlds_per_row", "class"):  # whole integers and None, which pandas would turn into NaN
-        frame[column] = pd.Series([line[column] for line in lines], dtype=object)
+    # As objects: pandas would turn None into NaN, and overflow on long integers.
+    frame = pd.DataFrame(lines, dtype=object)
+    numeric = ("bits_left", "bits_removed", "entropy_reduction_ratio")
+    frame = frame.astype({"region": np.int64, "rows": np.int64} | dict.fromkeys(numeric, np.float64))
     total = int(frame["rows"].sum())
     order = frame["entropy_reduction_ratio"].astype(float)
     shares = [float(frame["rows"][order <= r].sum()) / total if total else math.nan for r in order]

@@ -38,7 +38,7 @@ def table(release: EncodedRelease, limits: Limits | None = None) -> pd.DataFrame
     cells = cells_of(release.statements, limits or Limits())
     least = np.min(cells.vectors, axis=0)
     lines = [line(release.cut, cells, s) for s in np.flatnonzero(least).tolist()]
-    frame = pd.DataFrame(lines)
+    frame = pd.DataFrame(lines, dtype=object)  # long integers overflow in any other type
     if len(frame):
         frame = frame.loc[frame.index.repeat(least[least > 0])].reset_index(drop=True)
     frame.insert(0, free_name("row", frame.columns), np.arange(len(frame)))
