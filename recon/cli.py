@@ -121,9 +121,8 @@ def audit(
         release = open_release(files, domain, independent, limits)
         real = None if truth is None else read_table(truth)
         people = None if population is None else read_table(population)
-        report = run(
-            release, convention=convention, truth=real, population=people, limits=limits, seed=seed
-        )  # fmt: skip
+        with file_named(truth or ""):
+            report = run(release, convention=convention, truth=real, population=people, limits=limits, seed=seed)
     ending = "json" if json else (out or "").rpartition(".")[2]
     formats = {"json": lambda: report.to_json(digits), "md": report.to_markdown, "html": report.to_html}
     write_text(formats.get(ending, report.to_text)(), out)
@@ -178,7 +177,8 @@ def reconstruct(
         checked = None
         if truth is not None:
             people = None if population is None else read_table(population)
-            checked = check_truth(release, read_table(truth), people, measure(release, "multiset", limits), seed)
+            with file_named(truth):
+                checked = check_truth(release, read_table(truth), people, measure(release, "multiset", limits), seed)
     if json:
         found: dict[str, Any] = {"unique": world.unique, "rows": records(world.to_frame(views))}
         found["assumptions"] = list(release.assumptions)

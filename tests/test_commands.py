@@ -125,6 +125,9 @@ def test_audit_json_text_markdown_and_truth(rules, tmp_path, capsys):
     code, out, _ = run(capsys, "audit", rules, "--truth", str(truth))
     assert "NOT a possible world" in out
     assert "default rule, class 0: 2 rows released, 3 in the truth" in out
+    truth.write_text("age\n30\n")
+    code, _, err = run(capsys, "audit", rules, "--truth", str(truth))
+    assert (code, "says nothing about the attribute 'smoker'" in err, str(truth) in err) == (3, True, True)
     path = tmp_path / "report.md"
     run(capsys, "audit", rules, "--out", str(path))
     assert path.read_text().startswith("# Audit of ")
