@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from encoders.domain import Condition, Domain
 from encoders.encoder import CutDomain, Encoder, Supports, check_support, partition
-from encoders.models import Node, Tree
+from encoders.models import Tree
 from encoders.values import Ranges
 from solvers.errors import ReleaseError
 from solvers.release import Box, Partition, Rows
@@ -20,7 +20,8 @@ class KindEncoder(Encoder[Tree]):
         """Refuse missing children, cycles, unreached nodes, leaves without counts, inner counts that differ."""
         if not model.nodes:
             raise ReleaseError("the tree has no nodes", place=f"{place}.nodes")
-        for i in walk(model, place):
+        order = walk(model, place)
+        for i in order:
             node, here = model.nodes[i], f"{place}.nodes[{i}]"
             check_support(node.support, domain, here)
             if node.condition is None and node.support.total is None:
@@ -29,7 +30,7 @@ class KindEncoder(Encoder[Tree]):
             if node.condition is not None and len(named(node.condition, domain)) != 1:
                 message = "a split must test exactly one attribute (else its 'else' side is no box)"
                 raise ReleaseError(message, place=f"{here}.if")
-        check_inner_counts(model, place)
+        check_inner_counts(model, order, place)
 
     def conditions(self, model: Tree, place: str) -> list[tuple[Condition, str]]:
         """Return the condition of every inner node."""
@@ -94,36 +95,23 @@ def named(condition: Condition, domain: Domain) -> set[str]:
     return {domain.columns[name].attribute if name in domain.columns else name for name, _ in condition}
 
 
-def check_inner_counts(model: Tree, place: str) -> None:
-    """Refuse an inner node whose counts are not the sum of its leaves'."""
-    for i in reversed(walk(model, place)):
-        node = model.nodes[i]
-        if node.condition is None or node.support.total is None:
-            continue
-        leaves = leaves_below(model, i)
-        if node.support.counts is not None and all(leaf.support.counts is not None for leaf in leaves):
-            sums = tuple(map(sum, zip(*(leaf.support.counts or () for leaf in leaves), strict=True)))
-            differs = sums != node.support.counts
-            said: object = list(node.support.counts)
-            summed: object = list(sums)
-        else:
-            summed = sum(leaf.support.total or 0 for leaf in leaves)
-            said = node.support.total
-            differs = said != summed
-        if differs:
-            raise ReleaseError(f"the node says {said}, its leaves sum to {summed}", place=f"{place}.nodes[{i}]")
-
-
-def leaves_below(model: Tree, i: int) -> list[Node]:
-    """Return the leaves under node i."""
-    stack, leaves = [i], []
-    while stack:
-        node = model.nodes[stack.pop()]
+def check_inner_counts(model: Tree, order: list[int], place: str) -> None:
+    """Refuse an inner node whose counts are not the sum of its leaves'; `order` has parents before children."""
+    sums: dict[int, tuple[tuple[int, ...] | None, int]] = {}
+    for i in reversed(order):
+        node, counts = model.nodes[i], model.nodes[i].support.counts
         if node.condition is None:
-            leaves.append(node)
-        else:
-            stack += [node.otherwise, node.then]
-    return leaves
+            sums[i] = counts, node.support.total or 0
+            continue
+        (left, below), (right, beside) = sums.pop(node.then), sums.pop(node.otherwise)
+        both = None if left is None or right is None else tuple(map(sum, zip(left, right, strict=True)))
+        sums[i] = both, below + beside
+        if counts is not None and both is not None and counts != both:
+            message = f"the node says {list(counts)}, its leaves sum to {list(both)}"
+            raise ReleaseError(message, place=f"{place}.nodes[{i}]")
+        if node.support.total is not None and node.support.total != sums[i][1]:
+            message = f"the node says {node.support.total}, its leaves sum to {sums[i][1]}"
+            raise ReleaseError(message, place=f"{place}.nodes[{i}]")
 
 
 def leaf_boxes(model: Tree, cut: CutDomain, resolved: list[dict[int, Ranges] | None]) -> dict[int, Box]:

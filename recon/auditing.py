@@ -47,10 +47,8 @@ def group_disclosure(release: EncodedRelease) -> GroupDisclosure:
     for block in release.statements.blocks:
         if not isinstance(block, Partition):
             continue
-        by_region: dict[int, list[tuple[int, int]]] = {}
-        for j, label, low in zip(block.region.tolist(), block.label.tolist(), block.low.tolist(), strict=True):
-            by_region.setdefault(j, []).append((label, low))
-        for j, cells in by_region.items():
+        for j, statements in block.by_region.items():
+            cells = [(int(block.label[s]), int(block.low[s])) for s in statements]
             name, filled = block.names[j], [(label, c) for label, c in cells if c]
             totals.append((name, sum(c for _, c in cells)))
             if cells[0][0] == ANY_LABEL or not filled:

@@ -121,8 +121,7 @@ def audit(
         release = open_release(files, domain, independent, limits)
         real = None if truth is None else read_table(truth)
         people = None if population is None else read_table(population)
-        with file_named(truth or ""):
-            report = run(release, convention=convention, truth=real, population=people, limits=limits, seed=seed)
+        report = run(release, convention=convention, truth=real, population=people, limits=limits, seed=seed)
     ending = "json" if json else (out or "").rpartition(".")[2]
     formats = {"json": lambda: report.to_json(digits), "md": report.to_markdown, "html": report.to_html}
     write_text(formats.get(ending, report.to_text)(), out)
@@ -177,8 +176,7 @@ def reconstruct(
         checked = None
         if truth is not None:
             people = None if population is None else read_table(population)
-            with file_named(truth):
-                checked = check_truth(release, read_table(truth), people, measure(release, "multiset", limits), seed)
+            checked = check_truth(release, read_table(truth), people, measure(release, "multiset", limits), seed)
     if json:
         found: dict[str, Any] = {"unique": world.unique, "rows": records(world.to_frame(views))}
         found["assumptions"] = list(release.assumptions)
@@ -216,8 +214,7 @@ def certify(
 
     with working(seconds, memory, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits)
-        with file_named(profiles):
-            found = run(release, read_table(profiles), convention, limits)
+        found = run(release, read_table(profiles), convention, limits)
     show(found, out, json, release)
     finish("unknown" if (found["verdict"] == "unknown").any() else "exact")
 
@@ -235,8 +232,7 @@ def attribute(
 
     with working(seconds, memory, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits)
-        with file_named(profiles):
-            found = run(release, read_table(profiles), sensitive, convention, limits)
+        found = run(release, read_table(profiles), sensitive, convention, limits)
     show(found, out, json, release)
 
 
@@ -371,22 +367,6 @@ def parse_where(text: str) -> Any:
     if not isinstance(found, dict):
         raise typer.BadParameter(f'--where must be an object such as {{"age": 30}}, not {text}')
     return found
-
-
-class file_named:  # noqa: N801 - reads as a statement
-    """Name the file in refusals that come without one."""
-
-    def __init__(self, file: str) -> None:
-        self._file = file
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        from solvers.errors import ReleaseError
-
-        if isinstance(error, ReleaseError) and not error.file:
-            raise error.at(file=self._file) from None
 
 
 def main() -> None:

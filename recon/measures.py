@@ -20,7 +20,7 @@ from recon.describe import condition_text
 from recon.questions import convention_of, count
 from solvers.cells import Cells, cells_of
 from solvers.limits import Limits
-from solvers.numbers import log2_multinomial, log2_multisets
+from solvers.numbers import log2_multisets, log2_worlds
 from solvers.query import Convention, CountAnswer
 from solvers.release import ANY_LABEL, Partition
 
@@ -118,8 +118,8 @@ def ratio(part: float, whole: float) -> float | None:
     return part / whole if whole > 0 else None
 
 
-def uninformed(cells: Cells, counts: NDArray[np.int64], convention: Convention) -> float:
-    """Return the bits of n rows before the release.
+def uninformed(cells: Cells, counts: NDArray[np.int64], convention: Convention, factor: int = 1) -> float:
+    """Return the bits of n rows before the release, in a row space smaller by `factor`.
 
     `assigned`: n log2 S, the label left out for rows whose cell names it; `ordered`: n log2 S; `multiset`:
     log2 C(S + n - 1, n).
@@ -128,11 +128,11 @@ def uninformed(cells: Cells, counts: NDArray[np.int64], convention: Convention) 
     if n == 0:
         return 0.0
     if convention == "multiset":
-        return log2_multisets(cells.space_size(), n)
+        return log2_multisets(cells.space_size() // factor, n)
     if convention == "ordered":
-        return n * math.log2(cells.space_size())
+        return n * math.log2(cells.space_size() // factor)
     return math.fsum(
-        int(counts[cells.block.label == label].sum()) * math.log2(size)
+        int(counts[cells.block.label == label].sum()) * math.log2(size // factor)
         for label in set(cells.block.label.tolist())
         if (size := cells.space_size(label))
     )
@@ -140,29 +140,11 @@ def uninformed(cells: Cells, counts: NDArray[np.int64], convention: Convention) 
 
 def mentioned(cells: Cells, vectors: list[NDArray[np.int64]], convention: Convention, spread: float) -> float | None:
     """Return Dist_G over the attributes that the release names: the others' factor taken out of every size."""
-    domain, named = cells.release.domain, cells.release.mentioned()
-    kept = sorted(named)
-    factor = domain.size // math.prod(domain.attributes[k].total for k in kept)
-    after, before = [], []
-    if not any(v.sum() for v in vectors):
-        return None
-    for v in vectors:
-        sizes = [s // factor for s in cells.low]
-        total = {label: cells.space_size(label) // factor for label in {*cells.block.label.tolist(), ANY_LABEL}}
-        n = int(v.sum())
-        filled = [(sizes[s], c, int(cells.block.label[s])) for s, c in enumerate(v.tolist()) if c]
-        if convention == "multiset":
-            after.append(math.fsum(log2_multisets(size, c) for size, c, _ in filled))
-            before.append(log2_multisets(total[ANY_LABEL], n))
-            continue
-        bits = math.fsum(c * math.log2(size) for size, c, _ in filled)
-        if convention == "ordered":
-            after.append(bits + log2_multinomial([c for _, c, _ in filled]))
-            before.append(n * math.log2(total[ANY_LABEL]))
-        else:
-            after.append(bits)
-            before.append(math.fsum(c * math.log2(total[label]) for _, c, label in filled))
-    return ratio(spread + mean(after), spread + mean(before))
+    domain = cells.release.domain
+    factor = domain.size // math.prod(domain.attributes[k].total for k in cells.release.mentioned())
+    sizes = [size // factor for size in cells.low]
+    after = mean([log2_worlds(sizes, v, convention) for v in vectors])
+    return ratio(spread + after, spread + mean([uninformed(cells, v, convention, factor) for v in vectors]))
 
 
 def dist(cells: Cells, counts: NDArray[np.int64]) -> float | None:

@@ -13,7 +13,6 @@ import math
 import sys
 import zlib
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -42,7 +41,7 @@ def read_table(path: str) -> pd.DataFrame:
         raise error.at(file=path) from None
     except (ValueError, EOFError, csv.Error, zlib.error) as error:
         raise ReleaseError(f"is no table: {str(error).splitlines()[0]}", file=path) from None
-    frame.attrs["text"] = not path.endswith(".parquet")
+    frame.attrs.update(text=not path.endswith(".parquet"), file=path)
     return frame
 
 
@@ -118,29 +117,25 @@ def missing(value: object) -> bool:
     return value is None or value is pd.NA or value == "" or (isinstance(value, float) and math.isnan(value))
 
 
-@dataclass(frozen=True)
-class FrameColumns:
-    """The columns of a frame, by the attribute they speak about: positions in the frame per attribute index."""
+def columns_by_attribute(frame: pd.DataFrame, domain: Domain) -> dict[int, list[int]]:
+    """Return, per attribute index, the positions of the frame's columns that speak about it.
 
-    by_attribute: dict[int, list[int]]
-
-    @classmethod
-    def of(cls, frame: pd.DataFrame, domain: Domain) -> FrameColumns:
-        """Return the columns; `ReleaseError` for a name the domain does not have, or one that stands twice."""
-        found: dict[int, list[int]] = {}
-        seen: set[str] = set()
-        for i, raw in enumerate(frame.columns):
-            name = str(raw)
-            if name in seen:
-                raise ReleaseError(f"the column '{name}' stands twice")
-            seen.add(name)
-            if name in domain.place:
-                found.setdefault(domain.place[name], []).append(i)
-            elif name in domain.columns:
-                found.setdefault(domain.view_ranges(name)[0], []).append(i)
-            else:
-                raise ReleaseError(f"the column '{name}' is neither an attribute nor a column of the domain")
-        return cls(found)
+    Raises `ReleaseError` for a name the domain does not have, or one that stands twice.
+    """
+    found: dict[int, list[int]] = {}
+    seen: set[str] = set()
+    for i, raw in enumerate(frame.columns):
+        name = str(raw)
+        if name in seen:
+            raise ReleaseError(f"the column '{name}' stands twice")
+        seen.add(name)
+        if name in domain.place:
+            found.setdefault(domain.place[name], []).append(i)
+        elif name in domain.columns:
+            found.setdefault(domain.view_ranges(name)[0], []).append(i)
+        else:
+            raise ReleaseError(f"the column '{name}' is neither an attribute nor a column of the domain")
+    return found
 
 
 def cell_ranges(domain: Domain, name: str, value: Any, text: bool) -> tuple[int, Ranges]:
@@ -161,25 +156,34 @@ def frame_ranges(frame: pd.DataFrame, domain: Domain) -> dict[int, tuple[NDArray
     domain and for columns of one attribute that contradict each other. Cost: linear in cells; every distinct
     combination is looked up once.
     """
-    text = bool(frame.attrs.get("text"))
     out: dict[int, tuple[NDArray[np.int64], list[Ranges]]] = {}
-    for k, columns in FrameColumns.of(frame, domain).by_attribute.items():
-        names = [str(frame.columns[i]) for i in columns]
-        if len(columns) == 1 and names[0] in domain.place:
-            indices = whole_numbers(frame.iloc[:, columns[0]], domain.all[k], text)
-            if indices is not None:
-                distinct, back = np.unique(indices, return_inverse=True)
-                out[k] = back.reshape(-1), [((i, i + 1),) for i in distinct.tolist()]
-                continue
-        coded = [distinct_cells(frame, i) for i in columns]
-        stacked = np.stack([codes for codes, _ in coded], axis=1)
-        distinct, first, back = np.unique(stacked, axis=0, return_index=True, return_inverse=True)
-        every: list[Ranges] = []
-        for combination, row in zip(distinct.tolist(), first.tolist(), strict=True):
-            cells = [None if c < 0 else values[c] for c, (_, values) in zip(combination, coded, strict=True)]
-            every.append(combined(domain, k, names, cells, text, row))
-        out[k] = back.reshape(-1), every
+    try:
+        for k, columns in columns_by_attribute(frame, domain).items():
+            out[k] = attribute_ranges(frame, domain, k, columns)
+    except ReleaseError as error:
+        raise error.at(file=frame.attrs.get("file", "")) from None
     return out
+
+
+def attribute_ranges(
+    frame: pd.DataFrame, domain: Domain, k: int, columns: list[int]
+) -> tuple[NDArray[np.int64], list[Ranges]]:
+    """Return a code per row and the positions of each code, for one attribute; see `frame_ranges`."""
+    text = bool(frame.attrs.get("text"))
+    names = [str(frame.columns[i]) for i in columns]
+    if len(columns) == 1 and names[0] in domain.place:
+        indices = whole_numbers(frame.iloc[:, columns[0]], domain.all[k], text)
+        if indices is not None:
+            values, back = np.unique(indices, return_inverse=True)
+            return back.reshape(-1), [((i, i + 1),) for i in values.tolist()]
+    coded = [distinct_cells(frame, i) for i in columns]
+    stacked = np.stack([codes for codes, _ in coded], axis=1)
+    distinct, first, back = np.unique(stacked, axis=0, return_index=True, return_inverse=True)
+    every: list[Ranges] = []
+    for combination, row in zip(distinct.tolist(), first.tolist(), strict=True):
+        cells = [None if c < 0 else values[c] for c, (_, values) in zip(combination, coded, strict=True)]
+        every.append(combined(domain, k, names, cells, text, row))
+    return back.reshape(-1), every
 
 
 def whole_numbers(column: pd.Series[Any], attribute: AnyAttribute, text: bool) -> NDArray[np.int64] | None:
@@ -326,18 +330,18 @@ def raw_indices(domain: Domain, frame: pd.DataFrame) -> NDArray[Any]:
 
     Raises `ReleaseError` where a row leaves an attribute open, or an attribute is continuous.
     """
-    found = frame_ranges(frame, domain)
+    found, file = frame_ranges(frame, domain), frame.attrs.get("file", "")
     out: NDArray[Any] = np.empty((len(frame), len(domain.all)), dtype=object)
     for k, attribute in enumerate(domain.all):
         if isinstance(attribute, Continuous):
             raise ReleaseError(f"attribute '{attribute.name}' is continuous: give it a 'resolution'")
         if k not in found:
-            raise ReleaseError(f"the data say nothing about the attribute '{attribute.name}'")
+            raise ReleaseError(f"the data say nothing about the attribute '{attribute.name}'", file=file)
         back, every = found[k]
         for code, ranges in enumerate(every):
             if len(ranges) != 1 or ranges[0][1] - ranges[0][0] != 1:
                 row = int(np.flatnonzero(back == code)[0]) + 1
-                raise ReleaseError(f"the columns leave '{attribute.name}' open", place=f"row {row}")
+                raise ReleaseError(f"the columns leave '{attribute.name}' open", place=f"row {row}", file=file)
         out[:, k] = np.array([r[0][0] for r in every], dtype=object)[back]
     small = all(c.span[1] < 1 << 62 for c in domain.all)
     return out.astype(np.int64) if small else out

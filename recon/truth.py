@@ -40,7 +40,8 @@ def check_truth(
 def violations(release: EncodedRelease, truth: pd.DataFrame) -> list[str]:
     """Return the statements that the true rows break, in words; empty when they are a possible world."""
     if missing := [a.name for a in release.domain.all if not speaks_of(release, truth, a.name)]:
-        raise ReleaseError(f"the truth says nothing about the attribute '{missing[0]}'")
+        message = f"the truth says nothing about the attribute '{missing[0]}'"
+        raise ReleaseError(message, file=truth.attrs.get("file", ""))
     selected = select_frame(release, truth)
     broken = []
     rows = release.rows
@@ -54,7 +55,7 @@ def violations(release: EncodedRelease, truth: pd.DataFrame) -> list[str]:
                 said = block.low[s] if block.low[s] == block.high[s] else f"{block.low[s]} to {block.high[s]}"
                 broken.append(f"{block.source(s)}: {said} rows released, {counts[s]} in the truth")
     if release.statements.impossible:
-        masks = row_masks(selected.codes, selected.sizes)
+        masks = row_masks(selected.sizes)
         for i, box in enumerate(release.statements.impossible):
             hit = np.all([inside(masks, k, m)[selected.codes[:, k]] for k, m in box.literals], axis=0)
             if hit.any():
@@ -68,7 +69,7 @@ def speaks_of(release: EncodedRelease, frame: pd.DataFrame, name: str) -> bool:
     return any(str(c) == name or (str(c) in views and views[str(c)].attribute == name) for c in frame.columns)
 
 
-def row_masks(codes: Any, sizes: Sequence[tuple[tuple[int, ...], ...]]) -> list[list[int]]:
+def row_masks(sizes: Sequence[tuple[tuple[int, ...], ...]]) -> list[list[int]]:
     """Return, per attribute, the part mask of every code."""
     return [[sum(1 << p for p, z in enumerate(code) if z) for code in table] for table in sizes]
 
@@ -80,20 +81,17 @@ def inside(masks: list[list[int]], k: int, mask: int) -> Any:
 
 def count_rows(release: EncodedRelease, block: Partition, codes: Any, sizes: Any) -> Any:
     """Return how many rows lie in each statement of a partition, by testing every region in order."""
-    masks = row_masks(codes, sizes)
+    masks = row_masks(sizes)
     distinct, weight = np.unique(codes, axis=0, return_counts=True)
     free = np.ones(len(distinct), dtype=bool)
     label_at = release.statements.domain.label
     counts = np.zeros(len(block), dtype=np.int64)
-    by_region: dict[int, list[int]] = {}
-    for s, j in enumerate(block.region.tolist()):
-        by_region.setdefault(j, []).append(s)
     for j, box in enumerate(block.boxes):
         hit = free.copy()
         for k, mask in box.literals:
             hit &= inside(masks, k, mask)[distinct[:, k]]
         free &= ~hit
-        for s in by_region[j]:
+        for s in block.by_region[j]:
             label = int(block.label[s])
             if label == ANY_LABEL or label_at is None:
                 counts[s] = weight[hit].sum()

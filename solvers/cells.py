@@ -28,8 +28,8 @@ class Cells:
     """The k statements of a partition as cells.
 
     `low`, `high` are rigorous bounds on the number of raw rows in each cell, equal where exact (Python
-    integers, label included where the statement names none). `space_low`/`space_high` likewise per label
-    (index `ANY_LABEL` last): the row space without impossible rows. `captures` counts regions that are boxes
+    integers, label included where the statement names none). `space` counts the row space without impossible
+    rows, None where there are none. `captures` counts regions that are boxes
     minus boxes; None where every cell is a box.
     """
 

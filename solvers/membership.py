@@ -149,7 +149,7 @@ class Prior:
             smaller = smaller_of(chosen, q)
             for k, one in fixed.items():
                 smaller[k] = tuple(a if b else 0 for a, b in zip(smaller.get(k, one), one, strict=True))
-            out[q] = cells.space_within(smaller) / total if total else math.nan
+            out[q] = cells.space_within(smaller) / total
         return out
 
     def log_absent(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -284,9 +284,6 @@ def region_meetings(cells: Cells, chosen: Selections, table: Weights) -> Meeting
     inside = atoms(cells, chosen, table)
     pairs: list[tuple[int, int, float, bool, bool]] = []
     occupied = set(cells.occupied.tolist())
-    by_region: dict[int, list[int]] = {}
-    for s, j in enumerate(cells.block.region.tolist()):
-        by_region.setdefault(j, []).append(s)
     for q in range(len(chosen)):
         smaller = smaller_of(chosen, q)
         region = int(inside[q])
@@ -296,7 +293,7 @@ def region_meetings(cells: Cells, chosen: Selections, table: Weights) -> Meeting
             low, high = cells.sizes_within(smaller)
             found = [(s, low[s], high[s]) for s in occupied]
         else:
-            found = [(s, *(within(cells, s, smaller),) * 2) for s in by_region[region] if s in occupied]
+            found = [(s, *(within(cells, s, smaller),) * 2) for s in cells.block.by_region[region] if s in occupied]
         for s, least, most in found:
             if most == 0:
                 continue

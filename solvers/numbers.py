@@ -113,6 +113,17 @@ def log2_multisets(size: int, count: int) -> float:
     return count * math.log2(size) - log2_product(zip(among.tolist(), below.tolist(), strict=True))
 
 
+def log2_worlds(sizes: Sequence[int], counts: NDArray[np.int64], convention: str) -> float:
+    """Return log2 of the number of worlds with these counts (minus infinity where there is none)."""
+    filled = [(sizes[s], c) for s, c in enumerate(counts.tolist()) if c]
+    if any(size == 0 for size, _ in filled):
+        return -math.inf
+    if convention == "multiset":
+        return math.fsum(log2_multisets(size, c) for size, c in filled)
+    inside = math.fsum(c * math.log2(size) for size, c in filled)
+    return inside if convention == "assigned" else inside + log2_multinomial([c for _, c in filled])
+
+
 def log_absent_multiset(ratio: float, size: int, count: int) -> float:
     """Return ln of the share of multisets without any of the ratio * size chosen rows of a cell.
 

@@ -104,13 +104,6 @@ class Box:
         named = dict(self.literals)
         return math.prod(a.weight(named[k]) if k in named else a.total for k, a in enumerate(domain.attributes))
 
-    def covers(self, other: Box, domain: Domain) -> bool:
-        """Tell whether every row of `other` is in this box."""
-        if other.empty:
-            return True
-        theirs = dict(other.literals)
-        return all(theirs.get(k, domain.attributes[k].full) & ~mask == 0 for k, mask in self.literals)
-
 
 @dataclass(frozen=True, slots=True)
 class Region:
@@ -196,6 +189,14 @@ class Partition:
 
     def __len__(self) -> int:
         return len(self.region)
+
+    @cached_property
+    def by_region(self) -> dict[int, list[int]]:
+        """Return region -> its statements."""
+        found: dict[int, list[int]] = {}
+        for s, j in enumerate(self.region.tolist()):
+            found.setdefault(j, []).append(s)
+        return found
 
     def source(self, s: int) -> str:
         """Say in words where statement s comes from."""

@@ -128,6 +128,11 @@ def test_audit_json_text_markdown_and_truth(rules, tmp_path, capsys):
     truth.write_text("age\n30\n")
     code, _, err = run(capsys, "audit", rules, "--truth", str(truth))
     assert (code, "says nothing about the attribute 'smoker'" in err, str(truth) in err) == (3, True, True)
+    truth.write_text("age,smoker,city,y\n30,1,A,0\n")
+    people = tmp_path / "people.csv"
+    people.write_text("age,smoker,city,y\n17,1,A,0\n")
+    code, _, err = run(capsys, "audit", rules, "--truth", str(truth), "--population", str(people))
+    assert (code, str(people) in err, str(truth) in err) == (3, True, False)
     path = tmp_path / "report.md"
     run(capsys, "audit", rules, "--out", str(path))
     assert path.read_text().startswith("# Audit of ")

@@ -19,7 +19,7 @@ from solvers.draws import Dice, RowList, Runs, draw_rows, index_type, multisets,
 from solvers.engine import Engine
 from solvers.limits import Limits
 from solvers.membership import decide, leave_one_out
-from solvers.numbers import Factor, log2_multinomial, log2_multisets, multinomial_factors, multiset_factors
+from solvers.numbers import Factor, log2_worlds, multinomial_factors, multiset_factors
 from solvers.query import (
     Answer,
     Convention,
@@ -121,17 +121,6 @@ def log2_sum(logs: list[float]) -> float:
     """Return log2 Σ 2^x."""
     top = max(logs)
     return top if len(logs) == 1 or math.isinf(top) else top + math.log2(math.fsum(2.0 ** (x - top) for x in logs))
-
-
-def log2_worlds(sizes: tuple[int, ...], counts: NDArray[np.int64], convention: Convention) -> float:
-    """Return log2 of the number of worlds with these counts (minus infinity where there is none)."""
-    filled = [(sizes[s], c) for s, c in enumerate(counts.tolist()) if c]
-    if any(size == 0 for size, _ in filled):
-        return -math.inf
-    if convention == "multiset":
-        return math.fsum(log2_multisets(size, c) for size, c in filled)
-    inside = math.fsum(c * math.log2(size) for size, c in filled)
-    return inside if convention == "assigned" else inside + log2_multinomial([c for _, c in filled])
 
 
 def world_factors(sizes: tuple[int, ...], counts: NDArray[np.int64], convention: Convention) -> list[Factor]:
