@@ -24,6 +24,7 @@ from solvers.errors import ContradictionError, ReleaseError, Unsupported
 from solvers.release import (
     ANY_LABEL,
     Attribute,
+    Block,
     Box,
     Partition,
     Release,
@@ -116,8 +117,14 @@ class Encoder(ABC, Generic[M]):
         """Return every condition with the place it stands at."""
 
     @abstractmethod
-    def block(self, model: M, cut: CutDomain, resolved: list[dict[int, Ranges]], rows: Rows | None) -> Partition:
+    def blocks(
+        self, model: M, cut: CutDomain, resolved: list[dict[int, Ranges]], rows: Rows | None
+    ) -> tuple[Block, ...]:
         """Return the statements; `resolved` are the conditions in the order `conditions` gave them."""
+
+    def cut_fully(self, model: M, domain: Domain) -> frozenset[int]:
+        """Return the attributes whose every value must be a part of its own (statistics of their values)."""
+        return frozenset()
 
     @abstractmethod
     def total(self, model: M) -> int | None:
@@ -187,13 +194,17 @@ def encode(domain: Domain, models: Sequence[AnyModel], rows: Rows | None = None,
         resolved.append([domain.resolve(c, place) for c, place in conditions])
     for one in (*impossible, *(r for model_resolved in resolved for r in model_resolved)):
         domain.cut_points(one, positions)
+    for model, encoder in zip(models, encoders, strict=True):
+        for k in encoder.cut_fully(model, domain):
+            positions.setdefault(k, set()).update(range(*domain.all[k].span))
     if domain.label is not None:
         positions.setdefault(len(domain.all) - 1, set()).update(range(domain.label.span[1]))
     cut = CutDomain(domain, tuple(Cuts.at(a, positions.get(k, set())) for k, a in enumerate(domain.all)))
     known = total_rows(models, encoders, rows)
     blocks = tuple(
-        encoder.block(m, cut, r, rows if rows is not None else known)
+        block
         for m, r, encoder in zip(models, resolved, encoders, strict=True)
+        for block in encoder.blocks(m, cut, r, rows if rows is not None else known)
     )
     boxes = tuple(cut.box(r) for r in impossible)
     release = Release(cut.solver, known, blocks, boxes, assumptions(domain, known, len(models)))

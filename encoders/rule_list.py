@@ -11,7 +11,7 @@ from encoders.models import RuleList
 from encoders.tree import check_label
 from encoders.values import Ranges
 from solvers.errors import ReleaseError
-from solvers.release import ANY_LABEL, UNBOUNDED, Box, Partition, Rows
+from solvers.release import ANY_LABEL, UNBOUNDED, Block, Box, Rows
 
 DEFAULT = "default rule"
 
@@ -41,7 +41,9 @@ class KindEncoder(Encoder[RuleList]):
         """Return the number of rows in all rules, None when the default rule's count is not published."""
         return sum(r.support.total or 0 for r in model.rules) if has_default(model) else None
 
-    def block(self, model: RuleList, cut: CutDomain, resolved: list[dict[int, Ranges]], rows: Rows | None) -> Partition:
+    def blocks(
+        self, model: RuleList, cut: CutDomain, resolved: list[dict[int, Ranges]], rows: Rows | None
+    ) -> tuple[Block, ...]:
         """Return the antecedents in order; a missing default rule is added with what `rows` leaves."""
         boxes = [cut.box(r) for r in resolved]
         supports = Supports()
@@ -55,7 +57,7 @@ class KindEncoder(Encoder[RuleList]):
             supports.between(len(boxes), ANY_LABEL, low, high)
             boxes.append(Box())
             names.append(DEFAULT)
-        return partition(model.name, boxes, supports, names, cut.domain, first_match=True)
+        return (partition(model.name, boxes, supports, names, cut.domain, first_match=True),)
 
 
 def left_over(model: RuleList, rows: Rows | None) -> tuple[int, int]:

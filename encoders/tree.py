@@ -10,7 +10,7 @@ from encoders.encoder import CutDomain, Encoder, Supports, check_support, partit
 from encoders.models import Tree
 from encoders.values import Ranges
 from solvers.errors import ReleaseError
-from solvers.release import Box, Partition, Rows
+from solvers.release import Block, Box, Rows
 
 
 class KindEncoder(Encoder[Tree]):
@@ -44,7 +44,9 @@ class KindEncoder(Encoder[Tree]):
         """Return the number of rows in all leaves."""
         return sum(node.support.total or 0 for node in model.nodes if node.condition is None)
 
-    def block(self, model: Tree, cut: CutDomain, resolved: list[dict[int, Ranges]], rows: Rows | None) -> Partition:
+    def blocks(
+        self, model: Tree, cut: CutDomain, resolved: list[dict[int, Ranges]], rows: Rows | None
+    ) -> tuple[Block, ...]:
         """Return the leaves as disjoint boxes, in file order."""
         found = iter(resolved)
         boxes = leaf_boxes(model, cut, [None if n.condition is None else next(found) for n in model.nodes])
@@ -53,7 +55,7 @@ class KindEncoder(Encoder[Tree]):
         for region, i in enumerate(order):
             supports.add(region, model.nodes[i].support)
             names.append(model.nodes[i].name or f"leaf {i}")
-        return partition(model.name, [boxes[i] for i in order], supports, names, cut.domain, first_match=False)
+        return (partition(model.name, [boxes[i] for i in order], supports, names, cut.domain, first_match=False),)
 
 
 def walk(model: Tree, place: str) -> list[int]:

@@ -123,11 +123,30 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A view of one statement: `low <= number of rows in region <= high`, and where it comes from."""
+    """One statement, `low <= Σ over the rows in region <= high`, and where it comes from.
+
+    Each row counts 1 (`of` None: a count), or the whole number `coefs[part]` of its part of attribute `of` (totals,
+    means, medians). `low` -UNBOUNDED and `high` UNBOUNDED are no bounds. `coarse`: a part holds several values and
+    `coefs` is their least or greatest, so that the statement is implied by the published one but says less.
+    """
 
     region: Region
     low: int
     high: int
+    source: str
+    of: int | None = None
+    coefs: tuple[int, ...] = ()
+    coarse: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Exactly one of the alternatives holds, each a conjunction of statements; no dataset fits two of them.
+
+    The median of an even number of rows is such a choice, over its two middle values.
+    """
+
+    alternatives: tuple[tuple[Statement, ...], ...]
     source: str
 
 
@@ -217,7 +236,7 @@ class Partition:
         return Statement(region, int(self.low[s]), int(self.high[s]), self.source(s))
 
 
-Block = Partition | tuple[Statement, ...]
+Block = Partition | Choice | tuple[Statement, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +267,8 @@ class Release:
         for block in self.blocks:
             if isinstance(block, Partition):
                 yield from (block.statement(s, self.domain) for s in range(len(block)))
+            elif isinstance(block, Choice):
+                yield from (s for alternative in block.alternatives for s in alternative)
             else:
                 yield from block
 
@@ -259,9 +280,11 @@ class Release:
                 seen.update(np.unique(block.boxes.attribute).tolist())
                 if self.domain.label is not None and bool((block.label != ANY_LABEL).any()):
                     seen.add(self.domain.label)
-            else:
-                boxes = (b for s in block for b in (s.region.box, *s.region.minus))
-                seen.update(k for b in boxes for k, _ in b.literals)
+                continue
+            loose = block if not isinstance(block, Choice) else [s for every in block.alternatives for s in every]
+            boxes = (b for s in loose for b in (s.region.box, *s.region.minus))
+            seen.update(k for b in boxes for k, _ in b.literals)
+            seen.update(s.of for s in loose if s.of is not None)
         return frozenset(seen)
 
 
