@@ -128,13 +128,13 @@ def uninformed(cells: Cells, counts: NDArray[np.int64], convention: Convention, 
     if n == 0:
         return 0.0
     if convention == "multiset":
-        return log2_multisets(cells.space_size() // factor, n)
+        return log2_multisets(cells.space.size // factor, n)
     if convention == "ordered":
-        return n * math.log2(cells.space_size() // factor)
+        return n * math.log2(cells.space.size // factor)
     return math.fsum(
         int(counts[cells.block.label == label].sum()) * math.log2(size // factor)
         for label in set(cells.block.label.tolist())
-        if (size := cells.space_size(label))
+        if (size := cells.space.labelled(label))
     )
 
 
@@ -206,7 +206,7 @@ def exposure(cut: CutDomain, cells: Cells, vectors: list[NDArray[np.int64]]) -> 
     for s in range(len(block)):
         label = int(block.label[s])
         size = cells.low[s] if cells.low[s] == cells.high[s] else None
-        space = cells.space_size(label)
+        space = cells.space.labelled(label)
         left = math.log2(size) if size else None
         before = math.log2(space) if space else 0.0
         lines.append(

@@ -13,7 +13,7 @@ from recon.console import free_name
 from recon.describe import condition_text, values_text
 from recon.questions import convention_of
 from solvers.cells import Cells, cells_of
-from solvers.draws import RowList
+from solvers.draws import RowList, cell_boxes
 from solvers.engine import ask
 from solvers.errors import ContradictionError
 from solvers.limits import Limits
@@ -63,7 +63,7 @@ def joint_text(cut: CutDomain, cells: Cells, s: int) -> str:
     """Return what ties the attributes of a cell that is no product."""
     size = cells.low[s]
     if size == cells.high[s] and size <= LISTED_ROWS and not cut.domain.continuous:
-        rows = RowList(cells, s)
+        rows = RowList(cells.release.domain, cell_boxes(cells, s), size)
         return "one of " + ", ".join(tuple_text(cut, cells, rows[i], s) for i in range(size))
     earlier = [
         *cells.release.impossible,

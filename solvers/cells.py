@@ -14,10 +14,10 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.errors import EngineError
 from solvers.limits import Limits
 from solvers.release import ANY_LABEL, Box, Partition, Release
 from solvers.sizes import Captures, captures
+from solvers.space import Space
 
 MOST_PROJECTIONS = 2_000
 MOST_DIAGRAM_WORK = 20_000  # projections times boxes: about a second with diagrams
@@ -28,8 +28,8 @@ class Cells:
     """The k statements of a partition as cells.
 
     `low`, `high` are rigorous bounds on the number of raw rows in each cell, equal where exact (Python
-    integers, label included where the statement names none). `space` counts the row space without impossible
-    rows, None where there are none. `captures` counts regions that are boxes
+    integers, label included where the statement names none). `space` is the row space without impossible
+    rows. `captures` counts regions that are boxes
     minus boxes; None where every cell is a box.
     """
 
@@ -37,7 +37,7 @@ class Cells:
     block: Partition
     low: tuple[int, ...]
     high: tuple[int, ...]
-    space: Captures | None
+    space: Space
     captures: Captures | None
 
     @cached_property
@@ -57,27 +57,6 @@ class Cells:
     def skipped(self) -> int:
         """Return how many impossible boxes stand before the regions in `captures`."""
         return len(self.release.impossible)
-
-    def space_size(self, label: int = ANY_LABEL) -> int:
-        """Return the number of possible rows (with the given label)."""
-        return self.space_within({} if label == ANY_LABEL else self.one_label(label))
-
-    def space_within(self, smaller: dict[int, tuple[int, ...]]) -> int:
-        """Return the number of possible rows when attributes have only the given part sizes."""
-        if self.space is None:
-            domain = self.release.domain
-            return math.prod(sum(smaller[k]) if k in smaller else a.total for k, a in enumerate(domain.attributes))
-        low, high = self.space.within(smaller) if smaller else (self.space.lower, self.space.upper)
-        if low[-1] != high[-1]:
-            raise EngineError("the impossible boxes are too many to count the row space exactly")
-        return low[-1]
-
-    def one_label(self, label: int) -> dict[int, tuple[int, ...]]:
-        """Return the part sizes that keep one label value only."""
-        k = self.release.domain.label
-        if k is None or label == ANY_LABEL:
-            return {}
-        return {k: tuple(int(i == label) * s for i, s in enumerate(self.release.domain.attributes[k].sizes))}
 
     def sizes_within(self, smaller: dict[int, tuple[int, ...]]) -> tuple[list[int], list[int]]:
         """Return bounds on every cell's size when attributes have only the given part sizes."""
@@ -205,7 +184,7 @@ def cells_of(release: Release, limits: Limits) -> Cells:
     if not isinstance(block, Partition):
         raise TypeError("the release is not one partition")
     part_sizes = release.domain.part_sizes
-    space = captures(part_sizes, [*release.impossible, Box()], limits) if release.impossible else None
+    space = Space.of(release, limits)
     found = None
     if block.first_match or release.impossible:
         found = captures(part_sizes, [*release.impossible, *block.boxes], limits)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -17,15 +17,15 @@ from numpy.typing import NDArray
 
 from solvers.cells import Cells
 from solvers.errors import Unsupported
-from solvers.release import Box
+from solvers.release import Box, Domain
 
 BIG = 1 << 62
 MOST_ENTRIES = 400_000_000  # 3 GB of indices
 
 
-def index_type(cells: Cells) -> type:
+def index_type(domain: Domain) -> type:
     """Return int64, or object where an attribute is too large for it."""
-    return object if any(a.total > BIG for a in cells.release.domain.attributes) else np.int64
+    return object if any(a.total > BIG for a in domain.attributes) else np.int64
 
 
 class Dice:
@@ -55,25 +55,53 @@ def pick(sizes: Sequence[int], mask: int, draws: NDArray[Any]) -> NDArray[Any]:
     return out
 
 
-def draw_rows(cells: Cells, s: int, k: int, dice: Dice) -> NDArray[Any]:
-    """Return (k, attributes) raw indices of k rows drawn independently and uniformly from cell s."""
-    attributes = cells.release.domain.attributes
-    if k * len(attributes) > MOST_ENTRIES:
-        raise Unsupported(f"a world of {k} rows x {len(attributes)} attributes does not fit into memory")
-    rows: NDArray[Any] = np.empty((k, len(attributes)), dtype=index_type(cells))
-    boxed = cells.captures is None or cells.product(s)
-    named = dict(cells.tight[s].literals) if boxed else {}
-    parts = None if boxed else region_parts(cells, s, k, dice)
-    alike: dict[int, list[int]] = {}  # attributes with no constraint and equally many values are drawn together
-    for a, attribute in enumerate(attributes):
-        if a not in named and (parts is None or len(attribute.sizes) == 1):
-            alike.setdefault(attribute.total, []).append(a)
-        elif parts is None:
+def empty_rows(domain: Domain, k: int) -> NDArray[Any]:
+    """Return room for k rows; `Unsupported` where they do not fit into memory."""
+    if k * len(domain.attributes) > MOST_ENTRIES:
+        raise Unsupported(f"a world of {k} rows x {len(domain.attributes)} attributes does not fit into memory")
+    return np.empty((k, len(domain.attributes)), dtype=index_type(domain))
+
+
+def draw_box(domain: Domain, box: Box, k: int, dice: Dice) -> NDArray[Any]:
+    """Return (k, attributes) raw indices of k rows drawn independently and uniformly from a box.
+
+    Attributes that the box does not name and that have equally many values are drawn together.
+    """
+    rows, named = empty_rows(domain, k), dict(box.literals)
+    alike: dict[int, list[int]] = {}
+    for a, attribute in enumerate(domain.attributes):
+        if a in named:
             rows[:, a] = pick(attribute.sizes, named[a], dice.below(attribute.weight(named[a]), k))
         else:
-            rows[:, a] = inside_parts(attribute.sizes, parts[:, a], dice)
+            alike.setdefault(attribute.total, []).append(a)
     for total, columns in alike.items():
         rows[:, columns] = dice.below(total, k * len(columns)).reshape(k, len(columns))
+    return rows
+
+
+def draw_boxes(domain: Domain, boxes: Sequence[Box], sizes: Sequence[int], k: int, dice: Dice) -> NDArray[Any]:
+    """Return k rows drawn independently and uniformly from disjoint boxes of the given sizes."""
+    if len(boxes) == 1:
+        return draw_box(domain, boxes[0], k, dice)
+    reached = list(accumulate(sizes))
+    tickets = dice.below(reached[-1], k).tolist()
+    which = np.array([bisect_right(reached, t) for t in tickets], dtype=np.int64)
+    rows = empty_rows(domain, k)
+    for i in np.unique(which).tolist():
+        at = np.flatnonzero(which == i)
+        rows[at] = draw_box(domain, boxes[i], len(at), dice)
+    return rows
+
+
+def draw_rows(cells: Cells, s: int, k: int, dice: Dice) -> NDArray[Any]:
+    """Return (k, attributes) raw indices of k rows drawn independently and uniformly from cell s."""
+    domain = cells.release.domain
+    if cells.captures is None or cells.product(s):
+        return draw_box(domain, cells.tight[s], k, dice)
+    rows, parts = empty_rows(domain, k), region_parts(cells, s, k, dice)
+    for a, attribute in enumerate(domain.attributes):
+        single = len(attribute.sizes) == 1
+        rows[:, a] = dice.below(attribute.total, k) if single else inside_parts(attribute.sizes, parts[:, a], dice)
     return rows
 
 
@@ -112,12 +140,12 @@ def region_parts(cells: Cells, s: int, k: int, dice: Dice) -> NDArray[np.int32]:
 
 
 class RowList:
-    """The rows of one cell by number, pulled from its boxes as they are asked for."""
+    """The rows of disjoint boxes (`size` in all) by number, the boxes pulled as rows are asked for."""
 
-    def __init__(self, cells: Cells, s: int) -> None:
-        self.size = cells.low[s]
-        self._sizes = cells.release.domain.part_sizes
-        self._source = cell_boxes(cells, s)
+    def __init__(self, domain: Domain, boxes: Iterable[Box], size: int) -> None:
+        self.size = size
+        self._sizes = domain.part_sizes
+        self._source = iter(boxes)
         self._boxes: list[Box] = []
         self._reached: list[int] = []
 

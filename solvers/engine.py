@@ -76,7 +76,11 @@ def answer(release: Release, query: Query, limits: Limits | None = None) -> Answ
             trail.append(f"{engine.name}: {reason}")
             continue
         begun = time.perf_counter()
-        found = engine.answer(release, query, limits)
+        try:
+            found = engine.answer(release, query, limits)
+        except Unsupported as error:
+            trail.append(f"{engine.name}: {error}")
+            continue
         seconds = time.perf_counter() - begun
         return replace(found, engine=engine.name, seconds=seconds, trail=(*trail, *found.trail))
     raise Unsupported(f"no engine answers {type(query).__name__} for this release", tuple(trail))

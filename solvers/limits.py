@@ -10,7 +10,7 @@ from threading import Event
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Time in seconds (wall clock, from construction), and memory in bytes.
+    """Time in seconds (wall clock, from construction), memory in bytes, and the number of live cells.
 
     `seconds=None` means no time limit. Engines ask `expired()` between steps; `progress` is called with
     a short text (and may be ignored).
@@ -18,6 +18,7 @@ class Limits:
 
     seconds: float | None = None
     memory: int = 1 << 30
+    cells: int = 200_000
     progress: Callable[[str], None] | None = None
     stop: Event = field(default_factory=Event)
     started: float = field(default_factory=time.monotonic)

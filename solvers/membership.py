@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 
 from solvers.cells import Cells
 from solvers.numbers import log_absent_multiset
+from solvers.pieces import packed
 from solvers.query import Decide, DecideAnswer, LeaveOneOut, LeaveOneOutAnswer, Selections
 from solvers.release import ANY_LABEL, Box
+from solvers.space import Space
 
 CHUNK = 8_192
 EPSILON = 1e-12  # below this share of the rows, rounding is all that is left of a difference
@@ -58,7 +60,9 @@ def decide_chunk(
     cells: Cells, vectors: list[NDArray[np.int64]], chosen: Selections, convention: str, table: Weights
 ) -> dict[str, Any]:
     """Return the arrays of `DecideAnswer` for a chunk of distinct selections, averaged over the count vectors."""
-    q, prior, met = len(chosen), Prior(cells, chosen, convention), meetings(cells, chosen, table)
+    q, met = len(chosen), meetings(cells, chosen, table)
+    known = [known_rows(cells, counts, convention) for counts in vectors]
+    prior = Prior(cells.space, chosen, convention, set(known[0]))
 
     def total(weights: NDArray[Any]) -> NDArray[np.float64]:
         return np.bincount(met.query, weights, minlength=q).astype(np.float64)
@@ -71,9 +75,9 @@ def decide_chunk(
         "low": low,
         "high": high,
         "probability": np.where(low > 0, 1.0, np.where(high == 0, 0.0, share)),
-        "before": np.mean([-np.expm1(prior.log_absent(c)) for c in vectors], axis=0),
+        "before": np.mean([-np.expm1(prior.log_absent(c)) for c in known], axis=0),
         "expected": np.mean([total(where_counted(c, met.ratio)) for c in here], axis=0),
-        "expected_before": np.mean([prior.expected(c) for c in vectors], axis=0),
+        "expected_before": np.mean([prior.expected(c) for c in known], axis=0),
         "open": total(~met.sure) > 0,
     }
 
@@ -122,60 +126,63 @@ def log_absent(cells: Cells, met: Meetings, counts: NDArray[np.int64], conventio
     return np.where(met.whole & (here > 0), -np.inf, np.array(found, dtype=float)[back.reshape(-1)])
 
 
+Rows = dict[int, int]  # label (ANY_LABEL: any) -> number of rows
+
+
 class Prior:
     """The same share before the release, when only the number of rows (and, `assigned`, the labels) is known."""
 
-    def __init__(self, cells: Cells, chosen: Selections, convention: str) -> None:
-        self._cells, self._chosen, self._convention = cells, chosen, convention
-        labels = set(cells.block.label.tolist()) if convention == "assigned" else {ANY_LABEL}
+    def __init__(self, space: Space, chosen: Selections, convention: str, labels: set[int]) -> None:
+        self._space, self._chosen, self._convention = space, chosen, convention
         self._ratios = {label: self._ratio(label) for label in labels}
 
     def _ratio(self, label: int) -> NDArray[np.float64]:
         """Return the share of possible rows (with this label) inside each selection."""
-        cells, chosen = self._cells, self._chosen
-        total, out = cells.space_size(label), np.zeros(len(chosen))
+        space, chosen = self._space, self._chosen
+        total, out = space.labelled(label), np.zeros(len(chosen))
         if total == 0:
             return out
-        fixed, at = cells.one_label(label), cells.release.domain.label
-        if cells.space is None:
+        fixed, at = space.one_label(label), space.domain.label
+        if space.found is None:
             out[:] = 1.0
             for k, sizes in enumerate(chosen.sizes):
                 allowed = fixed.get(k) if k == at else None
                 kept = [sum(z for p, z in enumerate(s) if allowed is None or allowed[p]) for s in sizes]
-                whole = cells.release.domain.attributes[k].total if allowed is None else sum(allowed)
+                whole = space.domain.attributes[k].total if allowed is None else sum(allowed)
                 out *= np.array([x / whole for x in kept])[chosen.codes[:, k]]
             return out
         for q in range(len(chosen)):
             smaller = smaller_of(chosen, q)
             for k, one in fixed.items():
                 smaller[k] = tuple(a if b else 0 for a, b in zip(smaller.get(k, one), one, strict=True))
-            out[q] = cells.space_within(smaller) / total
+            out[q] = space.within(smaller) / total
         return out
 
-    def log_absent(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    def log_absent(self, rows: Rows) -> NDArray[np.float64]:
         """Return ln of the share of datasets with as many rows that have none in the selection."""
         out = np.zeros(len(self._chosen))
         for label, ratio in self._ratios.items():
-            n = self._rows(counts, label)
+            n = rows[label]
             if self._convention == "multiset":
-                size = self._cells.space_size()
                 values, back = np.unique(ratio, return_inverse=True)
-                out += np.array([log_absent_multiset(r, size, n) for r in values.tolist()])[back]
+                out += np.array([log_absent_multiset(r, self._space.size, n) for r in values.tolist()])[back]
             elif n:
                 with np.errstate(divide="ignore"):
                     out += n * np.log1p(-ratio)
         return out
 
-    def _rows(self, counts: NDArray[np.int64], label: int) -> int:
-        """Return how many rows are known to have the label (all rows where labels are not known)."""
-        known = self._cells.block.label == label if self._convention == "assigned" else slice(None)
-        return int(counts[known].sum())
-
-    def expected(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    def expected(self, rows: Rows) -> NDArray[np.float64]:
         """Return the mean number of rows in each selection before the release."""
-        terms = [self._rows(counts, label) * ratio for label, ratio in self._ratios.items()]
+        terms = [rows[label] * ratio for label, ratio in self._ratios.items()]
         out: NDArray[np.float64] = np.sum(terms, axis=0)
         return out
+
+
+def known_rows(cells: Cells, counts: NDArray[np.int64], convention: str) -> Rows:
+    """Return how many rows are known to have each label (`assigned`), or in all."""
+    if convention != "assigned":
+        return {ANY_LABEL: int(counts.sum())}
+    return {label: int(counts[cells.block.label == label].sum()) for label in set(cells.block.label.tolist())}
 
 
 def smaller_of(chosen: Selections, q: int) -> dict[int, tuple[int, ...]]:
@@ -192,13 +199,6 @@ def meetings(cells: Cells, chosen: Selections, table: Weights) -> Meetings:
     if cells.captures is None:
         return box_meetings(cells, chosen, table)
     return region_meetings(cells, chosen, table)
-
-
-def pack_bits(rows: Bits) -> NDArray[np.uint64]:
-    """Return boolean rows (m, k) as (m, ceil(k/64)) words."""
-    padded = np.zeros((rows.shape[0], -(-rows.shape[1] // 64) * 64), dtype=bool)
-    padded[:, : rows.shape[1]] = rows
-    return np.packbits(padded, axis=1, bitorder="little").view(np.uint64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,19 +256,22 @@ def meets_of(codes: tuple[tuple[int, ...], ...], masks: list[int]) -> Meets:
     return Meets(share, (some @ allowed) > 0, ((lost @ allowed) == 0) & (whole > 0), (some @ (1 - allowed)) == 0)
 
 
-def box_meetings(cells: Cells, chosen: Selections, table: Weights) -> Meetings:
-    """Return the meetings with cells that are boxes; only cells that may hold rows count."""
-    at = cells.occupied
-    meet = np.full((len(chosen), max(1, -(-len(at) // 64))), ~np.uint64(0), dtype=np.uint64)
+Pairs = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], Bits]
+
+
+def box_pairs(chosen: Selections, table: Weights) -> Pairs:
+    """Return the pairs (selection, box of the table) that meet, the share of the box inside, and if it is all."""
+    boxes = len(table.boxes)
+    meet = np.full((len(chosen), max(1, -(-boxes // 64))), ~np.uint64(0), dtype=np.uint64)
     shares: dict[int, NDArray[np.float64]] = {}
     holds: dict[int, Bits] = {}
     for k in np.flatnonzero(chosen.codes.any(axis=0)).tolist():
         found = table.of(k)
         shares[k], meets, holds[k] = found.share, found.meets, found.holds
         if k not in table.mentioned:
-            meets = np.repeat(meets, max(1, len(at)), axis=1)
-        meet &= pack_bits(meets)[chosen.codes[:, k]] if len(at) else meet
-    spread = np.unpackbits(meet.view(np.uint8), axis=1, bitorder="little")[:, : len(at)]
+            meets = np.repeat(meets, max(1, boxes), axis=1)
+        meet &= packed(meets)[chosen.codes[:, k]] if boxes else meet
+    spread = np.unpackbits(meet.view(np.uint8), axis=1, bitorder="little")[:, :boxes]
     query, column = np.nonzero(spread)
     ratio, whole = np.ones(len(query)), np.ones(len(query), dtype=bool)
     for k, share in shares.items():
@@ -276,7 +279,13 @@ def box_meetings(cells: Cells, chosen: Selections, table: Weights) -> Meetings:
         where = column if k in table.mentioned else np.zeros_like(column)
         ratio *= share[code, where]
         whole &= holds[k][code, where]
-    return Meetings(query, at[column], np.where(whole, 1.0, ratio), whole, np.ones(len(query), dtype=bool))
+    return query, column, np.where(whole, 1.0, ratio), whole
+
+
+def box_meetings(cells: Cells, chosen: Selections, table: Weights) -> Meetings:
+    """Return the meetings with cells that are boxes; only cells that may hold rows count."""
+    query, column, ratio, whole = box_pairs(chosen, table)
+    return Meetings(query, cells.occupied[column], ratio, whole, np.ones(len(query), dtype=bool))
 
 
 def region_meetings(cells: Cells, chosen: Selections, table: Weights) -> Meetings:

@@ -136,3 +136,9 @@ def log_absent_multiset(ratio: float, size: int, count: int) -> float:
     inverse = 1 / size if size < 1 << 1000 else 0.0
     steps = np.arange(count, dtype=np.float64)
     return math.fsum(np.log1p(-ratio / (1.0 + steps * inverse)))
+
+
+def log2_sum(logs: list[float]) -> float:
+    """Return log2 Σ 2^x."""
+    top = max(logs)
+    return top if len(logs) == 1 or math.isinf(top) else top + math.log2(math.fsum(2.0 ** (x - top) for x in logs))

@@ -78,7 +78,24 @@ class MostLikely:
     seed: int = 0
 
 
-Query = Count | Decide | LeaveOneOut | Enumerate | Sample | MostLikely
+@dataclass(frozen=True, eq=False)
+class Extreme:
+    """Ask for the least or greatest Σ coefs[cell] z[cell] over all worlds of a system, and a world that attains it."""
+
+    coefs: NDArray[np.int64]
+    greatest: bool
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Joint:
+    """Ask how the sums of some statements of a system are distributed over the worlds."""
+
+    statements: tuple[int, ...]
+    convention: Convention
+
+
+Query = Count | Decide | LeaveOneOut | Enumerate | Sample | MostLikely | Extreme | Joint
 
 
 @dataclass(frozen=True)
@@ -166,3 +183,19 @@ class WorldsAnswer(Answer):
     """Worlds, lazily (`Enumerate`) or drawn (`Sample`, `MostLikely`)."""
 
     worlds: Iterator[World] = field(default_factory=lambda: iter(()))
+
+
+@dataclass(frozen=True)
+class ExtremeAnswer(Answer):
+    """Rigorous bounds on an extreme, equal where exact, and a world that attains the inner one (None: none known)."""
+
+    bounds: tuple[int, int] = (0, 0)
+    world: World | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class JointAnswer(Answer):
+    """The values (m, statements) that the sums take together, and the share of worlds (m,) with each."""
+
+    values: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
+    shares: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))

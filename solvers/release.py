@@ -293,13 +293,11 @@ class World:
     """One possible world: distinct rows and how often each occurs.
 
     `values` is (k, attributes), the raw value index of every attribute (0..total-1, parts in order); int64, or
-    object where an attribute has more than 2^62 values. `times` is (k,) int64 with Σ times = rows. `region` is
-    (k,) int32: the leaf or rule of each row in the first partition. `unique` says whether no other world
-    exists (None: not known).
+    object where an attribute has more than 2^62 values. `times` is (k,) int64 with Σ times = rows. `unique` says
+    whether no other world exists (None: not known), `note` how the world was found or what else is known.
     """
 
     values: NDArray[Any]
     times: NDArray[np.int64]
-    region: NDArray[np.int32]
     unique: bool | None = None
     note: str = field(default="")

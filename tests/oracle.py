@@ -1,9 +1,9 @@
 """Brute force over every dataset of a tiny domain: the independent check of the engine.
 
-A release is the plain dict of the release file ("recon": 1). Supported are exact trees and rule lists over
-finite domains; anything else (noise, forests, tables, continuous attributes) is refused by ValueError.
-Nothing here shares code with the engine, and nothing is clever: all raw rows are listed, all datasets of
-them are listed, and the ones that agree with every published count are kept.
+A release is the plain dict of the release file ("recon": 1). Supported are exact trees, forests, rule lists,
+rule sets and tables over finite domains, alone or joined; anything else (noise, bootstrap, continuous
+attributes) is refused by ValueError. Nothing here shares code with the engine, and nothing is clever: all raw
+rows are listed, all datasets of them are listed, and the ones that agree with every published figure are kept.
 
 Rows are tuples in attribute order, label last, with canonical values (see `canonical`). Figures are exact
 (int, Fraction) except for bits, which are floats. Where `rows` is an interval, `count` and the figures in
@@ -26,6 +26,7 @@ from numbers import Integral, Real
 from typing import Any
 
 Row = tuple[Any, ...]
+Number = int | Fraction
 Cell = tuple[int, Any, int]  # region, label value (NO_LABEL where the count is plain), number of rows
 Weighted = tuple[tuple[Row, ...], int]  # a world and the number of worlds of the convention it stands for
 
@@ -107,6 +108,11 @@ class _Space:
         attribute = test.pop("attribute")
         return int(_passes(test, row[self.position[attribute]], self.values[attribute]))
 
+    def refuse_words(self, name: str) -> None:
+        """Refuse an attribute or label that is not numeric; a column is (0 or 1)."""
+        if not all(map(_is_number, self.values_of(name))):
+            raise ValueError(f"{name} is not numeric")
+
     def holds(self, condition: dict, row: Row) -> bool:
         """Say whether a row meets all tests of a condition; every test is checked for sense first."""
         results = [_passes(test, self.value_at(name, row), self.values_of(name)) for name, test in condition.items()]
@@ -163,9 +169,9 @@ def meets(release: dict, condition: dict, row: Row) -> bool:
 
 
 def _parts(model: dict) -> list[dict]:
-    """Return the nodes of a tree or the rules of a rule list, after refusing what is not supported."""
+    """Return the nodes of a tree or the rules of a rule list or rule set, after refusing what is not supported."""
     kind = model.get("kind")
-    inner = {"tree": "nodes", "rule_list": "rules"}.get(kind)
+    inner = {"tree": "nodes", "rule_list": "rules", "rule_set": "rules"}.get(kind)
     if inner is None or set(model) - {"kind", "name", inner}:
         raise ValueError(f"unsupported model: {kind!r} with keys {sorted(model)}")
     parts = model[inner]
@@ -173,10 +179,37 @@ def _parts(model: dict) -> list[dict]:
     for part in parts:
         if set(part) - allowed:
             raise ValueError(f"unsupported keys in {part!r}")
-        is_leaf = kind == "rule_list" or "if" not in part
+        is_leaf = kind != "tree" or "if" not in part
         if is_leaf and ("count" in part) == ("counts" in part):
             raise ValueError(f"a leaf or rule needs either count or counts: {part!r}")
     return parts
+
+
+def _trees(forest: dict) -> list[dict]:
+    """Return the trees of a forest as tree models of the same rows."""
+    if set(forest) - {"kind", "name", "trees", "bootstrap"} or forest.get("bootstrap", False) is not False:
+        raise ValueError(f"unsupported model: a forest with keys {sorted(forest)}, or with bootstrap")
+    if not forest["trees"] or any(set(tree) - {"name", "nodes"} for tree in forest["trees"]):
+        raise ValueError("unsupported forest: no trees, or a tree with more than nodes")
+    return [{"kind": "tree", **tree} for tree in forest["trees"]]
+
+
+def _counting_models(release: dict) -> list[dict]:
+    """List all trees (those of forests too), rule lists and rule sets: the models whose parts count rows."""
+    result = []
+    for model in release.get("models", []):
+        if model.get("kind") == "forest":
+            result += _trees(model)
+        elif model.get("kind") != "table":
+            result.append(model)
+    for model in result:
+        _parts(model)
+    return result
+
+
+def _partitions(release: dict) -> list[dict]:
+    """List the trees (those of forests too) and rule lists: every row is in exactly one of their regions."""
+    return [model for model in _counting_models(release) if model["kind"] != "rule_set"]
 
 
 def _lacks_default(model: dict) -> bool:
@@ -186,25 +219,30 @@ def _lacks_default(model: dict) -> bool:
 
 
 def _path(space: _Space, model: dict, row: Row) -> list[int]:
-    """List the nodes a row passes in a tree, leaf last; in a rule list only the rule that captures it."""
+    """List the nodes a row passes in a tree, leaf last; the rule that captures it in a list, all it meets in a set."""
     parts = _parts(model)
     if model["kind"] == "tree":
         path = [0]
         while "if" in (node := parts[path[-1]]):
             path.append(node["then"] if space.holds(node["if"], row) else node["else"])
         return path
-    captured = (index for index, rule in enumerate(parts) if space.holds(rule["if"], row))
-    return [next(captured, len(parts))]
+    met = [index for index, rule in enumerate(parts) if space.holds(rule["if"], row)]
+    if model["kind"] == "rule_set":
+        return met
+    return met[:1] or [len(parts)]
 
 
 def region_of(release: dict, model: dict, row: Row) -> int:
     """Name the leaf (node index) or rule a row falls into; len(rules) for the implicit default."""
+    _regions(model)  # refuses what is no partition
     return _path(_Space(release), model, tuple(map(canonical, row)))[-1]
 
 
 def _regions(model: dict) -> list[int]:
     """List the leaves of a tree by node index, or the rules and the implicit default if there is one."""
     parts = _parts(model)
+    if model["kind"] == "rule_set":
+        raise ValueError("a rule set has no regions: its rules overlap")
     if model["kind"] == "tree":
         return [index for index, node in enumerate(parts) if "if" not in node]
     return list(range(len(parts) + _lacks_default(model)))
@@ -246,7 +284,7 @@ def _counted(part: dict, space: _Space) -> list[tuple[Any, int]]:
 
 
 def row_numbers(release: dict) -> list[int]:
-    """List the numbers of rows that `rows` allows; without it, what the first model's counts sum to."""
+    """List the numbers of rows that `rows` allows; without it, what the first tree or rule list sums to."""
     stated = release.get("rows")
     if isinstance(stated, dict):
         if "at_most" not in stated:
@@ -254,17 +292,23 @@ def row_numbers(release: dict) -> list[int]:
         return list(range(stated.get("at_least", 0), stated["at_most"] + 1))
     if stated is not None:
         return [stated]
-    models = release.get("models", [])
-    if not models or any(_lacks_default(model) for model in models):
+    partitions = _partitions(release)
+    if not partitions or any(_lacks_default(model) for model in partitions):
         raise ValueError("rows is missing and does not follow from the models")
-    space, parts = _Space(release), _parts(models[0])
-    return [sum(number for region in _regions(models[0]) for _, number in _counted(parts[region], space))]
+    space, parts = _Space(release), _parts(partitions[0])
+    return [sum(number for region in _regions(partitions[0]) for _, number in _counted(parts[region], space))]
+
+
+def _refuse_assigned(release: dict) -> None:
+    """Refuse `assigned` for everything but one tree or one rule list."""
+    models = release.get("models", [])
+    if len(models) != 1 or models[0].get("kind") in ("forest", "rule_set", "table"):
+        raise ValueError("`assigned` is defined for exactly one tree or rule list")
 
 
 def _cells(release: dict, n: int) -> list[Cell] | None:
     """List what each (region, class) of the only model holds; None where the counts cannot sum to n."""
-    if len(release.get("models", [])) != 1:
-        raise ValueError("`assigned` is defined for exactly one model")
+    _refuse_assigned(release)
     (model,) = release["models"]
     space, parts = _Space(release), _parts(model)
     cells = [
@@ -280,15 +324,96 @@ def _cells(release: dict, n: int) -> list[Cell] | None:
     return cells if rest == 0 else None
 
 
+# ---------------------------------------------------------------- tables: statements about groups of rows
+
+_FIGURES = ("mean", "total", "median")
+_REASONS = ("primary", "secondary", "unknown")
+Limits = tuple[Number, Number | float]  # the upper end may be infinite
+
+
+def _statement_kind(statement: dict) -> str:
+    """Name what a statement is about: count, mean, total or median; refuse what is not supported."""
+    stated = set(statement) - {"where", "name"}
+    if statement.get("suppressed", "unknown") not in _REASONS:
+        raise ValueError(f"unsupported reason {statement['suppressed']!r}")
+    if stated == {"count"} or (stated and stated <= {"at_least", "at_most", "suppressed"}):
+        return "count"
+    if len(stated) != 1 or not stated <= set(_FIGURES):
+        raise ValueError(f"unsupported statement {statement!r}")
+    return stated.pop()
+
+
+def _limits(statement: dict, kind: str) -> Limits:
+    """Give the closed interval in which the figure of a statement lies."""
+    if kind == "count":
+        ends = [canonical(statement[key]) for key in ("count", "at_least", "at_most") if key in statement]
+        if any(not isinstance(end, int) or end < 0 for end in ends) or ends != sorted(ends):
+            raise ValueError(f"counts must be whole and not negative, in order: {statement!r}")
+        exact = "count" in statement
+        low = ends[0] if exact or "at_least" in statement else 0
+        return low, ends[-1] if exact or "at_most" in statement else math.inf
+    stated = statement[kind]
+    if not {"of", "value"} <= set(stated) <= {"of", "value", "within"}:
+        raise ValueError(f"unsupported keys in {statement!r}")
+    value, within = canonical(stated["value"]), canonical(stated.get("within", 0))
+    if within < 0:
+        raise ValueError(f"within is negative: {statement!r}")
+    return value - within, value + within
+
+
+def _figure(kind: str, group: list[Number]) -> Number | None:
+    """Compute the figure of a group, one number per row; the mean and the median of nobody are None."""
+    if kind == "count":
+        return len(group)
+    if kind == "total":
+        return sum(group)
+    if not group:
+        return None
+    if kind == "mean":
+        return Fraction(sum(group)) / len(group)
+    group, half = sorted(group), len(group) // 2
+    return group[half] if len(group) % 2 else Fraction(group[half - 1] + group[half]) / 2
+
+
+def _statements(release: dict) -> list[dict]:
+    """List the statements of all tables."""
+    result = []
+    for model in release.get("models", []):
+        if model.get("kind") == "table":
+            if set(model) - {"kind", "name", "statements"}:
+                raise ValueError(f"unsupported model: a table with keys {sorted(model)}")
+            result += model["statements"]
+    return result
+
+
+def _statement_test(space: _Space, statement: dict) -> Callable[[tuple[Row, ...]], bool]:
+    """Make the test whether the rows of a world meet one statement of a table."""
+    kind = _statement_kind(statement)
+    low, high = _limits(statement, kind)
+    if kind != "count":
+        space.refuse_words(statement[kind]["of"])
+    where = statement.get("where", {})
+    inside: dict[Row, Number] = {}
+    for row in space.rows():
+        if space.holds(where, row):
+            inside[row] = 1 if kind == "count" else space.value_at(statement[kind]["of"], row)
+
+    def test(world: tuple[Row, ...]) -> bool:
+        figure = _figure(kind, [inside[row] for row in world if row in inside])
+        return figure is not None and low <= figure <= high
+
+    return test
+
+
 # ---------------------------------------------------------------- worlds, by listing them
 
 
-def _agreement(release: dict) -> Callable[[Iterable[Row]], bool]:
-    """Make the test whether rows meet every count of every model, inner nodes included."""
+def _agreement(release: dict) -> Callable[[tuple[Row, ...]], bool]:
+    """Make the test whether rows meet every count of every model, inner nodes included, and every statement."""
     space = _Space(release)
     target: dict[tuple, int] = {}
     hits: dict[Row, set] = {row: set() for row in space.rows()}
-    for m, model in enumerate(release.get("models", [])):
+    for m, model in enumerate(_counting_models(release)):
         parts = _parts(model)
         for index, part in enumerate(parts):
             for value, number in _counted(part, space):
@@ -299,9 +424,11 @@ def _agreement(release: dict) -> Callable[[Iterable[Row]], bool]:
     wanted = tuple(target.values())
     vectors = {row: tuple(key in keys for key in target) for row, keys in hits.items()}
     nothing = (0,) * len(wanted)
+    tests = [_statement_test(space, statement) for statement in _statements(release)]
 
-    def agrees(world: Iterable[Row]) -> bool:
-        return tuple(map(sum, zip(nothing, *(vectors[row] for row in world), strict=True))) == wanted
+    def agrees(world: tuple[Row, ...]) -> bool:
+        counts = tuple(map(sum, zip(nothing, *(vectors[row] for row in world), strict=True)))
+        return counts == wanted and all(test(world) for test in tests)
 
     return agrees
 
@@ -372,8 +499,8 @@ def worlds(release: dict, convention: str) -> dict[int, list[Weighted]]:
     """List the worlds per number of rows, each with its weight (`ordered`: a multiset and its sequences)."""
     if convention not in CONVENTIONS:
         raise ValueError(f"unknown convention {convention!r}")
-    if convention == "assigned" and len(release.get("models", [])) != 1:
-        raise ValueError("`assigned` is defined for exactly one model")
+    if convention == "assigned":
+        _refuse_assigned(release)
     return _listed_worlds(_Key(release), convention)
 
 
@@ -462,13 +589,14 @@ def dist(release: dict) -> Any:
 
 # ---------------------------------------------------------------- questions about rows
 
-Measure = Callable[[Row], tuple[int, ...]]
+Figures = tuple[Number, ...]
+Measure = Callable[[Row], Figures]
 
 
-def _shares(pairs: Iterable[Weighted], measure: Measure, width: int) -> dict[tuple[int, ...], Fraction]:
+def _shares(pairs: Iterable[Weighted], measure: Measure, width: int) -> dict[Figures, Fraction]:
     """Give the share of worlds per value of the measure summed over the rows of a world."""
     tally: Counter = Counter()
-    seen: dict[Row, tuple[int, ...]] = {}
+    seen: dict[Row, Figures] = {}
     for world, weight in pairs:
         for row in world:
             if row not in seen:
@@ -490,12 +618,12 @@ def _all_worlds(release: dict, n: int, convention: str) -> Iterator[Weighted]:
 
 def _distribution(
     release: dict, convention: str, measure: Measure, width: int, *, before: bool = False
-) -> dict[tuple[int, ...], Fraction]:
+) -> dict[Figures, Fraction]:
     """Average `_shares` over the numbers of rows that have a world, all equally likely."""
     listed = {n: pairs for n, pairs in worlds(release, convention).items() if pairs}
     if not listed:
         raise ValueError("no world agrees with the release")
-    result: dict[tuple[int, ...], Fraction] = {}
+    result: dict[Figures, Fraction] = {}
     for n, pairs in listed.items():
         source = _all_worlds(release, n, convention) if before else pairs
         for value, share in _shares(source, measure, width).items():
@@ -503,7 +631,7 @@ def _distribution(
     return result
 
 
-def _expectation(shares: dict[tuple[int, ...], Fraction], position: int = 0) -> Fraction:
+def _expectation(shares: dict[Figures, Fraction], position: int = 0) -> Fraction:
     return sum((value[position] * share for value, share in shares.items()), Fraction(0))
 
 
@@ -569,12 +697,56 @@ def attribute(release: dict, q: dict, sensitive: str, convention: str) -> dict[A
     return result
 
 
-def bound(release: dict, condition: dict, convention: str) -> dict:
-    """Give min, max and expectation over worlds of the number of rows that meet a condition."""
+def _mean(count: Number, total: Number) -> Fraction | None:
+    return Fraction(total) / count if count else None
+
+
+def _correlation(count: Number, *sums: Number) -> float | None:
+    """Give Pearson's r from the count and the sums of x, y, xx, xy and yy; None where a variance is zero."""
+    x, y, xx, xy, yy = map(Fraction, sums)
+    spread = (count * xx - x * x) * (count * yy - y * y)
+    together = count * xy - x * y
+    return math.copysign(math.sqrt(together * together / spread), together) if spread else None
+
+
+def bound(
+    release: dict, where: dict, convention: str, of: str | tuple[str, str] | list[str] | None = None
+) -> dict[str, Any]:
+    """Give min, max and expectation over worlds of a figure of the rows that meet a condition.
+
+    of None: their number; a name: the mean of that attribute, over the worlds where somebody meets the condition;
+    two names: Pearson's correlation (floats), over the worlds where both variances are positive. Where no world
+    has the figure, all three are None.
+    """
     space = _Space(release)
-    shares = _distribution(release, convention, lambda row: (int(space.holds(condition, row)),), 1)
-    numbers = [value for (value,) in shares]
-    return {"min": min(numbers), "max": max(numbers), "expectation": _expectation(shares)}
+    names = [] if of is None else [of] if isinstance(of, str) else list(of)
+    if len(names) > 2:
+        raise ValueError("of is nothing, one name or two")
+    for name in names:
+        space.refuse_words(name)
+
+    def measure(row: Row) -> Figures:
+        numbers = [space.value_at(name, row) for name in names]
+        squares = [a * b for a, b in combinations_with_replacement(numbers, 2)] if len(names) == 2 else []
+        inside = int(space.holds(where, row))
+        return (inside, *(inside * number for number in numbers + squares))
+
+    figure: Callable[..., Any] = (lambda count: count, _mean, _correlation)[len(names)]
+    shares = _distribution(release, convention, measure, (1, 2, 6)[len(names)])
+    figures = [(figure(*sums), share) for sums, share in shares.items()]
+    known = [(value, share) for value, share in figures if value is not None]
+    if not known:
+        return {"min": None, "max": None, "expectation": None}
+    values = [value for value, _ in known]
+    expectation = sum(value * share for value, share in known) / sum(share for _, share in known)
+    return {"min": min(values), "max": max(values), "expectation": expectation}
+
+
+def distribution(release: dict, where: dict, convention: str) -> dict[int, Fraction]:
+    """Give, per number k, the share of worlds in which exactly k rows meet a condition."""
+    space = _Space(release)
+    shares = _distribution(release, convention, lambda row: (int(space.holds(where, row)),), 1)
+    return {int(number): share for (number,), share in sorted(shares.items())}
 
 
 # ---------------------------------------------------------------- random releases from a random truth

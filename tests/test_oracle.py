@@ -4,6 +4,7 @@ import ast
 import json
 import math
 import random
+import statistics
 import sys
 from collections import Counter
 from fractions import Fraction
@@ -14,6 +15,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 import oracle
+import oracle_coupled
 
 SEEDS = range(100)
 
@@ -339,10 +341,351 @@ def test_random_releases_are_varied():
     assert all("rows" in release for release in implicit)
 
 
+# ---------------------------------------------------------------- rule sets, tables, forests, joins, by hand
+
+BITS = [attr("a", [0, 1]), attr("b", [0, 1])]
+AGE = {"name": "age", "min": 30, "max": 33}
+PAY = attr("pay", [10, 20, 35])
+
+
+def table(*statements):
+    return {"kind": "table", "statements": list(statements)}
+
+
+def split(condition, inside, outside):
+    return [{"if": condition, "then": 1, "else": 2}, {"count": inside}, {"count": outside}]
+
+
+def multiset(attributes, n, *statements):
+    return oracle.count(make(attributes, [table(*statements)], rows=n), "multiset")
+
+
+def test_overlapping_rules():
+    rules = [{"if": {"a": 1}, "count": 2, "name": "first"}, {"if": {"b": 1}, "count": 1}]
+    model = {"kind": "rule_set", "rules": rules}
+    assert oracle.datasets(make(BITS, [model], rows=2)) == [((1, 0), (1, 1))]
+    three = make(BITS, [model], rows=3)
+    assert sorted(oracle.datasets(three)) == [((0, 0), (1, 0), (1, 1)), ((0, 1), (1, 0), (1, 0))]
+    assert oracle.count(three, "ordered") == 6 + 3
+    assert oracle.count(make(BITS, [model], rows={"at_most": 3}), "ordered") == {0: 0, 1: 0, 2: 2, 3: 9}
+    for rows in ({}, {"rows": {"at_least": 2}}):
+        with pytest.raises(ValueError, match=r"rows is missing|unbounded"):
+            oracle.count(make(BITS, [model], **rows), "ordered")
+    for refused in (oracle.region_sizes, lambda r, m: oracle.region_of(r, m, (0, 0))):
+        with pytest.raises(ValueError, match="no regions"):
+            refused(three, model)
+
+
+def test_rule_set_with_classes():
+    rules = [{"if": {"a": 1}, "counts": [1, 1]}, {"if": {}, "counts": [1, 2]}]
+    release = make(BITS[:1], [{"kind": "rule_set", "rules": rules}], label=["no", "yes"], rows=3)
+    assert oracle.datasets(release) == [((0, "yes"), (1, "no"), (1, "yes"))]
+
+
+def test_counts_and_bounds_of_a_table():
+    assert multiset(BITS[:1], 3, {"count": 3}) == 4
+    assert multiset(BITS[:1], 3, {"count": 2}) == 0
+    assert multiset(BITS[:1], 3, {"where": {"a": 1}, "count": 2, "name": "cell"}) == 1
+    assert multiset(BITS[:1], 3, {"where": {"a": 1}, "at_least": 1}) == 3
+    assert multiset(BITS[:1], 3, {"where": {"a": 1}, "at_most": 0}) == 1
+    assert multiset(BITS[:1], 3, {"where": {"a": 1}, "at_least": 1, "at_most": 2}) == 2
+    assert multiset(BITS, 1, {"where": {"a": 1}, "count": 1}, {"where": {"b": 1}, "count": 0}) == 1
+
+
+def test_means_with_rounding():
+    rounded = {"mean": {"of": "age", "value": 31.3, "within": 0.05}}  # the ages sum to 94
+    release = make([AGE], [table(rounded)], rows=3)
+    assert oracle.datasets(release) == [((30,), (31,), (33,)), ((30,), (32,), (32,)), ((31,), (31,), (32,))]
+    assert oracle.count(release, "ordered") == 6 + 3 + 3
+    assert multiset([AGE], 3, {"mean": {"of": "age", "value": 31.3}}) == 0
+    assert multiset([AGE], 2, {"mean": {"of": "age", "value": 31.5, "within": 0.5}}) == 6  # both ends belong
+    tenths = {"name": "g", "min": 0, "max": 0.3, "resolution": 0.1}
+    assert multiset([tenths], 2, {"mean": {"of": "g", "value": 0.1}}) == 2  # 0, 0.2 and 0.1, 0.1
+    assert multiset([tenths], 3, {"mean": {"of": "g", "value": 0.0999999, "within": 1e-7}}) == 3
+    columns = {"old": {"attribute": "age", "above": 31}}
+    column = make([AGE], [table({"mean": {"of": "old", "value": 0.5}})], rows=2, columns=columns)
+    assert oracle.count(column, "multiset") == 4
+    label = make(BITS[:1], [table({"where": {"a": 1}, "mean": {"of": "y", "value": 1}})], label=[0, 1], rows=1)
+    assert oracle.datasets(label) == [((1, 1),)]
+
+
+def test_nobody_has_a_total_but_no_mean():
+    where = {"a": 1}
+    ages = [attr("a", [0, 1]), AGE]
+    assert multiset(ages, 0, {"where": where, "total": {"of": "age", "value": 0}}) == 1
+    assert multiset(ages, 2, {"where": where, "total": {"of": "age", "value": 0}}) == 10
+    assert multiset(ages, 2, {"where": where, "total": {"of": "age", "value": 61}}) == 1
+    assert multiset(ages, 2, {"where": where, "total": {"of": "age", "value": 31, "within": 1}}) == 3 * 4
+    for kind in ("mean", "median"):
+        assert multiset(ages, 0, {"where": where, kind: {"of": "age", "value": 30, "within": 99}}) == 0
+        assert multiset(ages, 1, {"where": where, kind: {"of": "age", "value": 30, "within": 99}}) == 4
+
+
+def test_medians_of_odd_and_even_groups():
+    def median(value, within=0):
+        return {"median": {"of": "pay", "value": value, "within": within}}
+
+    assert multiset([PAY], 3, median(20)) == 4  # 10 or 20, 20, 20 or 35
+    assert multiset([PAY], 3, median(27.5)) == 0
+    assert multiset([PAY], 2, median(27.5)) == 1
+    assert multiset([PAY], 2, median(15, 5)) == 3
+    assert multiset([PAY], 4, median(27.5)) == 2  # 10 or 20, 20, 35, 35
+    assert multiset([PAY], 1, median(20)) == 1
+    two = [attr("a", [0, 1]), PAY]
+    assert multiset(two, 2, {"where": {"a": 1}, **median(22.5)}) == 1
+    assert multiset(two, 2, {"where": {"a": 1}, **median(20)}) == 3 + 1  # one of the two has a = 1, or both
+
+
+def test_suppressed_cells():
+    cell = {"where": {"a": 1}}
+    assert multiset(BITS[:1], 3, {**cell, "suppressed": "primary", "at_least": 1, "at_most": 2}) == 2
+    assert multiset(BITS[:1], 3, {**cell, "suppressed": "secondary", "at_least": 1}) == 3
+    assert multiset(BITS[:1], 3, {**cell, "suppressed": "unknown"}) == 4
+    rest = {"where": {"a": 0}, "at_least": 2}
+    assert multiset(BITS[:1], 3, {**cell, "suppressed": "primary", "at_least": 1}, rest) == 1
+
+
+def test_a_forest_is_its_trees():
+    trees = [{"nodes": split({"a": 1}, 1, 2)}, {"nodes": split({"b": 1}, 2, 1)}]
+    forest = {"kind": "forest", "trees": trees, "bootstrap": False}
+    single = [set(oracle.datasets(make(BITS, [{"kind": "tree", **tree}]))) for tree in trees]
+    found = oracle.datasets(make(BITS, [forest]))
+    assert set(found) == single[0] & single[1]
+    assert len(found) == 2  # the row with a = 1 has b = 1, or has not
+    assert oracle.count(make(BITS, [forest]), "ordered") == 6 + 3
+    assert oracle.row_numbers(make(BITS, [forest])) == [3]
+    assert oracle.count(make(BITS, [forest], rows=4), "multiset") == 0
+    classes = [{"if": {"a": 1}, "then": 1, "else": 2}, {"counts": [0, 1]}, {"counts": [1, 1]}]
+    release = make(BITS, [{"kind": "forest", "trees": [{"nodes": classes}, trees[1]]}], label=[0, 1])
+    assert oracle.count(release, "multiset") == 3  # the rows differ in (a, y), and b = 1 for two of the three
+    assert {(a, y) for world in oracle.datasets(release) for a, _, y in world} == {(1, 1), (0, 0), (0, 1)}
+
+
+def joined(*more):
+    forest = {"kind": "forest", "trees": [{"nodes": split({"a": 1}, 1, 2)}], "bootstrap": False}
+    rules = {"kind": "rule_set", "rules": [{"if": {"age": {"at_least": 30}}, "count": 2}]}
+    mean = {"where": {"a": 0}, "mean": {"of": "age", "value": 25}}  # of 20 and 30
+    return make([BITS[0], attr("age", [20, 30, 40])], [forest, rules, table(mean, *more)])
+
+
+def test_joined_kinds():
+    known = ((0, 20), (0, 30))
+    assert oracle.datasets(joined()) == [(*known, (1, 30)), (*known, (1, 40))]
+    assert oracle.datasets(joined({"total": {"of": "age", "value": 90}})) == [(*known, (1, 40))]
+    assert oracle.count(joined({"median": {"of": "age", "value": 20}}), "ordered") == 0
+    membership = oracle.membership(joined(), {"a": 1, "age": 40}, "ordered")
+    assert (membership["verdict"], membership["probability"]) == ("possible", Fraction(1, 2))
+    assert oracle.membership(joined(), {"a": 0, "age": 20}, "multiset")["verdict"] == "certain"
+    assert oracle.attribute(joined(), {"a": 1}, "age", "multiset")[20]["max_count"] == 0
+    assert oracle.dist_g(joined(), "ordered") == pytest.approx(math.log2(12) / (3 * math.log2(6)))
+    rule_list = {"kind": "rule_list", "rules": [{"if": {"age": 40}, "count": 1}]}
+    release = joined()
+    with pytest.raises(ValueError, match="rows is missing"):
+        oracle.count({**release, "models": [*release["models"], rule_list]}, "multiset")
+    assert oracle.datasets({**release, "rows": 3, "models": [*release["models"], rule_list]}) == [(*known, (1, 40))]
+
+
+def test_means_and_correlations_over_worlds():
+    assert oracle.bound(joined(), {"a": 1}, "ordered", "age") == {"min": 30, "max": 40, "expectation": 35}
+    everybody = oracle.bound(joined(), {}, "multiset", of="age")
+    assert everybody == {"min": Fraction(80, 3), "max": 30, "expectation": Fraction(85, 3)}
+    both = oracle.bound(joined(), {}, "ordered", ("a", "age"))
+    assert both["min"] == pytest.approx(0.5)
+    assert both["max"] == pytest.approx(math.sqrt(0.75))
+    assert both["expectation"] == pytest.approx((0.5 + math.sqrt(0.75)) / 2)
+    assert oracle.bound(joined(), {"a": 0}, "ordered", ["age", "age"]) == {"min": 1, "max": 1, "expectation": 1}
+    nothing = {"min": None, "max": None, "expectation": None}
+    assert oracle.bound(joined(), {"a": 1}, "ordered", ("a", "age")) == nothing  # one row does not vary
+    assert oracle.bound(joined(), {"a": 1, "age": 20}, "ordered", "age") == nothing
+    empty = make([attr("a", [0, 1]), PAY], [], rows=2)
+    paid = oracle.bound(empty, {"a": 1}, "ordered", "pay")  # nobody in a quarter of the worlds
+    assert paid == {"min": 10, "max": 35, "expectation": Fraction(65, 3)}
+    descending = oracle.bound(make([PAY, attr("b", [0, 1])], [], rows=2), {}, "ordered", ("pay", "b"))
+    assert (descending["min"], descending["max"], descending["expectation"]) == (-1, 1, 0)
+    weighted = make([PAY], [], rows={"at_least": 1, "at_most": 2})
+    skewed = {"in": [10, 20]}
+    assert oracle.bound(weighted, {"pay": skewed}, "ordered", "pay")["expectation"] == 15
+    assert oracle.bound(RULE_LIST_1, {"a3": 1}, "assigned", "y")["max"] == Fraction(1, 2)
+    with pytest.raises(ValueError, match="not numeric"):
+        oracle.bound(make([attr("s", ["x", "y"])], [], rows=1), {}, "ordered", "s")
+
+
+def test_distribution_of_a_count():
+    release = make([attr("a", [0, 1])], [], rows=2)
+    assert oracle.distribution(release, {"a": 1}, "ordered") == {
+        0: Fraction(1, 4),
+        1: Fraction(1, 2),
+        2: Fraction(1, 4),
+    }
+    assert oracle.distribution(release, {"a": 1}, "multiset") == dict.fromkeys(range(3), Fraction(1, 3))
+    interval = {**release, "rows": {"at_least": 0, "at_most": 1}}
+    assert oracle.distribution(interval, {"a": 1}, "ordered") == {0: Fraction(3, 4), 1: Fraction(1, 4)}
+    assert oracle.distribution(RULE_LIST_1, {"a1": 1, "a2": 1}, "assigned") == {2: 1}
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        {"kind": "forest", "trees": [{"nodes": [{"count": 1}]}], "bootstrap": True},
+        {"kind": "forest", "trees": [{"nodes": [{"count": 1}]}], "bootstrap": False, "multiplicities": [[1]]},
+        {"kind": "forest", "trees": [{"nodes": [{"count": 1, "distinct": 1}]}]},
+        {"kind": "forest", "trees": []},
+        {"kind": "rule_set", "rules": [{"if": {}, "count": 1, "counts": [1]}]},
+        {**table({"count": 1}), "noise": {"law": "laplace", "scale": 1.0}},
+        table({"count": 1, "at_least": 1}),
+        table({"count": 0.5}),
+        table({"at_least": 2, "at_most": 1}),
+        table({"where": {}}),
+        table({"suppressed": "why"}),
+        table({"suppressed": "primary", "count": 1}),
+        table({"mean": {"of": "a", "value": 1}, "total": {"of": "a", "value": 1}}),
+        table({"mean": {"of": "a", "value": 1, "within": -1}}),
+        table({"mean": {"of": "a"}}),
+        table({"median": {"of": "s", "value": 1}}),
+        table({"total": {"of": "nobody", "value": 1}}),
+    ],
+)
+def test_what_is_no_exact_model_is_refused(model):
+    release = make([attr("a", [0, 1]), attr("s", ["x", "y"])], [model], rows=1)
+    with pytest.raises(ValueError, match=r"unsupported|counts must|needs either|within|not numeric|unknown"):
+        oracle.count(release, "ordered")
+
+
+@pytest.mark.parametrize("kind", ["forest", "rule_set", "table"])
+def test_assigned_is_for_one_tree_or_rule_list(kind):
+    release, _ = oracle_coupled.random_coupled(random.Random(kind), [kind])
+    release["models"] = release["models"][:1]
+    for figure in (oracle.count, oracle.uninformed_bits, oracle.dist_g):
+        with pytest.raises(ValueError, match="exactly one"):
+            figure(release, "assigned")
+
+
+# ---------------------------------------------------------------- random releases of coupled models
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_coupled_truth_is_a_world(seed):
+    release, truth = oracle_coupled.random_coupled(random.Random(seed))
+    assert oracle_coupled.random_coupled(random.Random(seed)) == (release, truth)
+    assert json.loads(json.dumps(release)) == release
+    numbers = oracle.row_numbers(release)
+    assert len(truth) in numbers
+    assert sum(multisets(len(oracle.rows(release)), n) for n in numbers) <= 3_000
+    assert Counter(truth) in [Counter(world) for world in oracle.datasets(release)]
+
+
+def naive(release, model, world, passes):
+    """Read every statement of one model off the file afresh; the splits and rules are only counted if reached."""
+
+    def same(part, inside):
+        labels = [oracle.canonical(v) for v in release["domain"].get("label", {}).get("values", [])]
+        return part.get("count", len(inside)) == len(inside) and part.get("counts", []) == [
+            sum(row[-1] == value for row in inside) for value in labels if "counts" in part
+        ]
+
+    def walk(nodes, index, inside):
+        node = nodes[index]
+        if not same(node, inside):
+            return False
+        return "if" not in node or (
+            walk(nodes, node["then"], [r for r in inside if passes(node["if"], r)])
+            and walk(nodes, node["else"], [r for r in inside if not passes(node["if"], r)])
+        )
+
+    if model["kind"] in ("tree", "forest"):
+        return all(walk(tree["nodes"], 0, list(world)) for tree in model.get("trees", [model]))
+    left = list(world)
+    for part in model.get("rules", []):
+        if not same(part, [row for row in left if passes(part["if"], row)]):
+            return False
+        if model["kind"] == "rule_list":
+            left = [row for row in left if not passes(part["if"], row)]
+    names = [entry["name"] for entry in release["domain"]["attributes"]] + ["y"]
+    for statement in model.get("statements", []):
+        inside = [row for row in world if passes(statement.get("where", {}), row)]
+        number = statement.get("count", len(inside))
+        if number != len(inside) or not statement.get("at_least", 0) <= number <= statement.get("at_most", number):
+            return False
+        for kind, figure in (("mean", statistics.mean), ("median", statistics.median), ("total", sum)):
+            if kind not in statement:
+                continue
+            of, value, within = (statement[kind].get(key, 0) for key in ("of", "value", "within"))
+            numbers = [Fraction(row[names.index(of)] if of in names else int(passes({of: 1}, row))) for row in inside]
+            if kind != "total" and not inside:
+                return False
+            if abs(figure(numbers) - Fraction(str(value))) > Fraction(str(within)):
+                return False
+    return True
+
+
+@pytest.mark.parametrize("batch", range(4))
+def test_coupled_sequences_listed_one_by_one(batch):
+    """The most naive listing there is, for small spaces: every sequence, with no code of the oracle but `meets`."""
+    rng, compared = random.Random(f"coupled {batch}"), 0
+    while compared < 15:
+        release, _ = oracle_coupled.random_coupled(rng)
+        space, numbers = oracle.rows(release), oracle.row_numbers(release)
+        if sum(len(space) ** n for n in numbers) > 3_000:
+            continue
+        known = {}
+
+        def passes(condition, row, release=release, known=known):
+            key = json.dumps(condition), row
+            if key not in known:
+                known[key] = oracle.meets(release, condition, row)
+            return known[key]
+
+        found = {
+            n: sum(
+                all(naive(release, model, world, passes) for model in release["models"])
+                for world in product(space, repeat=n)
+            )
+            for n in numbers
+        }
+        expected = oracle.count(release, "ordered")
+        assert found == (expected if isinstance(expected, dict) else {numbers[0]: expected})
+        compared += 1
+
+
+def test_coupled_releases_are_varied():
+    drawn = [oracle_coupled.random_coupled(random.Random(seed)) for seed in range(300)]
+    assert {len(truth) for _, truth in drawn} == set(range(6))
+    assert {len(release["models"]) for release, _ in drawn} == {1, 2, 3}
+    kinds = Counter(model["kind"] for release, _ in drawn for model in release["models"])
+    assert min(kinds[kind] for kind in oracle_coupled.KINDS) > 80
+    text = [json.dumps(release) for release, _ in drawn]
+    for word in ("impossible", "columns", "resolution", '"label"', '"count"', '"counts"', '"rows": {', '"rows": '):
+        assert 20 < sum(word in entry for entry in text) < 290, word
+    for word in ('"mean"', '"median"', '"total"', '"suppressed"', '"within"', '"where"'):
+        assert sum(word in entry for entry in text) > 20, word
+    found = [len(oracle.datasets(release)) for release, _ in drawn]
+    assert sum(number == 1 for number in found) > 30
+    assert sum(number > 20 for number in found) > 60
+    for kind in oracle_coupled.KINDS:
+        only, _ = oracle_coupled.random_coupled(random.Random(1), [kind])
+        assert {model["kind"] for model in only["models"]} == {kind}
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_contradictory_releases_have_no_world(seed):
+    kinds = [oracle_coupled.KINDS[seed % 5]] if seed < 20 else None
+    release = oracle_coupled.contradictory(random.Random(seed), kinds)
+    assert json.loads(json.dumps(release)) == release
+    assert oracle.datasets(release) == []
+    assert not any(oracle.count(release, "ordered").values() if isinstance(release.get("rows"), dict) else [])
+    for model in oracle._partitions(release):
+        parts = model.get("nodes") or model["rules"]
+        leaves = [part for part in parts if "then" not in part]
+        total = sum(part["count"] if "count" in part else sum(part["counts"]) for part in leaves)
+        numbers = oracle.row_numbers(release)
+        if "rows" in release:
+            assert total <= numbers[-1] if oracle._lacks_default(model) else [total] == numbers
+
+
 def test_oracle_uses_the_standard_library_only():
-    tree = ast.parse(Path(oracle.__file__).read_text(encoding="utf-8"))
+    tree = ast.parse("\n".join(Path(m.__file__).read_text(encoding="utf-8") for m in (oracle, oracle_coupled)))
     names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
     names |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    assert {name.split(".")[0] for name in names} <= set(sys.stdlib_module_names)
+    assert {name.split(".")[0] for name in names} <= {*sys.stdlib_module_names, "oracle"}
     longest = max(node.end_lineno - node.lineno + 1 for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
     assert longest <= 60

@@ -6,20 +6,18 @@ Source: Ferry et al., "Probabilistic Dataset Reconstruction from Interpretable M
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from solvers.cells import Cells, cells_of
-from solvers.draws import Dice, RowList, Runs, draw_rows, index_type, multisets, random_multiset
+from solvers.draws import Dice, cell_boxes, draw_rows
 from solvers.engine import Engine
 from solvers.limits import Limits
 from solvers.membership import decide, leave_one_out
-from solvers.numbers import Factor, log2_worlds, multinomial_factors, multiset_factors
+from solvers.numbers import Factor, log2_sum, log2_worlds, multinomial_factors, multiset_factors
 from solvers.query import (
     Answer,
     Convention,
@@ -34,6 +32,7 @@ from solvers.query import (
     WorldsAnswer,
 )
 from solvers.release import UNBOUNDED, Partition, Release, World
+from solvers.worlds import CellRows, draw_world, list_worlds, spread_world
 
 MOST_ROW_COUNTS = 10_000
 MOST_FACTORED = 100_000_000  # rows whose factorials are taken apart into primes (a sieve of so many bytes)
@@ -87,7 +86,9 @@ class KindEngine(Engine):
             return WorldsAnswer("exact", worlds=enumerate_worlds(cells))
         if isinstance(query, Sample):
             return WorldsAnswer("exact", worlds=sample_worlds(cells, query))
-        return WorldsAnswer("exact", worlds=iter([most_likely(cells, query.seed)]))
+        if isinstance(query, MostLikely):
+            return WorldsAnswer("exact", worlds=iter([most_likely(cells, query.seed)]))
+        raise TypeError(f"{type(query).__name__} is not among the questions of {self.name}")
 
 
 def empty_but_counted(cells: Cells) -> tuple[str, ...]:
@@ -117,12 +118,6 @@ def count(cells: Cells, convention: Convention) -> CountAnswer:
     )
 
 
-def log2_sum(logs: list[float]) -> float:
-    """Return log2 Σ 2^x."""
-    top = max(logs)
-    return top if len(logs) == 1 or math.isinf(top) else top + math.log2(math.fsum(2.0 ** (x - top) for x in logs))
-
-
 def world_factors(sizes: tuple[int, ...], counts: NDArray[np.int64], convention: Convention) -> list[Factor]:
     """Return the number of worlds with these counts as (base, exponent) pairs."""
     filled = [(sizes[s], c) for s, c in enumerate(counts.tolist()) if c]
@@ -132,101 +127,41 @@ def world_factors(sizes: tuple[int, ...], counts: NDArray[np.int64], convention:
     return [(size, c) for size, c in filled if size != 1] + arrangements
 
 
+def filled(cells: Cells, counts: NDArray[np.int64]) -> list[tuple[CellRows, int]]:
+    """Return the cells that hold rows, with how many."""
+
+    def rows(s: int) -> CellRows:
+        return CellRows(
+            cells.release.domain,
+            cells.low[s],
+            lambda: cell_boxes(cells, s),
+            lambda k, dice: draw_rows(cells, s, k, dice),
+        )
+
+    return [(rows(s), c) for s, c in enumerate(counts.tolist()) if c]
+
+
 def enumerate_worlds(cells: Cells) -> Iterator[World]:
-    """Yield every world once up to row order, lazily: an odometer over the cells' multisets."""
+    """Yield every world once up to row order, lazily."""
     for counts in cells.vectors:
-        filled = [(s, c) for s, c in enumerate(counts.tolist()) if c]
-        lists = [RowList(cells, s) for s, _ in filled]
-        wheels = [multisets(rows.size, c) for rows, (_, c) in zip(lists, filled, strict=True)]
-        shown = [next(wheel) for wheel in wheels]
-        while True:
-            yield assemble(cells, [s for s, _ in filled], lists, shown)
-            i = len(wheels) - 1
-            while i >= 0 and (turned := next(wheels[i], None)) is None:
-                wheels[i] = multisets(lists[i].size, filled[i][1])
-                shown[i] = next(wheels[i])
-                i -= 1
-            if i < 0:
-                break
-            shown[i] = turned if turned is not None else shown[i]
-
-
-def assemble(cells: Cells, at: list[int], lists: list[RowList], shown: list[Runs]) -> World:
-    """Return the world of the given runs."""
-    rows = [rows[i] for rows, runs in zip(lists, shown, strict=True) for i, _ in runs]
-    values: NDArray[Any] = np.empty((len(rows), len(cells.release.domain.attributes)), dtype=index_type(cells))
-    for i, row in enumerate(rows):
-        values[i] = row
-    times = np.array([t for runs in shown for _, t in runs], dtype=np.int64)
-    region = [int(cells.block.region[s]) for s, runs in zip(at, shown, strict=True) for _ in runs]
-    return World(values, times, np.array(region, dtype=np.int32))
+        yield from list_worlds(cells.release.domain, filled(cells, counts))
 
 
 def sample_worlds(cells: Cells, query: Sample) -> Iterator[World]:
-    """Yield k worlds drawn independently and uniformly.
-
-    `assigned` and `ordered`: rows independent and uniform inside their cells. `multiset`: a Pólya urn per cell.
-    Where the number of rows is open it is drawn uniformly first.
-    """
+    """Yield k worlds drawn independently and uniformly; an open number of rows is drawn uniformly first."""
     dice = Dice(query.seed)
     vectors = cells.vectors
     for _ in range(query.k):
         counts = vectors[dice.exact.randrange(len(vectors))]
-        pieces, regions = [], []
-        for s, c in enumerate(counts.tolist()):
-            if not c:
-                continue
-            if query.convention == "multiset":
-                fresh, chosen = random_multiset(cells.low[s], c, dice)
-                pieces.append(draw_rows(cells, s, fresh, dice)[chosen])
-            else:
-                pieces.append(draw_rows(cells, s, c, dice))
-            regions.append(np.full(c, cells.block.region[s], dtype=np.int32))
-        yield pack(cells, pieces, regions)
-
-
-def pack(cells: Cells, pieces: list[NDArray[Any]], regions: list[NDArray[np.int32]]) -> World:
-    """Return the world of drawn rows, one entry per row."""
-    width = len(cells.release.domain.attributes)
-    values = np.concatenate(pieces) if pieces else np.empty((0, width), dtype=index_type(cells))
-    region = np.concatenate(regions) if regions else np.empty(0, dtype=np.int32)
-    return World(values, np.ones(len(values), dtype=np.int64), region)
+        yield draw_world(cells.release.domain, filled(cells, counts), query.convention, dice)
 
 
 def most_likely(cells: Cells, seed: int) -> World:
     """Return a world whose rows are spread as evenly as they can be: among equals the heaviest histogram.
 
-    All worlds agree equally with exact counts. A cell with at least as many rows as raw rows gets each of them
-    equally often (up to one); a larger cell gets distinct rows, drawn with the seed.
+    All worlds agree equally with exact counts.
     """
-    dice = Dice(seed)
-    vectors = cells.vectors
-    counts = vectors[-1]
-    pieces, times, regions = [], [], []
-    unique = len(vectors) == 1
-    for s, c in enumerate(counts.tolist()):
-        if not c:
-            continue
-        size = cells.low[s]
-        unique = unique and size == 1
-        if size <= 4 * c:
-            rows = RowList(cells, s)
-            taken = range(size) if size <= c else sorted(dice.exact.sample(range(size), c))
-            piece: NDArray[Any] = np.array([rows[i] for i in taken], dtype=index_type(cells))
-        else:
-            piece = distinct_rows(cells, s, c, dice)
-        base, extra = divmod(c, len(piece))
-        pieces.append(piece)
-        times.append(np.array([base + (i < extra) for i in range(len(piece))], dtype=np.int64))
-        regions.append(np.full(len(piece), cells.block.region[s], dtype=np.int32))
-    world = pack(cells, pieces, regions)
-    return replace(world, times=np.concatenate(times) if times else world.times, unique=unique)
-
-
-def distinct_rows(cells: Cells, s: int, k: int, dice: Dice) -> NDArray[Any]:
-    """Return k distinct rows of a cell with more than 4k rows."""
-    found: dict[tuple[object, ...], None] = {}
-    while len(found) < k:
-        for row in draw_rows(cells, s, k - len(found), dice).tolist():
-            found.setdefault(tuple(row))
-    return np.array(list(found), dtype=index_type(cells))
+    counts = cells.vectors[-1]
+    world = spread_world(cells.release.domain, filled(cells, counts), Dice(seed))
+    alone = len(cells.vectors) == 1 and all(cells.low[s] == 1 for s in np.flatnonzero(counts).tolist())
+    return replace(world, unique=alone)

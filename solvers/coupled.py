@@ -1,0 +1,252 @@
+"""Membership over a coupled system, in batches: one forward-backward pass serves every profile of one cell.
+
+A profile meets some cells; its rows are the rows of cells that lie inside it, and may be rows of cells that it
+meets. Profiles that meet several free cells of one component take a pass of their own.
+
+Source: design.md, section 2 (membership): P(absent) = Σ_k P(z_c = k) ((s - m) / s)^k, `multiset` with rising terms.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from solvers.branches import Branch, Solution
+from solvers.layers import Floats
+from solvers.linear import Ints
+from solvers.membership import Prior, Weights, box_pairs
+from solvers.numbers import log_absent_multiset
+from solvers.query import Convention, Decide, DecideAnswer, LeaveOneOut, LeaveOneOutAnswer, Selections
+from solvers.release import ANY_LABEL
+from solvers.system import System
+
+CHUNK = 2_048
+
+
+@dataclass(frozen=True, eq=False)
+class Met:
+    """The cells that one selection meets: the share of each cell's rows inside, and whether that is all."""
+
+    cells: tuple[int, ...]
+    ratios: tuple[float, ...]
+    whole: tuple[bool, ...]
+
+    @property
+    def inside(self) -> tuple[int, ...]:
+        """Return the cells that lie inside the selection."""
+        return tuple(c for c, w in zip(self.cells, self.whole, strict=True) if w)
+
+
+def met_cells(system: System, chosen: Selections) -> list[Met]:
+    """Return what every selection meets of the cells that can hold rows. Cost: pairs that meet."""
+    alive = np.flatnonzero(system.bounds.upper[system.cell] > 0)
+    table = Weights([system.boxes[i] for i in alive.tolist()], chosen.sizes)
+    out: list[Met] = []
+    for i in range(0, len(chosen), CHUNK):
+        out += met_chunk(system, Selections(chosen.codes[i : i + CHUNK], chosen.sizes), table, alive)
+    return out
+
+
+def met_chunk(system: System, chosen: Selections, table: Weights, alive: Ints) -> list[Met]:
+    """Return what each selection of a chunk meets."""
+    query, column, ratio, whole = box_pairs(chosen, table)
+    piece = alive[column]
+    cell = system.cell[piece]
+    part = ratio * shares_of_cell(system)[piece]
+    key, back = np.unique(query * len(system.sizes) + cell, return_inverse=True)
+    ratios = np.bincount(back.reshape(-1), part, minlength=len(key))
+    held = np.bincount(back.reshape(-1), whole, minlength=len(key)).astype(np.int64)
+    pieces = np.bincount(system.cell, minlength=len(system.sizes))
+    of, cells = key // len(system.sizes), key % len(system.sizes)
+    inside = held == pieces[cells]
+    ratios = np.where(inside, 1.0, ratios)
+    starts = np.searchsorted(of, np.arange(len(chosen) + 1))
+    out = []
+    for a, b in pairwise(starts.tolist()):
+        out.append(Met(tuple(cells[a:b].tolist()), tuple(ratios[a:b].tolist()), tuple(inside[a:b].tolist())))
+    return out
+
+
+def shares_of_cell(system: System) -> Floats:
+    """Return the share of its cell that every piece is."""
+    pairs = zip(system.piece_sizes, system.cell.tolist(), strict=True)
+    return np.array([size / system.sizes[c] for size, c in pairs])
+
+
+class Ranges:
+    """The least and greatest number of rows in sets of cells, over all branches; remembers what it computed."""
+
+    def __init__(self, solution: Solution) -> None:
+        self.solution = solution
+        self._known: dict[tuple[tuple[int, ...], bool], int] = {}
+
+    def of(self, cells: tuple[int, ...], greatest: bool) -> int:
+        """Return the least or greatest total of the cells over all histograms."""
+        key = (cells, greatest)
+        if key not in self._known:
+            every = [self._branch(b, cells, greatest) for b in range(len(self.solution.branches))]
+            self._known[key] = max(every) if greatest else min(every)
+        return self._known[key]
+
+    def _branch(self, b: int, cells: tuple[int, ...], greatest: bool) -> int:
+        branch = self.solution.branches[b]
+        total = int(branch.bounds.lower[list(cells)].sum()) if cells else 0
+        for g, positions in by_graph(branch, cells).items():
+            graph = branch.graphs[g]
+            costs = [np.zeros(room + 1, dtype=np.int64) for room in graph.part.room.tolist()]
+            for i in positions:
+                costs[i] = np.arange(len(costs[i]), dtype=np.int64)
+            total += int(graph.extreme(costs, greatest)[0])
+        return total
+
+
+def by_graph(branch: Branch, cells: Iterable[int]) -> dict[int, list[int]]:
+    """Return graph -> positions of the given cells that are free."""
+    out: dict[int, list[int]] = {}
+    for c in cells:
+        if c in branch.place:
+            g, i = branch.place[c]
+            out.setdefault(g, []).append(i)
+    return out
+
+
+def absent_ratio(size: int, low: int, room: int, met: tuple[float, bool], convention: Convention) -> Floats:
+    """Return, for low + y rows of a cell, y = 0..room, the share of choices with no row in the selection."""
+    ratio, whole = met
+    rows = range(low, low + room + 1)
+    if whole or ratio >= 1.0:
+        return np.array([float(z == 0) for z in rows])
+    if convention == "multiset":
+        return np.array([math.exp(log_absent_multiset(ratio, size, z)) for z in rows])
+    shares: Floats = np.exp(np.arange(low, low + room + 1) * math.log1p(-ratio))
+    return shares
+
+
+def absent(solution: Solution, met: Met) -> float:
+    """Return the share of worlds with no row in the selection."""
+    return math.fsum(share * absent_in(solution, b, f, met) for (b, f), share in solution.shares.items())
+
+
+def absent_in(solution: Solution, b: int, f: int, met: Met) -> float:
+    """Return the share of worlds of one final state with no row in the selection."""
+    branch, out = solution.branches[b], 1.0
+    ratios: dict[int, dict[int, Floats]] = {}
+    for c, ratio, whole in zip(met.cells, met.ratios, met.whole, strict=True):
+        room = int(branch.bounds.upper[c] - branch.bounds.lower[c])
+        found = absent_ratio(
+            solution.system.sizes[c], int(branch.bounds.lower[c]), room, (ratio, whole), solution.convention
+        )
+        if c in branch.place:
+            g, i = branch.place[c]
+            ratios.setdefault(g, {})[i] = found
+        else:
+            out *= float(found[0])
+    for g, found_here in ratios.items():
+        state = branch.final(g, f)
+        if len(found_here) == 1:
+            ((i, ratio_by_y),) = found_here.items()
+            out *= float(solution.marginals(b, g, state)[i] @ ratio_by_y)
+        else:
+            out *= float(solution.scaled(b, g).mean_product(found_here)[state])
+    return out
+
+
+def decide_coupled(solution: Solution, query: Decide) -> DecideAnswer:
+    """Return counts and shares of worlds for every selection; equal ones are answered once."""
+    system = solution.system
+    chosen, back = np.unique(query.selections.codes, axis=0, return_inverse=True)
+    selections = Selections(chosen, query.selections.sizes)
+    found = met_cells(system, selections)
+    ranges = Ranges(solution)
+    low = np.array([ranges.of(m.inside, greatest=False) for m in found], dtype=np.int64)
+    high = np.array([ranges.of(m.cells, greatest=True) for m in found], dtype=np.int64)
+    means = solution.means
+    expected = np.array([float(means[list(m.cells)] @ np.array(m.ratios)) if m.cells else 0.0 for m in found])
+    share = np.array([
+        1.0 if low[i] > 0 else 0.0 if high[i] == 0 else 1.0 - absent(solution, m) for i, m in enumerate(found)
+    ])  # fmt: skip
+    before, expected_before = before_release(system, selections, solution.convention, row_numbers(solution))
+    every = back.reshape(-1)
+    return DecideAnswer(
+        "exact",
+        low=low[every],
+        high=high[every],
+        probability=share[every],
+        before=before[every],
+        expected=expected[every],
+        expected_before=expected_before[every],
+        open=np.zeros(len(every), dtype=bool),
+    )
+
+
+def row_numbers(solution: Solution) -> list[int]:
+    """Return every number of rows that some world has."""
+    return sorted({solution.rows(final) for final in solution.finals})
+
+
+def before_release(
+    system: System, chosen: Selections, convention: Convention, rows: Sequence[int]
+) -> tuple[Floats, Floats]:
+    """Return the share of worlds and the mean rows before the release, averaged over the numbers of rows."""
+    prior = Prior(system.space, chosen, convention, {ANY_LABEL})
+    shares = [-np.expm1(prior.log_absent({ANY_LABEL: n})) for n in rows]
+    return np.mean(shares, axis=0), np.mean([prior.expected({ANY_LABEL: n}) for n in rows], axis=0)
+
+
+def leave_one_out_coupled(solution: Solution, query: LeaveOneOut) -> LeaveOneOutAnswer:
+    """Return, per pair (q, v), the share of v among q's rows in the release without one row that is (q, v).
+
+    The row left out lies in cell c with probability proportional to E[z_c] r_c(q, v). Without it the worlds are
+    those with a row in c, that row taken out; their weights are the old ones times z_c (`ordered`) or
+    z_c / (size_c + z_c - 1) (`multiset`). NaN where nothing else remains to infer from.
+    """
+    inner, outer = met_cells(solution.system, query.inner), met_cells(solution.system, query.outer)
+    reduced: dict[int, Floats] = {}
+    share = np.full(len(inner), np.nan)
+    for i, (part, whole) in enumerate(zip(inner, outer, strict=True)):
+        total = seen = 0.0
+        for c, ratio in zip(part.cells, part.ratios, strict=True):
+            weight = float(solution.means[c]) * ratio
+            if weight <= 0.0:
+                continue
+            if c not in reduced:
+                reduced[c] = means_without(solution, c)
+            rest = float(reduced[c][list(whole.cells)] @ np.array(whole.ratios))
+            hits = float(reduced[c][list(part.cells)] @ np.array(part.ratios))
+            if rest > 1e-9:
+                total += weight * max(0.0, hits) / rest
+                seen += weight
+        if seen:
+            share[i] = total / seen
+    return LeaveOneOutAnswer("exact", share=share)
+
+
+def means_without(solution: Solution, c: int) -> Floats:
+    """Return the mean number of rows of every cell in the release without one row of cell c."""
+    out, whole = np.zeros(len(solution.system.sizes)), 0.0
+    size = solution.system.sizes[c]
+    for (b, f), share in solution.shares.items():
+        branch = solution.branches[b]
+        low = int(branch.bounds.lower[c])
+        rows = np.arange(low, int(branch.bounds.upper[c]) + 1, dtype=np.float64)
+        gain = rows if solution.convention != "multiset" else rows / (size + rows - 1.0)
+        means = solution.branch_means(b, f).copy()
+        if c in branch.place:
+            g, i = branch.place[c]
+            weight = float(solution.marginals(b, g, branch.final(g, f))[i] @ gain)
+            if weight <= 0.0:
+                continue
+            with np.errstate(divide="ignore"):
+                tilted = solution.scaled(b, g, (i, np.log(gain))).marginals(branch.final(g, f))
+            for d, p in zip(branch.graphs[g].part.cells.tolist(), tilted, strict=True):
+                means[d] = branch.bounds.lower[d] + float(p @ np.arange(len(p)))
+        else:
+            weight = float(gain[0])
+        means[c] -= 1.0
+        out += share * weight * means
+        whole += share * weight
+    return out / whole
