@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,11 +19,13 @@ from numpy.typing import NDArray
 from encoders.encoder import CutDomain, EncodedRelease
 from recon.describe import condition_text
 from recon.questions import convention_of, count
-from solvers.cells import Cells, cells_of
+from solvers.cells import Cells, cells_of, no_closed_form
 from solvers.limits import Limits
+from solvers.membership import Rows, known_rows
 from solvers.numbers import log2_multisets, log2_worlds
 from solvers.query import Convention, CountAnswer
-from solvers.release import ANY_LABEL, Partition
+from solvers.release import ANY_LABEL, Release
+from solvers.space import Space
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,8 @@ class Measures:
     the attributes that the release names. dist: Def. 2, where rows are products of attributes (`assigned`).
     bits_due_to_order: Σ_j C_j (log2 num(f_j) - log2 Capt(f_j)) of a rule list. determined_rows: rows whose every
     attribute is known. smallest_region: the fewest raw rows that fit a published row; smallest_group: the fewest
-    published rows in one cell. exposure: one line per leaf or rule.
+    published rows in one cell. exposure: one line per leaf or rule; with
+    `of_cells` (more than one partition) one per cell that surely holds rows.
     """
 
     convention: Convention
@@ -54,6 +58,7 @@ class Measures:
     exposure: pd.DataFrame
     counted: CountAnswer
     assumptions: tuple[str, ...] = field(default=())
+    of_cells: bool = False
 
 
 def measure(
@@ -64,16 +69,20 @@ def measure(
 ) -> Measures:
     """Return the measures of a release; a count already at hand may be given.
 
-    Cost: that of `count`, and linear in leaves or rules. Raises what `count` raises.
+    Cost: that of `count`, and linear in leaves, rules or cells. Raises what `count` raises.
     """
     chosen = convention_of(release, convention)
     limits = limits or Limits()
     answer = counted or count(release, chosen, limits)
-    if answer.status == "unsat" or not isinstance(release.statements.blocks[0], Partition):
+    if answer.status == "unsat":
         return empty(release, chosen, answer)
+    if no_closed_form(release.statements) is not None:
+        from recon.coupled import measure_coupled
+
+        return measure_coupled(release, chosen, answer, limits)
     cells = cells_of(release.statements, limits)
     vectors = cells.vectors
-    before = [uninformed(cells, v, chosen) for v in vectors]
+    before = [uninformed(cells.space, known_rows(cells, v, chosen), chosen) for v in vectors]
     after = list(answer.log2_per_rows.values())
     exact, relative = answer.status == "exact", answer.relative
     spread = math.log2(len(vectors))
@@ -118,33 +127,33 @@ def ratio(part: float, whole: float) -> float | None:
     return part / whole if whole > 0 else None
 
 
-def uninformed(cells: Cells, counts: NDArray[np.int64], convention: Convention, factor: int = 1) -> float:
-    """Return the bits of n rows before the release, in a row space smaller by `factor`.
+def uninformed(space: Space, rows: Rows, convention: Convention, factor: int = 1) -> float:
+    """Return the bits of rows (label or ANY_LABEL -> how many) before the release, in a space smaller by `factor`.
 
     `assigned`: n log2 S, the label left out for rows whose cell names it; `ordered`: n log2 S; `multiset`:
     log2 C(S + n - 1, n).
     """
-    n = int(counts.sum())
+    n = sum(rows.values())
     if n == 0:
         return 0.0
     if convention == "multiset":
-        return log2_multisets(cells.space.size // factor, n)
-    if convention == "ordered":
-        return n * math.log2(cells.space.size // factor)
-    return math.fsum(
-        int(counts[cells.block.label == label].sum()) * math.log2(size // factor)
-        for label in set(cells.block.label.tolist())
-        if (size := cells.space.labelled(label))
-    )
+        return log2_multisets(space.size // factor, n)
+    return math.fsum(c * math.log2(size // factor) for label, c in rows.items() if (size := space.labelled(label)))
+
+
+def unnamed_factor(release: Release) -> int:
+    """Return how many values the attributes that no statement names have together."""
+    domain = release.domain
+    return domain.size // math.prod(domain.attributes[k].total for k in release.mentioned())
 
 
 def mentioned(cells: Cells, vectors: list[NDArray[np.int64]], convention: Convention, spread: float) -> float | None:
     """Return Dist_G over the attributes that the release names: the others' factor taken out of every size."""
-    domain = cells.release.domain
-    factor = domain.size // math.prod(domain.attributes[k].total for k in cells.release.mentioned())
+    factor = unnamed_factor(cells.release)
     sizes = [size // factor for size in cells.low]
     after = mean([log2_worlds(sizes, v, convention) for v in vectors])
-    return ratio(spread + after, spread + mean([uninformed(cells, v, convention, factor) for v in vectors]))
+    before = [uninformed(cells.space, known_rows(cells, v, convention), convention, factor) for v in vectors]
+    return ratio(spread + after, spread + mean(before))
 
 
 def dist(cells: Cells, counts: NDArray[np.int64]) -> float | None:
@@ -222,6 +231,11 @@ def exposure(cut: CutDomain, cells: Cells, vectors: list[NDArray[np.int64]]) -> 
                 "entropy_reduction_ratio": None if left is None else (left / before if before else 1.0),
             }
         )
+    return exposure_frame(lines)
+
+
+def exposure_frame(lines: list[dict[str, Any]]) -> pd.DataFrame:
+    """Return the lines as a frame, with the share of rows that are as exposed or more."""
     # As objects: pandas would turn None into NaN, and overflow on long integers.
     frame = pd.DataFrame(lines, dtype=object)
     numeric = ("bits_left", "bits_removed", "entropy_reduction_ratio")

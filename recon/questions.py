@@ -31,6 +31,8 @@ from solvers.query import (
     MostLikely,
     Sample,
     Selections,
+    Share,
+    ShareAnswer,
     WorldsAnswer,
 )
 from solvers.release import Partition
@@ -245,13 +247,10 @@ def attribute_value(
     rest = [v for i, v in enumerate(values) if i != at]
     others = select_with(release, frame, sensitive, rest)
     without = ask(release.statements, Decide(others, chosen), DecideAnswer, limits)
-    apart = LeaveOneOut(selected, select_frame(release, frame))
-    loo = ask(release.statements, apart, LeaveOneOutAnswer, limits).share
-    low, high = with_value.low.astype(float), with_value.high.astype(float)
-    other_low, other_high = (without.low.astype(float), without.high.astype(float)) if rest else (0 * low, 0 * low)
+    outer = select_frame(release, frame)
+    loo = ask(release.statements, LeaveOneOut(selected, outer), LeaveOneOutAnswer, limits).share
+    between = ask(release.statements, Share(selected, others, outer), ShareAnswer, limits)
     with np.errstate(invalid="ignore", divide="ignore"):
-        lower = np.where(low + other_high > 0, low / (low + other_high), np.where(high > 0, 1.0, np.nan))
-        upper = np.where(high + other_low > 0, high / (high + other_low), np.where(other_high > 0, 0.0, np.nan))
         probability = with_value.expected / known.expected
         before = with_value.expected_before / known.expected_before
     return pd.DataFrame(
@@ -259,9 +258,9 @@ def attribute_value(
             "profile": np.arange(len(frame)),
             "value": [value] * len(frame),
             "probability": probability,
-            "lower": lower,
-            "upper": upper,
-            "certain": (high > 0) & (other_high == 0),
+            "lower": between.lower,
+            "upper": between.upper,
+            "certain": (with_value.high > 0) & (without.high == 0),
             "min_count": with_value.low,
             "max_count": with_value.high,
             "probability_before": before,

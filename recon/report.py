@@ -87,8 +87,13 @@ def count_json(release: EncodedRelease, measures: Measures, digits: int = DIGITS
 
 
 def regions_json(measures: Measures) -> list[dict[str, Any]]:
-    """Return one object per leaf or rule in file order: name, rows, worlds_per_row (a decimal string)."""
+    """Return one object per leaf or rule in file order: name, rows, worlds_per_row (a decimal string).
+
+    Empty where the release is not one partition.
+    """
     out: list[dict[str, Any]] = []
+    if measures.of_cells:
+        return out
     for line in measures.exposure.to_dict("records"):
         same = bool(out) and out[-1]["region"] == line["region"]
         if same:

@@ -21,7 +21,7 @@ from solvers.components import Presolve, presolve
 from solvers.errors import Inconclusive, Unsupported
 from solvers.layers import Floats, Layers, Scaled, layers_of
 from solvers.limits import Limits
-from solvers.linear import Propagated, propagate
+from solvers.linear import Ints, Propagated, propagate
 from solvers.numbers import Factor, factorial_exponents, log2_product, multiset_factors, primes
 from solvers.query import Convention
 from solvers.system import System
@@ -115,6 +115,28 @@ def branch_of(
             totals = np.repeat(totals, len(graph.totals), axis=0)
             totals[:, [keep.index(s) for s in graph.part.asked]] += graph.totals
     return Branch(bounds, tuple(graphs), totals, found)
+
+
+def extreme_histogram(branches: Sequence[Branch], coefs: Ints, greatest: bool) -> tuple[int, Ints]:
+    """Return the least or greatest coefs @ z over all histograms of the branches, and one that attains it."""
+    best: tuple[int, Ints] | None = None
+    for branch in branches:
+        z = branch.bounds.lower.copy()
+        for graph in branch.graphs:
+            costs = [
+                int(coefs[c]) * np.arange(room + 1, dtype=np.int64)
+                for c, room in zip(graph.part.cells.tolist(), graph.part.room.tolist(), strict=True)
+            ]
+            if any(cost.any() for cost in costs):
+                z[graph.part.cells] += graph.extreme(costs, greatest)[1]
+            else:
+                z[graph.part.cells] += next(graph.paths())
+        value = int(coefs @ z)
+        if best is None or (value > best[0] if greatest else value < best[0]):
+            best = value, z
+    if best is None:
+        raise ValueError("there is no branch")
+    return best
 
 
 def weights_of(size: int, low: int, room: int, convention: Convention) -> list[int]:

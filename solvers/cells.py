@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.limits import Limits
-from solvers.release import ANY_LABEL, Box, Partition, Release
+from solvers.release import ANY_LABEL, UNBOUNDED, Box, Partition, Release
 from solvers.sizes import Captures, captures
 from solvers.space import Space
 
+MOST_ROW_COUNTS = 10_000
 MOST_PROJECTIONS = 2_000
 MOST_DIAGRAM_WORK = 20_000  # projections times boxes: about a second with diagrams
 
@@ -115,6 +116,24 @@ class Cells:
     def product(self, s: int) -> bool:
         """Tell whether cell s is a product of attribute sets: as large as the smallest box around it."""
         return self.captures is None or self.low[s] == self.high[s] == self.tight[s].size(self.release.domain)
+
+
+def no_closed_form(release: Release) -> str | None:
+    """Return why worlds of a release do not multiply cell by cell, None where they do: one partition, exact counts.
+
+    At most one count may be open (by an open number of rows).
+    """
+    if len(release.blocks) != 1 or not isinstance(release.blocks[0], Partition):
+        return f"{len(release.blocks)} blocks of statements instead of one partition"
+    block = release.blocks[0]
+    loose = np.flatnonzero(block.low != block.high)
+    if len(loose) > 1:
+        return f"{len(loose)} counts are not exact"
+    if len(loose) and int(block.high[loose[0]]) == UNBOUNDED:
+        return "the number of rows is unbounded"
+    if len(loose) and int(block.high[loose[0]] - block.low[loose[0]]) >= MOST_ROW_COUNTS:
+        return f"the number of rows can take more than {MOST_ROW_COUNTS} values"
+    return None
 
 
 def labelled(box: Box, release: Release, label: int) -> Box:

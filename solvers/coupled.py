@@ -15,12 +15,21 @@ from itertools import pairwise
 
 import numpy as np
 
-from solvers.branches import Branch, Solution
+from solvers.branches import Branch, Solution, extreme_histogram
 from solvers.layers import Floats
 from solvers.linear import Ints
-from solvers.membership import Prior, Weights, box_pairs
+from solvers.membership import Bits, Prior, Weights, box_pairs
 from solvers.numbers import log_absent_multiset
-from solvers.query import Convention, Decide, DecideAnswer, LeaveOneOut, LeaveOneOutAnswer, Selections
+from solvers.query import (
+    Convention,
+    Decide,
+    DecideAnswer,
+    LeaveOneOut,
+    LeaveOneOutAnswer,
+    Selections,
+    Share,
+    ShareAnswer,
+)
 from solvers.release import ANY_LABEL
 from solvers.system import System
 
@@ -181,6 +190,65 @@ def decide_coupled(solution: Solution, query: Decide) -> DecideAnswer:
         expected_before=expected_before[every],
         open=np.zeros(len(every), dtype=bool),
     )
+
+
+def share_coupled(solution: Solution, query: Share) -> ShareAnswer:
+    """Return the least and greatest share of `inner` among `outer` over the worlds where `outer` has a row.
+
+    A ratio of two counts is extreme where Σ (hit - t like) is 0 at its own t: Dinkelbach's iteration, in integers
+    (Dinkelbach, "On nonlinear fractional programming", Management Science 13, 1967). Equal profiles share one.
+    """
+    system = solution.system
+    inner, other, outer = (met_cells(system, x) for x in (query.inner, query.other, query.outer))
+    known: dict[tuple[tuple[int, ...], ...], tuple[float, float]] = {}
+    out = []
+    for hit, miss, like in zip(inner, other, outer, strict=True):
+        key = (hit.cells, miss.cells, like.inside)
+        if key not in known:
+            options = Options.of(len(system.sizes), *key)
+            known[key] = extreme_share(solution, options, False), extreme_share(solution, options, True)
+        out.append(known[key])
+    lower, upper = zip(*out, strict=True) if out else ((), ())
+    return ShareAnswer("exact", lower=np.array(lower, dtype=np.float64), upper=np.array(upper, dtype=np.float64))
+
+
+@dataclass(frozen=True, eq=False)
+class Options:
+    """What a row of each cell can be: a hit, a like row that is none, or neither."""
+
+    hit: Bits
+    miss: Bits
+    neither: Bits
+
+    @classmethod
+    def of(cls, cells: int, hit: tuple[int, ...], miss: tuple[int, ...], inside: tuple[int, ...]) -> Options:
+        """Return the options from the cells that hits and misses meet, and those inside their union."""
+        found = np.zeros((3, cells), dtype=bool)
+        found[0, list(hit)] = found[1, list(miss)] = found[2, list(inside)] = True
+        return cls(found[0], found[1], ~found[2])
+
+    def best(self, p: int, d: int, greatest: bool) -> tuple[Ints, Bits, Bits]:
+        """Return, per cell, the extreme of d - p (hit), -p (miss), 0 (neither), and whether it is a hit or a miss."""
+        worst = np.int64(-(1 << 40) if greatest else 1 << 40)
+        values = np.stack([
+            np.where(self.hit, d - p, worst), np.where(self.miss, -p, worst), np.where(self.neither, 0, worst)
+        ])  # fmt: skip
+        at = np.argmax(values, axis=0) if greatest else np.argmin(values, axis=0)
+        return values[at, np.arange(len(at))], at == 0, at == 1
+
+
+def extreme_share(solution: Solution, options: Options, greatest: bool) -> float:
+    """Return the extreme of hits / (hits + misses) over all worlds, NaN where no world has either."""
+    p, d = (-1, 1) if greatest else (2, 1)
+    share = math.nan
+    while True:
+        costs, hit, miss = options.best(p, d, greatest)
+        value, z = extreme_histogram(solution.branches, costs, greatest)
+        if value == 0:
+            return share
+        hits, misses = int(z[hit].sum()), int(z[miss].sum())
+        p, d = hits, hits + misses
+        share = hits / d
 
 
 def row_numbers(solution: Solution) -> list[int]:

@@ -106,6 +106,18 @@ def leave_one_out(cells: Cells, vectors: list[NDArray[np.int64]], query: LeaveOn
         return LeaveOneOutAnswer("exact" if cells.exact else "bounds", share=np.where(seen > 0, out / seen, np.nan))
 
 
+def share_of_counts(inner: DecideAnswer, other: DecideAnswer) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return bounds on inner / (inner + other) from bounds on both counts, NaN where both are always 0.
+
+    The best bounds where the two vary independently, else outer bounds.
+    """
+    low, high, other_low, other_high = (x.astype(np.float64) for x in (inner.low, inner.high, other.low, other.high))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        lower = np.where(low + other_high > 0, low / (low + other_high), np.where(high > 0, 1.0, np.nan))
+        upper = np.where(high + other_low > 0, high / (high + other_low), np.where(other_high > 0, 0.0, np.nan))
+    return lower, upper
+
+
 def where_counted(counts: NDArray[np.int64], ratio: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return counts * ratio, 0 where nothing is counted even if the ratio is unknown."""
     return np.where(counts > 0, counts * ratio, 0.0)

@@ -58,6 +58,15 @@ class LeaveOneOut:
 
 
 @dataclass(frozen=True, slots=True)
+class Share:
+    """Ask for bounds on the share of rows in `inner` among those in `outer` = `inner` and `other` (disjoint)."""
+
+    inner: Selections
+    other: Selections
+    outer: Selections
+
+
+@dataclass(frozen=True, slots=True)
 class Enumerate:
     """Ask for the worlds, each dataset once up to row order."""
 
@@ -95,7 +104,7 @@ class Joint:
     convention: Convention
 
 
-Query = Count | Decide | LeaveOneOut | Enumerate | Sample | MostLikely | Extreme | Joint
+Query = Count | Decide | LeaveOneOut | Share | Enumerate | Sample | MostLikely | Extreme | Joint
 
 
 @dataclass(frozen=True)
@@ -176,6 +185,14 @@ class LeaveOneOutAnswer(Answer):
     """Per pair of selections, the share of `inner` among `outer` without the person's own row; NaN if undefined."""
 
     share: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+
+
+@dataclass(frozen=True)
+class ShareAnswer(Answer):
+    """Per selection the least and greatest share over the worlds where `outer` has a row; NaN if there is none."""
+
+    lower: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    upper: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
 
 
 @dataclass(frozen=True)

@@ -119,7 +119,7 @@ def _suppressed(rng: random.Random, number: int) -> dict:
     least = rng.randint(2, 4)
     if 1 <= number < least and rng.random() < 0.7:
         return {"suppressed": "primary", "at_least": 1, "at_most": least - 1}
-    reason = rng.choice(["primary", "secondary", "secondary", "unknown", "unknown"])
+    reason = rng.choice(["secondary", "unknown"])
     return {"suppressed": reason, **(_bounds(rng, number) if rng.random() < 0.4 else {})}
 
 

@@ -12,11 +12,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells import Cells, cells_of
+from solvers.cells import Cells, cells_of, no_closed_form
 from solvers.draws import Dice, cell_boxes, draw_rows
 from solvers.engine import Engine
 from solvers.limits import Limits
-from solvers.membership import decide, leave_one_out
+from solvers.membership import decide, leave_one_out, share_of_counts
 from solvers.numbers import Factor, log2_sum, log2_worlds, multinomial_factors, multiset_factors
 from solvers.query import (
     Answer,
@@ -29,12 +29,13 @@ from solvers.query import (
     MostLikely,
     Query,
     Sample,
+    Share,
+    ShareAnswer,
     WorldsAnswer,
 )
-from solvers.release import UNBOUNDED, Partition, Release, World
+from solvers.release import Partition, Release, World
 from solvers.worlds import CellRows, draw_world, list_worlds, spread_world
 
-MOST_ROW_COUNTS = 10_000
 MOST_FACTORED = 100_000_000  # rows whose factorials are taken apart into primes (a sieve of so many bytes)
 
 
@@ -43,23 +44,16 @@ class KindEngine(Engine):
 
     name = "closed_form"
     rank = 0
-    answers = (Count, Decide, LeaveOneOut, Enumerate, Sample, MostLikely)
+    answers = (Count, Decide, LeaveOneOut, Share, Enumerate, Sample, MostLikely)
     needs = ("oxidd",)
     about = "one partition (a tree or a rule list) with exact counts: closed formulas over exact cell sizes"
 
     def refuses(self, release: Release, query: Query) -> str | None:
         """Return why the release is not one partition with exact counts, or None."""
-        if len(release.blocks) != 1 or not isinstance(release.blocks[0], Partition):
-            return f"{len(release.blocks)} blocks of statements instead of one partition"
-        block = release.blocks[0]
-        loose = np.flatnonzero(block.low != block.high)
-        if len(loose) > 1:
-            return f"{len(loose)} counts are not exact"
-        if len(loose) and int(block.high[loose[0]]) == UNBOUNDED:
-            return "the number of rows is unbounded"
-        if len(loose) and int(block.high[loose[0]] - block.low[loose[0]]) >= MOST_ROW_COUNTS:
-            return f"the number of rows can take more than {MOST_ROW_COUNTS} values"
-        if isinstance(query, Count) and query.convention != "assigned" and int(block.low.sum()) > MOST_FACTORED:
+        if (reason := no_closed_form(release)) is not None:
+            return reason
+        rows = sum(int(block.low.sum()) for block in release.blocks if isinstance(block, Partition))
+        if isinstance(query, Count) and query.convention != "assigned" and rows > MOST_FACTORED:
             return f"'{query.convention}' counts of more than {MOST_FACTORED:,} rows are not taken apart exactly"
         if release.domain.relative and isinstance(query, Enumerate | Sample | MostLikely):
             return "a continuous attribute has no 'resolution': there are no discrete worlds"
@@ -78,6 +72,10 @@ class KindEngine(Engine):
             return decide(cells, cells.vectors, query)
         if isinstance(query, LeaveOneOut):
             return leave_one_out(cells, cells.vectors, query)
+        if isinstance(query, Share):
+            inner, other = (decide(cells, cells.vectors, Decide(x, "ordered")) for x in (query.inner, query.other))
+            lower, upper = share_of_counts(inner, other)
+            return ShareAnswer("exact" if cells.exact else "bounds", lower=lower, upper=upper)
         if not cells.exact:
             why = "" if cells.captures is None else f" ({cells.captures.note})"
             open_sizes = f"the sizes of some cells are only known between bounds{why}: allow more --time or --memory"

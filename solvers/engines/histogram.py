@@ -16,8 +16,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.branches import Branch, Final, Solution, branches_of
-from solvers.coupled import decide_coupled, leave_one_out_coupled
+from solvers.branches import Branch, Final, Solution, branches_of, extreme_histogram
+from solvers.coupled import decide_coupled, leave_one_out_coupled, share_coupled
 from solvers.draws import Dice
 from solvers.engine import Engine
 from solvers.errors import Unsupported
@@ -40,6 +40,7 @@ from solvers.query import (
     MostLikely,
     Query,
     Sample,
+    Share,
     WorldsAnswer,
 )
 from solvers.release import Release, World
@@ -52,7 +53,7 @@ class KindEngine(Engine):
 
     name = "histogram"
     rank = 10
-    answers = (Count, Decide, LeaveOneOut, Enumerate, Sample, MostLikely, Extreme, Joint)
+    answers = (Count, Decide, LeaveOneOut, Share, Enumerate, Sample, MostLikely, Extreme, Joint)
     about = "any trees, forests, rule sets and tables over the same rows: exact dynamic programming over cells"
 
     def refuses(self, release: Release, query: Query) -> str | None:
@@ -84,6 +85,8 @@ class KindEngine(Engine):
             return decide_coupled(solution, query)
         if isinstance(query, LeaveOneOut):
             return leave_one_out_coupled(solution, query)
+        if isinstance(query, Share):
+            return share_coupled(solution, query)
         if isinstance(query, Enumerate):
             return WorldsAnswer("exact", worlds=enumerate_worlds(system, branches))
         if isinstance(query, Sample):
@@ -271,24 +274,11 @@ def alone(system: System, branches: Sequence[Branch]) -> bool:
 
 def extreme(system: System, branches: Sequence[Branch], query: Extreme) -> ExtremeAnswer:
     """Return the extreme of a linear functional over all histograms, with a world that attains it."""
-    best: tuple[int, Ints] | None = None
-    for branch in branches:
-        z = branch.bounds.lower.copy()
-        for graph in branch.graphs:
-            costs = [
-                int(query.coefs[c]) * np.arange(room + 1, dtype=np.int64)
-                for c, room in zip(graph.part.cells.tolist(), graph.part.room.tolist(), strict=True)
-            ]
-            z[graph.part.cells] += graph.extreme(costs, query.greatest)[1]
-        value = int(query.coefs @ z)
-        if best is None or (value > best[0] if query.greatest else value < best[0]):
-            best = value, z
-    if best is None:
-        raise AssertionError("no branch")
+    value, z = extreme_histogram(branches, query.coefs, query.greatest)
     world = None
     if not system.release.domain.relative:
-        world = spread_world(system.release.domain, filled_cells(system, best[1]), Dice(query.seed))
-    return ExtremeAnswer("exact", bounds=(best[0], best[0]), world=world)
+        world = spread_world(system.release.domain, filled_cells(system, z), Dice(query.seed))
+    return ExtremeAnswer("exact", bounds=(value, value), world=world)
 
 
 def joint(solution: Solution, query: Joint) -> JointAnswer:

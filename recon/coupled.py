@@ -1,0 +1,132 @@
+"""The measures of a release that is more than one partition: forests, rule sets, tables, joins.
+
+Exposure is told per cell that surely holds rows: in every world so many training rows are among the cell's raw rows.
+Source: Ferry et al., SaTML 2024, Def. 2 and 4; design.md, section 2 (conventions).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from encoders.encoder import EncodedRelease
+from recon.describe import condition_text
+from recon.measures import Measures, exposure_frame, mean, ratio, uninformed, unnamed_factor
+from solvers.engine import ask
+from solvers.errors import Inconclusive, Unsupported
+from solvers.limits import Limits
+from solvers.query import Convention, Count, CountAnswer
+from solvers.release import ANY_LABEL, Attribute, Domain, Partition, Release
+from solvers.space import Space
+from solvers.system import System, system_of
+
+SHOWN_BOXES = 3  # boxes of a cell written out
+
+
+def measure_coupled(release: EncodedRelease, convention: Convention, answer: CountAnswer, limits: Limits) -> Measures:
+    """Return the measures of a coupled release from its count; entropy figures are None where it is not exact."""
+    statements = release.statements
+    space = Space.of(statements, limits)
+    numbers = list(answer.log2_per_rows) or ([release.rows.low] if release.rows.exact else [])
+    spread = math.log2(len(numbers)) if numbers else 0.0
+    exact = answer.status == "exact"
+    prior = entropy = removed = None
+    if numbers and not answer.relative:
+        prior = spread + mean([uninformed(space, {ANY_LABEL: n}, convention) for n in numbers])
+    if exact and prior is not None:
+        entropy = spread + mean(list(answer.log2_per_rows.values()))
+        rows = mean([float(n) for n in numbers])
+        removed = (prior - entropy) / rows if rows else None
+    try:
+        system = system_of(statements, limits)
+    except (Unsupported, Inconclusive):
+        system = None
+    held = [] if system is None else np.flatnonzero(system.bounds.lower > 0).tolist()
+    sizes = [] if system is None else [system.sizes[c] for c in held]
+    counts = [] if system is None else [int(system.bounds.lower[c]) for c in held]
+    return Measures(
+        convention=convention,
+        status=answer.status,
+        rows=numbers[0] if len(numbers) == 1 else None,
+        entropy_bits=entropy,
+        uninformed_bits=prior,
+        bits_removed_per_row=removed,
+        dist_g=None if entropy is None or prior is None else ratio(entropy, prior),
+        dist_g_mentioned=None if entropy is None else mentioned(statements, convention, entropy, numbers),
+        dist=None,
+        bits_due_to_order=None,
+        determined_rows=None if system is None else sum(c for c, z in zip(counts, sizes, strict=True) if z == 1),
+        smallest_region=min(sizes, default=None),
+        smallest_group=smallest_count(statements),
+        exposure=pd.DataFrame() if system is None else cell_exposure(release, system, held, space),
+        counted=answer,
+        assumptions=release.assumptions,
+        of_cells=True,
+    )
+
+
+def mentioned(release: Release, convention: Convention, entropy: float, numbers: list[int]) -> float | None:
+    """Return Dist_G over the attributes that the release names, the others shrunk to one value.
+
+    `ordered`: they are a factor of every row. `multiset`: the smaller release is counted anew.
+    """
+    factor, spread = unnamed_factor(release), math.log2(len(numbers))
+    space = Space.of(shrunk(release), Limits())
+    before = spread + mean([uninformed(space, {ANY_LABEL: n}, convention) for n in numbers])
+    if factor == 1:
+        return ratio(entropy, before)
+    if convention == "ordered":
+        return ratio(entropy - mean([n * math.log2(factor) for n in numbers]), before)
+    found = ask(shrunk(release), Count(convention), CountAnswer)
+    if found.status != "exact":
+        return None
+    return ratio(spread + mean(list(found.log2_per_rows.values())), before)
+
+
+def shrunk(release: Release) -> Release:
+    """Return the release with one value for every attribute that no statement names."""
+    named, old = release.mentioned(), release.domain
+    kept = tuple(a if k in named else Attribute(a.name, (1,)) for k, a in enumerate(old.attributes))
+    return Release(Domain(kept, old.label, old.relative), release.rows, release.blocks, release.impossible)
+
+
+def smallest_count(release: Release) -> int | None:
+    """Return the smallest positive count that was published."""
+    found: list[int] = []
+    for block in release.blocks:
+        if isinstance(block, Partition):
+            found += block.low[block.low > 0].tolist()
+        elif isinstance(block, tuple):
+            found += [s.low for s in block if s.of is None and s.low == s.high and s.low > 0]
+    return min(found, default=None)
+
+
+def cell_exposure(release: EncodedRelease, system: System, held: list[int], space: Space) -> pd.DataFrame:
+    """Return one line per cell that surely holds rows, in the columns of `recon.measures.exposure`.
+
+    `rows` is the least number of rows over all worlds that propagation proves.
+    """
+    lines: list[dict[str, Any]] = []
+    before = math.log2(space.size) if space.size else 0.0
+    for i, c in enumerate(held):
+        size, rows = system.sizes[c], int(system.bounds.lower[c])
+        boxes = [system.boxes[p] for p in system.pieces[c][:SHOWN_BOXES]]
+        more = "" if len(system.pieces[c]) <= SHOWN_BOXES else f" or {len(system.pieces[c]) - SHOWN_BOXES} more boxes"
+        left = math.log2(size)
+        lines.append(
+            {
+                "name": f"cell {i}",
+                "region": c,
+                "where": " or ".join(condition_text(release.cut, b) for b in boxes) + more,
+                "class": None,
+                "rows": rows,
+                "worlds_per_row": size,
+                "bits_left": left,
+                "bits_removed": before - left,
+                "entropy_reduction_ratio": left / before if before else 1.0,
+            }
+        )
+    return exposure_frame(lines) if lines else pd.DataFrame()

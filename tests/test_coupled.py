@@ -1,0 +1,186 @@
+"""Forests, rule sets, tables and joins against brute force over every dataset: all conventions, all questions."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections import Counter
+
+import oracle
+import oracle_coupled
+import pytest
+
+import recon
+from encoders.encoder import encode
+from recon.formats.parts import to_domain, to_models, to_rows
+from recon.formats.release_file import parse
+from solvers.errors import ContradictionError
+
+BATCHES = 10
+PER_BATCH = 50
+CONVENTIONS = ("ordered", "multiset")
+
+
+def encoded(release):
+    part = parse(json.dumps(release).encode(), "memory")
+    return encode(to_domain(part.domain), to_models(part), to_rows(part))
+
+
+def releases(test, batch, number=PER_BATCH):
+    """Yield random releases that are not one tree or rule list, others for every test."""
+    rng = random.Random(f"{test} {batch}")
+    found = 0
+    while found < number:
+        release, truth = oracle_coupled.random_coupled(rng)
+        if len(release["models"]) > 1 or release["models"][0]["kind"] in {"forest", "rule_set", "table"}:
+            found += 1
+            yield rng, release, truth
+
+
+def close(a, b):
+    return (a is None and b is None) or math.isclose(float(a), float(b), rel_tol=1e-9, abs_tol=1e-9)
+
+
+def canonical_rows(frame):
+    return tuple(sorted((tuple(oracle.canonical(v) for v in row) for row in frame.itertuples(index=False)), key=repr))
+
+
+def names(release):
+    domain = release["domain"]
+    return [a["name"] for a in domain["attributes"]] + ([domain["label"]["name"]] if domain.get("label") else [])
+
+
+def random_profile(rng, release, truth, full=False):
+    row = rng.choice(truth) if truth and rng.random() < 0.5 else rng.choice(oracle.rows(release))
+    kept = {n: v for n, v in zip(names(release), row, strict=True) if full or rng.random() < 0.6}
+    return {n: float(v) if getattr(v, "denominator", 1) != 1 else v for n, v in kept.items()}
+
+
+def total(figure):
+    return sum(figure.values()) if isinstance(figure, dict) else figure
+
+
+@pytest.mark.parametrize("batch", range(2 * BATCHES))
+def test_count_and_measures(batch):
+    for _, release, truth in releases("count", batch):
+        got = encoded(release)
+        for convention in CONVENTIONS:
+            answer = recon.count(got, convention)
+            expected = oracle.count(release, convention)
+            assert answer.value == total(expected), release
+            assert answer.status == "exact"
+            assert close(answer.log2, math.log2(total(expected)))
+            if isinstance(expected, dict):
+                logs = {n: math.log2(c) for n, c in expected.items() if c}
+                assert answer.log2_per_rows.keys() == logs.keys()
+                assert all(close(answer.log2_per_rows[n], x) for n, x in logs.items())
+                continue
+            measures = recon.measure(got, convention)
+            assert close(measures.entropy_bits, oracle.entropy_bits(release, convention))
+            assert close(measures.uninformed_bits, oracle.uninformed_bits(release, convention))
+            assert close(measures.dist_g, oracle.dist_g(release, convention))
+            certain = sum(c for c in Counter(canonical_rows_in_all(release)).values())
+            assert measures.determined_rows <= certain <= len(truth)
+
+
+def canonical_rows_in_all(release):
+    """Return the rows, with multiplicity, that every dataset has."""
+    every = [Counter(d) for d in oracle.datasets(release)]
+    common = every[0]
+    for d in every[1:]:
+        common = common & d
+    return list(common.elements())
+
+
+@pytest.mark.parametrize("batch", range(BATCHES))
+def test_worlds_are_all_the_datasets_once(batch):
+    for _, release, _ in releases("worlds", batch):
+        got = encoded(release)
+        decode = [[oracle.canonical(a.value(i)) for i in range(a.span[1])] for a in got.domain.all]
+        listed = [
+            tuple(sorted((tuple(d[i] for d, i in zip(decode, r, strict=True)) for r in w.indices().tolist()), key=repr))
+            for w in recon.worlds(got, limit=None)
+        ]
+        expected = {tuple(sorted(d, key=repr)) for d in oracle.datasets(release)}
+        assert len(set(listed)) == len(listed)
+        assert set(listed) == expected
+        guess = recon.reconstruct(got)
+        rows = canonical_rows(guess.to_frame())
+        assert rows in expected
+        assert guess.unique == (len(expected) == 1)
+        most = max(len(d) for d in expected)
+        assert weight(rows) == max(weight(d) for d in expected if len(d) == most)
+
+
+def weight(rows):
+    return math.factorial(len(rows)) // math.prod(math.factorial(c) for c in Counter(rows).values())
+
+
+@pytest.mark.parametrize("batch", range(2 * BATCHES))
+def test_certify(batch):
+    for rng, release, truth in releases("certify", batch):
+        got = encoded(release)
+        profiles = [random_profile(rng, release, truth, full=i == 0) for i in range(3)]
+        for convention in CONVENTIONS:
+            lines = recon.certify(got, profiles, convention).to_dict("records")
+            for profile, line in zip(profiles, lines, strict=True):
+                expected = oracle.membership(release, profile, convention)
+                assert line["verdict"] == expected["verdict"], (release, profile, convention)
+                assert line["min_count"] == expected["min_count"]
+                assert line["max_count"] == expected["max_count"]
+                assert close(line["probability"], expected["probability"]), (release, profile, convention)
+                assert close(line["expected_count"], expected["expected_count"]), (release, profile, convention)
+                assert close(line["probability_before"], expected["probability_before"]), (release, profile, convention)
+
+
+@pytest.mark.parametrize("batch", range(BATCHES))
+def test_attribute(batch):
+    for rng, release, truth in releases("attribute", batch, 25):
+        got = encoded(release)
+        profile = random_profile(rng, release, truth)
+        sensitive = rng.choice(names(release))
+        profile.pop(sensitive, None)
+        for convention in CONVENTIONS:
+            expected = oracle.attribute(release, profile, sensitive, convention)
+            for line in recon.attribute(got, [profile], sensitive, convention).to_dict("records"):
+                want = expected[oracle.canonical(line["value"])]
+                for key in ("probability", "lower", "upper"):
+                    value = None if math.isnan(line[key]) else line[key]
+                    assert close(value, want[key]), (release, profile, sensitive, convention, key)
+                assert (line["min_count"], line["max_count"]) == (want["min_count"], want["max_count"])
+                assert line["certain"] == want["certain"]
+
+
+@pytest.mark.parametrize("batch", range(BATCHES))
+def test_contradictions_have_no_world(batch):
+    rng = random.Random(f"contradiction {batch}")
+    for _ in range(20):
+        release = oracle_coupled.contradictory(rng)
+        try:
+            got = encoded(release)
+        except (recon.ReleaseError, ContradictionError):
+            continue  # counts that differ from `rows` or from each other are refused when read
+        assert recon.count(got, "ordered").status == "unsat", release
+        with pytest.raises(ContradictionError):
+            recon.certify(got, [{}])
+
+
+@pytest.mark.parametrize("convention", CONVENTIONS)
+def test_samples_are_uniform(convention):
+    """Pearson's χ² over all worlds of twelve releases; one in a million would exceed the bound."""
+    statistic = freedom = 0.0
+    for _, release, _ in releases("sample", 0, 12):
+        if isinstance(oracle.count(release, convention), dict):
+            continue
+        shares = Counter()
+        for worlds in oracle.worlds(release, convention).values():
+            for world, times in worlds:
+                shares[tuple(sorted(world, key=repr))] += times
+        drawn = recon.sample(encoded(release), 300, seed=7, convention=convention)
+        seen = Counter(canonical_rows(w.to_frame()) for w in drawn)
+        assert set(seen) <= set(shares)
+        whole = sum(shares.values())
+        statistic += sum((seen[w] - 300 * t / whole) ** 2 / (300 * t / whole) for w, t in shares.items())
+        freedom += len(shares) - 1
+    assert statistic < freedom + 5 * math.sqrt(2 * freedom) + 20
