@@ -9,31 +9,21 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from abc import ABC, abstractmethod
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Generic, TypeVar
 
-import numpy as np
-
 from encoders.domain import DECLARED, Condition, Domain
-from encoders.models import AnyModel, Support
+from encoders.models import AnyModel
+from encoders.supports import MOST_ROWS
 from encoders.values import Cuts, Position, Ranges
 from solvers.errors import ContradictionError, ReleaseError, Unsupported
-from solvers.release import (
-    ANY_LABEL,
-    Attribute,
-    Block,
-    Box,
-    Partition,
-    Release,
-    Rows,
-)
+from solvers.release import Attribute, Block, Box, Release, Rows
 from solvers.release import Domain as SolverDomain
 
 M = TypeVar("M")
-MOST_ROWS = 1 << 53  # sums of counts stay exact in double precision
+Resolved = dict[int, Ranges]  # attribute -> the positions that pass
 
 
 @dataclass(frozen=True)
@@ -52,7 +42,7 @@ class CutDomain:
             relative=bool(self.domain.continuous),
         )
 
-    def box(self, resolved: dict[int, Ranges]) -> Box:
+    def box(self, resolved: Resolved) -> Box:
         """Return the box of resolved conditions; attributes that allow everything are left out."""
         pairs = ((k, self.cuts[k].mask(ranges)) for k, ranges in resolved.items())
         return Box.of((k, m) for k, m in pairs if m != (1 << len(self.cuts[k].sizes)) - 1)
@@ -80,31 +70,6 @@ class EncodedRelease:
         return self.statements.assumptions
 
 
-@dataclass(frozen=True)
-class Supports:
-    """The statements of one partition while it is being written."""
-
-    regions: list[int] = field(default_factory=list)
-    labels: list[int] = field(default_factory=list)
-    low: list[int] = field(default_factory=list)
-    high: list[int] = field(default_factory=list)
-
-    def add(self, region: int, support: Support) -> None:
-        """Add the published support of a region: one statement, or one per class."""
-        if support.counts is not None:
-            for label, count in enumerate(support.counts):
-                self.between(region, label, count, count)
-        elif support.count is not None:
-            self.between(region, ANY_LABEL, support.count, support.count)
-
-    def between(self, region: int, label: int, low: int, high: int) -> None:
-        """Add one statement."""
-        self.regions.append(region)
-        self.labels.append(label)
-        self.low.append(low)
-        self.high.append(high)
-
-
 class Encoder(ABC, Generic[M]):
     """What each kind of model must tell: its conditions (to cut the domain) and its block."""
 
@@ -113,22 +78,30 @@ class Encoder(ABC, Generic[M]):
         """Refuse a malformed model with `ReleaseError`, naming the place."""
 
     @abstractmethod
-    def conditions(self, model: M, place: str) -> list[tuple[Condition, str]]:
-        """Return every condition with the place it stands at."""
+    def conditions(self, model: M, place: str) -> Iterable[tuple[Condition, str]]:
+        """Return every condition, at least once, with a place it stands at."""
 
     @abstractmethod
     def blocks(
-        self, model: M, cut: CutDomain, resolved: list[dict[int, Ranges]], rows: Rows | None
+        self, model: M, cut: CutDomain, resolved: Mapping[Condition, Resolved], rows: Rows, place: str
     ) -> tuple[Block, ...]:
-        """Return the statements; `resolved` are the conditions in the order `conditions` gave them."""
-
-    def cut_fully(self, model: M, domain: Domain) -> frozenset[int]:
-        """Return the attributes whose every value must be a part of its own (statistics of their values)."""
-        return frozenset()
+        """Return the statements; `resolved` has the positions of every condition, `rows` what is known of them."""
 
     @abstractmethod
     def total(self, model: M) -> int | None:
         """Return the number of rows the model itself publishes, None where it leaves it open."""
+
+    def least(self, model: M) -> int:
+        """Return how many rows there are at least, by the model alone."""
+        return self.total(model) or 0
+
+    def further_cuts(self, model: M, domain: Domain) -> Mapping[int, set[Position]]:
+        """Return positions per attribute where it is cut beyond the conditions (statistics of its values)."""
+        return {}
+
+    def assumes(self, model: M) -> tuple[str, ...]:
+        """Return what every answer assumes about a model of this kind."""
+        return ()
 
 
 def encoder_for(kind: str) -> Encoder[AnyModel]:
@@ -139,103 +112,106 @@ def encoder_for(kind: str) -> Encoder[AnyModel]:
     return found
 
 
-def partition(
-    kind: str, boxes: Sequence[Box], supports: Supports, names: Sequence[str], domain: Domain, first_match: bool
-) -> Partition:
-    """Return the partition block of the collected supports."""
-    from solvers.release import Boxes
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a published model stands: its file (empty where the caller fills it in) and its place in there."""
 
-    label, often = domain.label, Counter(names)
-    values = () if label is None else tuple(str(label.value(i)) for i in range(label.span[1]))
-    return Partition(
-        kind,
-        Boxes.of(boxes),
-        first_match,
-        np.array(supports.regions, dtype=np.int32),
-        np.array(supports.labels, dtype=np.int32),
-        np.array(supports.low, dtype=np.int64),
-        np.array(supports.high, dtype=np.int64),
-        tuple(n if often[n] == 1 else f"{n} (region {j})" for j, n in enumerate(names)),
-        values,
-    )
+    file: str
+    place: str
 
-
-def check_support(support: Support, domain: Domain, place: str) -> None:
-    """Refuse counts that do not fit the label, or negative ones."""
-    if support.counts is not None:
-        if domain.label is None:
-            raise ReleaseError("counts per class need a label in the domain; use 'count' without one", place=place)
-        if len(support.counts) != domain.label.span[1]:
-            raise ReleaseError(
-                f"{len(support.counts)} counts for {domain.label.span[1]} values of the label '{domain.label.name}'",
-                place=f"{place}.counts",
-            )
-    published = support.counts if support.counts is not None else (support.count,)
-    for count in published:
-        if count is not None and not 0 <= count <= MOST_ROWS:
-            raise ReleaseError(f"the count {count:.3g} is not between 0 and 2^53", place=place)
+    def __str__(self) -> str:
+        return f"{self.file}: {self.place}" if self.file else self.place
 
 
 def encode(domain: Domain, models: Sequence[AnyModel], rows: Rows | None = None, file: str = "") -> EncodedRelease:
     """Return the release that the published models make over the domain.
 
     `rows` None means: as many as the models count. Raises `ReleaseError` for malformed models and
-    `ContradictionError` when two models count different numbers of rows. Cost: linear in nodes and literals.
+    `ContradictionError` when two models count different numbers of rows. Cost: linear in nodes and literals;
+    a condition that occurs often is resolved once.
     """
     if not models:
         raise ReleaseError("there is no model in the release", place="models", file=file)
-    positions: dict[int, set[Position]] = {}
-    impossible = [domain.resolve(c, f"domain.impossible[{i}]") for i, c in enumerate(domain.impossible)]
-    resolved: list[list[dict[int, Ranges]]] = []
+    origins = [Origin("", f"models[{i}]") for i in range(len(models))]
+    check(domain, models, origins)
+    return assemble(domain, models, total_rows(models, rows, origins), origins, file)
+
+
+def check(domain: Domain, models: Sequence[AnyModel], origins: Sequence[Origin]) -> None:
+    """Refuse malformed models with `ReleaseError`, naming file and place."""
+    for model, origin in zip(models, origins, strict=True):
+        try:
+            encoder_for(model.kind).check(model, domain, origin.place)
+        except ReleaseError as error:
+            raise error.at(file=origin.file) from None
+
+
+def assemble(
+    domain: Domain, models: Sequence[AnyModel], known: Rows, origins: Sequence[Origin], file: str = ""
+) -> EncodedRelease:
+    """Return the release of checked models over `known` rows: the domain cut, then one block after the other.
+
+    Raises `ReleaseError` naming file and place for conditions that do not fit the domain.
+    """
     encoders = [encoder_for(m.kind) for m in models]
-    for i, (model, encoder) in enumerate(zip(models, encoders, strict=True)):
-        encoder.check(model, domain, f"models[{i}]")
-        conditions = encoder.conditions(model, f"models[{i}]")
-        resolved.append([domain.resolve(c, place) for c, place in conditions])
-    for one in (*impossible, *(r for model_resolved in resolved for r in model_resolved)):
+    impossible = [domain.resolve(c, f"domain.impossible[{i}]") for i, c in enumerate(domain.impossible)]
+    resolved: dict[Condition, Resolved] = {}
+    positions: dict[int, set[Position]] = {}
+    for model, encoder, origin in zip(models, encoders, origins, strict=True):
+        try:
+            for condition, place in encoder.conditions(model, origin.place):
+                if condition not in resolved:
+                    resolved[condition] = domain.resolve(condition, place)
+        except ReleaseError as error:
+            raise error.at(file=origin.file) from None
+        for k, cuts in encoder.further_cuts(model, domain).items():
+            positions.setdefault(k, set()).update(cuts)
+    for one in (*impossible, *resolved.values()):
         domain.cut_points(one, positions)
-    for model, encoder in zip(models, encoders, strict=True):
-        for k in encoder.cut_fully(model, domain):
-            positions.setdefault(k, set()).update(range(*domain.all[k].span))
     if domain.label is not None:
         positions.setdefault(len(domain.all) - 1, set()).update(range(domain.label.span[1]))
     cut = CutDomain(domain, tuple(Cuts.at(a, positions.get(k, set())) for k, a in enumerate(domain.all)))
-    known = total_rows(models, encoders, rows)
-    blocks = tuple(
-        block
-        for m, r, encoder in zip(models, resolved, encoders, strict=True)
-        for block in encoder.blocks(m, cut, r, rows if rows is not None else known)
-    )
+    blocks: list[Block] = []
+    for model, encoder, origin in zip(models, encoders, origins, strict=True):
+        try:
+            blocks += encoder.blocks(model, cut, resolved, known, origin.place)
+        except ReleaseError as error:
+            raise error.at(place=origin.place, file=origin.file) from None
+    said = [line for model, encoder in zip(models, encoders, strict=True) for line in encoder.assumes(model)]
     boxes = tuple(cut.box(r) for r in impossible)
-    release = Release(cut.solver, known, blocks, boxes, assumptions(domain, known, len(models)))
+    release = Release(cut.solver, known, tuple(blocks), boxes, assumptions(domain, known, len(models), said))
     return EncodedRelease(domain, tuple(models), cut, release, file)
 
 
-def total_rows(models: Sequence[AnyModel], encoders: Sequence[Encoder[AnyModel]], rows: Rows | None) -> Rows:
+def total_rows(models: Sequence[AnyModel], rows: Rows | None, origins: Sequence[Origin]) -> Rows:
     """Return the number of rows that the models and `rows` agree on.
 
     Raises `ReleaseError` when one model's counts do not sum to `rows`, `ContradictionError` when two models do
     not agree.
     """
+    encoders = [encoder_for(m.kind) for m in models]
     totals = [encoder.total(model) for model, encoder in zip(models, encoders, strict=True)]
-    for i, total in enumerate(totals):
-        if total is not None and total > MOST_ROWS:
-            raise ReleaseError(f"the counts sum to {total}, more than 2^53 rows", place=f"models[{i}]")
-        if total is None or rows is None:
+    least = [encoder.least(model) for model, encoder in zip(models, encoders, strict=True)]
+    for total, few, origin in zip(totals, least, origins, strict=True):
+        if few > MOST_ROWS:
+            message = f"the counts sum to {few}, more than 2^53 rows"
+            raise ReleaseError(message, place=origin.place, file=origin.file)
+        if rows is None:
             continue
-        if total < rows.low or (rows.high is not None and total > rows.high):
+        if (rows.high is not None and few > rows.high) or (total is not None and total < rows.low):
             said = str(rows.low) if rows.exact else f"{rows.low} to {'any' if rows.high is None else rows.high}"
-            raise ReleaseError(f"rows is {said}, but the counts sum to {total}", place=f"models[{i}]")
+            message = f"rows is {said}, but the counts sum to {few}"
+            raise ReleaseError(message, place=origin.place, file=origin.file)
     found = [t for t in totals if t is not None]
-    if len(set(found)) > 1:
-        named = tuple(f"models[{i}] counts {t} rows" for i, t in enumerate(totals) if t is not None)
+    if len(set(found)) > 1 or (found and max(least) > found[0]):
+        named = tuple(f"{o} counts {few} rows" for o, few in zip(origins, least, strict=True) if few)
         raise ContradictionError("the models count different numbers of rows", named)
     if found:
         return Rows(found[0], found[0])
     return rows if rows is not None else Rows()
 
 
-def assumptions(domain: Domain, rows: Rows, models: int) -> tuple[str, ...]:
+def assumptions(domain: Domain, rows: Rows, models: int, said_by_models: Sequence[str] = ()) -> tuple[str, ...]:
     """Return what every verdict about the release assumes (design.md, section 2)."""
     if domain.source == DECLARED:
         where = "the domain is as declared: no row lies outside it"
@@ -253,6 +229,7 @@ def assumptions(domain: Domain, rows: Rows, models: int) -> tuple[str, ...]:
     ]
     if models > 1:
         said.append("all models were trained on the same rows")
+    said += dict.fromkeys(said_by_models)
     if domain.continuous:
         said.append(f"continuous without a resolution, only relative figures: {', '.join(domain.continuous)}")
     return tuple(said)

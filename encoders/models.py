@@ -1,4 +1,4 @@
-"""Published models as frozen values: what was released, before it becomes statements.
+"""Published models (and tables) as frozen values: what was released, before it becomes statements.
 
 Counts follow the order of the label's values. Indices, not references, link a tree's nodes, so that a file with
 a cycle can be named instead of looped over.
@@ -7,9 +7,12 @@ a cycle can be named instead of looped over.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from encoders.domain import Condition
+from encoders.values import Value
+
+StatisticKind = Literal["mean", "total", "median"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,4 +66,58 @@ class RuleList:
     name: str = "rule list"
 
 
-AnyModel = Tree | RuleList
+@dataclass(frozen=True, slots=True)
+class RuleSet:
+    """Rules that may overlap; each says how many rows meet its condition, and leaves the rest open."""
+
+    kind: ClassVar[str] = "rule_set"
+    rules: tuple[Rule, ...]
+    name: str = "rule set"
+
+
+@dataclass(frozen=True, slots=True)
+class Forest:
+    """Trees that were all fitted on the same rows, without bootstrap."""
+
+    kind: ClassVar[str] = "forest"
+    trees: tuple[Tree, ...]
+    name: str = "forest"
+
+
+@dataclass(frozen=True, slots=True)
+class Statistic:
+    """A mean, total or median of an attribute or column, as written: it lies within value ± within."""
+
+    kind: StatisticKind
+    of: str
+    value: Value
+    within: Value = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One published figure about the rows that meet a condition (an empty one: everybody).
+
+    It is a count, an interval of counts (`low`, `high`) or a statistic. `suppressed` says which rule hid a count:
+    it then has an interval, or nothing is known.
+    """
+
+    condition: Condition
+    count: int | None = None
+    low: int | None = None
+    high: int | None = None
+    statistic: Statistic | None = None
+    suppressed: Literal["primary", "secondary", "unknown"] | None = None
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Published figures about groups of rows."""
+
+    kind: ClassVar[str] = "table"
+    statements: tuple[Figure, ...]
+    name: str = "table"
+
+
+AnyModel = Tree | RuleList | RuleSet | Forest | Table

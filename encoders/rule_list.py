@@ -5,13 +5,15 @@ Source: Ferry et al., SaTML 2024, eq. 12-16.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from encoders.domain import Condition, Domain
-from encoders.encoder import CutDomain, Encoder, Supports, check_support, partition
+from encoders.encoder import CutDomain, Encoder, Resolved
 from encoders.models import RuleList
+from encoders.supports import Supports, check_support, partition
 from encoders.tree import check_label
-from encoders.values import Ranges
 from solvers.errors import ReleaseError
-from solvers.release import ANY_LABEL, UNBOUNDED, Block, Box, Rows
+from solvers.release import UNBOUNDED, Block, Box, Boxes, Rows
 
 DEFAULT = "default rule"
 
@@ -41,30 +43,29 @@ class KindEncoder(Encoder[RuleList]):
         """Return the number of rows in all rules, None when the default rule's count is not published."""
         return sum(r.support.total or 0 for r in model.rules) if has_default(model) else None
 
+    def least(self, model: RuleList) -> int:
+        """Return the number of rows in the rules, the default rule included where its count is published."""
+        return sum(r.support.total or 0 for r in model.rules)
+
     def blocks(
-        self, model: RuleList, cut: CutDomain, resolved: list[dict[int, Ranges]], rows: Rows | None
+        self, model: RuleList, cut: CutDomain, resolved: Mapping[Condition, Resolved], rows: Rows, place: str
     ) -> tuple[Block, ...]:
         """Return the antecedents in order; a missing default rule is added with what `rows` leaves."""
-        boxes = [cut.box(r) for r in resolved]
-        supports = Supports()
-        for j, rule in enumerate(model.rules):
-            supports.add(j, rule.support)
+        boxes = [cut.box(resolved[rule.condition]) for rule in model.rules]
+        supports = Supports.of([rule.support for rule in model.rules])
         names = [rule.name or f"rule {j}" for j, rule in enumerate(model.rules)]
         if has_default(model):
             names[-1] = model.rules[-1].name or DEFAULT
         else:
-            low, high = left_over(model, rows)
-            supports.between(len(boxes), ANY_LABEL, low, high)
+            supports = supports.between(len(boxes), *left_over(model, rows))
             boxes.append(Box())
             names.append(DEFAULT)
-        return (partition(model.name, boxes, supports, names, cut.domain, first_match=True),)
+        return (partition(model.name, Boxes.of(boxes), supports, names, cut.domain, first_match=True),)
 
 
-def left_over(model: RuleList, rows: Rows | None) -> tuple[int, int]:
-    """Return how many rows the implicit default rule has; `ReleaseError` when fewer than none."""
-    said = sum(rule.support.total or 0 for rule in model.rules)
-    if rows is None or (rows.low == 0 and rows.high is None):
+def left_over(model: RuleList, rows: Rows) -> tuple[int, int]:
+    """Return how many rows the implicit default rule has; `ReleaseError` where nothing says how many rows there are."""
+    if rows.low == 0 and rows.high is None:
         raise ReleaseError("the last rule is not the default ('if': {}), so 'rows' must say how many rows there are")
-    if rows.high is not None and rows.high < said:
-        raise ReleaseError(f"rows is at most {rows.high}, but the rules' counts sum to {said}")
+    said = sum(rule.support.total or 0 for rule in model.rules)
     return max(0, rows.low - said), UNBOUNDED if rows.high is None else rows.high - said

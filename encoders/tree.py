@@ -1,16 +1,26 @@
 """A decision tree as a partition: every leaf is a box.
 
+Trees are checked and encoded level by level on arrays, because a forest has hundreds of thousands of nodes; what
+is wrong is then named node by node.
+
 Source: Ferry et al., SaTML 2024, eq. 11 (the rows that reach a leaf are the product of its reduced domains).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
 from encoders.domain import Condition, Domain
-from encoders.encoder import CutDomain, Encoder, Supports, check_support, partition
-from encoders.models import Tree
-from encoders.values import Ranges
-from solvers.errors import ReleaseError
-from solvers.release import Block, Box, Rows
+from encoders.encoder import CutDomain, Encoder, Resolved
+from encoders.models import Node, Tree
+from encoders.supports import MOST_ROWS, Supports, check_support, fits, partition
+from solvers.errors import EngineError, ReleaseError
+from solvers.release import Block, Boxes, Partition, Rows
 
 
 class KindEncoder(Encoder[Tree]):
@@ -18,56 +28,97 @@ class KindEncoder(Encoder[Tree]):
 
     def check(self, model: Tree, domain: Domain, place: str) -> None:
         """Refuse missing children, cycles, unreached nodes, leaves without counts, inner counts that differ."""
-        if not model.nodes:
-            raise ReleaseError("the tree has no nodes", place=f"{place}.nodes")
-        order = walk(model, place)
-        for i in order:
-            node, here = model.nodes[i], f"{place}.nodes[{i}]"
-            check_support(node.support, domain, here)
-            if node.condition is None and node.support.total is None:
-                raise ReleaseError("a leaf needs 'counts' or 'count'", place=here)
-            check_label(node.condition, domain, here)
-            if node.condition is not None and len(named(node.condition, domain)) != 1:
-                message = "a split must test exactly one attribute (else its 'else' side is no box)"
-                raise ReleaseError(message, place=f"{here}.if")
-        check_inner_counts(model, order, place)
+        check_tree(model, domain, place)
 
-    def conditions(self, model: Tree, place: str) -> list[tuple[Condition, str]]:
-        """Return the condition of every inner node."""
-        return [
-            (node.condition, f"{place}.nodes[{i}].if")
-            for i, node in enumerate(model.nodes)
-            if node.condition is not None
-        ]
+    def conditions(self, model: Tree, place: str) -> Iterator[tuple[Condition, str]]:
+        """Yield the conditions of the inner nodes."""
+        return ((c, f"{place}.nodes[{i}].if") for c, i in tests(model.nodes))
 
     def total(self, model: Tree) -> int:
         """Return the number of rows in all leaves."""
-        return sum(node.support.total or 0 for node in model.nodes if node.condition is None)
+        return tree_total(model)
 
     def blocks(
-        self, model: Tree, cut: CutDomain, resolved: list[dict[int, Ranges]], rows: Rows | None
+        self, model: Tree, cut: CutDomain, resolved: Mapping[Condition, Resolved], rows: Rows, place: str
     ) -> tuple[Block, ...]:
         """Return the leaves as disjoint boxes, in file order."""
-        found = iter(resolved)
-        boxes = leaf_boxes(model, cut, [None if n.condition is None else next(found) for n in model.nodes])
-        supports, names = Supports(), []
-        order = sorted(boxes)
-        for region, i in enumerate(order):
-            supports.add(region, model.nodes[i].support)
-            names.append(model.nodes[i].name or f"leaf {i}")
-        return (partition(model.name, [boxes[i] for i in order], supports, names, cut.domain, first_match=False),)
+        return (tree_partition(model, model.name, cut, resolved),)
 
 
-def walk(model: Tree, place: str) -> list[int]:
-    """Return the nodes in the order of a depth-first walk.
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """The links of a tree as arrays: `inner` (nodes,), `children` (nodes, 2) then and else, nodes by level."""
 
-    Raises `ReleaseError` for a child that does not exist, a node reached twice (a cycle) or never.
-    """
+    inner: NDArray[np.bool_]
+    children: NDArray[np.int64]
+    levels: tuple[NDArray[np.int64], ...]
+
+
+def shape(nodes: Sequence[Node]) -> Shape | None:
+    """Return the links as arrays, None where they do not make one tree with node 0 as its root."""
+    inner = np.array([n.condition is not None for n in nodes], dtype=bool)
+    try:
+        children = np.array([(n.then, n.otherwise) for n in nodes], dtype=np.int64)
+    except OverflowError:
+        return None
+    linked = children[inner].ravel()
+    if len(linked) and (linked.min() < 0 or linked.max() >= len(nodes)):
+        return None
+    parents = np.bincount(linked, minlength=len(nodes))
+    if parents[0] or (parents[1:] != 1).any():
+        return None
+    levels, level, seen = [], np.zeros(1, dtype=np.int64), 0
+    while len(level):  # ends: no node has two parents, and the root has none
+        levels.append(level)
+        seen += len(level)
+        level = children[level[inner[level]]].ravel()
+    return Shape(inner, children, tuple(levels)) if seen == len(nodes) else None
+
+
+def check_tree(model: Tree, domain: Domain, place: str) -> None:
+    """Refuse a malformed tree with `ReleaseError`, naming the node."""
+    nodes = model.nodes
+    if not nodes:
+        raise ReleaseError("the tree has no nodes", place=f"{place}.nodes")
+    found = shape(nodes)
+    if found is None:
+        refuse_links(model, place)
+    supports = [n.support for n in nodes]
+    if not fits(supports, domain):
+        for i, support in enumerate(supports):
+            check_support(support, domain, f"{place}.nodes[{i}]")
+    for i in np.flatnonzero(~found.inner).tolist():
+        if supports[i].counts is None and supports[i].count is None:
+            raise ReleaseError("a leaf needs 'counts' or 'count'", place=f"{place}.nodes[{i}]")
+    for condition, i in tests(nodes):
+        here = f"{place}.nodes[{i}]"
+        check_label(condition, domain, here)
+        if len(named(condition, domain)) != 1:
+            message = "a split must test exactly one attribute (else its 'else' side is no box)"
+            raise ReleaseError(message, place=f"{here}.if")
+    check_inner_counts(model, found, place)
+
+
+def tests(nodes: Sequence[Node]) -> Iterator[tuple[Condition, int]]:
+    """Yield the conditions of a tree and the first node each stands at; one object is given once."""
+    seen: set[int] = set()
+    for i, node in enumerate(nodes):
+        if node.condition is not None and id(node.condition) not in seen:
+            seen.add(id(node.condition))
+            yield node.condition, i
+
+
+def tree_total(model: Tree) -> int:
+    """Return the number of rows in all leaves."""
+    return sum(node.support.total or 0 for node in model.nodes if node.condition is None)
+
+
+def refuse_links(model: Tree, place: str) -> NoReturn:
+    """Raise `ReleaseError` for a child that does not exist, a node reached twice (a cycle) or never."""
     seen: dict[int, int] = {0: -1}
-    stack, order = [0], []
+    stack = [0]
     while stack:
         i = stack.pop()
-        order.append(i)
         node = model.nodes[i]
         if node.condition is None:
             continue
@@ -83,12 +134,12 @@ def walk(model: Tree, place: str) -> list[int]:
     for i in range(len(model.nodes)):
         if i not in seen:
             raise ReleaseError("no other node leads to this one", place=f"{place}.nodes[{i}]")
-    return order
+    raise EngineError("the links of a tree were refused, and nothing is wrong with them")
 
 
-def check_label(condition: Condition | None, domain: Domain, place: str) -> None:
+def check_label(condition: Condition, domain: Domain, place: str) -> None:
     """Refuse a split on the label, which would mix counts per class with classes."""
-    if condition is not None and domain.label is not None and domain.label.name in named(condition, domain):
+    if domain.label is not None and domain.label.name in named(condition, domain):
         raise ReleaseError(f"a test on the label '{domain.label.name}' mixes classes and regions", place=f"{place}.if")
 
 
@@ -97,46 +148,101 @@ def named(condition: Condition, domain: Domain) -> set[str]:
     return {domain.columns[name].attribute if name in domain.columns else name for name, _ in condition}
 
 
-def check_inner_counts(model: Tree, order: list[int], place: str) -> None:
-    """Refuse an inner node whose counts are not the sum of its leaves'; `order` has parents before children."""
-    sums: dict[int, tuple[tuple[int, ...] | None, int]] = {}
-    for i in reversed(order):
-        node, counts = model.nodes[i], model.nodes[i].support.counts
-        if node.condition is None:
-            sums[i] = counts, node.support.total or 0
-            continue
-        (left, below), (right, beside) = sums.pop(node.then), sums.pop(node.otherwise)
-        both = None if left is None or right is None else tuple(map(sum, zip(left, right, strict=True)))
-        sums[i] = both, below + beside
-        if counts is not None and both is not None and counts != both:
-            message = f"the node says {list(counts)}, its leaves sum to {list(both)}"
-            raise ReleaseError(message, place=f"{place}.nodes[{i}]")
-        if node.support.total is not None and node.support.total != sums[i][1]:
-            message = f"the node says {node.support.total}, its leaves sum to {sums[i][1]}"
-            raise ReleaseError(message, place=f"{place}.nodes[{i}]")
+def check_inner_counts(model: Tree, found: Shape, place: str) -> None:
+    """Refuse an inner node whose counts are not the sum of its leaves', and a tree of more than 2^53 rows."""
+    supports = [n.support for n in model.nodes]
+    if (rows := tree_total(model)) > MOST_ROWS:
+        raise ReleaseError(f"the counts sum to {rows}, more than 2^53 rows", place=place)
+    counted = np.array([s.counts is not None for s in supports], dtype=bool)
+    plain = np.array([s.count is not None for s in supports], dtype=bool) & ~counted
+    rows_of = [s.counts for s in supports if s.counts is not None]
+    said = np.zeros((len(supports), len(rows_of[0]) if rows_of else 1), dtype=np.int64)
+    if rows_of:
+        said[counted] = rows_of
+    total = said.sum(axis=1)
+    total[plain] = [s.count for s in supports if s.counts is None and s.count is not None]
+    sums, totals, complete = said.copy(), total.copy(), counted.copy()
+    for level in reversed(found.levels):
+        parents = level[found.inner[level]]
+        then, otherwise = found.children[parents].T
+        sums[parents] = sums[then] + sums[otherwise]
+        totals[parents] = totals[then] + totals[otherwise]
+        complete[parents] = complete[then] & complete[otherwise]
+    for i in np.flatnonzero(counted & complete & (said != sums).any(axis=1)).tolist():
+        message = f"the node says {said[i].tolist()}, its leaves sum to {sums[i].tolist()}"
+        raise ReleaseError(message, place=f"{place}.nodes[{i}]")
+    for i in np.flatnonzero((counted | plain) & (total != totals)).tolist():
+        raise ReleaseError(f"the node says {total[i]}, its leaves sum to {totals[i]}", place=f"{place}.nodes[{i}]")
 
 
-def leaf_boxes(model: Tree, cut: CutDomain, resolved: list[dict[int, Ranges] | None]) -> dict[int, Box]:
-    """Return leaf index -> box: the conjunction of the tests on its path.
+def tree_partition(model: Tree, kind: str, cut: CutDomain, resolved: Mapping[Condition, Resolved]) -> Partition:
+    """Return the leaves of a checked tree as disjoint boxes, in file order."""
+    leaves, boxes = leaf_boxes(model, cut, resolved)
+    nodes = [model.nodes[i] for i in leaves]
+    names = [node.name or f"leaf {i}" for i, node in zip(leaves, nodes, strict=True)]
+    return partition(kind, boxes, Supports.of([n.support for n in nodes]), names, cut.domain, first_match=False)
 
-    Every split tests one attribute (`check`), so both of its sides are boxes.
+
+@dataclass(frozen=True, eq=False)
+class Splits:
+    """What the inner nodes of a tree test: `column[i]` of the `attributes`, and the parts that go each way.
+
+    `sides` is (nodes, 2): the parts for then and else, uint64, or object where an attribute has more than 64.
     """
-    boxes: dict[int, Box] = {}
-    stack: list[tuple[int, dict[int, int]]] = [(0, {})]
-    while stack:
-        i, path = stack.pop()
-        test = resolved[i]
-        if test is None:
-            boxes[i] = Box(tuple(sorted(path.items())))
-            continue
-        (k, ranges), *_ = test.items()
-        full = (1 << len(cut.cuts[k].sizes)) - 1
-        mask, before = cut.cuts[k].mask(ranges), path.get(k, full)
-        for child, side in ((model.nodes[i].otherwise, full & ~mask), (model.nodes[i].then, mask)):
-            kept = before & side
-            child_path = dict(path)
-            child_path[k] = kept
-            if kept == full:
-                del child_path[k]
-            stack.append((child, child_path))
-    return boxes
+
+    attributes: NDArray[np.int32]
+    full: NDArray[Any]
+    column: NDArray[np.int64]
+    sides: NDArray[Any]
+
+
+def splits(model: Tree, cut: CutDomain, resolved: Mapping[Condition, Resolved]) -> Splits:
+    """Return the tests of the inner nodes as masks; every test is turned into one once."""
+    code = {id(c): at for at, (c, _) in enumerate(tests(model.nodes))}
+    # Every split tests one attribute (`check_tree`), so both of its sides are boxes.
+    found = [next(iter(resolved[c].items())) for c, _ in tests(model.nodes)]
+    attributes = sorted({k for k, _ in found})
+    full = [(1 << len(cut.cuts[k].sizes)) - 1 for k in attributes]
+    dtype = np.dtype(object) if any(f >> 64 for f in full) else np.dtype(np.uint64)
+    place = {k: at for at, k in enumerate(attributes)}
+    sides = np.empty((len(found), 2), dtype=dtype)
+    for at, (k, ranges) in enumerate(found):
+        mask = cut.cuts[k].mask(ranges)
+        sides[at] = mask, full[place[k]] & ~mask
+    of_node = np.array([0 if n.condition is None else code[id(n.condition)] for n in model.nodes], dtype=np.int64)
+    column = np.array([place[k] for k, _ in found], dtype=np.int64)
+    if not found:
+        return Splits(np.zeros(0, np.int32), np.zeros(0, dtype), of_node, np.zeros((len(of_node), 2), dtype))
+    return Splits(np.array(attributes, np.int32), np.array(full, dtype), column[of_node], sides[of_node])
+
+
+def leaf_boxes(model: Tree, cut: CutDomain, resolved: Mapping[Condition, Resolved]) -> tuple[list[int], Boxes]:
+    """Return the leaves in file order and the box of each: the conjunction of the tests on its path.
+
+    Level by level: which parts each node allows of each attribute that the tree tests, and which of them are
+    named. Cost: nodes times attributes tested, in arrays.
+    """
+    tree, split = shape(model.nodes), splits(model, cut, resolved)
+    if tree is None:
+        raise EngineError("a tree is encoded only after it was checked")
+    allowed = split.full[None, :].copy()
+    narrowed = np.zeros(allowed.shape, dtype=bool)
+    ids, attributes, masks = [], [], []
+    for level in tree.levels:
+        inner = tree.inner[level]
+        rows, columns = np.nonzero(narrowed[~inner])
+        ids.append(np.stack([level[~inner][rows], columns]))
+        attributes.append(split.attributes[columns])
+        masks.append(allowed[~inner][rows, columns])
+        parents = level[inner]
+        allowed, narrowed = np.repeat(allowed[inner], 2, axis=0), np.repeat(narrowed[inner], 2, axis=0)
+        at, column = np.arange(2 * len(parents)), np.repeat(split.column[parents], 2)
+        side = split.sides[parents].ravel()
+        allowed[at, column] &= side
+        narrowed[at, column] |= side != split.full[column]
+    leaves = np.flatnonzero(~tree.inner)
+    nodes, columns = np.concatenate(ids, axis=1)
+    order = np.lexsort((columns, nodes))
+    start = np.zeros(len(leaves) + 1, dtype=np.int64)
+    np.cumsum(np.bincount(nodes, minlength=len(model.nodes))[leaves], out=start[1:])
+    return leaves.tolist(), Boxes(start, np.concatenate(attributes)[order], np.concatenate(masks)[order])

@@ -8,30 +8,32 @@ from typing import Any
 from encoders.domain import Domain
 from encoders.encoder import EncodedRelease
 from encoders.encoder import encode as encode_models
-from recon.formats import release_file, sklearn_tree
+from recon.formats import release_file, sklearn_forest, sklearn_tree
 from solvers.errors import ReleaseError, Unsupported
 
 
 def load(*paths: str | os.PathLike[str], domain: Domain | str | None = None) -> EncodedRelease:
     """Return the release in a file; `domain` (or a file with one) replaces the file's own.
 
-    Several files are one joined release, which this version cannot yet answer: `Unsupported`. Raises
-    `ReleaseError` for malformed files, naming file, place and value.
+    Several files are one joined release of the same rows. Raises `ReleaseError` for malformed files, naming file,
+    place and value, and `ContradictionError` where no number of rows fits all of them.
     """
     if not paths:
         raise ReleaseError("no file was given")
-    if len(paths) > 1:
-        raise Unsupported("several files make one joined release, which this version cannot encode yet")
+    for path in paths:
+        if not isinstance(path, (str, os.PathLike)):
+            raise ReleaseError(f"a path is needed, not a {type(path).__name__}")
     declared = read_domain(domain) if isinstance(domain, str) else domain
-    if not isinstance(paths[0], (str, os.PathLike)):
-        raise ReleaseError(f"a path is needed, not a {type(paths[0]).__name__}")
     if declared is not None and not isinstance(declared, Domain):
         raise ReleaseError(f"domain is a Domain or a path, not a {type(declared).__name__}: see Domain.from_frame")
-    return release_file.read_release(os.fspath(paths[0]), declared)
+    files = [os.fspath(path) for path in paths]
+    if len(files) > 1:
+        return release_file.read_releases(files, declared)
+    return release_file.read_release(files[0], declared)
 
 
 def encode(model: Any, domain: Domain) -> EncodedRelease:
-    """Return the release of a fitted model in memory: a scikit-learn `DecisionTreeClassifier` or a GreedyRL list.
+    """Return the release of a fitted model in memory: a scikit-learn tree or forest classifier or a GreedyRL list.
 
     `domain` says which rows can exist; with a domain read off the training data every figure says so.
     """
@@ -44,7 +46,10 @@ def encode(model: Any, domain: Domain) -> EncodedRelease:
         return encode_models(domain, [model.to_model(label_values=values)])
     if sklearn_tree.is_fitted_tree(model):
         return encode_models(domain, [sklearn_tree.to_tree(model, domain)])
-    raise Unsupported(f"a {type(model).__name__} is not read: give a fitted DecisionTreeClassifier or GreedyRL list")
+    if sklearn_forest.is_fitted_forest(model):
+        return encode_models(domain, [sklearn_forest.to_forest(model, domain)])
+    known = "a fitted DecisionTreeClassifier, RandomForestClassifier, ExtraTreesClassifier or GreedyRL list"
+    raise Unsupported(f"a {type(model).__name__} is not read: give {known}")
 
 
 def read_domain(path: str, label: str | None = None, independent: bool = False) -> Domain:

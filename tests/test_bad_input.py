@@ -134,9 +134,17 @@ MALFORMED = [
     (lambda r: r["domain"].update(impossible=[{"age": {"below": 5}}]), ["domain.impossible[0]", "5"]),
     (
         lambda r: r["models"].append({"kind": "forest", "trees": [{"nodes": [{"counts": [1, 2], "distinct": 2}]}]}),
-        ["models[1]", "'forest'", "not read"],
+        ["models[1].trees[0].nodes[0].distinct", "not read"],
     ),
-    (lambda r: r["models"].append({"kind": "table"}), ["models[1]", "'table'", "not read"]),
+    (lambda r: r["models"].append({"kind": "table"}), ["models[1].statements", "missing"]),
+    (
+        lambda r: r["models"].append({"kind": "forest", "bootstrap": True, "trees": [{"nodes": [{"count": 10}]}]}),
+        ["models[1].bootstrap", "not read"],
+    ),
+    (
+        lambda r: r["models"].append({"kind": "table", "statements": [{"count": 11}]}),
+        ["models[1]", "rows is 10", "sum to 11"],
+    ),
     (lambda r: r["models"].append({"rules": []}), ["models[1]", "'kind'"]),
     (lambda r: nodes(r)[0].update({"if": {"age": [20]}}), ["nodes[0].if.age", '{"in": [1, 2]}', "[20]"]),
     (lambda r: nodes(r)[0].update({"if": {"age": {"at_most": 10**400}}}), ["nodes[0].if", "outside the range"]),
@@ -210,6 +218,16 @@ def test_a_huge_file_that_is_not_json_is_refused_at_once(tmp_path, capsys):
     assert "is no release file" in err
 
 
+def test_files_of_different_rows_contradict_each_other(tmp_path, capsys):
+    paths = [tmp_path / "a.json", tmp_path / "b.json"]
+    for path, release in zip(paths, (TREE, RULES), strict=True):
+        path.write_text(json.dumps(release))
+    code, out, err = run(capsys, "count", *map(str, paths))
+    assert code == 5
+    for word in (f"{paths[0]}: 10 rows", f"{paths[1]}: 6 rows"):
+        assert word in out + err
+
+
 def test_contradiction_names_the_rule(tmp_path, capsys):
     path = tmp_path / "rules.json"
     path.write_text(json.dumps(RULES))
@@ -239,7 +257,7 @@ def test_contradiction_names_the_rule(tmp_path, capsys):
         (["count", "FILE", "--memory", "lots"], 2, "--memory"),
         (["count", "FILE", "--time", "-1"], 2, "--time"),
         (["count"], 2, "FILE"),
-        (["count", "FILE", "FILE"], 3, "several files"),
+        (["count", "-", "-"], 3, "standard input"),
         (["dance"], 2, "dance"),
         (["count", "FILE", "--domain", "nowhere.json"], 3, "nowhere.json"),
         (["worlds", "FILE", "--out", "/nowhere/x.csv"], 3, "/nowhere/x.csv"),

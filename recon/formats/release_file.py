@@ -4,31 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
 from pydantic import ValidationError
 
-from encoders.domain import Condition, Domain, View
-from encoders.encoder import MOST_ROWS, EncodedRelease, encode
-from encoders.models import AnyModel, Node, Rule, RuleList, Support, Tree
-from encoders.values import AnyAttribute, Continuous, Grid, Listed, Test, exact
-from recon.formats.schema import (
-    AttributePart,
-    ConditionPart,
-    DomainPart,
-    NodePart,
-    ReleasePart,
-    RuleListPart,
-    RulePart,
-    SupportPart,
-    TestPart,
-    TreePart,
-)
+from encoders.domain import Domain
+from encoders.encoder import EncodedRelease, encode
+from encoders.joining import Published, join
+from recon.formats.parts import to_condition, to_domain, to_models, to_rows
+from recon.formats.schema import ReleasePart
 from solvers.errors import ReleaseError
-from solvers.release import Rows
+
+__all__ = ["explain", "parse", "read_domain", "read_release", "read_releases", "strict_json"]
+__all__ += ["to_condition", "to_domain", "to_models", "to_rows"]
 
 
 def read_release(path: str, domain: Domain | None = None) -> EncodedRelease:
@@ -43,7 +35,28 @@ def read_release(path: str, domain: Domain | None = None) -> EncodedRelease:
         found = encode(declared, to_models(part), to_rows(part), file=path)
     except ReleaseError as error:
         raise error.at(file=path) from None
-    return EncodedRelease(found.domain, found.models, found.cut, found.statements, path, sha256)
+    return replace(found, sha256=sha256)
+
+
+def read_releases(paths: Sequence[str], domain: Domain | None = None) -> EncodedRelease:
+    """Return the release that several files make together, all of the same rows; see `encoders.joining.join`.
+
+    Models without a name are numbered over all files. Raises `ReleaseError` naming file, place and value.
+    """
+    if paths.count("-") > 1:
+        raise ReleaseError("standard input (-) can be read once, not twice")
+    read = [(path, *read_bytes(path)) for path in paths]
+    parts = [(path, parse(data, path), sha256) for path, data, sha256 in read]
+    several, first, published = sum(len(part.models) for _, part, _ in parts) > 1, 0, []
+    for path, part, sha256 in parts:
+        try:
+            own = domain if domain is not None else to_domain(part.domain)
+            models = tuple(to_models(part, first, several))
+            published.append(Published(path, sha256, own, models, to_rows(part)))
+        except ReleaseError as error:
+            raise error.at(file=path) from None
+        first += len(models)
+    return join(published, domain)
 
 
 def read_domain(path: str) -> Domain:
@@ -112,8 +125,10 @@ def check_built(model: object, place: str, file: str) -> None:
     """Refuse by name what the contract knows and this version does not read."""
     if not isinstance(model, dict):
         return
-    if (kind := model.get("kind")) in {"rule_set", "forest", "table"}:
-        raise ReleaseError(f"models of kind '{kind}' are not read by this version", place=place, file=file)
+    for key in ("bootstrap", "multiplicities"):
+        if model.get("kind") == "forest" and model.get(key) not in (None, False):
+            message = "forests of bootstrap samples are not read by this version"
+            raise ReleaseError(message, place=f"{place}.{key}", file=file)
     if model.get("noise") is not None:
         raise ReleaseError("noisy counts are not read by this version", place=f"{place}.noise", file=file)
 
@@ -156,7 +171,7 @@ def explain(error: ValidationError, file: str) -> ReleaseError:
     if first["type"] == "missing":
         return ReleaseError("is missing", place=place, file=file)
     if first["type"] == "union_tag_not_found":
-        return ReleaseError("has no 'kind': give tree or rule_list", place=place, file=file)
+        return ReleaseError("has no 'kind': give tree, rule_list, rule_set, forest or table", place=place, file=file)
     value = repr(first["input"])
     shown = value if len(value) <= 60 else value[:57] + "..."
     said = first["msg"]
@@ -165,154 +180,3 @@ def explain(error: ValidationError, file: str) -> ReleaseError:
     elif first["loc"] and first["loc"][-1] in {"bool", "TestPart"}:
         said = 'It must be a value, or a test such as {"in": [1, 2]} or {"at_most": 3}'
     return ReleaseError(f"{said}, but it is {shown}", place=place, file=file)
-
-
-def to_test(part: TestPart, place: str) -> Test:
-    """Return a test; `ReleaseError` for no key, or two that do not make a range."""
-    given = {
-        name: value
-        for name in ("is_in", "at_most", "below", "at_least", "above", "equals")
-        if (value := getattr(part, name, None)) is not None
-    }
-    names = [{"is_in": "in"}.get(n, n) for n in given]
-    if not given:
-        raise ReleaseError("the test is empty: give 'in', 'at_most', 'below', 'at_least' or 'above'", place=place)
-    for value in given.values():
-        for one in value if isinstance(value, list) else [value]:
-            if isinstance(one, float) and not math.isfinite(one):
-                raise ReleaseError(f"the number {one} is not finite", place=place)
-    alone = {"is_in", "equals"} & given.keys()
-    upper, lower = {"at_most", "below"} & given.keys(), {"at_least", "above"} & given.keys()
-    if (alone and len(given) > 1) or len(upper) > 1 or len(lower) > 1:
-        raise ReleaseError(f"the keys {', '.join(names)} do not make one range", place=place)
-    if alone:
-        return Test(values=tuple(part.is_in) if part.is_in is not None else (given["equals"],))
-    return Test(
-        low=part.at_least if part.at_least is not None else part.above,
-        high=part.at_most if part.at_most is not None else part.below,
-        low_open=part.above is not None,
-        high_open=part.below is not None,
-    )
-
-
-def to_condition(part: ConditionPart, place: str) -> Condition:
-    """Return a condition: every test with its attribute or column."""
-    return tuple(
-        (name, to_test(test, f"{place}.{name}") if isinstance(test, TestPart) else Test(values=(test,)))
-        for name, test in part.items()
-    )
-
-
-def to_attribute(part: AttributePart, place: str) -> AnyAttribute:
-    """Return an attribute; `ReleaseError` unless it has values, or min and max."""
-    try:
-        if part.values is not None:
-            if part.min is not None or part.max is not None or "resolution" in part.model_fields_set:
-                raise ReleaseError(f"attribute '{part.name}' has 'values' and a range: give one of them")
-            for value in part.values:
-                if isinstance(value, float) and not math.isfinite(value):
-                    raise ReleaseError(f"attribute '{part.name}': the value {value} is not finite")
-            return Listed(part.name, tuple(part.values))
-        if part.min is None or part.max is None:
-            raise ReleaseError(f"attribute '{part.name}' needs 'values', or 'min' and 'max'")
-        for number in (part.min, part.max, part.resolution or 0):
-            if isinstance(number, float) and not math.isfinite(number):
-                raise ReleaseError(f"attribute '{part.name}': the number {number} is not finite")
-        if part.resolution is None:
-            return Continuous(part.name, exact(part.min), exact(part.max))
-        return Grid.between(part.name, part.min, part.max, part.resolution)
-    except ReleaseError as error:
-        raise error.at(place=place) from None
-
-
-def to_domain(part: DomainPart) -> Domain:
-    """Return the declared domain."""
-    columns = {
-        name: View(view.attribute, to_test(view, f"domain.columns.{name}")) for name, view in part.columns.items()
-    }
-    try:
-        return Domain(
-            tuple(to_attribute(a, f"domain.attributes[{i}]") for i, a in enumerate(part.attributes)),
-            None if part.label is None else to_attribute(part.label, "domain.label"),
-            columns,
-            tuple(to_condition(c, f"domain.impossible[{i}]") for i, c in enumerate(part.impossible)),
-            part.source,
-            tuple(part.notes),
-        )
-    except ReleaseError as error:
-        raise error.at(place="domain") from None
-
-
-def to_support(part: SupportPart, place: str) -> Support:
-    """Return the published counts; `ReleaseError` when both kinds are given, or one is no number of rows."""
-    if part.counts is not None and part.count is not None:
-        raise ReleaseError("give 'counts' or 'count', not both", place=place)
-    if part.distinct is not None:
-        raise ReleaseError("numbers of distinct rows are not read by this version", place=f"{place}.distinct")
-    counts = None if part.counts is None else enumerate(part.counts)
-    return Support(
-        None if counts is None else tuple(to_count(c, f"{place}.counts[{i}]") for i, c in counts),
-        None if part.count is None else to_count(part.count, f"{place}.count"),
-    )
-
-
-def to_count(value: float, place: str) -> int:
-    """Return a number of rows (3.0 is 3); `ReleaseError` for a negative or fractional one."""
-    if (isinstance(value, float) and not math.isfinite(value)) or value < 0 or value != int(value):
-        raise ReleaseError(f"the count {value:.12g} is no number of rows", place=place)
-    return int(value)
-
-
-def to_node(part: NodePart, place: str) -> Node:
-    """Return a node; `ReleaseError` for half an inner node."""
-    support = to_support(part, place)
-    if part.condition is None:
-        if part.then is not None or part.otherwise is not None:
-            raise ReleaseError("a node with 'then' or 'else' needs 'if'", place=place)
-        return Node(support, name=part.name)
-    if part.then is None or part.otherwise is None:
-        raise ReleaseError("an inner node needs 'then' and 'else'", place=place)
-    return Node(support, to_condition(part.condition, f"{place}.if"), part.then, part.otherwise, part.name)
-
-
-def to_rule(part: RulePart, place: str) -> Rule:
-    """Return a rule."""
-    return Rule(to_condition(part.condition, f"{place}.if"), to_support(part, place), part.name)
-
-
-def to_models(release: ReleasePart) -> list[AnyModel]:
-    """Return the published models."""
-    models: list[AnyModel] = []
-    several = len(release.models) > 1
-    for i, part in enumerate(release.models):
-        place = f"models[{i}]"
-        if part.noise is not None:
-            raise ReleaseError("noisy counts are not read by this version", place=f"{place}.noise")
-        if part.dataset is not None:
-            raise ReleaseError("models of several datasets are not read by this version", place=f"{place}.dataset")
-        if isinstance(part, TreePart):
-            name = part.name or (f"tree {i}" if several else "tree")
-            models.append(Tree(tuple(to_node(n, f"{place}.nodes[{k}]") for k, n in enumerate(part.nodes)), name))
-        elif not isinstance(part, RuleListPart):
-            raise ReleaseError(f"models of kind '{part.kind}' are not read by this version", place=place)
-        else:
-            name = part.name or (f"rule list {i}" if several else "rule list")
-            models.append(RuleList(tuple(to_rule(r, f"{place}.rules[{k}]") for k, r in enumerate(part.rules)), name))
-    return models
-
-
-def to_rows(release: ReleasePart) -> Rows | None:
-    """Return the declared number of rows, None where it follows from the models."""
-    if release.rows is None:
-        return None
-    for number in (release.rows,) if isinstance(release.rows, int) else (release.rows.at_least, release.rows.at_most):
-        if number is not None and number > MOST_ROWS:
-            raise ReleaseError("more than 2^53 rows are not counted", place="rows")
-    if isinstance(release.rows, int):
-        if release.rows < 0:
-            raise ReleaseError(f"the number of rows {release.rows} is negative", place="rows")
-        return Rows(release.rows, release.rows)
-    low, high = release.rows.at_least, release.rows.at_most
-    if high is not None and high < low:
-        raise ReleaseError(f"at_most {high} is below at_least {low}", place="rows")
-    return Rows(low, high)

@@ -8,6 +8,7 @@ float32(x) with the threshold; the cut is put where that comparison changes on t
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -33,25 +34,49 @@ def to_tree(model: Any, domain: Domain, name: str = "tree") -> Tree:
     outputs or monotonic constraints. That no value was missing in training is assumed, and said so. Cost: linear
     in nodes.
     """
+    refuse_other_trees(model, domain)
+    splits = Splits(domain, feature_names(model, domain))
+    return Tree(to_nodes(model.tree_, splits, class_order(model, domain)), name)
+
+
+def refuse_other_trees(model: Any, domain: Domain) -> None:
+    """Refuse a domain without a label, and trees whose values are not counts of rows."""
     if domain.label is None:
         raise ReleaseError("a classifier needs a domain with a label")
     if getattr(model, "n_outputs_", 1) != 1:
         raise Unsupported("a tree with several outputs is not read")
     if getattr(model, "monotonic_cst", None) is not None:
         raise Unsupported("a tree with monotonic constraints stores clipped values, not counts")
-    tree = model.tree_
-    names = feature_names(model, domain)
-    order = class_order(model, domain)
+
+
+@dataclass(frozen=True)
+class Splits:
+    """The conditions of the left branches, one object per feature and threshold."""
+
+    domain: Domain
+    names: list[str]
+    known: dict[tuple[int, float], Condition] = field(default_factory=dict)
+
+    def condition(self, feature: int, threshold: float) -> Condition:
+        """Return the condition of the left branch."""
+        found = self.known.get((feature, threshold))
+        if found is None:
+            found = split(self.domain, self.names[feature], threshold)
+            self.known[feature, threshold] = found
+        return found
+
+
+def to_nodes(tree: Any, splits: Splits, order: list[int | None]) -> tuple[Node, ...]:
+    """Return the nodes of a fitted `tree_`, with class counts in the order of the label's values."""
     counts = class_counts(tree)
+    blank = np.zeros(len(counts), dtype=np.int64)
+    in_order = np.stack([blank if c is None else counts[:, c] for c in order], axis=1)
     nodes = []
-    for i in range(tree.node_count):
-        support = Support(tuple(int(counts[i, c]) if c is not None else 0 for c in order))
-        if tree.children_left[i] < 0:
-            nodes.append(Node(support))
-            continue
-        condition = split(domain, names[int(tree.feature[i])], float(tree.threshold[i]))
-        nodes.append(Node(support, condition, int(tree.children_left[i]), int(tree.children_right[i])))
-    return Tree(tuple(nodes), name)
+    columns = (tree.children_left, tree.children_right, tree.feature, tree.threshold)
+    for row, left, right, feature, threshold in zip(in_order.tolist(), *(c.tolist() for c in columns), strict=True):
+        support = Support(tuple(row))
+        nodes.append(Node(support) if left < 0 else Node(support, splits.condition(feature, threshold), left, right))
+    return tuple(nodes)
 
 
 def feature_names(model: Any, domain: Domain) -> list[str]:

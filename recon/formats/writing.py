@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from encoders.domain import Condition, Domain, View
-from encoders.models import AnyModel, RuleList, Support
+from encoders.models import AnyModel, Figure, Forest, Node, RuleList, RuleSet, Support, Table
 from encoders.values import AnyAttribute, Continuous, Listed, Test, plain
 from solvers.errors import ReleaseError
 from solvers.release import Rows
@@ -74,18 +74,43 @@ def support_json(support: Support, name: str | None) -> dict[str, Any]:
     return out
 
 
-def model_json(model: AnyModel) -> dict[str, Any]:
-    """Return a model as it stands in a file."""
-    if isinstance(model, RuleList):
-        rules = [{"if": condition_json(r.condition), **support_json(r.support, r.name)} for r in model.rules]
-        return {"kind": "rule_list", "name": model.name, "rules": rules}
-    nodes = []
-    for node in model.nodes:
+def nodes_json(nodes: Sequence[Node]) -> list[dict[str, Any]]:
+    """Return the nodes of a tree as they stand in a file."""
+    out = []
+    for node in nodes:
         inner: dict[str, Any] = {}
         if node.condition is not None:
             inner = {"if": condition_json(node.condition), "then": node.then, "else": node.otherwise}
-        nodes.append({**inner, **support_json(node.support, node.name)})
-    return {"kind": "tree", "name": model.name, "nodes": nodes}
+        out.append({**inner, **support_json(node.support, node.name)})
+    return out
+
+
+def figure_json(figure: Figure) -> dict[str, Any]:
+    """Return a published figure as it stands in a file."""
+    out: dict[str, Any] = {} if figure.name is None else {"name": figure.name}
+    out["where"] = condition_json(figure.condition)
+    if figure.suppressed is not None:
+        out["suppressed"] = figure.suppressed
+    for key, value in (("count", figure.count), ("at_least", figure.low), ("at_most", figure.high)):
+        if value is not None:
+            out[key] = value
+    if figure.statistic is not None:
+        one = figure.statistic
+        out[one.kind] = {"of": one.of, "value": one.value} | ({"within": one.within} if one.within else {})
+    return out
+
+
+def model_json(model: AnyModel) -> dict[str, Any]:
+    """Return a model as it stands in a file."""
+    out: dict[str, Any] = {"kind": model.kind, "name": model.name}
+    if isinstance(model, (RuleList, RuleSet)):
+        rules = [{"if": condition_json(r.condition), **support_json(r.support, r.name)} for r in model.rules]
+        return {**out, "rules": rules}
+    if isinstance(model, Forest):
+        return {**out, "trees": [{"name": t.name, "nodes": nodes_json(t.nodes)} for t in model.trees]}
+    if isinstance(model, Table):
+        return {**out, "statements": [figure_json(f) for f in model.statements]}
+    return {**out, "nodes": nodes_json(model.nodes)}
 
 
 def release_json(domain: Domain, models: Sequence[AnyModel], rows: Rows | None) -> dict[str, Any]:
@@ -118,7 +143,7 @@ def block(part: Mapping[str, Any], indent: str) -> str:
     pieces = []
     for key, value in part.items():
         if isinstance(value, list) and value and isinstance(value[0], (dict, str)):
-            inner = f",\n{indent} ".join(json.dumps(v, ensure_ascii=False, allow_nan=False) for v in value)
+            inner = f",\n{indent} ".join(entry(v, f"{indent}  ") for v in value)
             pieces.append(f"{json.dumps(key)}: [\n{indent} {inner}]")
         elif isinstance(value, dict) and key == "columns":
             inner = f",\n{indent} ".join(
@@ -128,3 +153,10 @@ def block(part: Mapping[str, Any], indent: str) -> str:
         else:
             pieces.append(f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False, allow_nan=False)}")
     return "{" + f",\n{indent}".join(pieces) + "}"
+
+
+def entry(part: Any, indent: str) -> str:
+    """Return an entry of a list on one line; a tree of a forest with a line per node."""
+    if isinstance(part, dict) and "nodes" in part:
+        return block(part, indent)
+    return json.dumps(part, ensure_ascii=False, allow_nan=False)
