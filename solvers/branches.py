@@ -27,6 +27,7 @@ from solvers.query import Convention
 from solvers.system import System
 
 MOST_BRANCHES = 2_000  # combinations of alternatives tried
+MOST_COMBINED = 20_000  # combinations before propagation drops some
 Final = tuple[int, int]  # branch, final state
 
 
@@ -73,6 +74,8 @@ def combinations(system: System, limits: Limits) -> Iterator[tuple[Propagated, N
     """Yield (bounds, active statements) for every combination of alternatives that propagation does not refute."""
     order = sorted(system.choices, key=len)
     visited = 0
+    if math.prod(map(len, order)) > MOST_COMBINED:
+        raise Unsupported(f"{math.prod(map(len, order)):,} combinations of alternatives (medians of even groups)")
 
     def below(i: int, bounds: Propagated, active: NDArray[np.bool_]) -> Iterator[tuple[Propagated, NDArray[np.bool_]]]:
         nonlocal visited

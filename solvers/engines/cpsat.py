@@ -1,0 +1,72 @@
+"""Worlds found and bounded by CP-SAT, where histograms are few enough to list or too many to count.
+
+Every histogram that CP-SAT gives is checked against all statements; bounds on numbers of rows come from the linear
+relaxation in exact arithmetic and from CP-SAT's own proofs.
+
+Source: CP-SAT (Google OR-Tools); design.md, section 4.
+"""
+
+from __future__ import annotations
+
+from weakref import WeakKeyDictionary
+
+from solvers.answers import answer_from, refuted
+from solvers.branches import Branch
+from solvers.engine import Engine
+from solvers.errors import Unsupported
+from solvers.limits import Limits
+from solvers.query import (
+    Answer,
+    Count,
+    Decide,
+    Enumerate,
+    Extreme,
+    Joint,
+    LeaveOneOut,
+    MostLikely,
+    Query,
+    Sample,
+    Share,
+)
+from solvers.release import Release
+from solvers.system import System, system_of
+
+
+class KindEngine(Engine):
+    """Any statements over cells: all histograms if they are few, else one world at a time."""
+
+    name = "cpsat"
+    rank = 20
+    answers = (Count, Decide, LeaveOneOut, Share, Enumerate, Sample, MostLikely, Extreme, Joint)
+    needs = ("ortools", "highspy")
+    about = "the same by CP-SAT: lists few histograms, else finds worlds and bounds numbers of rows"
+
+    def refuses(self, release: Release, query: Query) -> str | None:
+        """Return why CP-SAT is not asked, or None."""
+        if release.rows.high is None:
+            return "the number of rows is unbounded"
+        if getattr(query, "convention", None) == "assigned":
+            return "'assigned' worlds need one partition with exact counts"
+        if release.domain.relative and isinstance(query, Enumerate | Sample | MostLikely):
+            return "a continuous attribute has no 'resolution': there are no discrete worlds"
+        return None
+
+    def answer(self, release: Release, query: Query, limits: Limits) -> Answer:
+        """Return the exact answer where all histograms could be listed, else what single solves prove."""
+        from solvers.listing import listed
+        from solvers.proving import prove
+
+        system = system_of(release, limits)
+        if system.bounds.conflict is not None:
+            return refuted(query)
+        known = _listed.get(system)
+        if known is None:
+            known = _listed[system] = listed(system, limits)
+        if isinstance(known, tuple) and not (system.coarse and known):
+            return answer_from(system, known, query)
+        if isinstance(query, Count | Joint):
+            raise Unsupported(known if isinstance(known, str) else "worlds of coarse sums are not counted")
+        return prove(system, query, limits)
+
+
+_listed: WeakKeyDictionary[System, tuple[Branch, ...] | str] = WeakKeyDictionary()

@@ -1,0 +1,106 @@
+"""Where the cells are too many: one world row by row, and bounds that every single partition gives.
+
+Source: the row-by-row formulation of Ferry et al., "Trained Random Forests Completely Reveal your Dataset", ICML
+2024, for any statements; the number of worlds of one partition: Ferry et al., SaTML 2024, eq. 9.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.cells import cells_of
+from solvers.draws import Dice, draw_box
+from solvers.engine import Engine
+from solvers.errors import Unsupported
+from solvers.limits import Limits
+from solvers.numbers import log2_multinomial, log2_worlds
+from solvers.query import Answer, Convention, Count, CountAnswer, MostLikely, Query, WorldsAnswer
+from solvers.release import Box, Partition, Release, World
+from solvers.space import Space
+
+SECONDS = 60.0
+NOTE = "found row by row; not proved to be the heaviest, and whether others exist is not decided"
+
+
+class KindEngine(Engine):
+    """One world, or honest bounds, without cells."""
+
+    name = "rows"
+    rank = 50
+    answers = (Count, MostLikely)
+    needs = ("ortools",)
+    about = "a world row by row, and bounds from each tree alone, where the cells are too many"
+
+    def refuses(self, release: Release, query: Query) -> str | None:
+        """Return why rows cannot be written out, or None."""
+        if not release.rows.exact:
+            return "the number of rows is open"
+        if getattr(query, "convention", None) == "assigned":
+            return "'assigned' worlds need one partition with exact counts"
+        if release.domain.relative and not isinstance(query, Count):
+            return "a continuous attribute has no 'resolution': there are no discrete worlds"
+        return None
+
+    def answer(self, release: Release, query: Query, limits: Limits) -> Answer:
+        """Return a world, or bounds on the number of worlds from a world and from every partition alone."""
+        from solvers.rowmodel import RowModel
+
+        if math.isinf(limits.left()):
+            limits = Limits(SECONDS, limits.memory, limits.cells, limits.progress, limits.stop)
+        rows: NDArray[np.int64] | None = None
+        try:
+            status, rows = RowModel(release, limits).first()
+            note = "" if rows is not None else "no possible world was found in time, and none was excluded"
+        except Unsupported as error:
+            status, note = "unknown", str(error)
+        if status == "none":
+            return CountAnswer("unsat", convention=query.convention) if isinstance(query, Count) else Answer("unsat")
+        if isinstance(query, Count):
+            return bounds(release, query.convention, rows, note, limits)
+        if rows is None:
+            return Answer("unknown", trail=(note,))
+        return WorldsAnswer("exact", worlds=iter([world_of(release, rows, Dice(getattr(query, "seed", 0)))]))
+
+
+def bounds(
+    release: Release, convention: Convention, rows: NDArray[np.int64] | None, note: str, limits: Limits
+) -> CountAnswer:
+    """Return bounds on log2 of the number of worlds: no more than any partition alone allows, no less than one."""
+    n = release.rows.low
+    upper = n * math.log2(max(1, Space.of(release, limits).size))
+    for block in release.blocks:
+        if isinstance(block, Partition) and (block.low == block.high).all():
+            alone = Release(release.domain, release.rows, (block,), release.impossible)
+            cells = cells_of(alone, limits)
+            upper = min(upper, log2_worlds(cells.high, block.low, convention))
+    lower = -math.inf
+    if rows is not None:
+        lower = 0.0
+        if convention == "ordered":  # the orders of one dataset of distinct rows, or of equal ones where they must be
+            groups = Counter(map(tuple, rows.tolist()))
+            lower = log2_multinomial(list(groups.values()))
+    return CountAnswer(
+        "bounds",
+        convention=convention,
+        bounds=(lower, upper),
+        relative=release.domain.relative,
+        trail=(note,) if note else (),
+    )
+
+
+def world_of(release: Release, rows: NDArray[np.int64], dice: Dice) -> World:
+    """Return a world of rows given by their parts, free attributes drawn with the dice."""
+    values = [
+        draw_box(release.domain, Box(tuple((k, 1 << p) for k, p in enumerate(row) if p >= 0)), 1, dice)
+        for row in rows.tolist()
+    ]
+    width = len(release.domain.attributes)
+    return World(
+        np.concatenate(values) if values else np.zeros((0, width), dtype=np.int64),
+        np.ones(len(rows), dtype=np.int64),
+        note=NOTE,
+    )
