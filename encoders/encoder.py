@@ -12,10 +12,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 from encoders.domain import DECLARED, Condition, Domain
-from encoders.models import AnyModel
+from encoders.models import AnyModel, Question
 from encoders.supports import MOST_ROWS
 from encoders.values import Cuts, Position, Ranges
 from solvers.errors import ContradictionError, ReleaseError, Unsupported
@@ -121,6 +121,18 @@ class Origin:
 
     def __str__(self) -> str:
         return f"{self.file}: {self.place}" if self.file else self.place
+
+
+def asking(release: EncodedRelease, question: Question) -> EncodedRelease:
+    """Return the same release over cells that a question can be answered on; no world is added or taken away.
+
+    Cost: that of encoding. Raises `ReleaseError` for names and values that the domain does not have.
+    """
+    domain, models = release.domain, [*release.models, cast(AnyModel, question)]
+    origins = [Origin("", f"models[{i}]") for i in range(len(release.models))] + [Origin("", "the question")]
+    encoder_for(question.kind).check(cast(AnyModel, question), domain, "of")
+    found = assemble(domain, models, release.rows, origins, release.file)
+    return EncodedRelease(domain, release.models, found.cut, found.statements, release.file, release.sha256)
 
 
 def encode(domain: Domain, models: Sequence[AnyModel], rows: Rows | None = None, file: str = "") -> EncodedRelease:

@@ -120,4 +120,14 @@ class Table:
     name: str = "table"
 
 
+@dataclass(frozen=True, slots=True)
+class Question:
+    """No publication but a question about a group and up to two numeric attributes: cells are cut as it needs."""
+
+    kind: ClassVar[str] = "question"
+    condition: Condition
+    of: tuple[str, ...] = ()
+    name: str = "question"
+
+
 AnyModel = Tree | RuleList | RuleSet | Forest | Table

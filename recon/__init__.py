@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from encoders.domain import Domain as Domain
     from encoders.encoder import EncodedRelease as EncodedRelease
     from recon.auditing import audit as audit
+    from recon.bounds import bound as bound
     from recon.learners.greedy_rule_list import GreedyRuleListClassifier as GreedyRuleListClassifier
     from recon.loading import encode as encode
     from recon.loading import load as load
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from recon.measures import measure as measure
     from recon.probabilistic import table as table
     from recon.questions import attribute as attribute
-    from recon.questions import bound as bound
     from recon.questions import certify as certify
     from recon.questions import count as count
     from recon.questions import reconstruct as reconstruct
@@ -47,7 +47,7 @@ _HOME = {
     "measure": "recon.measures",
     "table": "recon.probabilistic",
     "attribute": "recon.questions",
-    "bound": "recon.questions",
+    "bound": "recon.bounds",
     "certify": "recon.questions",
     "count": "recon.questions",
     "reconstruct": "recon.questions",

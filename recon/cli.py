@@ -243,7 +243,7 @@ def bound(
     seconds: Seconds = None, memory: Memory = "1G", json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Bound the number of rows that meet a condition over all worlds."""
-    from recon.questions import bound as run
+    from recon.bounds import bound as run
 
     with working(seconds, memory, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits)

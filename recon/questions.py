@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from encoders.domain import Condition
 from encoders.encoder import EncodedRelease
 from encoders.values import Continuous, Listed, Test, Value, intersection
-from recon.selections import as_condition, frame_ranges, select_conditions, select_frame, selections_of
+from recon.selections import frame_ranges, select_frame, selections_of
 from recon.world import World, wrap
 from solvers.engine import ask
 from solvers.errors import ReleaseError, Unsupported
 from solvers.limits import Limits
 from solvers.query import (
     CONVENTIONS,
-    Answer,
     Convention,
     Count,
     CountAnswer,
@@ -150,49 +147,6 @@ def undefined_if_continuous(release: EncodedRelease, found: DecideAnswer) -> dic
     if release.domain.continuous:
         return {name: np.where(found.low > 0, 1.0, np.nan) if name == "probability" else np.nan for name in names}
     return {name: getattr(found, name) for name in names}
-
-
-@dataclass(frozen=True)
-class BoundAnswer(Answer):
-    """Least, greatest and mean number of rows over the worlds; the mean is None where it is not exact."""
-
-    min: int = 0
-    max: int = 0
-    expectation: float | None = None
-    convention: str = ""
-    assumptions: tuple[str, ...] = field(default=())
-
-
-def bound(
-    release: EncodedRelease,
-    where: dict[str, Any] | Condition,
-    of: None = None,
-    convention: str | None = None,
-    limits: Limits | None = None,
-) -> BoundAnswer:
-    """Return min, max and expectation over worlds of the number of rows that meet a condition.
-
-    `where` is a condition as in the release file; `of` (means, correlations) is refused by this version. The
-    expectation is over worlds, equally likely in the convention.
-    """
-    if of is not None:
-        raise Unsupported(f"bounds of {of!r} are not computed by this version: leave 'of' out for counts")
-    chosen = convention_of(release, convention)
-    selected = select_conditions(release, [as_condition(where)])
-    found = ask(release.statements, Decide(selected, chosen), DecideAnswer, limits)
-    mean = float(found.expected[0])
-    known = not release.domain.continuous and not np.isnan(mean)
-    return BoundAnswer(
-        "bounds" if bool(found.open[0]) else "exact",
-        engine=found.engine,
-        seconds=found.seconds,
-        trail=found.trail,
-        min=int(found.low[0]),
-        max=int(found.high[0]),
-        expectation=mean if known else None,
-        convention=chosen,
-        assumptions=release.assumptions,
-    )
 
 
 def attribute(

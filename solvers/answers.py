@@ -42,12 +42,12 @@ from solvers.system import System
 from solvers.worlds import draw_world, filled_cells, list_worlds, spread_world
 
 
-def answer_from(system: System, branches: tuple[Branch, ...], query: Query, keep: tuple[int, ...] = ()) -> Answer:
+def answer_from(system: System, branches: tuple[Branch, ...], query: Query) -> Answer:
     """Return the exact answer from every branch of a system; "unsat" where there is none."""
     if not branches:
         return refuted(query)
     convention: Convention = getattr(query, "convention", "ordered")
-    solution = known_solution(system, branches, keep, convention)
+    solution = known_solution(system, branches, convention)
     if isinstance(query, Count):
         return count(solution, query.convention)
     if isinstance(query, Decide):
@@ -63,7 +63,8 @@ def answer_from(system: System, branches: tuple[Branch, ...], query: Query, keep
     if isinstance(query, Extreme):
         return extreme(system, branches, query)
     if isinstance(query, Joint):
-        return joint(solution, query)
+        asked, _ = system.asking(query.sums)
+        return joint(Solution(asked, tuple(listed_sums(b, query.sums) for b in branches), convention))
     return WorldsAnswer("exact", worlds=iter([most_likely(system, branches, Dice(query.seed))]))
 
 
@@ -72,17 +73,23 @@ def refuted(query: Query) -> Answer:
     return CountAnswer("unsat", convention=query.convention) if isinstance(query, Count) else Answer("unsat")
 
 
-_solutions: WeakKeyDictionary[System, dict[tuple[tuple[int, ...], Convention], Solution]] = WeakKeyDictionary()
+_solutions: WeakKeyDictionary[System, dict[tuple[int, Convention], Solution]] = WeakKeyDictionary()
 
 
-def known_solution(
-    system: System, branches: tuple[Branch, ...], keep: tuple[int, ...], convention: Convention
-) -> Solution:
+def known_solution(system: System, branches: tuple[Branch, ...], convention: Convention) -> Solution:
     """Return the solution of a convention, with everything it has computed so far."""
     known = _solutions.setdefault(system, {})
-    if (keep, convention) not in known:
-        known[keep, convention] = Solution(system, branches, convention)
-    return known[keep, convention]
+    key = (id(branches), convention)
+    if key not in known:
+        known[key] = Solution(system, branches, convention)
+    return known[key]
+
+
+def listed_sums(branch: Branch, sums: NDArray[np.int64]) -> Branch:
+    """Return a branch of one histogram with the sums it has among its totals."""
+    if branch.graphs:
+        raise TypeError("the branch is not one histogram")
+    return replace(branch, totals=np.concatenate([branch.totals, [sums @ branch.bounds.lower]], axis=1))
 
 
 def count(solution: Solution, convention: Convention) -> CountAnswer:
@@ -238,11 +245,13 @@ def extreme(system: System, branches: Sequence[Branch], query: Extreme) -> Extre
     world = None
     if not system.release.domain.relative:
         world = spread_world(system.release.domain, filled_cells(system, z), Dice(query.seed))
-    return ExtremeAnswer("exact", bounds=(value, value), world=world)
+    return ExtremeAnswer("exact", bounds=(value, value), histogram=z, world=world)
 
 
-def joint(solution: Solution, query: Joint) -> JointAnswer:
-    """Return the joint distribution of the sums of statements."""
+def joint(solution: Solution) -> JointAnswer:
+    """Return the joint distribution of the sums that the branches keep, behind an open number of rows."""
+    if not solution.branches:
+        return JointAnswer("unsat")
     first = 1 if solution.open_rows else 0
     values = np.array([solution.branches[b].totals[f, first:] for b, f in solution.finals], dtype=np.int64)
     shares = np.array([solution.shares[final] for final in solution.finals])

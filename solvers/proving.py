@@ -219,7 +219,7 @@ def extreme(prover: Prover, query: Extreme) -> ExtremeAnswer:
     if not prover.system.release.domain.relative:
         world = spread_world(prover.system.release.domain, filled_cells(prover.system, best), Dice(query.seed))
     bounds = (inner, outer) if query.greatest else (outer, inner)
-    return ExtremeAnswer("exact" if inner == outer else "bounds", bounds=bounds, world=world)
+    return ExtremeAnswer("exact" if inner == outer else "bounds", bounds=bounds, histogram=best, world=world)
 
 
 def heaviest(prover: Prover, query: MostLikely) -> World:

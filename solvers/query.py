@@ -96,11 +96,11 @@ class Extreme:
     seed: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Joint:
-    """Ask how the sums of some statements of a system are distributed over the worlds."""
+    """Ask how some sums over the cells of a system, sums @ z with sums (m, cells), are distributed over the worlds."""
 
-    statements: tuple[int, ...]
+    sums: NDArray[np.int64]
     convention: Convention
 
 
@@ -204,15 +204,16 @@ class WorldsAnswer(Answer):
 
 @dataclass(frozen=True)
 class ExtremeAnswer(Answer):
-    """Rigorous bounds on an extreme, equal where exact, and a world that attains the inner one (None: none known)."""
+    """Rigorous bounds on an extreme, equal where exact; a histogram and a world of the inner one (None: none known)."""
 
     bounds: tuple[int, int] = (0, 0)
+    histogram: NDArray[np.int64] | None = None
     world: World | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class JointAnswer(Answer):
-    """The values (m, statements) that the sums take together, and the share of worlds (m,) with each."""
+    """The values (k, m) that the sums take together, and the share of worlds (k,) with each."""
 
     values: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
     shares: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))

@@ -9,7 +9,7 @@ Source: design.md, section 2 (cells, histogram); Ferry et al., SaTML 2024, for p
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -76,6 +76,20 @@ class System:
         for i, c in enumerate(self.cell.tolist()):
             out[c].append(i)
         return out
+
+    def asking(self, sums: NDArray[np.int64]) -> tuple[System, tuple[int, ...]]:
+        """Return the system with sums (m, cells) as statements without bounds, and their numbers."""
+        at, col = np.nonzero(sums)
+        old, first = self.linear, len(self.linear)
+        none = np.full(len(sums), UNBOUNDED, dtype=np.int64)
+        linear = Linear.of(
+            np.concatenate([old.row, at + first]),
+            np.concatenate([old.col, col]),
+            np.concatenate([old.coef, sums[at, col]]),
+            (np.concatenate([old.low, -none]), np.concatenate([old.high, none])),
+            old.columns,
+        )
+        return replace(self, linear=linear), tuple(range(first, first + len(sums)))
 
     def source(self, s: int) -> str:
         """Say in words where statement s comes from."""

@@ -184,3 +184,46 @@ def test_samples_are_uniform(convention):
         statistic += sum((seen[w] - 300 * t / whole) ** 2 / (300 * t / whole) for w, t in shares.items())
         freedom += len(shares) - 1
     assert statistic < freedom + 5 * math.sqrt(2 * freedom) + 20
+
+
+def numeric_names(release):
+    found = [n for n in names(release) if all(map(oracle._is_number, oracle._Space(release).values_of(n)))]
+    return found + list(release["domain"].get("columns", {}))
+
+
+@pytest.mark.parametrize("batch", range(BATCHES))
+def test_bound(batch):
+    """Counts, means and correlations: extremes, expectation, distribution, and worlds that attain the extremes."""
+    for rng, release, truth in releases("bound", batch, 25):
+        got = encoded(release)
+        where = random_profile(rng, release, truth)
+        numeric = numeric_names(release)
+        asked = [None, *rng.sample(numeric, min(2, len(numeric)))]
+        if len(numeric) > 1:
+            asked.append(tuple(rng.sample(numeric, 2)))
+        for convention in CONVENTIONS:
+            for of in asked:
+                found = recon.bound(got, where, of, convention)
+                want = oracle.bound(release, where, convention, of=of)
+                at = (release, where, of, convention)
+                assert found.status == "exact", at
+                assert close(found.min, want["min"]), at
+                assert close(found.max, want["max"]), at
+                assert close(found.expectation, want["expectation"]), at
+                if of is None:
+                    shares = oracle.distribution(release, where, convention)
+                    spread = found.distribution()
+                    assert spread.keys() == {k for k, s in shares.items() if s}, at
+                    assert all(close(spread[k], s) for k, s in shares.items() if s), at
+                if (of is None or isinstance(of, str)) and found.min is not None:
+                    for greatest, value in ((False, found.min), (True, found.max)):
+                        rows = found.attained(greatest).to_frame()
+                        assert close(statistic(release, rows, where, of), value), at
+
+
+def statistic(release, frame, where, of):
+    """Return the count or mean of the rows of a frame that meet a condition, by the oracle's reading of conditions."""
+    space = oracle._Space(release)
+    rows = [tuple(map(oracle.canonical, r)) for r in frame.itertuples(index=False)]
+    group = [r for r in rows if space.holds(where, r)]
+    return len(group) if of is None else sum(space.value_at(of, r) for r in group) / len(group)

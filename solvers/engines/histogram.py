@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from weakref import WeakKeyDictionary
 
-from solvers.answers import answer_from, refuted
-from solvers.branches import Branch, branches_of
+from solvers.answers import answer_from, joint, refuted
+from solvers.branches import Branch, Solution, branches_of
 from solvers.engine import Engine
 from solvers.errors import Unsupported
 from solvers.limits import Limits
@@ -56,25 +56,24 @@ class KindEngine(Engine):
             return refuted(query)
         if system.coarse and not isinstance(query, MostLikely | Extreme):
             raise Unsupported("an attribute whose values are summed has too many values to cut at each: no counting")
-        keep = query.statements if isinstance(query, Joint) else ()
-        branches = known_branches(system, keep, limits)
-        return answer_from(system, branches, query, keep)
+        if isinstance(query, Joint):
+            asked, rows = system.asking(query.sums)
+            return joint(Solution(asked, branches_of(asked, limits, rows), query.convention))
+        return answer_from(system, known_branches(system, limits), query)
 
 
-Key = tuple[tuple[int, ...], int]  # kept statements, memory
-_branches: WeakKeyDictionary[System, dict[Key, tuple[Branch, ...] | Unsupported]] = WeakKeyDictionary()
+_branches: WeakKeyDictionary[System, dict[int, tuple[Branch, ...] | Unsupported]] = WeakKeyDictionary()
 
 
-def known_branches(system: System, keep: tuple[int, ...], limits: Limits) -> tuple[Branch, ...]:
+def known_branches(system: System, limits: Limits) -> tuple[Branch, ...]:
     """Return the branches of a system, from memory where they, or their being too many, are known."""
     known = _branches.setdefault(system, {})
-    key = keep, limits.memory
-    if key not in known:
+    if limits.memory not in known:
         try:
-            known[key] = branches_of(system, limits, keep)
+            known[limits.memory] = branches_of(system, limits)
         except Unsupported as error:
-            known[key] = error
-    found = known[key]
+            known[limits.memory] = error
+    found = known[limits.memory]
     if isinstance(found, Unsupported):
         raise found
     return found
