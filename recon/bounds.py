@@ -108,7 +108,7 @@ def asked(release: EncodedRelease, where: Condition, of: tuple[str, ...], limits
 def bound(
     release: EncodedRelease,
     where: dict[str, Any] | Condition,
-    of: str | tuple[str, str] | list[str] | None = None,
+    of: str | tuple[str, ...] | list[str] | None = None,
     convention: str | None = None,
     limits: Limits | None = None,
 ) -> BoundAnswer:

@@ -31,6 +31,7 @@ from recon.options import (
     Json,
     Limit,
     LogJson,
+    MaxCells,
     Memory,
     Out,
     Population,
@@ -82,14 +83,14 @@ def finish(status: str) -> None:
 @app.command()
 def count(
     files: Files, domain: DomainFile = None, independent: Independent = False, convention: ConventionName = None,
-    digits: Digits = 10_000, seconds: Seconds = None, memory: Memory = "1G",
+    digits: Digits = 10_000, seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000,
     json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Count the possible worlds and measure the uncertainty left."""
     from recon.measures import measure
     from recon.report import assumption_lines, count_json, power, worlds_lines
 
-    with working(seconds, memory, quiet, log_json) as limits:
+    with working(seconds, memory, max_cells, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits)
         measures = measure(release, convention, limits)
     if json:
@@ -110,14 +111,14 @@ def count(
 def audit(
     files: Files, domain: DomainFile = None, independent: Independent = False, convention: ConventionName = None,
     truth: Truth = None, population: Population = None, seed: Seed = 0, digits: Digits = 10_000, out: Out = None,
-    seconds: Seconds = None, memory: Memory = "1G",
+    seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000,
     json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Report what a release gives away: worlds, uncertainty, who is exposed, what its counts say by themselves."""
     from recon.auditing import audit as run
     from recon.selections import read_table
 
-    with working(seconds, memory, quiet, log_json) as limits:
+    with working(seconds, memory, max_cells, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits)
         real = None if truth is None else read_table(truth)
         people = None if population is None else read_table(population)
@@ -132,12 +133,13 @@ def audit(
 def worlds(
     files: Files, limit: Limit = 10, views: Views = False, domain: DomainFile = None,
     independent: Independent = False, convention: ConventionName = None, out: Out = None, seconds: Seconds = None,
-    memory: Memory = "1G", json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
+    memory: Memory = "1G",
+    max_cells: MaxCells = 200_000, json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """List possible worlds, each dataset once up to row order."""
     from recon.questions import worlds as run
 
-    with working(seconds, memory, quiet, log_json) as limits:
+    with working(seconds, memory, max_cells, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits)
         print_worlds(list(run(release, limit, convention, limits)), views, out, json)
 
@@ -147,21 +149,26 @@ def sample(
     files: Files, k: Annotated[int, typer.Option("-k", "--worlds", min=0, help="How many worlds.")] = 1,
     seed: Seed = 0, views: Views = False, domain: DomainFile = None, independent: Independent = False,
     convention: ConventionName = None, out: Out = None, seconds: Seconds = None, memory: Memory = "1G",
+    max_cells: MaxCells = 200_000,
     json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Draw possible worlds, exactly uniform over the convention's worlds."""
     from recon.questions import sample as run
 
-    with working(seconds, memory, quiet, log_json) as limits:
+    with working(seconds, memory, max_cells, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits)
-        print_worlds(run(release, k, seed, convention, limits), views, out, json)
+        drawn = run(release, k, seed, convention, limits)
+        print_worlds(drawn, views, out, json)
+    for note in dict.fromkeys(w.note for w in drawn if w.note):
+        print(note, file=sys.stderr)
 
 
 @app.command()
 def reconstruct(
     files: Files, seed: Seed = 0, views: Views = False, domain: DomainFile = None, independent: Independent = False,
     out: Out = None, truth: Truth = None, population: Population = None, seconds: Seconds = None,
-    memory: Memory = "1G", json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
+    memory: Memory = "1G",
+    max_cells: MaxCells = 200_000, json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Give back one most likely training set, and say whether it is the only one."""
     from recon.measures import measure
@@ -170,7 +177,7 @@ def reconstruct(
     from recon.selections import read_table
     from recon.truth import check_truth
 
-    with working(seconds, memory, quiet, log_json) as limits:
+    with working(seconds, memory, max_cells, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits)
         world = run(release, seed, limits)
         checked = None
@@ -178,13 +185,15 @@ def reconstruct(
             people = None if population is None else read_table(population)
             checked = check_truth(release, read_table(truth), people, measure(release, "multiset", limits), seed)
     if json:
-        found: dict[str, Any] = {"unique": world.unique, "rows": records(world.to_frame(views))}
+        found: dict[str, Any] = {"unique": world.unique, "note": world.note, "rows": records(world.to_frame(views))}
         found["assumptions"] = list(release.assumptions)
         print_json(found if checked is None else found | {"truth": truth_json(checked)}, out)
         return
     write_table(world.to_frame(views), out)
-    alone = "the only possible world" if world.unique else "one of several possible worlds"
-    for line in (alone, *(() if checked is None else truth_lines(checked))):
+    alone = "a possible world; whether there are others is not decided"
+    if world.unique is not None:
+        alone = "the only possible world" if world.unique else "one of several possible worlds"
+    for line in (alone, *([world.note] if world.note else []), *(() if checked is None else truth_lines(checked))):
         print(line, file=sys.stderr)
 
 
@@ -206,13 +215,14 @@ def print_worlds(found: list[Any], views: bool, out: str | None, json: bool) -> 
 def certify(
     files: Files, profiles: ProfileFile, domain: DomainFile = None, independent: Independent = False,
     convention: ConventionName = None, out: Out = None, seconds: Seconds = None, memory: Memory = "1G",
+    max_cells: MaxCells = 200_000,
     json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Say for each profile whether it certainly, possibly or certainly not is among the rows."""
     from recon.questions import certify as run
     from recon.selections import read_table
 
-    with working(seconds, memory, quiet, log_json) as limits:
+    with working(seconds, memory, max_cells, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits)
         found = run(release, read_table(profiles), convention, limits)
     show(found, out, json, release)
@@ -224,13 +234,14 @@ def attribute(
     files: Files, profiles: ProfileFile,
     sensitive: Annotated[str, typer.Option("--sensitive", help="The attribute or column to infer.")],
     domain: DomainFile = None, independent: Independent = False, convention: ConventionName = None, out: Out = None,
-    seconds: Seconds = None, memory: Memory = "1G", json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
+    seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000, json: Json = False,
+    quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Infer a sensitive column of people known to be in the data from partial profiles."""
     from recon.questions import attribute as run
     from recon.selections import read_table
 
-    with working(seconds, memory, quiet, log_json) as limits:
+    with working(seconds, memory, max_cells, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits)
         found = run(release, read_table(profiles), sensitive, convention, limits)
     show(found, out, json, release)
@@ -239,33 +250,47 @@ def attribute(
 @app.command()
 def bound(
     files: Files, where: Annotated[str, typer.Option("--where", help='Condition, e.g. \'{"age": {"below": 25}}\'.')],
-    domain: DomainFile = None, independent: Independent = False, convention: ConventionName = None,
-    seconds: Seconds = None, memory: Memory = "1G", json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
+    of: Annotated[
+        str | None, typer.Option("--of", help="A numeric column: its mean (0/1: a share); a,b: their correlation.")
+    ] = None,
+    attained: Annotated[
+        str | None, typer.Option("--attained", help="Write a world that attains the least (min) or greatest (max).")
+    ] = None,
+    domain: DomainFile = None, independent: Independent = False, convention: ConventionName = None, out: Out = None,
+    seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000, json: Json = False,
+    quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
-    """Bound the number of rows that meet a condition over all worlds."""
+    """Bound a count, a mean, a share or a correlation of the rows that meet a condition over all worlds."""
     from recon.bounds import bound as run
+    from recon.report import bound_json, bound_line
 
-    with working(seconds, memory, quiet, log_json) as limits:
+    if attained not in {None, "min", "max"}:
+        raise typer.BadParameter(f"--attained is min or max, not '{attained}'")
+    with working(seconds, memory, max_cells, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits)
-        found = run(release, parse_where(where), convention=convention, limits=limits)
+        named = None if of is None else tuple(part.strip() for part in of.split(","))
+        asked = named[0] if named is not None and len(named) == 1 else named
+        found = run(release, parse_where(where), asked, convention=convention, limits=limits)
+        world = None if attained is None else found.attained(attained == "max").to_frame()
     if json:
-        keys = ("min", "max", "expectation", "status", "convention", "engine")
-        print_json({k: getattr(found, k) for k in keys} | {"assumptions": list(found.assumptions)})
+        print_json(bound_json(found))
     else:
-        mean = "not defined" if found.expectation is None else f"{found.expectation:,.4f}"
-        print(f"between {found.min:,} and {found.max:,} rows, {mean} expected   [{found.convention}; {found.status}]")
+        print(bound_line(found, of))
+    if world is not None:
+        write_table(world, out)
     finish(found.status)
 
 
 @app.command()
 def table(
     files: Files, domain: DomainFile = None, independent: Independent = False, out: Out = None,
-    seconds: Seconds = None, memory: Memory = "1G", json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
+    seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000, json: Json = False,
+    quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Print the probabilistic dataset: per training row the values each attribute can still have."""
     from recon.probabilistic import table as run
 
-    with working(seconds, memory, quiet, log_json) as limits:
+    with working(seconds, memory, max_cells, quiet, log_json) as limits:
         found = run(open_release(files, domain, independent, limits), limits)
     if json:
         print_json(records(found), out)

@@ -59,7 +59,9 @@ def parse_memory(text: str) -> int:
 
 
 @contextlib.contextmanager
-def working(seconds: float | None, memory: str, quiet: bool = False, log_json: bool = False) -> Iterator[Limits]:
+def working(
+    seconds: float | None, memory: str, max_cells: int, quiet: bool = False, log_json: bool = False
+) -> Iterator[Limits]:
     """Yield limits that show progress on a terminal (or as JSON lines) and stop at the first Ctrl-C.
 
     After the first Ctrl-C the engines return their best bounds; a second one ends the program.
@@ -79,7 +81,7 @@ def working(seconds: float | None, memory: str, quiet: bool = False, log_json: b
             def shown(text: str) -> None:
                 status.update(f"{text}  [{time.monotonic() - begun:.0f} s]")
 
-        limits = Limits(seconds=seconds, memory=parse_memory(memory), progress=shown)
+        limits = Limits(seconds=seconds, memory=parse_memory(memory), cells=max_cells, progress=shown)
 
         def interrupted(number: int, frame: FrameType | None) -> None:
             if limits.stop.is_set():

@@ -18,7 +18,7 @@ from recon.measures import Measures, exposure_frame, mean, ratio, uninformed, un
 from solvers.engine import ask
 from solvers.errors import Inconclusive, Unsupported
 from solvers.limits import Limits
-from solvers.query import Convention, Count, CountAnswer
+from solvers.query import Convention, Count, CountAnswer, Least, LeastAnswer
 from solvers.release import ANY_LABEL, Attribute, Domain, Partition, Release
 from solvers.space import Space
 from solvers.system import System, system_of
@@ -42,11 +42,11 @@ def measure_coupled(release: EncodedRelease, convention: Convention, answer: Cou
         removed = (prior - entropy) / rows if rows else None
     try:
         system = system_of(statements, limits)
+        least = ask(statements, Least(), LeastAnswer, limits).rows
     except (Unsupported, Inconclusive):
-        system = None
-    held = [] if system is None else np.flatnonzero(system.bounds.lower > 0).tolist()
-    sizes = [] if system is None else [system.sizes[c] for c in held]
-    counts = [] if system is None else [int(system.bounds.lower[c]) for c in held]
+        system, least = None, np.zeros(0, dtype=np.int64)
+    held = [(c, int(least[c])) for c in np.flatnonzero(least).tolist()]
+    sizes = [] if system is None else [system.sizes[c] for c, _ in held]
     return Measures(
         convention=convention,
         status=answer.status,
@@ -58,10 +58,10 @@ def measure_coupled(release: EncodedRelease, convention: Convention, answer: Cou
         dist_g_mentioned=None if entropy is None else mentioned(statements, convention, entropy, numbers),
         dist=None,
         bits_due_to_order=None,
-        determined_rows=None if system is None else sum(c for c, z in zip(counts, sizes, strict=True) if z == 1),
+        determined_rows=None if system is None else sum(n for (_, n), z in zip(held, sizes, strict=True) if z == 1),
         smallest_region=min(sizes, default=None),
         smallest_group=smallest_count(statements),
-        exposure=pd.DataFrame() if system is None else cell_exposure(release, system, held, space),
+        exposure=exposure_frame([]) if system is None else cell_exposure(release, system, held, space),
         counted=answer,
         assumptions=release.assumptions,
         of_cells=True,
@@ -104,15 +104,15 @@ def smallest_count(release: Release) -> int | None:
     return min(found, default=None)
 
 
-def cell_exposure(release: EncodedRelease, system: System, held: list[int], space: Space) -> pd.DataFrame:
+def cell_exposure(release: EncodedRelease, system: System, held: list[tuple[int, int]], space: Space) -> pd.DataFrame:
     """Return one line per cell that surely holds rows, in the columns of `recon.measures.exposure`.
 
-    `rows` is the least number of rows over all worlds that propagation proves.
+    `rows` is the least number of rows over all worlds.
     """
     lines: list[dict[str, Any]] = []
     before = math.log2(space.size) if space.size else 0.0
-    for i, c in enumerate(held):
-        size, rows = system.sizes[c], int(system.bounds.lower[c])
+    for i, (c, rows) in enumerate(held):
+        size = system.sizes[c]
         boxes = [system.boxes[p] for p in system.pieces[c][:SHOWN_BOXES]]
         more = "" if len(system.pieces[c]) <= SHOWN_BOXES else f" or {len(system.pieces[c]) - SHOWN_BOXES} more boxes"
         left = math.log2(size)
@@ -129,4 +129,4 @@ def cell_exposure(release: EncodedRelease, system: System, held: list[int], spac
                 "entropy_reduction_ratio": left / before if before else 1.0,
             }
         )
-    return exposure_frame(lines) if lines else pd.DataFrame()
+    return exposure_frame(lines)

@@ -27,6 +27,18 @@ from solvers.query import Convention, CountAnswer
 from solvers.release import ANY_LABEL, Release
 from solvers.space import Space
 
+EXPOSURE = (
+    "name",
+    "region",
+    "where",
+    "class",
+    "rows",
+    "worlds_per_row",
+    "bits_left",
+    "bits_removed",
+    "entropy_reduction_ratio",
+)
+
 
 @dataclass(frozen=True)
 class Measures:
@@ -237,7 +249,7 @@ def exposure(cut: CutDomain, cells: Cells, vectors: list[NDArray[np.int64]]) -> 
 def exposure_frame(lines: list[dict[str, Any]]) -> pd.DataFrame:
     """Return the lines as a frame, with the share of rows that are as exposed or more."""
     # As objects: pandas would turn None into NaN, and overflow on long integers.
-    frame = pd.DataFrame(lines, dtype=object)
+    frame = pd.DataFrame(lines, columns=EXPOSURE, dtype=object)
     numeric = ("bits_left", "bits_removed", "entropy_reduction_ratio")
     frame = frame.astype({"region": np.int64, "rows": np.int64} | dict.fromkeys(numeric, np.float64))
     total = int(frame["rows"].sum())

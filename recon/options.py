@@ -40,6 +40,9 @@ Seconds = Annotated[float | None, typer.Option("--time", min=0, help="Stop after
 Memory = Annotated[
     str, typer.Option("--memory", help="Stop at so much memory with bounds, e.g. 512M, 2G.", callback=known_size)
 ]
+MaxCells = Annotated[
+    int, typer.Option("--max-cells", min=1, help="Stop with what is known at more live cells of coupled models.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
 LogJson = Annotated[bool, typer.Option("--log-json", help="Progress as JSON lines on standard error.")]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of everything drawn.")]

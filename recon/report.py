@@ -9,6 +9,7 @@ from html import escape
 from typing import Any
 
 from encoders.encoder import EncodedRelease
+from recon.bounds import BoundAnswer
 from recon.findings import Findings, TruthCheck
 from recon.measures import Measures
 from solvers.query import CountAnswer
@@ -263,6 +264,24 @@ def exposure_lines(m: Measures) -> list[str]:
         lines.append(f"{line['name']}, {rows_text(int(of_region['rows'].sum()))}: {line['where']}")
         lines.append(f"  {known}")
     return lines
+
+
+def bound_json(found: BoundAnswer) -> dict[str, Any]:
+    """Return the object that `recon bound --json` prints."""
+    keys = ("min", "max", "expectation", "status", "convention", "engine")
+    return {k: getattr(found, k) for k in keys} | {"assumptions": list(found.assumptions), "trail": list(found.trail)}
+
+
+def bound_line(found: BoundAnswer, of: str | None) -> str:
+    """Return the line that `recon bound` prints."""
+    if found.min is None or found.max is None:
+        return f"in no world is there a figure to bound   [{found.convention}; {found.status}]"
+    mean = "not known" if found.expectation is None else number(found.expectation)
+    if of is None:
+        return f"between {found.min:,} and {found.max:,} rows, {mean} expected   [{found.convention}; {found.status}]"
+    what = "correlation" if "," in of else "mean"
+    ends = f"between {number(found.min)} and {number(found.max)}"
+    return f"{what} of {of}: {ends}, {mean} expected   [{found.convention}; {found.status}]"
 
 
 def rows_text(n: int) -> str:

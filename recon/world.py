@@ -44,6 +44,11 @@ class World:
         return self.inner.unique
 
     @property
+    def note(self) -> str:
+        """Say how the world was found, or how many others there are, where there is more to say than `unique`."""
+        return self.inner.note
+
+    @property
     def rows(self) -> int:
         """Return the number of rows."""
         return int(self.inner.times.sum())

@@ -31,6 +31,8 @@ from solvers.query import (
     ExtremeAnswer,
     Joint,
     JointAnswer,
+    Least,
+    LeastAnswer,
     LeaveOneOut,
     Query,
     Sample,
@@ -48,6 +50,8 @@ def answer_from(system: System, branches: tuple[Branch, ...], query: Query) -> A
         return refuted(query)
     convention: Convention = getattr(query, "convention", "ordered")
     solution = known_solution(system, branches, convention)
+    if isinstance(query, Least):
+        return LeastAnswer("exact", rows=least_rows(branches))
     if isinstance(query, Count):
         return count(solution, query.convention)
     if isinstance(query, Decide):
@@ -90,6 +94,18 @@ def listed_sums(branch: Branch, sums: NDArray[np.int64]) -> Branch:
     if branch.graphs:
         raise TypeError("the branch is not one histogram")
     return replace(branch, totals=np.concatenate([branch.totals, [sums @ branch.bounds.lower]], axis=1))
+
+
+def least_rows(branches: Sequence[Branch]) -> Ints:
+    """Return the least number of rows of every cell over all histograms."""
+    every = []
+    for branch in branches:
+        rows = branch.bounds.lower.copy()
+        for graph in branch.graphs:
+            rows[graph.part.cells] += graph.least()
+        every.append(rows)
+    found: Ints = np.min(every, axis=0)
+    return found
 
 
 def count(solution: Solution, convention: Convention) -> CountAnswer:

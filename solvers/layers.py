@@ -152,6 +152,13 @@ class Layers:
             else:
                 stack.append(iter(outgoing(self.layers[depth + 1], target)))
 
+    def least(self) -> Ints:
+        """Return, per cell of the component, the least y of any histogram."""
+        alive, out = self.alive(), np.zeros(len(self.order), dtype=np.int64)
+        for i, (cell, layer) in enumerate(zip(self.order, self.layers, strict=True)):
+            out[cell] = layer.y[alive[i + 1][layer.target]].min()
+        return out
+
     def alive(self) -> list[NDArray[np.bool_]]:
         """Return, per layer, which states some complete path passes."""
         out = [np.ones(len(self.totals), dtype=bool)]

@@ -104,7 +104,12 @@ class Joint:
     convention: Convention
 
 
-Query = Count | Decide | LeaveOneOut | Share | Enumerate | Sample | MostLikely | Extreme | Joint
+@dataclass(frozen=True, slots=True)
+class Least:
+    """Ask for the least number of rows of every cell of the system over all worlds."""
+
+
+Query = Least | Count | Decide | LeaveOneOut | Share | Enumerate | Sample | MostLikely | Extreme | Joint
 
 
 @dataclass(frozen=True)
@@ -217,3 +222,10 @@ class JointAnswer(Answer):
 
     values: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
     shares: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+
+
+@dataclass(frozen=True, eq=False)
+class LeastAnswer(Answer):
+    """The least number of rows (cells,) over all worlds; a lower bound on it where `status` is "bounds"."""
+
+    rows: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))

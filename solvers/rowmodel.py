@@ -22,7 +22,7 @@ from solvers.errors import Unsupported
 from solvers.limits import Limits
 from solvers.release import ANY_LABEL, UNBOUNDED, Box, Choice, Partition, Region, Release, Statement
 
-MOST_LITERALS = 4_000_000  # Booleans; beyond, the model does not fit into a few gigabytes
+LITERAL_BYTES = 6_000  # what a Boolean with its clauses costs CP-SAT, measured with two workers
 CAP = 1 << 60
 
 
@@ -35,9 +35,11 @@ class RowModel:
         self.release, self.n, self.limits = release, release.rows.low, limits
         self.model = cp_model.CpModel()
         named = sorted(release.mentioned())
-        needed = sum(len(b.boxes) if isinstance(b, Partition) else 1 for b in release.blocks) * self.n
-        if needed > MOST_LITERALS:
-            raise Unsupported(f"a model row by row would need {needed:,} Booleans for the regions alone")
+        regions = sum(len(b.boxes) if isinstance(b, Partition) else 1 for b in release.blocks)
+        needed = (regions + sum(len(release.domain.attributes[k].sizes) for k in named)) * self.n
+        if needed * LITERAL_BYTES > limits.memory:
+            size = needed * LITERAL_BYTES / (1 << 30)
+            raise Unsupported(f"a model row by row needs about {needed:,} Booleans, {size:.1f} GB (--memory)")
         self.named = named
         self.parts = [
             {k: self.model.new_int_var(0, len(release.domain.attributes[k].sizes) - 1, f"p{i},{k}") for k in named}

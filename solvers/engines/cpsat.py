@@ -22,6 +22,8 @@ from solvers.query import (
     Enumerate,
     Extreme,
     Joint,
+    Least,
+    LeastAnswer,
     LeaveOneOut,
     MostLikely,
     Query,
@@ -37,7 +39,7 @@ class KindEngine(Engine):
 
     name = "cpsat"
     rank = 20
-    answers = (Count, Decide, LeaveOneOut, Share, Enumerate, Sample, MostLikely, Extreme, Joint)
+    answers = (Least, Count, Decide, LeaveOneOut, Share, Enumerate, Sample, MostLikely, Extreme, Joint)
     needs = ("ortools", "highspy")
     about = "the same by CP-SAT: lists few histograms, else finds worlds and bounds numbers of rows"
 
@@ -66,6 +68,8 @@ class KindEngine(Engine):
             return answer_from(system, known, query)
         if isinstance(query, Count | Joint):
             raise Unsupported(known if isinstance(known, str) else "worlds of coarse sums are not counted")
+        if isinstance(query, Least):
+            return LeastAnswer("bounds", rows=system.bounds.lower)
         return prove(system, query, limits)
 
 

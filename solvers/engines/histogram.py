@@ -21,6 +21,7 @@ from solvers.query import (
     Enumerate,
     Extreme,
     Joint,
+    Least,
     LeaveOneOut,
     MostLikely,
     Query,
@@ -36,7 +37,7 @@ class KindEngine(Engine):
 
     name = "histogram"
     rank = 10
-    answers = (Count, Decide, LeaveOneOut, Share, Enumerate, Sample, MostLikely, Extreme, Joint)
+    answers = (Least, Count, Decide, LeaveOneOut, Share, Enumerate, Sample, MostLikely, Extreme, Joint)
     about = "any trees, forests, rule sets and tables over the same rows: exact dynamic programming over cells"
 
     def refuses(self, release: Release, query: Query) -> str | None:

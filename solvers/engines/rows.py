@@ -17,8 +17,19 @@ from solvers.draws import Dice, draw_box
 from solvers.engine import Engine
 from solvers.errors import Unsupported
 from solvers.limits import Limits
+from solvers.membership import decide
 from solvers.numbers import log2_multinomial, log2_worlds
-from solvers.query import Answer, Convention, Count, CountAnswer, MostLikely, Query, WorldsAnswer
+from solvers.query import (
+    Answer,
+    Convention,
+    Count,
+    CountAnswer,
+    Decide,
+    DecideAnswer,
+    MostLikely,
+    Query,
+    WorldsAnswer,
+)
 from solvers.release import Box, Partition, Release, World
 from solvers.space import Space
 
@@ -31,9 +42,9 @@ class KindEngine(Engine):
 
     name = "rows"
     rank = 50
-    answers = (Count, MostLikely)
+    answers = (Count, Decide, MostLikely)
     needs = ("ortools",)
-    about = "a world row by row, and bounds from each tree alone, where the cells are too many"
+    about = "where the cells are too many: a world row by row, bounds from each tree alone"
 
     def refuses(self, release: Release, query: Query) -> str | None:
         """Return why rows cannot be written out, or None."""
@@ -41,7 +52,7 @@ class KindEngine(Engine):
             return "the number of rows is open"
         if getattr(query, "convention", None) == "assigned":
             return "'assigned' worlds need one partition with exact counts"
-        if release.domain.relative and not isinstance(query, Count):
+        if release.domain.relative and isinstance(query, MostLikely):
             return "a continuous attribute has no 'resolution': there are no discrete worlds"
         return None
 
@@ -51,6 +62,8 @@ class KindEngine(Engine):
 
         if math.isinf(limits.left()):
             limits = Limits(SECONDS, limits.memory, limits.cells, limits.progress, limits.stop)
+        if isinstance(query, Decide):
+            return decide_apart(release, query, limits)
         rows: NDArray[np.int64] | None = None
         try:
             status, rows = RowModel(release, limits).first()
@@ -72,11 +85,9 @@ def bounds(
     """Return bounds on log2 of the number of worlds: no more than any partition alone allows, no less than one."""
     n = release.rows.low
     upper = n * math.log2(max(1, Space.of(release, limits).size))
-    for block in release.blocks:
-        if isinstance(block, Partition) and (block.low == block.high).all():
-            alone = Release(release.domain, release.rows, (block,), release.impossible)
-            cells = cells_of(alone, limits)
-            upper = min(upper, log2_worlds(cells.high, block.low, convention))
+    for one in alone(release):
+        cells = cells_of(one, limits)
+        upper = min(upper, log2_worlds(cells.high, cells.block.low, convention))
     lower = -math.inf
     if rows is not None:
         lower = 0.0
@@ -89,6 +100,40 @@ def bounds(
         bounds=(lower, upper),
         relative=release.domain.relative,
         trail=(note,) if note else (),
+    )
+
+
+def alone(release: Release) -> list[Release]:
+    """Return every partition with exact counts as a release of its own, which has more worlds."""
+    return [
+        Release(release.domain, release.rows, (block,), release.impossible)
+        for block in release.blocks
+        if isinstance(block, Partition) and (block.low == block.high).all()
+    ]
+
+
+def decide_apart(release: Release, query: Decide, limits: Limits) -> DecideAnswer:
+    """Return the best bounds that any partition alone gives on the rows of every selection."""
+    found: list[DecideAnswer] = []
+    for one in alone(release):
+        limits.report(f"one tree at a time: {len(found)}")
+        cells = cells_of(one, limits)
+        found.append(decide(cells, cells.vectors, query))
+        if limits.expired():
+            break
+    if not found:
+        raise Unsupported("no partition with exact counts")
+    low, high = np.max([f.low for f in found], axis=0), np.min([f.high for f in found], axis=0)
+    unknown = np.full(len(low), np.nan)
+    return DecideAnswer(
+        "bounds",
+        low=low,
+        high=high,
+        probability=np.where(low > 0, 1.0, np.where(high == 0, 0.0, np.nan)),
+        before=found[0].before,
+        expected=unknown,
+        expected_before=found[0].expected_before,
+        open=(low <= 0) & (high > 0),
     )
 
 
