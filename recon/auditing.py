@@ -35,7 +35,7 @@ def audit(
         raise Unsupported("policies are not read by this version")
     limits = limits or Limits()
     first = measure(release, convention, limits)
-    checked = None if truth is None else check_truth(release, truth, population, first, seed)
+    checked = None if truth is None else check_truth(release, truth, population, first, seed, limits)
     return Report(Findings(release, first, group_disclosure(release), checked))
 
 
@@ -44,12 +44,14 @@ def group_disclosure(release: EncodedRelease) -> GroupDisclosure:
     pure: list[tuple[str, str, int]] = []
     zeros: list[tuple[str, str]] = []
     totals: list[tuple[str, int]] = []
+    several = len(release.statements.blocks) > 1
     for block in release.statements.blocks:
         if not isinstance(block, Partition):
             continue
         for j, statements in block.by_region.items():
             cells = [(int(block.label[s]), int(block.low[s])) for s in statements]
-            name, filled = block.names[j], [(label, c) for label, c in cells if c]
+            name = f"{block.kind}, {block.names[j]}" if several else block.names[j]
+            filled = [(label, c) for label, c in cells if c]
             totals.append((name, sum(c for _, c in cells)))
             if cells[0][0] == ANY_LABEL or not filled:
                 continue

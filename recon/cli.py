@@ -183,7 +183,9 @@ def reconstruct(
         checked = None
         if truth is not None:
             people = None if population is None else read_table(population)
-            checked = check_truth(release, read_table(truth), people, measure(release, "multiset", limits), seed)
+            checked = check_truth(
+                release, read_table(truth), people, measure(release, "multiset", limits), seed, limits
+            )
     if json:
         found: dict[str, Any] = {"unique": world.unique, "note": world.note, "rows": records(world.to_frame(views))}
         found["assumptions"] = list(release.assumptions)

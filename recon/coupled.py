@@ -45,6 +45,7 @@ def measure_coupled(release: EncodedRelease, convention: Convention, answer: Cou
         least = ask(statements, Least(), LeastAnswer, limits).rows
     except (Unsupported, Inconclusive):
         system, least = None, np.zeros(0, dtype=np.int64)
+    datasets = answer if convention == "multiset" else ask(statements, Count("multiset"), CountAnswer, limits)
     held = [(c, int(least[c])) for c in np.flatnonzero(least).tolist()]
     sizes = [] if system is None else [system.sizes[c] for c, _ in held]
     return Measures(
@@ -65,6 +66,7 @@ def measure_coupled(release: EncodedRelease, convention: Convention, answer: Cou
         counted=answer,
         assumptions=release.assumptions,
         of_cells=True,
+        datasets=None if answer.relative else datasets,
     )
 
 

@@ -26,12 +26,16 @@ class GroupDisclosure:
 
 @dataclass(frozen=True)
 class TruthCheck:
-    """What the true rows say: whether they are a possible world, and how much a reconstruction has right."""
+    """What the true rows say: whether they are a possible world, and how much a reconstruction has right.
+
+    `proved`: of the rows that occur once in the truth, how many are in every possible world (None: not decided).
+    """
 
     is_world: bool
     violated: tuple[str, ...]
     comparison: Comparison | None
     note: str = ""
+    proved: int | None = None
 
 
 @dataclass(frozen=True)

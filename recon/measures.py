@@ -51,7 +51,8 @@ class Measures:
     bits_due_to_order: Σ_j C_j (log2 num(f_j) - log2 Capt(f_j)) of a rule list. determined_rows: rows whose every
     attribute is known. smallest_region: the fewest raw rows that fit a published row; smallest_group: the fewest
     published rows in one cell. exposure: one line per leaf or rule; with
-    `of_cells` (more than one partition) one per cell that surely holds rows.
+    `of_cells` (more than one partition) one per cell that surely holds rows. datasets: the count of datasets without
+    an order of rows, for releases of more than one partition.
     """
 
     convention: Convention
@@ -71,6 +72,7 @@ class Measures:
     counted: CountAnswer
     assumptions: tuple[str, ...] = field(default=())
     of_cells: bool = False
+    datasets: CountAnswer | None = None
 
 
 def measure(

@@ -16,6 +16,7 @@ from solvers.query import CountAnswer
 
 DIGITS = 10_000  # decimal digits printed without being asked
 SHOWN = 8
+LISTED = 10_000  # groups written into JSON; a forest has hundreds of thousands
 STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222}"
     "h1{font-size:1.4rem}h2{font-size:1.1rem;border-bottom:1px solid #ccc;break-after:avoid}"
@@ -80,6 +81,9 @@ def count_json(release: EncodedRelease, measures: Measures, digits: int = DIGITS
     if len(answer.log2_per_rows) > 1:
         out["per_rows"] = {str(n): finite(x) for n, x in answer.log2_per_rows.items()}
         out["prior_on_rows"] = "uniform"
+    if measures.datasets is not None:
+        out["datasets"] = worlds_text(measures.datasets, digits)
+        out["log2_datasets"] = [finite(x) for x in measures.datasets.bounds]
     if answer.status == "unsat":
         out["conflict"] = list(answer.conflict)
     if release.sha256:
@@ -156,10 +160,13 @@ class Report:
             "file": found.release.file,
             **count_json(found.release, found.measures, digits),
             "group_disclosure": {
-                "pure_regions": [{"name": n, "class": c, "rows": k} for n, c, k in groups.pure],
+                "pure_regions": [{"name": n, "class": c, "rows": k} for n, c, k in groups.pure[:LISTED]],
+                "pure_regions_in_all": len(groups.pure),
                 "rows_in_pure_regions": groups.rows_in_pure,
-                "zero_cells": [{"name": n, "class": c} for n, c in groups.zeros],
-                "small_groups": [{"name": n, "rows": k} for n, k in groups.small],
+                "zero_cells": [{"name": n, "class": c} for n, c in groups.zeros[:LISTED]],
+                "zero_cells_in_all": len(groups.zeros),
+                "small_groups": [{"name": n, "rows": k} for n, k in groups.small[:LISTED]],
+                "small_groups_in_all": len(groups.small),
                 "smallest_group": groups.smallest,
             },
         }
@@ -229,8 +236,12 @@ def worlds_lines(m: Measures) -> list[str]:
         if not m.rows or m.entropy_bits is None or m.uninformed_bits is None
         else (f" ({number(m.entropy_bits / m.rows, 2)} of {number(m.uninformed_bits / m.rows, 2)} bits per row)")
     )
+    sets = (
+        [] if m.datasets is None else [f"the same without the order of rows: {power(m.datasets)} datasets   [multiset]"]
+    )
     return [
         f"training sets that agree with the release: {power(m.counted)}   [convention: {m.convention}; {m.status}]",
+        *sets,
         f"uncertainty left: {bits_text(m)} of {number(m.uninformed_bits, 1)} bits{per_row}",
         f"bits removed per row: {number(m.bits_removed_per_row)}",
         f"Dist_G {number(m.dist_g)}; over the attributes the release names {number(m.dist_g_mentioned)}; "
@@ -255,6 +266,8 @@ def exposure_lines(m: Measures) -> list[str]:
         known = (
             "size only known between bounds"
             if ratio is None or math.isnan(ratio)
+            else f"known exactly, {number(line['bits_removed'], 2)} bits removed"
+            if line["worlds_per_row"] == 1
             else (
                 f"each is one of {power_of(line['worlds_per_row'])} rows, "
                 f"{number(line['bits_removed'], 2)} bits removed, {100 * ratio:.0f} % of its uncertainty left "
@@ -332,6 +345,7 @@ def truth_json(check: TruthCheck) -> dict[str, Any]:
             "cells_right": finite(match.cells_right),
             "unique_rows": match.unique_rows,
             "unique_right": match.unique_right,
+            "unique_proved": check.proved,
         }
         out["baselines"] = [
             {"name": b.name, "share_right": b.share_right, "cells_right": finite(b.cells_right)}
@@ -354,5 +368,9 @@ def truth_lines(check: TruthCheck) -> list[str]:
     lines.append(f"one reconstruction: {shares(match.share_right, match.cells_right)}")
     lines += [f"baseline, {b.name}: {shares(b.share_right, b.cells_right)}" for b in check.comparison.baselines]
     lines += [match.note] if match.note else []
-    lines.append(f"rows that occur once in the truth: {match.unique_rows:,}; given back: {match.unique_right:,}")
+    proved = "not decided" if check.proved is None else f"{check.proved:,}"
+    lines.append(
+        f"rows that occur once in the truth: {match.unique_rows:,}; given back: {match.unique_right:,}; "
+        f"in every possible world: {proved}"
+    )
     return lines

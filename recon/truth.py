@@ -18,9 +18,10 @@ from encoders.values import Continuous, Ranges
 from recon.findings import TruthCheck
 from recon.matching import against_baselines
 from recon.measures import Measures
-from recon.questions import reconstruct
+from recon.questions import certify, reconstruct
 from recon.selections import frame_ranges, raw_indices, select_frame
-from solvers.errors import ReleaseError
+from solvers.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
+from solvers.limits import Limits
 from solvers.release import ANY_LABEL, UNBOUNDED, Box, Boxes, Choice, Partition, Region, Statement
 
 MOST_BITS = 1 << 25  # distinct rows times boxes looked at together
@@ -32,17 +33,33 @@ def check_truth(
     population: pd.DataFrame | None,
     measures: Measures,
     seed: int,
+    limits: Limits | None = None,
 ) -> TruthCheck:
     """Return whether the true rows are a possible world and how a reconstruction compares with baselines."""
     violated = violations(release, truth)
-    if measures.status != "exact" or release.domain.continuous:
+    if release.domain.continuous or (measures.status != "exact" and not measures.of_cells):
         return TruthCheck(not violated, tuple(violated), None, "no reconstruction: sizes are not exact")
     real = raw_indices(release.domain, truth)
-    guess = reconstruct(release, seed).indices()
+    try:
+        guess = reconstruct(release, seed, limits).indices()
+    except (ContradictionError, Inconclusive, Unsupported) as error:
+        return TruthCheck(not violated, tuple(violated), None, f"no reconstruction: {error}")
     people = None if population is None else raw_indices(release.domain, population)
     totals = [a.total for a in release.cut.solver.attributes]
     compared = against_baselines(real, guess, totals, population=people, seed=seed)
-    return TruthCheck(not violated, tuple(violated), compared)
+    return TruthCheck(not violated, tuple(violated), compared, proved=proved_rows(release, truth, real, limits))
+
+
+def proved_rows(release: EncodedRelease, truth: pd.DataFrame, real: NDArray[Any], limits: Limits | None) -> int | None:
+    """Return how many of the rows that occur once in the truth are in every possible world, None if not decided."""
+    _, first, times = np.unique(real, axis=0, return_index=True, return_counts=True)
+    once = truth.iloc[np.sort(first[times == 1])]
+    once.attrs.update(truth.attrs)
+    try:
+        found = certify(release, once, limits=limits)
+    except (Inconclusive, Unsupported):
+        return None
+    return int((found["verdict"] == "certain").sum())
 
 
 def violations(release: EncodedRelease, truth: pd.DataFrame) -> list[str]:
