@@ -18,7 +18,7 @@ from recon.measures import Measures, exposure_frame, mean, ratio, uninformed, un
 from solvers.engine import ask
 from solvers.errors import Inconclusive, Unsupported
 from solvers.limits import Limits
-from solvers.query import Convention, Count, CountAnswer, Least, LeastAnswer
+from solvers.query import Convention, Count, CountAnswer, PerCell, PerCellAnswer
 from solvers.release import ANY_LABEL, Attribute, Domain, Partition, Release
 from solvers.space import Space
 from solvers.system import System, system_of
@@ -42,7 +42,7 @@ def measure_coupled(release: EncodedRelease, convention: Convention, answer: Cou
         removed = (prior - entropy) / rows if rows else None
     try:
         system = system_of(statements, limits)
-        least = ask(statements, Least(), LeastAnswer, limits).rows
+        least = ask(statements, PerCell(), PerCellAnswer, limits).least
     except (Unsupported, Inconclusive):
         system, least = None, np.zeros(0, dtype=np.int64)
     datasets = answer if convention == "multiset" else ask(statements, Count("multiset"), CountAnswer, limits)

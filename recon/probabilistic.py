@@ -12,14 +12,16 @@ from encoders.encoder import CutDomain, EncodedRelease
 from recon.console import free_name
 from recon.describe import condition_text, values_text
 from recon.questions import convention_of
-from solvers.cells import Cells, cells_of
+from solvers.cells import Cells, cells_of, no_closed_form
 from solvers.draws import RowList, cell_boxes
 from solvers.engine import ask
 from solvers.errors import ContradictionError
 from solvers.limits import Limits
-from solvers.query import Count, CountAnswer
-from solvers.release import ANY_LABEL
+from solvers.query import Count, CountAnswer, PerCell, PerCellAnswer
+from solvers.release import ANY_LABEL, Box
+from solvers.system import System, system_of
 
+SHOWN_BOXES = 3  # boxes of a cell written out
 LISTED_ROWS = 12  # a region with at most so many raw rows is written out
 
 
@@ -31,7 +33,12 @@ def table(release: EncodedRelease, limits: Limits | None = None) -> pd.DataFrame
     sets, else what ties them ("one of (0, 1), (1, 0)" or "not (a1 = 1 and a2 = 1)"). Where an attribute has one
     of these names, ours ends in "_". Rows of one cell are alike. With the number of rows open, the least counts
     are shown. Cost: linear in rows and cells.
+
+    With more than one partition, a row whose cell differs between worlds has the region "not settled" and the union of
+    what the cells leave it.
     """
+    if no_closed_form(release.statements) is not None:
+        return coupled_table(release, limits or Limits())
     counted = ask(release.statements, Count(convention_of(release, None)), CountAnswer, limits)
     if counted.status == "unsat":
         raise ContradictionError("there is no possible world", counted.conflict)
@@ -44,6 +51,48 @@ def table(release: EncodedRelease, limits: Limits | None = None) -> pd.DataFrame
     frame.insert(0, free_name("row", frame.columns), np.arange(len(frame)))
     frame.attrs["assumptions"] = list(release.assumptions)
     return frame
+
+
+def coupled_table(release: EncodedRelease, limits: Limits) -> pd.DataFrame:
+    """Return the probabilistic dataset of a coupled release; see `table`."""
+    statements = release.statements
+    found = ask(statements, PerCell(), PerCellAnswer, limits)
+    least, system = found.least, system_of(statements, limits)
+    loose = np.flatnonzero(found.most > least).tolist()
+    lines = [cell_line(release.cut, system, [c], f"cell {i}") for i, c in enumerate(np.flatnonzero(least).tolist())]
+    times = least[least > 0].tolist()
+    if rest := max(0, release.rows.low - sum(times)):
+        lines.append(cell_line(release.cut, system, loose, "not settled"))
+        times.append(rest)
+    frame = pd.DataFrame(lines, dtype=object)
+    if len(frame):
+        frame = frame.loc[frame.index.repeat(times)].reset_index(drop=True)
+    frame.insert(0, free_name("row", frame.columns), np.arange(len(frame)))
+    frame.attrs["assumptions"] = list(release.assumptions)
+    return frame
+
+
+def cell_line(cut: CutDomain, system: System, cells: list[int], name: str) -> dict[str, object]:
+    """Return the line of a row in one of some cells."""
+    boxes = [system.boxes[p] for c in cells for p in system.pieces[c]]
+    taken = [c.attribute.name for c in cut.cuts]
+    out: dict[str, object] = {free_name("region", taken): name}
+    union: list[tuple[int, int]] = []
+    for k, cuts in enumerate(cut.cuts):
+        full = (1 << len(cuts.sizes)) - 1
+        mask = 0
+        for box in boxes:
+            mask |= dict(box.literals).get(k, full)
+        if mask != full:
+            union.append((k, mask))
+        out[cuts.attribute.name] = "any" if mask == full else values_text(cut, k, mask)
+    size, around = sum(system.sizes[c] for c in cells), Box(tuple(union)).size(system.release.domain)
+    out[free_name("worlds_per_row", taken)] = size if len(cells) == 1 else None
+    joint = "" if size == around else f"one of {size:,} of the {around:,} combinations"
+    if joint and len(boxes) <= SHOWN_BOXES:
+        joint = " or ".join(f"({condition_text(cut, b)})" for b in boxes)
+    out[free_name("joint", taken)] = joint
+    return out
 
 
 def line(cut: CutDomain, cells: Cells, s: int) -> dict[str, object]:

@@ -31,8 +31,6 @@ from solvers.query import (
     ExtremeAnswer,
     Joint,
     JointAnswer,
-    Least,
-    LeastAnswer,
     LeaveOneOut,
     Query,
     Sample,
@@ -50,8 +48,8 @@ def answer_from(system: System, branches: tuple[Branch, ...], query: Query) -> A
         return refuted(query)
     convention: Convention = getattr(query, "convention", "ordered")
     solution = known_solution(system, branches, convention)
-    if isinstance(query, Least):
-        return LeastAnswer("exact", rows=least_rows(branches))
+    if isinstance(query, PerCell):
+        return per_cell(branches)
     if isinstance(query, Count):
         return count(solution, query.convention)
     if isinstance(query, Decide):
@@ -96,16 +94,18 @@ def listed_sums(branch: Branch, sums: NDArray[np.int64]) -> Branch:
     return replace(branch, totals=np.concatenate([branch.totals, [sums @ branch.bounds.lower]], axis=1))
 
 
-def least_rows(branches: Sequence[Branch]) -> Ints:
-    """Return the least number of rows of every cell over all histograms."""
-    every = []
+def per_cell(branches: Sequence[Branch]) -> PerCellAnswer:
+    """Return the least and greatest number of rows of every cell over all histograms."""
+    least, most = [], []
     for branch in branches:
-        rows = branch.bounds.lower.copy()
+        low, high = branch.bounds.lower.copy(), branch.bounds.lower.copy()
         for graph in branch.graphs:
-            rows[graph.part.cells] += graph.least()
-        every.append(rows)
-    found: Ints = np.min(every, axis=0)
-    return found
+            few, many = graph.ranges()
+            low[graph.part.cells] += few
+            high[graph.part.cells] += many
+        least.append(low)
+        most.append(high)
+    return PerCellAnswer("exact", least=np.min(least, axis=0), most=np.max(most, axis=0))
 
 
 def count(solution: Solution, convention: Convention) -> CountAnswer:

@@ -152,12 +152,13 @@ class Layers:
             else:
                 stack.append(iter(outgoing(self.layers[depth + 1], target)))
 
-    def least(self) -> Ints:
-        """Return, per cell of the component, the least y of any histogram."""
-        alive, out = self.alive(), np.zeros(len(self.order), dtype=np.int64)
+    def ranges(self) -> tuple[Ints, Ints]:
+        """Return, per cell of the component, the least and greatest y of any histogram."""
+        alive, out = self.alive(), np.zeros((2, len(self.order)), dtype=np.int64)
         for i, (cell, layer) in enumerate(zip(self.order, self.layers, strict=True)):
-            out[cell] = layer.y[alive[i + 1][layer.target]].min()
-        return out
+            held = layer.y[alive[i + 1][layer.target]]
+            out[:, cell] = held.min(), held.max()
+        return out[0], out[1]
 
     def alive(self) -> list[NDArray[np.bool_]]:
         """Return, per layer, which states some complete path passes."""

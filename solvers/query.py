@@ -105,11 +105,11 @@ class Joint:
 
 
 @dataclass(frozen=True, slots=True)
-class Least:
-    """Ask for the least number of rows of every cell of the system over all worlds."""
+class PerCell:
+    """Ask for the least and greatest number of rows of every cell of the system over all worlds."""
 
 
-Query = Least | Count | Decide | LeaveOneOut | Share | Enumerate | Sample | MostLikely | Extreme | Joint
+Query = PerCell | Count | Decide | LeaveOneOut | Share | Enumerate | Sample | MostLikely | Extreme | Joint
 
 
 @dataclass(frozen=True)
@@ -225,7 +225,8 @@ class JointAnswer(Answer):
 
 
 @dataclass(frozen=True, eq=False)
-class LeastAnswer(Answer):
-    """The least number of rows (cells,) over all worlds; a lower bound on it where `status` is "bounds"."""
+class PerCellAnswer(Answer):
+    """The least and greatest number of rows (cells,) over all worlds; outer bounds where `status` is "bounds"."""
 
-    rows: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    least: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    most: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))

@@ -22,10 +22,10 @@ from solvers.query import (
     Enumerate,
     Extreme,
     Joint,
-    Least,
-    LeastAnswer,
     LeaveOneOut,
     MostLikely,
+    PerCell,
+    PerCellAnswer,
     Query,
     Sample,
     Share,
@@ -39,7 +39,7 @@ class KindEngine(Engine):
 
     name = "cpsat"
     rank = 20
-    answers = (Least, Count, Decide, LeaveOneOut, Share, Enumerate, Sample, MostLikely, Extreme, Joint)
+    answers = (PerCell, Count, Decide, LeaveOneOut, Share, Enumerate, Sample, MostLikely, Extreme, Joint)
     needs = ("ortools", "highspy")
     about = "the same by CP-SAT: lists few histograms, else finds worlds and bounds numbers of rows"
 
@@ -68,8 +68,8 @@ class KindEngine(Engine):
             return answer_from(system, known, query)
         if isinstance(query, Count | Joint):
             raise Unsupported(known if isinstance(known, str) else "worlds of coarse sums are not counted")
-        if isinstance(query, Least):
-            return LeastAnswer("bounds", rows=system.bounds.lower)
+        if isinstance(query, PerCell):
+            return PerCellAnswer("bounds", least=system.bounds.lower, most=system.bounds.upper)
         return prove(system, query, limits)
 
 

@@ -21,9 +21,9 @@ from solvers.query import (
     Enumerate,
     Extreme,
     Joint,
-    Least,
     LeaveOneOut,
     MostLikely,
+    PerCell,
     Query,
     Sample,
     Share,
@@ -37,7 +37,7 @@ class KindEngine(Engine):
 
     name = "histogram"
     rank = 10
-    answers = (Least, Count, Decide, LeaveOneOut, Share, Enumerate, Sample, MostLikely, Extreme, Joint)
+    answers = (PerCell, Count, Decide, LeaveOneOut, Share, Enumerate, Sample, MostLikely, Extreme, Joint)
     about = "any trees, forests, rule sets and tables over the same rows: exact dynamic programming over cells"
 
     def refuses(self, release: Release, query: Query) -> str | None:
