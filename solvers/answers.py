@@ -32,6 +32,8 @@ from solvers.query import (
     Joint,
     JointAnswer,
     LeaveOneOut,
+    PerCell,
+    PerCellAnswer,
     Query,
     Sample,
     Share,
