@@ -134,6 +134,8 @@ def power(answer: CountAnswer) -> str:
     if answer.relative:
         return "not countable (a continuous attribute has no resolution)"
     lower, upper = answer.bounds
+    if answer.status != "exact" and math.isinf(lower):
+        return f"at most 10^{upper / LOG2_10:,.2f} (no world was found)"
     if answer.status != "exact":
         return f"between 10^{lower / LOG2_10:,.2f} and 10^{upper / LOG2_10:,.2f}"
     text = worlds_text(answer, 24)
@@ -223,7 +225,8 @@ def bits_text(m: Measures) -> str:
     """Return the bits left, as an interval where sizes are bounds."""
     if m.status != "bounds" or m.counted.relative:
         return number(m.entropy_bits, 1)
-    return f"between {number(m.counted.bounds[0], 1)} and {number(m.counted.bounds[1], 1)}"
+    lower, upper = (number(x, 1) for x in m.counted.bounds)
+    return f"at most {upper}" if math.isinf(m.counted.bounds[0]) else f"between {lower} and {upper}"
 
 
 def worlds_lines(m: Measures) -> list[str]:

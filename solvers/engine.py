@@ -64,10 +64,12 @@ def engines() -> list[Engine]:
 def answer(release: Release, query: Query, limits: Limits | None = None) -> Answer:
     """Return the answer of the cheapest engine that accepts the question.
 
-    The refusals before it stay in `Answer.trail`. Raises `Unsupported` with every reason when all refuse.
+    The refusals before it, and engines that gave up within the limits, stay in `Answer.trail`. Raises `Unsupported`
+    with every reason when all refuse, `Inconclusive` when some of them met a limit.
     """
     limits = limits or Limits()
     trail: list[str] = []
+    limited = False
     for engine in engines():
         if not isinstance(query, engine.answers):
             continue
@@ -78,11 +80,14 @@ def answer(release: Release, query: Query, limits: Limits | None = None) -> Answ
         begun = time.perf_counter()
         try:
             found = engine.answer(release, query, limits)
-        except Unsupported as error:
+        except (Unsupported, Inconclusive) as error:
+            limited = limited or isinstance(error, Inconclusive)
             trail.append(f"{engine.name}: {error}")
             continue
         seconds = time.perf_counter() - begun
         return replace(found, engine=engine.name, seconds=seconds, trail=(*trail, *found.trail))
+    if limited:
+        raise Inconclusive("; ".join(trail))
     raise Unsupported(f"no engine answers {type(query).__name__} for this release", tuple(trail))
 
 

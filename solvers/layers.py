@@ -24,6 +24,7 @@ from solvers.linear import HASHES, Ints
 
 EDGE_BYTES = 48  # an edge, its place in both orders, and its share of the states
 MOST_STATES = 400_000
+EARLY = 0.02  # of them in the first layers, where states only multiply: what will not fit is given up soon
 CHECKED = 1 << 24  # state entries compared at a time
 
 Floats = NDArray[np.float64]
@@ -359,8 +360,9 @@ class Builder:
             keys = (self.states[:, kept].view(np.uint64) @ hashes)[source]
             keys = keys + y.view(np.uint64) * (moves[kept].view(np.uint64) @ hashes)
         _, first, group = np.unique(keys, return_index=True, return_inverse=True)
-        if len(first) > MOST_STATES:
-            raise Unsupported(f"more than {MOST_STATES:,} states of histograms at cell {i} of {len(self.order)}")
+        most = int(MOST_STATES * min(1.0, EARLY + 1.5 * i / len(self.order)))
+        if len(first) > most:
+            raise Unsupported(f"more than {most:,} states of histograms at cell {i} of {len(self.order)}")
         fresh = self.states[source[first]][:, kept] + y[first, None] * moves[kept]
         self.verify(source, y, group, fresh, kept, moves[kept])
         sources = len(self.states)
