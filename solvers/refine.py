@@ -19,6 +19,7 @@ from solvers.pieces import Covering, Index, Layout, Words, minus, packed, split,
 from solvers.release import ANY_LABEL, Choice, Partition, Region, Release, Statement
 
 PRUNE_FROM = 4_096  # pieces; below, pruning costs more than it saves
+FAR = 3  # times the limit: so many pieces may come out of one tree before pruning
 NOWHERE = -1
 
 
@@ -101,7 +102,10 @@ def refine(release: Release, limits: Limits) -> Refinement:
     known = 0
     for done, (b, block) in enumerate(partitions, start=1):
         limits.report(f"cells: {done} of {len(partitions)} models, {len(found.words):,} pieces")
-        (by_order if block.first_match else by_covering)(found, b, block, release)
+        if block.first_match:
+            by_order(found, b, block, release)
+        else:
+            by_covering(found, b, block, release, limits.cells)
         if len(found.words) > max(PRUNE_FROM, 2 * known):
             prune(found, release)
             known = len(found.words)
@@ -120,12 +124,17 @@ def check(found: Refinement, limits: Limits) -> None:
         raise Inconclusive(f"the time was up while the cells were derived ({len(found.words):,} so far)")
 
 
-def by_covering(found: Refinement, b: int, block: Partition, release: Release) -> None:
-    """Refine by disjoint boxes (a tree): only boxes with a positive count for the piece's class are met."""
+def by_covering(found: Refinement, b: int, block: Partition, release: Release, most: int) -> None:
+    """Refine by disjoint boxes (a tree): only boxes with a positive count for the piece's class are met.
+
+    Raises `Unsupported` for far more than `most` pieces before they are cut.
+    """
     labels = release.domain.labels
     alive = packed((block.high[statement_table(block, labels)] > 0).T)
     covering = Covering(found.layout, block.boxes)
     piece, box = covering.meet(found.words, alive[found.labels()])
+    if len(piece) > FAR * most:
+        raise Unsupported(f"more than {most:,} live cells (--max-cells)")
     found.step(covering.cut(found.words, piece, box), piece, Splitter(block=b), box)
 
 

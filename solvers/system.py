@@ -121,19 +121,24 @@ class System:
         return all(sum(not wrong & set(alternative) for alternative in choice) == 1 for choice in self.choices)
 
 
-_known: WeakKeyDictionary[Release, System | Unsupported] = WeakKeyDictionary()
+_known: WeakKeyDictionary[Release, System | tuple[int, Unsupported]] = WeakKeyDictionary()
 
 
 def system_of(release: Release, limits: Limits) -> System:
-    """Return the system of a release, from memory if it is known.
+    """Return the system of a release, from memory if it, or that it has too many cells, is known.
 
     Raises `Unsupported` for too many cells, `Inconclusive` when time is up. Cost: pieces times blocks.
     """
     known = _known.get(release)
     if isinstance(known, System):
         return known
-    found = build(release, limits)
-    _known[release] = found
+    if known is not None and limits.cells <= known[0]:
+        raise known[1]
+    try:
+        found = _known[release] = build(release, limits)
+    except Unsupported as error:
+        _known[release] = limits.cells, error
+        raise
     return found
 
 
