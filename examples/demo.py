@@ -1,4 +1,4 @@
-"""`make demo`: audits two released models in full and two in short, then asks about single people."""
+"""`make demo`: audits two released models in full and two in short, asks about single people, gives a forest back."""
 
 from __future__ import annotations
 
@@ -23,6 +23,22 @@ def main() -> None:
             f"{m.bits_removed_per_row:.2f} bits removed per row, {m.determined_rows} rows determined"
         )
     people(recon.load(RELEASES / "compas_tree.json"))
+    forest(recon.load(RELEASES / "compas_forest.json"))
+
+
+def forest(release: recon.EncodedRelease) -> None:
+    """Give back the rows that a forest of full-grown trees was trained on."""
+    world = recon.reconstruct(release)
+    found = recon.certify(release, world.to_frame())
+    print("\nWhat a forest of 30 full-grown trees says about the 300 people it was trained on")
+    print(f"  datasets that agree with every leaf of every tree: {recon.count(release, 'multiset').value}")
+    print(f"  rows given back: {world.rows}, the only possible ones: {'yes' if world.unique else 'no'}")
+    print(f"  of them in the data for certain: {(found['verdict'] == 'certain').sum()}")
+    print("  the first three:")
+    names = {"juvenile-misdemeanors:>0": "misdemeanors", "recidivate-within-two-years:1": "reoffended"}
+    kept = ["sex:Male", "age", "juvenile-misdemeanors:>0", "priors", "recidivate-within-two-years:1"]
+    for line in world.to_frame().head(3)[kept].rename(columns=names).to_dict("records"):
+        print("    " + ", ".join(f"{k} = {v}" for k, v in line.items()))
 
 
 def people(release: recon.EncodedRelease) -> None:

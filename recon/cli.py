@@ -22,6 +22,7 @@ from recon.console import (
     write_table,
     write_text,
 )
+from recon.learners.commands import learn_app
 from recon.options import (
     ConventionName,
     Digits,
@@ -54,9 +55,6 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-)
-learn_app = typer.Typer(
-    help="Train a model and write it as a release file.", no_args_is_help=True, rich_markup_mode=None
 )
 app.add_typer(learn_app, name="learn")
 
@@ -347,27 +345,6 @@ def engines(json: Json = False) -> None:
         print_json(found)
     else:
         print("\n".join(f"{e['name']}: {e['status']}\n  {e['about']}" for e in found))
-
-
-@learn_app.command("greedy-rule-list")
-def learn_greedy_rule_list(
-    data: Annotated[str, typer.Argument(metavar="DATA", help="Training rows (.csv, .csv.gz, .parquet).")],
-    out: Out = None,
-    label: Annotated[str | None, typer.Option("--label", help="Label column; by default the last.")] = None,
-    width: Annotated[int, typer.Option("--width", min=1, max=4, help="Literals per rule at most.")] = 1,
-    min_support: Annotated[float, typer.Option("--min-support", min=0, max=1, help="Share of rows needed.")] = 0.05,
-    max_length: Annotated[int | None, typer.Option("--max-length", min=1, help="Rules, default included.")] = None,
-    domain: DomainFile = None, independent: Independent = False,
-) -> None:  # fmt: skip
-    """Train GreedyRL, the paper's greedy rule list, on binary columns and write the release."""
-    from recon.learners.training import greedy_rule_list_release
-
-    text, notes = greedy_rule_list_release(
-        data, label, domain, independent, width=width, min_support=min_support, max_length=max_length
-    )
-    write_text(text, out)
-    for note in notes:
-        print(note, file=sys.stderr)
 
 
 def show(found: Any, out: str | None, json: bool, release: EncodedRelease) -> None:

@@ -84,6 +84,11 @@ def answer(release: Release, query: Query, limits: Limits | None = None) -> Answ
             limited = limited or isinstance(error, Inconclusive)
             trail.append(f"{engine.name}: {error}")
             continue
+        if found.status == "unsat" and not found.conflict:
+            from solvers.conflict import conflict_of
+
+            limits.report("there is no world: looking for the statements that clash")
+            found = replace(found, conflict=conflict_of(release, limits))
         seconds = time.perf_counter() - begun
         return replace(found, engine=engine.name, seconds=seconds, trail=(*trail, *found.trail))
     if limited:

@@ -19,6 +19,7 @@ from solvers.pieces import Covering, Index, Layout, Words, minus, packed, split,
 from solvers.release import ANY_LABEL, Choice, Partition, Region, Release, Statement
 
 PRUNE_FROM = 4_096  # pieces; below, pruning costs more than it saves
+UNLIMITED = 1 << 62
 FAR = 3  # times the limit: so many pieces may come out of one tree before pruning
 NOWHERE = -1
 
@@ -124,7 +125,7 @@ def check(found: Refinement, limits: Limits) -> None:
         raise Inconclusive(f"the time was up while the cells were derived ({len(found.words):,} so far)")
 
 
-def by_covering(found: Refinement, b: int, block: Partition, release: Release, most: int) -> None:
+def by_covering(found: Refinement, b: int, block: Partition, release: Release, most: int = UNLIMITED) -> None:
     """Refine by disjoint boxes (a tree): only boxes with a positive count for the piece's class are met.
 
     Raises `Unsupported` for far more than `most` pieces before they are cut.

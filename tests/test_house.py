@@ -90,3 +90,6 @@ def test_readme_shows_the_real_output_of_the_demo():
         [sys.executable, "examples/demo.py"], capture_output=True, text=True, check=True, cwd=ROOT
     ).stdout
     assert out.startswith(shown.group(1).rstrip("\n").removesuffix("..."))
+    last = re.search(r"```\n(What a forest .*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.S)
+    assert last is not None
+    assert out.rstrip().endswith(last.group(1).rstrip())
