@@ -9,7 +9,6 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,12 +76,9 @@ def refuted(query: Query) -> Answer:
     return CountAnswer("unsat", convention=query.convention) if isinstance(query, Count) else Answer("unsat")
 
 
-_solutions: WeakKeyDictionary[System, dict[tuple[int, Convention], Solution]] = WeakKeyDictionary()
-
-
 def known_solution(system: System, branches: tuple[Branch, ...], convention: Convention) -> Solution:
     """Return the solution of a convention, with everything it has computed so far."""
-    known = _solutions.setdefault(system, {})
+    known: dict[tuple[int, Convention], Solution] = system.memo.setdefault("solutions", {})
     key = (id(branches), convention)
     if key not in known:
         known[key] = Solution(system, branches, convention)

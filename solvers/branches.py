@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from solvers.components import Presolve, presolve
 from solvers.errors import Inconclusive, Unsupported
-from solvers.layers import Floats, Layers, Scaled, layers_of
+from solvers.layers import Floats, Layers, Weighed, layers_of
 from solvers.limits import Limits
 from solvers.linear import Ints, Propagated, propagate
 from solvers.numbers import Factor, factorial_exponents, log2_product, multiset_factors, primes
@@ -245,10 +245,10 @@ class Solution:
             out.update({f: t / whole for f, t in terms.items()})
         return out
 
-    def scaled(self, b: int, g: int, tilt: tuple[int, Floats] | None = None) -> Scaled:
-        """Return the forward pass of a graph; `tilt` adds logs to the weights of one cell (by position)."""
-        if tilt is None and ("scaled", b, g) in self._memo:
-            known: Scaled = self._memo["scaled", b, g]
+    def weighed(self, b: int, g: int, tilt: tuple[int, Floats] | None = None) -> Weighed:
+        """Return a graph with the shares of its edges; `tilt` adds logs to the weights of one cell (by position)."""
+        if tilt is None and ("weighed", b, g) in self._memo:
+            known: Weighed = self._memo["weighed", b, g]
             return known
         branch = self.branches[b]
         part = branch.graphs[g].part
@@ -258,15 +258,15 @@ class Solution:
         ]
         if tilt is not None:
             logs[tilt[0]] = logs[tilt[0]] + tilt[1]
-            return branch.graphs[g].scaled(logs)
-        found = self._memo["scaled", b, g] = branch.graphs[g].scaled(logs)
+            return branch.graphs[g].weighed(logs)
+        found = self._memo["weighed", b, g] = branch.graphs[g].weighed(logs)
         return found
 
     def marginals(self, b: int, g: int, state: int) -> list[Floats]:
         """Return, per cell of a graph, the share of worlds with y rows more than its least, given a final state."""
         key = ("marginals", b, g, state)
         if key not in self._memo:
-            self._memo[key] = self.scaled(b, g).marginals(state)
+            self._memo[key] = self.weighed(b, g).marginals(state)
         found: list[Floats] = self._memo[key]
         return found
 

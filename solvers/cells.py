@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -187,16 +186,13 @@ def spread(
     )
 
 
-_known: WeakKeyDictionary[Release, tuple[Cells, Limits]] = WeakKeyDictionary()
-
-
 def cells_of(release: Release, limits: Limits) -> Cells:
     """Return the cells of a release that is one partition.
 
     From memory if they are known exactly, or were counted as far as these very limits allow.
     Cost: a product per leaf; for rule lists and impossible boxes see `solvers.sizes.captures`.
     """
-    known = _known.get(release)
+    known: tuple[Cells, Limits] | None = release.memo.get("cells")
     if known is not None and (known[0].exact or known[1] is limits):
         return known[0]
     (block,) = release.blocks
@@ -212,7 +208,7 @@ def cells_of(release: Release, limits: Limits) -> Cells:
         low = box_sizes(release, block)
         high = low
     cells = Cells(release, block, tuple(low), tuple(high), space, found)
-    _known[release] = cells, limits
+    release.memo["cells"] = cells, limits
     return cells
 
 

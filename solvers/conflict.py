@@ -40,18 +40,23 @@ def conflict_of(release: Release, limits: Limits) -> tuple[str, ...]:
     judge = Judge(Book(release), Limits(seconds, limits.memory, limits.cells, limits.progress, limits.stop))
     book, on = judge.book, judge.book.stated
     # Propagation is cheap: where it refutes all statements it is trusted to show what is not needed, for a start.
-    test = judge.refuted if judge.refuted(on) else judge.impossible
+    cheap = judge.refuted(on)
+    test = judge.refuted if cheap else judge.impossible
     if (core := used(judge, on, test)).sum() < on.sum():
         on = core
     elif (few := few_blocks(judge, on, test)) is not None:
         on = used(judge, few, test)
     else:
         return ()
-    on = book.mask(quickxplain(test, book.groups(on), book.mask))
+    if cheap or judge.core(on) is None:
+        on = book.mask(quickxplain(test, book.groups(on), book.mask))
     # Propagation does not see every contradiction, nor the sides left out so far: less may do.
     on = book.whole(on)
     on, proved = without_idle(judge, on, book.groups(on))
-    on, _ = without_idle(judge, on, [np.array([side]) for side in np.flatnonzero(on)])
+    if judge.impossible(on):
+        on = used(judge, on, judge.impossible)
+    several = [group for group in book.groups(on) if len(group) > 1]
+    on, _ = without_idle(judge, on, [np.array([side]) for group in several for side in group])
     return (*book.lines(on), *(() if proved else (UNPROVEN,)))
 
 

@@ -160,7 +160,7 @@ def absent_in(solution: Solution, b: int, f: int, met: Met) -> float:
             ((i, ratio_by_y),) = found_here.items()
             out *= float(solution.marginals(b, g, state)[i] @ ratio_by_y)
         else:
-            out *= float(solution.scaled(b, g).mean_product(found_here)[state])
+            out *= float(solution.weighed(b, g).mean_product(found_here)[state])
     return out
 
 
@@ -309,7 +309,7 @@ def means_without(solution: Solution, c: int) -> Floats:
             if weight <= 0.0:
                 continue
             with np.errstate(divide="ignore"):
-                tilted = solution.scaled(b, g, (i, np.log(gain))).marginals(branch.final(g, f))
+                tilted = solution.weighed(b, g, (i, np.log(gain))).marginals(branch.final(g, f))
             for d, p in zip(branch.graphs[g].part.cells.tolist(), tilted, strict=True):
                 means[d] = branch.bounds.lower[d] + float(p @ np.arange(len(p)))
         else:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -44,22 +43,10 @@ class Layer:
     first: NDArray[np.int32]
     sources: int
 
-    @cached_property
-    def by_source(self) -> NDArray[np.intp]:
-        """Return where each source's edges begin (sources without edges are left out)."""
-        return np.flatnonzero(np.diff(self.source, prepend=-1))
-
     def forward(self, values: NDArray[Any], weight: NDArray[Any], add: Any = np.add) -> NDArray[Any]:
         """Return Σ values[source] * weight[y] per target (`add` np.add), or the min or max of sums."""
         along = self.combine(values[self.source], weight[self.y], add)
         return np.asarray(add.reduceat(along[self.by_target], self.first))
-
-    def backward(self, values: NDArray[Any], weight: NDArray[Any], add: Any = np.add, empty: Any = 0) -> NDArray[Any]:
-        """Return Σ values[target] * weight[y] per source (`add` np.add), or the min or max of sums."""
-        along = self.combine(values[self.target], weight[self.y], add)
-        out = np.full(self.sources, empty, dtype=along.dtype)
-        out[self.source[self.by_source]] = add.reduceat(along, self.by_source)
-        return out
 
     @staticmethod
     def combine(values: NDArray[Any], weight: NDArray[Any], add: Any) -> NDArray[Any]:
@@ -98,17 +85,22 @@ class Layers:
             out.append(layer.forward(out[-1], objects(weights[cell])))
         return out
 
-    def scaled(self, logs: Sequence[Floats]) -> Scaled:
-        """Return the forward pass in floating point, `logs[cell][y]` natural logs of weights, rescaled per layer."""
-        values, found, factors = np.ones(1), [np.ones(1)], []
+    def weighed(self, logs: Sequence[Floats]) -> Weighed:
+        """Return the share of every edge among the edges into its target, `logs[cell][y]` natural logs of weights.
+
+        The pass adds logarithms, so that no weight is too small or too large for it.
+        """
+        values, shares = np.zeros(1), []
         for cell, layer in zip(self.order, self.layers, strict=True):
-            weight = np.exp(logs[cell] - logs[cell].max())
-            values = layer.forward(values, weight)
-            top = values.max()
-            values = values / top
-            factors.append((weight, float(top)))
-            found.append(values)
-        return Scaled(self, tuple(found), tuple(factors))
+            along = values[layer.source] + logs[cell][layer.y]
+            top = np.maximum.reduceat(along[layer.by_target], layer.first)
+            base = np.where(np.isfinite(top), top, 0.0)  # a state that only weights of 0 lead to
+            part = np.exp(along - base[layer.target])
+            whole = np.add.reduceat(part[layer.by_target], layer.first)
+            shares.append(part / np.where(whole > 0.0, whole, 1.0)[layer.target])
+            with np.errstate(divide="ignore"):
+                values = base + np.log(whole)
+        return Weighed(self, tuple(shares))
 
     def extreme(self, costs: Sequence[NDArray[Any]], greatest: bool, final: int | None = None) -> tuple[Any, Ints]:
         """Return the least (greatest) sum of `costs[cell][y]` over all paths, and a histogram y that attains it.
@@ -172,59 +164,34 @@ class Layers:
 
 
 @dataclass(frozen=True, eq=False)
-class Scaled:
-    """A forward pass in floating point with the weights and the scale of every layer; all terms are positive."""
+class Weighed:
+    """A graph with, per edge, its share of the weight of its target: what a backward walk takes as probabilities."""
 
     graph: Layers
-    values: tuple[Floats, ...]
-    factors: tuple[tuple[Floats, float], ...]
+    shares: tuple[Floats, ...]
 
     def marginals(self, final: int) -> list[Floats]:
         """Return, per cell of the component, the share of weight with y rows more, y = 0..room, given a final state."""
-        back = np.zeros(len(self.values[-1]))
-        back[final] = 1.0
+        mass = np.zeros(len(self.graph.totals))
+        mass[final] = 1.0
         out: list[Floats] = [np.zeros(0)] * len(self.graph.order)
         for i in range(len(self.graph.layers) - 1, -1, -1):
             layer, cell = self.graph.layers[i], self.graph.order[i]
-            weight, _ = self.factors[i]
-            along = self.values[i][layer.source] * weight[layer.y] * back[layer.target]
-            share = np.bincount(layer.y, along, minlength=len(weight))
-            out[cell] = share / share.sum()
-            back = layer.backward(back, weight)
-            back = back / back.max()
+            along = self.shares[i] * mass[layer.target]
+            room = int(self.graph.part.room[cell])
+            out[cell] = np.bincount(layer.y, along, minlength=room + 1).astype(np.float64)
+            mass = np.bincount(layer.source, along, minlength=layer.sources).astype(np.float64)
         return out
 
     def mean_product(self, ratios: dict[int, Floats]) -> Floats:
         """Return, per final state, the mean over its paths of the product of `ratios[cell][y]` (all in [0, 1])."""
         values = np.ones(1)
-        for i, (cell, layer) in enumerate(zip(self.graph.order, self.graph.layers, strict=True)):
-            weight, top = self.factors[i]
-            values = layer.forward(values, weight * ratios[cell] if cell in ratios else weight) / top
-        mean: Floats = values / self.values[-1]
-        return mean
-
-    def distribution(self, kernels: dict[int, Floats], width: int) -> Floats:
-        """Return (final states, width): the distribution of a sum, each cell adding j with `kernels[cell][y, j]`."""
-        values = np.zeros((1, width))
-        values[0, 0] = 1.0
-        for i, (cell, layer) in enumerate(zip(self.graph.order, self.graph.layers, strict=True)):
-            weight, top = self.factors[i]
-            if cell in kernels:
-                moved = [shifted(values, kernels[cell][y]) for y in range(len(weight))]
-                along = np.stack(moved)[layer.y, layer.source] * weight[layer.y][:, None]
-            else:
-                along = values[layer.source] * weight[layer.y][:, None]
-            values = np.add.reduceat(along[layer.by_target], layer.first, axis=0) / top
-        shares: Floats = values / values.sum(axis=1, keepdims=True)
-        return shares
-
-
-def shifted(values: Floats, kernel: Floats) -> Floats:
-    """Return every row convolved with a kernel, cut at the width."""
-    out = np.zeros_like(values)
-    for j in np.flatnonzero(kernel).tolist():
-        out[:, j:] += kernel[j] * values[:, : values.shape[1] - j]
-    return out
+        for share, cell, layer in zip(self.shares, self.graph.order, self.graph.layers, strict=True):
+            along = share * values[layer.source]
+            if cell in ratios:
+                along = along * ratios[cell][layer.y]
+            values = np.add.reduceat(along[layer.by_target], layer.first)
+        return values
 
 
 def objects(weights: Sequence[int]) -> NDArray[Any]:

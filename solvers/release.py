@@ -254,13 +254,17 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """Everything that was released: domain, number of rows, blocks of statements, impossible boxes."""
+    """Everything that was released: domain, number of rows, blocks of statements, impossible boxes.
+
+    `memo` keeps what was derived from it (cells, systems) as long as the release itself lives, no longer.
+    """
 
     domain: Domain
     rows: Rows
     blocks: tuple[Block, ...]
     impossible: tuple[Box, ...] = ()
     assumptions: tuple[str, ...] = ()
+    memo: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def statements(self) -> Iterator[Statement]:
         """Yield every statement as a view, block by block."""

@@ -9,10 +9,9 @@ Source: design.md, section 2 (cells, histogram); Ferry et al., SaTML 2024, for p
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +35,7 @@ class System:
     `cell` says which cell each is part of. `linear` holds every statement, also those of alternatives, of which
     `choices` names the groups (choice -> alternative -> statements). `bounds` is what propagation of the
     unconditional statements leaves of every cell. `total` is the statement on the number of rows, None where a
-    partition implies it. `coarse`: some statement says less than was published, so that worlds cannot be counted.
+    partition implies it. `coarse`: some statement says less than was published, so that worlds cannot be counted. `memo` keeps what engines found out about it.
     """
 
     release: Release
@@ -51,6 +50,7 @@ class System:
     bounds: Propagated
     total: int | None
     coarse: bool
+    memo: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     @cached_property
     def always(self) -> NDArray[np.bool_]:
@@ -89,7 +89,7 @@ class System:
             (np.concatenate([old.low, -none]), np.concatenate([old.high, none])),
             old.columns,
         )
-        return replace(self, linear=linear), tuple(range(first, first + len(sums)))
+        return replace(self, linear=linear, memo={}), tuple(range(first, first + len(sums)))
 
     def source(self, s: int) -> str:
         """Say in words where statement s comes from."""
@@ -121,23 +121,20 @@ class System:
         return all(sum(not wrong & set(alternative) for alternative in choice) == 1 for choice in self.choices)
 
 
-_known: WeakKeyDictionary[Release, System | tuple[int, Unsupported]] = WeakKeyDictionary()
-
-
 def system_of(release: Release, limits: Limits) -> System:
     """Return the system of a release, from memory if it, or that it has too many cells, is known.
 
     Raises `Unsupported` for too many cells, `Inconclusive` when time is up. Cost: pieces times blocks.
     """
-    known = _known.get(release)
+    known: System | tuple[int, Unsupported] | None = release.memo.get("system")
     if isinstance(known, System):
         return known
     if known is not None and limits.cells <= known[0]:
         raise known[1]
     try:
-        found = _known[release] = build(release, limits)
+        found = release.memo["system"] = build(release, limits)
     except Unsupported as error:
-        _known[release] = limits.cells, error
+        release.memo["system"] = limits.cells, error
         raise
     return found
 

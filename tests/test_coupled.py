@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import math
 import random
+import weakref
 from collections import Counter
 
 import oracle
@@ -184,6 +186,17 @@ def test_samples_are_uniform(convention):
         statistic += sum((seen[w] - 300 * t / whole) ** 2 / (300 * t / whole) for w, t in shares.items())
         freedom += len(shares) - 1
     assert statistic < freedom + 5 * math.sqrt(2 * freedom) + 20
+
+
+def test_a_release_takes_its_cells_and_graphs_with_it():
+    _, release, _ = next(releases("memory", 0, 1))
+    got = encoded(release)
+    recon.count(got)
+    recon.certify(got, [{}])
+    kept = weakref.ref(got.statements)
+    del got
+    gc.collect()
+    assert kept() is None
 
 
 def numeric_names(release):

@@ -8,8 +8,6 @@ Source: CP-SAT (Google OR-Tools); design.md, section 4.
 
 from __future__ import annotations
 
-from weakref import WeakKeyDictionary
-
 from solvers.answers import answer_from, refuted
 from solvers.branches import Branch
 from solvers.engine import Engine
@@ -31,7 +29,7 @@ from solvers.query import (
     Share,
 )
 from solvers.release import Release
-from solvers.system import System, system_of
+from solvers.system import system_of
 
 
 class KindEngine(Engine):
@@ -61,9 +59,11 @@ class KindEngine(Engine):
         system = system_of(release, limits)
         if system.bounds.conflict is not None:
             return refuted(query)
-        known = _listed.get(system)
+        known: tuple[Branch, ...] | str | None = system.memo.get("listed")
         if known is None:
-            known = _listed[system] = listed(system, limits)
+            known = listed(system, limits)
+            if isinstance(known, tuple) or not limits.expired():  # more time might list them
+                system.memo["listed"] = known
         if isinstance(known, tuple) and not (system.coarse and known):
             return answer_from(system, known, query)
         if isinstance(query, Count | Joint):
@@ -71,6 +71,3 @@ class KindEngine(Engine):
         if isinstance(query, PerCell):
             return PerCellAnswer("bounds", least=system.bounds.lower, most=system.bounds.upper)
         return prove(system, query, limits)
-
-
-_listed: WeakKeyDictionary[System, tuple[Branch, ...] | str] = WeakKeyDictionary()

@@ -7,8 +7,6 @@ Dataset", ICML 2024.
 
 from __future__ import annotations
 
-from weakref import WeakKeyDictionary
-
 from solvers.answers import answer_from, joint, refuted
 from solvers.branches import Branch, Solution, branches_of
 from solvers.engine import Engine
@@ -63,12 +61,9 @@ class KindEngine(Engine):
         return answer_from(system, known_branches(system, limits), query)
 
 
-_branches: WeakKeyDictionary[System, dict[int, tuple[Branch, ...] | Unsupported]] = WeakKeyDictionary()
-
-
 def known_branches(system: System, limits: Limits) -> tuple[Branch, ...]:
     """Return the branches of a system, from memory where they, or their being too many, are known."""
-    known = _branches.setdefault(system, {})
+    known: dict[int, tuple[Branch, ...] | Unsupported] = system.memo.setdefault("branches", {})
     if limits.memory not in known:
         try:
             known[limits.memory] = branches_of(system, limits)
