@@ -140,10 +140,11 @@ def source_of(model: Table, i: int) -> str:
 
 
 def said(figure: Figure) -> str:
-    """Return in words what a figure is: "mean of age where sex = F"."""
+    """Return in words what a figure is: "mean of age = 36.7 ± 0.05 where sex = F"."""
     kind = "suppressed count" if figure.suppressed else "count"
     if figure.statistic is not None:
-        kind = f"{figure.statistic.kind} of {figure.statistic.of}"
+        within = f" ± {figure.statistic.within}" if figure.statistic.within else ""
+        kind = f"{figure.statistic.kind} of {figure.statistic.of} = {figure.statistic.value}{within}"
     where = " and ".join(f"{name} {test}" for name, test in figure.condition)
     if not where:
         return kind

@@ -19,6 +19,7 @@ from solvers.limits import Limits
 from solvers.query import Answer, Query
 from solvers.release import Release
 
+EXPLAIN = 10.0  # seconds that the explanation of a contradiction may take even where no time is left
 A = TypeVar("A", bound=Answer)
 
 
@@ -85,15 +86,24 @@ def answer(release: Release, query: Query, limits: Limits | None = None) -> Answ
             trail.append(f"{engine.name}: {error}")
             continue
         if found.status == "unsat" and not found.conflict:
-            from solvers.conflict import conflict_of
-
-            limits.report("there is no world: looking for the statements that clash")
-            found = replace(found, conflict=conflict_of(release, limits))
+            found = replace(found, conflict=known_conflict(release, limits))
         seconds = time.perf_counter() - begun
         return replace(found, engine=engine.name, seconds=seconds, trail=(*trail, *found.trail))
     if limited:
         raise Inconclusive("; ".join(trail))
     raise Unsupported(f"no engine answers {type(query).__name__} for this release", tuple(trail))
+
+
+def known_conflict(release: Release, limits: Limits) -> tuple[str, ...]:
+    """Return the statements that clash, found once per release; it may take some seconds more than the limits."""
+    if "conflict" not in release.memo:
+        from solvers.conflict import conflict_of
+
+        limits.report("there is no world: looking for the statements that clash")
+        own = Limits(max(EXPLAIN, limits.left()), limits.memory, limits.cells, limits.progress, limits.stop)
+        release.memo["conflict"] = conflict_of(release, own)
+    found: tuple[str, ...] = release.memo["conflict"]
+    return found
 
 
 def ask(release: Release, query: Query, kind: type[A], limits: Limits | None = None) -> A:

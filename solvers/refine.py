@@ -20,6 +20,7 @@ from solvers.release import ANY_LABEL, Choice, Partition, Region, Release, State
 
 PRUNE_FROM = 4_096  # pieces; below, pruning costs more than it saves
 UNLIMITED = 1 << 62
+MOST_SUM = 1 << 62  # sums over all pieces stay exact in 64 bits
 FAR = 3  # times the limit: so many pieces may come out of one tree before pruning
 NOWHERE = -1
 
@@ -226,7 +227,7 @@ def prune(found: Refinement, release: Release) -> None:
         low.append(block.low)
         high.append(block.high)
     n, top = len(found.words), release.rows.high
-    if not rows or top is None:
+    if not rows or top is None or n * max(1, top) >= MOST_SUM:
         return
     entries = np.concatenate(rows), np.tile(np.arange(n, dtype=np.int64), len(rows))
     system = Linear.of(*entries, np.ones(n * len(rows), dtype=np.int64), (np.concatenate(low), np.concatenate(high)), n)

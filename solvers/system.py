@@ -35,7 +35,8 @@ class System:
     `cell` says which cell each is part of. `linear` holds every statement, also those of alternatives, of which
     `choices` names the groups (choice -> alternative -> statements). `bounds` is what propagation of the
     unconditional statements leaves of every cell. `total` is the statement on the number of rows, None where a
-    partition implies it. `coarse`: some statement says less than was published, so that worlds cannot be counted. `memo` keeps what engines found out about it.
+    partition implies it. `coarse`: some statement says less than was published, so that worlds cannot be counted.
+    `memo` keeps what engines found out about it.
     """
 
     release: Release
@@ -160,8 +161,9 @@ def build(release: Release, limits: Limits) -> System:
         high = np.append(high, UNBOUNDED if n.high is None else n.high)
     linear = Linear.of(row, col, coef, (low, high), len(first))
     most = release.rows.high if release.rows.high is not None else 1 << 53
-    if len(linear.coef) and int(np.abs(linear.coef).max()) * max(1, most) >= MOST_SUM:
-        raise Unsupported("sums of values times rows exceed 2^62")
+    longest = int(np.bincount(linear.row).max(initial=0))
+    if int(np.abs(linear.coef).max(initial=0)) * max(1, most) * longest >= MOST_SUM:
+        raise Unsupported("sums over all cells of values times rows may exceed 2^62")
     piece_sizes = refined.layout.sizes(refined.words)
     conditional = np.ones(len(low), dtype=bool)
     conditional[[s for choice in choices for alternative in choice for s in alternative]] = False

@@ -337,7 +337,7 @@ def test_a_mean_is_two_statements_about_deviations():
     # 20 (v - 36.65) and 4 (v - 36.75)
     assert (above.low, above.high, above.of, above.coefs) == (0, UNBOUNDED, 0, (-33, -13, 7, 27))
     assert (below.low, below.high, below.of, below.coefs) == (-UNBOUNDED, 0, 0, (-7, -3, 1, 5))
-    assert above.source == "table, statement 0 (mean of age where sex = F)"
+    assert above.source == "table, statement 0 (mean of age = 36.7 ± 0.05 where sex = F)"
     assert some.region == above.region == below.region
     assert above.region.box.literals == ((1, 1),)
     assert not above.coarse
@@ -346,7 +346,7 @@ def test_a_mean_is_two_statements_about_deviations():
 def test_an_exact_mean_is_one_statement():
     _, only = loose(table_of({"where": {}, "name": "mean age", "mean": {"of": "age", "value": 36.5}}, domain=AGES))
     assert (only.low, only.high, only.coefs) == (0, 0, (-3, -1, 1, 3))
-    assert only.source == "table, mean age (mean of age)"
+    assert only.source == "table, mean age (mean of age = 36.5)"
 
 
 def test_a_total_is_scaled_to_whole_numbers():
@@ -386,8 +386,8 @@ def test_large_attributes_stay_coarse_and_are_bounded_from_both_sides():
     assert (below.low, below.high, below.coefs) == (-UNBOUNDED, 0, (-5, -3))
     broken = violations(release, pd.DataFrame({"pay": [99, 99]}))
     assert broken == [
-        "table, statement 1 (total of pay): 500 ± 10 released, 198 in the truth",
-        "table, statement 2 (mean of pay): 250 released, 99 in the truth",
+        "table, statement 1 (total of pay = 500 ± 10): 500 ± 10 released, 198 in the truth",
+        "table, statement 2 (mean of pay = 250): 250 released, 99 in the truth",
     ]
     with pytest.raises(recon.Unsupported, match=r"statement 0 \(median of pay\): .* more than 2,000 values"):
         encoded(table_of({"median": {"of": "pay", "value": 5}}, domain=domain))
@@ -399,7 +399,7 @@ def test_the_median_of_an_even_number_is_a_choice_of_middles():
     (some,), choice = release.statements.blocks
     assert (some.low, some.source) == (1, "table, statement 0 (a median was published, so the group is not empty)")
     assert isinstance(choice, Choice)
-    assert choice.source == "table, statement 0 (median of x)"
+    assert choice.source == "table, statement 0 (median of x = 3)"
     three, one_five = choice.alternatives
     assert [(s.low, s.high, s.coefs) for s in three] == [
         (-UNBOUNDED, -1, (1, 1, -1, -1)),
@@ -605,11 +605,11 @@ REFUSED = {
     "within": (figures({"mean": {**MEAN, "within": -1}}), ["statements[0].mean.within", "-1"]),
     "no median": (
         figures({"median": {"of": "kids", "value": 3}}),
-        ["models[0].statements[0]", "statement 0 (median of kids)", "the median 3"],
+        ["models[0].statements[0]", "statement 0 (median of kids = 3)", "the median 3"],
     ),
     "too large": (
         figures({"total": {"of": "age", "value": 10**19}}),
-        ["models[0].statements[0]", "statement 0 (total of age)", "2^62"],
+        ["models[0].statements[0]", "statement 0 (total of age = 10000000000000000000)", "2^62"],
     ),
     "unknown key": (figures({"median": {**MEAN, "about": 1}}), ["models[0].statements[0].median.about", "unknown key"]),
     "no statements": ({"kind": "table"}, ["models[0].statements", "missing"]),
@@ -648,14 +648,14 @@ def test_a_continuous_attribute_is_not_summed(tmp_path):
 
 def test_a_median_with_too_many_readings_is_unsupported():
     domain = {"attributes": [{"name": "x", "min": 1, "max": 400}]}
-    with pytest.raises(recon.Unsupported, match=r"statement 0 \(median of x\): the median leaves 80,200 choices"):
+    with pytest.raises(recon.Unsupported, match=r"statement 0 \(median of x = 200 ± 200\): the median leaves 80,200 choices"):
         encoded(table_of({"median": {"of": "x", "value": 200, "within": 200}}, domain=domain))
 
 
 def test_sums_stay_in_64_bits():
     domain = {"attributes": [{"name": "x", "values": [0, 1, 2**50]}]}
     assert loose(table_of({"total": {"of": "x", "value": 2**50}}, rows=2**11, domain=domain))
-    with pytest.raises(recon.ReleaseError, match=r"statement 0 \(total of x\): .*2\^62"):
+    with pytest.raises(recon.ReleaseError, match=r"statement 0 \(total of x = [0-9]+\): .*2\^62"):
         encoded(table_of({"total": {"of": "x", "value": 2**50}}, rows=2**12, domain=domain))
 
 
