@@ -34,6 +34,7 @@ from solvers.release import ANY_LABEL
 from solvers.system import System
 
 CHUNK = 2_048
+EPSILON = 1e-9  # below this share of the rows, rounding is all that is left of a difference
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,7 +286,7 @@ def leave_one_out_coupled(solution: Solution, query: LeaveOneOut) -> LeaveOneOut
                 reduced[c] = means_without(solution, c)
             rest = float(reduced[c][list(whole.cells)] @ np.array(whole.ratios))
             hits = float(reduced[c][list(part.cells)] @ np.array(part.ratios))
-            if rest > 1e-9:
+            if rest > EPSILON * float(solution.means[list(whole.cells)] @ np.array(whole.ratios)):
                 total += weight * max(0.0, hits) / rest
                 seen += weight
         if seen:

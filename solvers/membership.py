@@ -97,10 +97,12 @@ def leave_one_out(cells: Cells, vectors: list[NDArray[np.int64]], query: LeaveOn
         zip(zip(outer.query.tolist(), outer.cell.tolist(), strict=True), outer.ratio.tolist(), strict=True)
     )
     out, seen = np.zeros(n), np.zeros(n)
+    more = size_bias(vectors)
     for i, s, ratio in zip(inner.query.tolist(), inner.cell.tolist(), inner.ratio.tolist(), strict=True):
-        weight, rest = counts[s] * ratio, all_rows[i] - outer_ratio[i, s]
+        whole = outer_ratio[i, s]
+        weight, rest = counts[s] * ratio, all_rows[i] + whole * (more[s] - 1.0)
         if weight and rest > EPSILON * all_rows[i]:
-            out[i] += weight * max(0.0, hits[i] - ratio) / rest
+            out[i] += weight * max(0.0, hits[i] + ratio * (more[s] - 1.0)) / rest
             seen[i] += weight
     with np.errstate(invalid="ignore", divide="ignore"):
         return LeaveOneOutAnswer("exact" if cells.exact else "bounds", share=np.where(seen > 0, out / seen, np.nan))
@@ -116,6 +118,17 @@ def share_of_counts(inner: DecideAnswer, other: DecideAnswer) -> tuple[NDArray[n
         lower = np.where(low + other_high > 0, low / (low + other_high), np.where(high > 0, 1.0, np.nan))
         upper = np.where(high + other_low > 0, high / (high + other_low), np.where(other_high > 0, 0.0, np.nan))
     return lower, upper
+
+
+def size_bias(vectors: list[NDArray[np.int64]]) -> NDArray[np.float64]:
+    """Return, per cell, E[c²]/E[c] - E[c] over the count vectors: a row drawn from it sits among so many more.
+
+    0 where the count is known; numbers of rows where it is large weigh more, because they offer more rows to draw.
+    """
+    counts = np.stack(vectors).astype(np.float64)
+    mean = counts.mean(axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(mean > 0, (counts**2).mean(axis=0) / mean - mean, 0.0)
 
 
 def where_counted(counts: NDArray[np.int64], ratio: NDArray[np.float64]) -> NDArray[np.float64]:

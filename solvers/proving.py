@@ -13,6 +13,7 @@ from solvers.cellmodel import CellModel, Found
 from solvers.coupled import Met, before_release, met_cells
 from solvers.draws import Dice
 from solvers.errors import Unsupported
+from solvers.feasible import first_histogram
 from solvers.limits import Limits
 from solvers.linear import Ints
 from solvers.membership import share_of_counts
@@ -38,12 +39,13 @@ from solvers.release import World
 from solvers.system import System
 from solvers.worlds import draw_world, filled_cells, list_worlds, spread_world
 
+MANY = 2_000  # free cells; from here on HiGHS finds a first world sooner than CP-SAT
 POOL = 12  # worlds found first; many verdicts are settled by two of them
 SECONDS = 60.0  # for one question, where no limit is given
 LOG_SCALE = 1 << 10  # logarithms in the objective of the heaviest histogram are whole multiples of 1/1024
 STEPS = 64  # segments of a cell's concave objective
 NOT_UNIFORM = "found by CP-SAT with random objectives: a possible world, not a uniform draw"
-NOT_HEAVIEST = "a possible world; not proved to be the heaviest, and whether others exist is not decided"
+NOT_HEAVIEST = "a possible world, not proved to be the heaviest"
 
 
 def prove(system: System, query: Query, limits: Limits) -> Answer:
@@ -78,10 +80,17 @@ class Prover:
     def __init__(self, system: System, limits: Limits) -> None:
         self.system, self.limits = system, limits
         self.model, self.relaxation = CellModel(system), Relaxation(system)
-        self.pool: list[Ints] = []
+        self.pool: list[Ints] = system.memo.setdefault("pool", [])
 
     def start(self) -> Answer | None:
         """Find a first histogram; return the answer where there is none or none was found."""
+        if self.pool:
+            return None
+        if not self.system.choices and len(self.system.free) > MANY:
+            z = first_histogram(self.system.linear, self.system.bounds, self.limits, self.limits.left() / 2)
+            if z is not None:
+                self.pool.append(z)
+                return None
         found = self.model.solve(None, True, self.limits)
         if found.none:
             return Answer("unsat")
@@ -223,22 +232,34 @@ def extreme(prover: Prover, query: Extreme) -> ExtremeAnswer:
 
 
 def heaviest(prover: Prover, query: MostLikely) -> World:
-    """Return the world of the heaviest histogram that CP-SAT found in half of the time left."""
-    system = prover.system
-    model, terms = prover.model.model, []
+    """Return the world of the heaviest histogram that CP-SAT found in half of the time left.
+
+    With the number of rows open, the most rows that any world was found to have come first.
+    """
+    system, model = prover.system, prover.model.model
+    complete = True
+    if not system.release.rows.exact:
+        most = prover.exactly(np.ones(len(system.sizes), dtype=np.int64), True, prover.limits.left() / 4)
+        complete = most.proved
+        total, base = prover.model.weighted(np.ones(len(system.sizes), dtype=np.int64))
+        model.add(total + base == max(int(z.sum()) for z in prover.pool))
+    terms = []
     for c in system.free.tolist():
         low, room = int(system.bounds.lower[c]), int(system.bounds.upper[c] - system.bounds.lower[c])
-        total, value = model.new_int_var(0, 1 << 40, ""), 0
-        for i in range(1, min(room, STEPS) + 1):  # convex: the greatest of its tangents
-            step = round(LOG_SCALE * math.log(-(-(low + i) // system.sizes[c])))
-            model.add(total >= value + step * (prover.model.variables[c] - low - i + 1))
-            value += step
+        steps = [round(LOG_SCALE * math.log(-(-i // system.sizes[c]))) for i in range(low + 1, low + room + 1)]
+        reached = np.concatenate([[0], np.cumsum(steps)]).tolist()
+        total = model.new_int_var(0, 1 << 40, "")
+        chosen = np.unique(np.linspace(1, room, min(room, STEPS)).astype(int)).tolist()
+        complete = complete and len(chosen) == room
+        for i in chosen:  # convex: the greatest of its tangents
+            model.add(total >= reached[i - 1] + steps[i - 1] * (prover.model.variables[c] - low - i + 1))
         terms.append(total)
-    hint = prover.pool[-1]
+    hint = max(prover.pool, key=lambda z: int(z.sum()))
     for c, variable in prover.model.variables.items():
         model.add_hint(variable, int(hint[c]))
     found = prover.model.solve(sum(terms), False, prover.limits, seconds=prover.limits.left() / 2)
     z = found.histogram if found.histogram is not None else hint
     world = spread_world(system.release.domain, filled_cells(system, z), Dice(query.seed))
     several = any((z != other).any() for other in prover.pool) or any(system.sizes[c] > 1 for c in np.flatnonzero(z))
-    return replace(world, unique=False if several else None, note="" if found.proved else NOT_HEAVIEST)
+    note = "" if found.proved and complete else NOT_HEAVIEST
+    return replace(world, unique=False if several else None, note=note)

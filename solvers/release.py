@@ -294,7 +294,7 @@ class Release:
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """One possible world: distinct rows and how often each occurs.
+    """One possible world: rows and how often each occurs (a row may be listed more than once).
 
     `values` is (k, attributes), the raw value index of every attribute (0..total-1, parts in order); int64, or
     object where an attribute has more than 2^62 values. `times` is (k,) int64 with Σ times = rows. `unique` says

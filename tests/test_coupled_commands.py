@@ -143,7 +143,7 @@ def test_joined_files(capsys, tmp_path):
 
 def test_limits_leave_bounds(capsys, shallow):
     path, frame = shallow
-    code, out, err = run(capsys, "count", path, "--time", "10", "--json")
+    code, out, _ = run(capsys, "count", path, "--time", "10", "--json")
     found = json.loads(out)
     assert code == 4
     assert found["status"] == "bounds"

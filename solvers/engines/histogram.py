@@ -7,6 +7,9 @@ Dataset", ICML 2024.
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 from solvers.answers import answer_from, joint, refuted
 from solvers.branches import Branch, Solution, branches_of
 from solvers.engine import Engine
@@ -28,6 +31,8 @@ from solvers.query import (
 )
 from solvers.release import Release
 from solvers.system import System, system_of
+
+SHARE = 0.4  # of the time that is left
 
 
 class KindEngine(Engine):
@@ -51,6 +56,9 @@ class KindEngine(Engine):
     def answer(self, release: Release, query: Query, limits: Limits) -> Answer:
         """Return the exact answer; raises `Unsupported` where cells, states or combinations are too many."""
         system = system_of(release, limits)
+        if not math.isinf(limits.left()):  # what is not done by then leaves the time to engines that bound
+            own = limits.elapsed() + SHARE * limits.left()
+            limits = replace(limits, seconds=own)
         if system.bounds.conflict is not None:
             return refuted(query)
         if system.coarse and not isinstance(query, MostLikely | Extreme):

@@ -27,6 +27,8 @@ class KindEngine(Engine):
 
     def refuses(self, release: Release, query: Query) -> str | None:
         """Return why there is nothing to bound, or None."""
+        if getattr(query, "convention", None) == "assigned":
+            return "'assigned' worlds need one partition with exact counts"
         return "the number of rows is unbounded" if release.rows.high is None else None
 
     def answer(self, release: Release, query: Query, limits: Limits) -> Answer:

@@ -1,0 +1,116 @@
+"""A rigorous interval for the number of worlds where statements are too coupled to count.
+
+Source: design.md, section 4; `solvers.bracket` and the modules that it names.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from solvers.bracket import Bracket, Budget, Case
+from solvers.engine import Engine
+from solvers.errors import Unsupported
+from solvers.limits import Limits
+from solvers.linear import propagate
+from solvers.query import Answer, Convention, Count, CountAnswer, Query
+from solvers.release import Release
+from solvers.system import System, system_of
+
+SECONDS = 60.0  # where no limit is given
+SHARE = 0.97  # of the time left that is planned
+MOST_NUMBERS = 200  # possible numbers of rows
+
+
+class KindEngine(Engine):
+    """Any statements with known bounds on the number of rows; bounds on log2 of the count."""
+
+    name = "interval"
+    rank = 30
+    answers = (Count,)
+    needs = ("ortools",)
+    about = "forests and tables too coupled to count: rigorous bounds on the number of worlds"
+
+    def __init__(self, count_small: bool = True) -> None:
+        """Make the engine; `count_small` False bounds even the components that could be counted."""
+        self.count_small = count_small
+
+    def refuses(self, release: Release, query: Query) -> str | None:
+        """Return why no interval is given, or None."""
+        if release.rows.high is None:
+            return "the number of rows is unbounded"
+        if getattr(query, "convention", None) == "assigned":
+            return "'assigned' worlds need one partition with exact counts"
+        if release.domain.relative:
+            return "a continuous attribute has no 'resolution': only ratios of counts mean anything"
+        if release.rows.high - release.rows.low >= MOST_NUMBERS:
+            return f"more than {MOST_NUMBERS} possible numbers of rows"
+        return None
+
+    def answer(self, release: Release, query: Query, limits: Limits) -> Answer:
+        """Return bounds on log2 of the number of worlds, or that there is none.
+
+        Takes the time that is left, at most SECONDS. Raises `Unsupported` where cells are too many.
+        """
+        reason = self.refuses(release, query)
+        if reason is not None or not isinstance(query, Count):
+            raise Unsupported(reason or "only the number of worlds is bounded")
+        system = system_of(release, limits)
+        if system.coarse:
+            raise Unsupported("an attribute whose values are summed has too many values to cut at each: no counting")
+        convention: Convention = query.convention
+        if system.bounds.conflict is not None:
+            return CountAnswer("unsat", convention=convention)
+        brackets, trail = self.brackets(system, convention, limits)
+        low, high = add_logs([b[0] for b in brackets], False), add_logs([b[1] for b in brackets], True)
+        if high < 0.0:  # fewer worlds than one
+            return CountAnswer("unsat", convention=convention, trail=trail)
+        return CountAnswer("bounds", convention=convention, bounds=(low, high), trail=trail)
+
+    def brackets(
+        self, system: System, convention: Convention, limits: Limits
+    ) -> tuple[list[tuple[float, float]], tuple[str, ...]]:
+        """Return the bounds for every possible number of rows, and how far presolve got on the first."""
+        rows = system.release.rows
+        numbers = range(rows.low, (rows.low if rows.high is None else rows.high) + 1)
+        seconds = SHARE * min(limits.left(), SECONDS)
+        out: list[tuple[float, float]] = []
+        trail: tuple[str, ...] = ()
+        whole = Budget(limits, seconds)
+        for done, n in enumerate(numbers):
+            case = case_of(system, n, convention)
+            if case is None:
+                continue
+            share = whole.left(1.0) / (len(numbers) - done)
+            bracket = Bracket(case, Budget(limits, share), self.count_small)
+            trail = trail or (str(bracket.presolved),)
+            bracket.run()
+            out.append((bracket.low, bracket.high))
+        return out, trail
+
+
+def case_of(system: System, n: int, convention: Convention) -> Case | None:
+    """Return the system with n rows, None where propagation refutes it."""
+    linear = system.linear.take(system.always)
+    if system.total is None or system.release.rows.exact:
+        return Case(system, linear, system.bounds, n, convention)
+    low, high = linear.low.copy(), linear.high.copy()
+    low[system.total] = high[system.total] = n
+    linear = replace(linear, low=low, high=high)
+    upper = np.minimum(system.bounds.upper, n)
+    if bool((upper < system.bounds.lower).any()):
+        return None
+    found = propagate(linear, system.bounds.lower, upper, trace=False)
+    return None if found.conflict is not None else Case(system, linear, found, n, convention)
+
+
+def add_logs(logs: list[float], up: bool) -> float:
+    """Return log2 Σ 2^x, rounded up or down; one term stays as it is."""
+    top = max(logs, default=-math.inf)
+    if len(logs) < 2 or math.isinf(top):
+        return top
+    found = top + math.log2(math.fsum(2.0 ** (x - top) for x in logs))
+    slack = 2.0**-46 * (1.0 + abs(found))
+    return found + slack if up else max(top, found - slack)
