@@ -234,7 +234,7 @@ class Bracket:
         for piece in pieces:
             seconds = 0.95 * self.budget.left(0.72)
             if piece.tilt is not None and piece.lam is not None and seconds > 0.1:
-                near = nearest(piece.tilt, piece.tilt.slope(piece.lam), seconds)
+                near = nearest(piece.tilt, piece.tilt.slope(piece.lam), seconds, self.budget.limits.stop)
                 if near is not None:
                     self.start(piece, near)
         self.gather()
@@ -246,7 +246,9 @@ class Bracket:
             seconds = self.budget.left(begun + (0.72 - begun) * (i + 1) / len(pieces))
             if piece.y is not None and seconds < 1.0:
                 continue
-            found, y = heaviest_of(piece.tilt, piece.tilt.slope(piece.lam), piece.y, max(0.2, seconds))
+            found, y = heaviest_of(
+                piece.tilt, piece.tilt.slope(piece.lam), piece.y, max(0.2, seconds), self.budget.limits.stop
+            )
             if found == "none":
                 return "none"
             if found == "found":
@@ -283,7 +285,7 @@ class Bracket:
                 self.tilt(piece, 0.28)
             if piece.tilt is not None and piece.lam is not None:
                 search.prefer(piece.tilt, piece.tilt.slope(piece.lam), piece.part.cells.tolist())
-        found, y = search.run(max(0.2, self.budget.left(0.72)))
+        found, y = search.run(max(0.2, self.budget.left(0.72)), self.budget.limits.stop)
         if found == "found":
             self.settle(lower + y)
         return found

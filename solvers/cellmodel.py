@@ -21,6 +21,7 @@ from solvers.components import presolve
 from solvers.errors import EngineError, Inconclusive, ReconError
 from solvers.limits import Limits
 from solvers.linear import FREE, Ints
+from solvers.natively import solve
 from solvers.system import System
 
 T = TypeVar("T")
@@ -112,7 +113,7 @@ class CellModel:
         left = min(limits.left(), float("inf") if seconds is None else seconds)
         if left != float("inf"):
             solver.parameters.max_time_in_seconds = left
-        status = solver.solve(self.model)
+        status = solve(solver, self.model, limits.stop)
         if status == cp_model.MODEL_INVALID:
             raise EngineError(f"CP-SAT refuses the model: {self.model.validate()}")
         if status == cp_model.INFEASIBLE:
@@ -163,6 +164,7 @@ def solutions(model: cp_model.CpModel, read: Callable[[Any], T], limits: Limits)
     complete: list[bool] = []
 
     def run() -> None:
+        solver.parameters.catch_sigint_signal = False
         status = solver.solve(model, listener)
         complete.append(status in (cp_model.OPTIMAL, cp_model.INFEASIBLE))
         put(found, None, stop)

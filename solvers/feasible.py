@@ -7,14 +7,18 @@ Source: HiGHS (Huangfu, Hall, "Parallelizing the dual revised simplex method", 2
 from __future__ import annotations
 
 import math
+from threading import Event
+from typing import Any
 
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_matrix
 
 from solvers.components import Component, presolve
+from solvers.errors import Inconclusive
 from solvers.limits import Limits
 from solvers.linear import FREE, Ints, Linear, Propagated
+from solvers.natively import natively
 
 
 def first_histogram(linear: Linear, bounds: Propagated, limits: Limits, seconds: float) -> Ints | None:
@@ -29,26 +33,35 @@ def first_histogram(linear: Linear, bounds: Propagated, limits: Limits, seconds:
         if part.matrix is None or limits.expired():
             return None
         limits.report(f"a first world: component {i} of {len(parts)}, {len(part.cells):,} cells")
-        y = whole_point(part, left)
+        y = whole_point(part, left, limits.stop)
         if y is None:
             return None
         z[part.cells] += y
     return z if not len(linear.broken(z)) else None
 
 
-def whole_point(part: Component, seconds: float) -> Ints | None:
+def whole_point(part: Component, seconds: float, stop: Event) -> Ints | None:
     """Return whole numbers within a component's room that meet its statements, None where HiGHS found none."""
     if part.matrix is None or not len(part.low):
         return np.zeros(len(part.cells), dtype=np.int64)
     low = np.where(part.low <= -FREE, -math.inf, part.low)
     high = np.where(part.high >= FREE, math.inf, part.high)
-    found = milp(
-        np.zeros(len(part.cells)),
-        constraints=LinearConstraint(csr_matrix(part.matrix.astype(np.float64)), low, high),
-        bounds=Bounds(0.0, part.room.astype(np.float64)),
-        integrality=np.ones(len(part.cells), dtype=np.int64),
-        options={"time_limit": max(0.01, seconds)},
-    )
+
+    matrix = csr_matrix(part.matrix.astype(np.float64))
+
+    def work() -> Any:
+        return milp(
+            np.zeros(len(part.cells)),
+            constraints=LinearConstraint(matrix, low, high),
+            bounds=Bounds(0.0, part.room.astype(np.float64)),
+            integrality=np.ones(len(part.cells), dtype=np.int64),
+            options={"time_limit": max(0.01, seconds)},
+        )
+
+    try:
+        found = natively(work, stop)
+    except Inconclusive:
+        return None
     if found.x is None:
         return None
     y = np.clip(np.rint(found.x).astype(np.int64), 0, part.room)

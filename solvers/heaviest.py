@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from threading import Event
 from typing import Any, Literal
 
 import numpy as np
@@ -19,7 +20,9 @@ from ortools.sat.python import cp_model
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array, hstack
 
+from solvers.errors import Inconclusive
 from solvers.linear import FREE, Ints
+from solvers.natively import natively, solve
 from solvers.tilt import Floats, Tilt
 
 UNIT = 1_000  # a nat in the objective
@@ -87,31 +90,31 @@ class Search:
         for p, q, at_p, at_q in zip(points.tolist(), points.tolist()[1:], values, values[1:], strict=False):
             self.model.add((q - p) * gain <= at_p * (q - p) + (at_q - at_p) * (y - p))
 
-    def run(self, seconds: float, seed: int = 0) -> tuple[Outcome, Ints]:
+    def run(self, seconds: float, stop: Event, seed: int = 0) -> tuple[Outcome, Ints]:
         """Return ("found", y), ("none", -) where there is provably no histogram, or ("unknown", -) out of time."""
         if self.gains:
             self.model.maximize(sum(self.gains))
-        status, solver = self.solve(max(0.1, 0.6 * seconds), seed)
+        status, solver = self.solve(max(0.1, 0.6 * seconds), seed, stop)
         if status == cp_model.UNKNOWN and self.gains:
             self.model.clear_objective()  # any histogram will do
-            status, solver = self.solve(max(0.1, 0.4 * seconds), seed)
+            status, solver = self.solve(max(0.1, 0.4 * seconds), seed, stop)
         if status == cp_model.INFEASIBLE:
             return "none", np.zeros(0, dtype=np.int64)
         if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
             return "unknown", np.zeros(0, dtype=np.int64)
         return "found", np.array([solver.value(v) for v in self.cells], dtype=np.int64)
 
-    def solve(self, seconds: float, seed: int) -> tuple[Any, Any]:
+    def solve(self, seconds: float, seed: int, stop: Event) -> tuple[Any, Any]:
         """Return CP-SAT's status and the solver with its values."""
         solver = cp_model.CpSolver()
         solver.parameters.num_workers = WORKERS
         solver.parameters.random_seed = seed
         solver.parameters.max_time_in_seconds = seconds
         solver.parameters.relative_gap_limit = 1e-4
-        return solver.solve(self.model), solver
+        return solve(solver, self.model, stop), solver
 
 
-def heaviest_of(tilt: Tilt, slope: Floats, near: Ints | None, seconds: float) -> tuple[Outcome, Ints]:
+def heaviest_of(tilt: Tilt, slope: Floats, near: Ints | None, seconds: float, stop: Event) -> tuple[Outcome, Ints]:
     """Return a heavy y of one component by CP-SAT, starting at `near` where one is known (it is the least found)."""
     part = tilt.part
     if part.matrix is None:
@@ -121,11 +124,11 @@ def heaviest_of(tilt: Tilt, slope: Floats, near: Ints | None, seconds: float) ->
         at = np.flatnonzero(row).astype(np.int64)
         search.state(at, row[at], (low, high))
     search.prefer(tilt, slope, hint=near)
-    found, y = search.run(seconds)
+    found, y = search.run(seconds, stop)
     return ("found", near) if found == "unknown" and near is not None else (found, y)
 
 
-def nearest(tilt: Tilt, slope: Floats, seconds: float) -> Ints | None:
+def nearest(tilt: Tilt, slope: Floats, seconds: float, stop: Event) -> Ints | None:
     """Return a y that meets the statements and is near the mean under the tilt (HiGHS), None where none was found.
 
     Minimises Σ |y - mean| / deviation. Its answer is checked in whole numbers, its refusals are not believed.
@@ -140,13 +143,20 @@ def nearest(tilt: Tilt, slope: Floats, seconds: float) -> Ints | None:
     shift = matrix @ base
     low = np.where(part.low < -FREE // 2, -np.inf, part.low - shift)
     high = np.where(part.high > FREE // 2, np.inf, part.high - shift)
-    found = milp(
-        np.concatenate([price, price]),
-        constraints=LinearConstraint(hstack([matrix, -matrix]).tocsr(), low, high),
-        integrality=np.ones(2 * tilt.cells, dtype=np.int64),
-        bounds=Bounds(np.zeros(2 * tilt.cells), np.concatenate([part.room - base, base])),
-        options={"time_limit": max(0.1, seconds), "mip_rel_gap": ENOUGH},
-    )
+
+    def work() -> Any:
+        return milp(
+            np.concatenate([price, price]),
+            constraints=LinearConstraint(hstack([matrix, -matrix]).tocsr(), low, high),
+            integrality=np.ones(2 * tilt.cells, dtype=np.int64),
+            bounds=Bounds(np.zeros(2 * tilt.cells), np.concatenate([part.room - base, base])),
+            options={"time_limit": max(0.1, seconds), "mip_rel_gap": ENOUGH},
+        )
+
+    try:
+        found = natively(work, stop)
+    except Inconclusive:
+        return None
     if found.x is None:
         return None
     moved = np.rint(found.x)

@@ -20,6 +20,7 @@ from ortools.sat.python import cp_model
 from solvers.cellmodel import WORKERS, solutions
 from solvers.errors import Unsupported
 from solvers.limits import Limits
+from solvers.natively import solve
 from solvers.release import ANY_LABEL, UNBOUNDED, Box, Choice, Partition, Region, Release, Statement
 
 LITERAL_BYTES = 6_000  # what a Boolean with its clauses costs CP-SAT, measured with two workers
@@ -218,7 +219,7 @@ class RowModel:
         left = min(self.limits.left(), float("inf") if seconds is None else seconds)
         if left != float("inf"):
             solver.parameters.max_time_in_seconds = max(0.001, left)
-        status = solver.solve(self.model)
+        status = solve(solver, self.model, self.limits.stop)
         if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
             return "found", self.rows(solver.value)
         return ("none" if status == cp_model.INFEASIBLE else "unknown"), None

@@ -7,6 +7,7 @@ to whole numbers and checked exactly); CP-SAT (Perron, Furnon, OR-Tools) where n
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from solvers.branches import branches_of
 from solvers.errors import Inconclusive, Unsupported
 from solvers.limits import Limits
 from solvers.linear import Ints
+from solvers.natively import solve
 from solvers.release import UNBOUNDED
 from solvers.system import MOST_SUM, System
 
@@ -52,7 +54,7 @@ def verdict(system: System, limits: Limits) -> Verdict:
             return Verdict(bool(branches_of(system, replace(limits, memory=SMALL_MEMORY))))
         except (Unsupported, Inconclusive):
             pass
-    return Verdict(None if limits.expired() else searched(system, min(SECONDS, limits.left())))
+    return Verdict(None if limits.expired() else searched(system, min(SECONDS, limits.left()), limits.stop))
 
 
 def by_program(system: System, limits: Limits) -> Verdict:
@@ -125,7 +127,7 @@ def combined(system: System, multipliers: Ints) -> NDArray[np.object_]:
     return out
 
 
-def searched(system: System, seconds: float) -> bool | None:
+def searched(system: System, seconds: float, stop: Event) -> bool | None:
     """Tell whether CP-SAT finds a solution or proves that there is none, None where it does not in time.
 
     The sums of a statement must fit in 64 bits: where values are summed and nothing bounds the number of rows,
@@ -152,7 +154,7 @@ def searched(system: System, seconds: float) -> bool | None:
             stated.only_enforce_if(enforced[s])
     solver = cp_model.CpSolver()
     solver.parameters.num_workers, solver.parameters.max_time_in_seconds = 1, seconds
-    status = solver.solve(model)
+    status = solve(solver, model, stop)
     if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return True
     return False if status == cp_model.INFEASIBLE else None

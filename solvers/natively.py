@@ -1,0 +1,53 @@
+"""Native solvers in a thread of their own, so that Ctrl-C is heard while they work.
+
+Python runs signal handlers in the main thread only, between two of its own steps: a solver called there would hear
+nothing until its time limit. CP-SAT's own handler would end the program after its first solve.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from solvers.errors import Inconclusive
+
+T = TypeVar("T")
+POLL = 0.05  # seconds between looks at the stop event
+PATIENCE = 5.0  # seconds a solver gets to stop by itself
+
+
+def natively(work: Callable[[], T], stop: threading.Event, interrupt: Callable[[], None] | None = None) -> T:
+    """Return `work()`, run in a thread; after `stop`, `interrupt` is called and what it still returns is taken.
+
+    Raises `Inconclusive` where the work does not end soon after `stop` (it is left behind), and what it raises.
+    """
+    found: list[T] = []
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            found.append(work())
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    while thread.is_alive() and not stop.is_set():
+        thread.join(POLL)
+    if thread.is_alive():
+        if interrupt is not None:
+            interrupt()
+            thread.join(PATIENCE)
+        if thread.is_alive():
+            raise Inconclusive("stopped while a solver was at work")
+    if failed:
+        raise failed[0]
+    return found[0]
+
+
+def solve(solver: Any, model: Any, stop: threading.Event, listener: Any = None) -> Any:
+    """Return CP-SAT's status; it stops with the best it has soon after `stop`."""
+    solver.parameters.catch_sigint_signal = False
+    arguments = (model,) if listener is None else (model, listener)
+    return natively(lambda: solver.solve(*arguments), stop, solver.stop_search)
