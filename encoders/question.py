@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from encoders.domain import Condition, Domain
 from encoders.encoder import CutDomain, Encoder, Resolved
 from encoders.models import Question
-from encoders.statistics import MOST_VALUES, numbers_of, numeric
+from encoders.statistics import numbers_of, numeric, value_cuts
 from encoders.values import Position
 from solvers.release import UNBOUNDED, Block, Region, Rows, Statement
 
@@ -30,14 +30,7 @@ class KindEncoder(Encoder[Question]):
 
     def further_cuts(self, model: Question, domain: Domain) -> dict[int, set[Position]]:
         """Return every value of the attributes (at most 2,000), and the ends of columns."""
-        out: dict[int, set[Position]] = {}
-        for name in model.of:
-            k = numeric(domain, name)
-            if name in domain.columns:
-                domain.cut_points(dict([domain.view_ranges(name)]), out)
-            elif domain.all[k].span[1] <= MOST_VALUES:
-                out.setdefault(k, set()).update(range(*domain.all[k].span))
-        return out
+        return value_cuts(domain, model.of)
 
     def total(self, model: Question) -> None:
         """Return None: a question counts nothing."""
@@ -59,6 +52,6 @@ class KindEncoder(Encoder[Question]):
 
 
 def class_numbers(cut: CutDomain, name: str) -> tuple[int, list[tuple[int, int]]]:
-    """Return (scale, ranges): the least and greatest number of class i (from 0) times scale, as `blocks` numbers them."""
+    """Return (scale, ranges): the least and greatest number of each class times scale, as `blocks` numbers them."""
     numbers = numbers_of(cut, name)
     return numbers.scale, list(dict.fromkeys(zip(numbers.least, numbers.greatest, strict=True)))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import chain
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from encoders.domain import Domain
 from encoders.encoder import CutDomain
 from encoders.models import Statistic
-from encoders.values import Continuous, Grid, Listed, exact
+from encoders.values import Continuous, Grid, Listed, Position, exact
 from solvers.errors import ReleaseError, Unsupported
 from solvers.release import UNBOUNDED, Box, Choice, Region, Rows, Statement
 
@@ -49,6 +49,18 @@ def numeric(domain: Domain, name: str) -> int:
     if isinstance(attribute, Listed) and not attribute.numeric:
         raise ReleaseError(f"'{name}' is not numeric ({attribute.describe()})")
     return k
+
+
+def value_cuts(domain: Domain, names: Iterable[str]) -> dict[int, set[Position]]:
+    """Return every value of numeric attributes (of at most 2,000), and the ends of columns, as cut positions."""
+    out: dict[int, set[Position]] = {}
+    for name in names:
+        k = numeric(domain, name)
+        if name in domain.columns:
+            domain.cut_points(dict([domain.view_ranges(name)]), out)
+        elif domain.all[k].span[1] <= MOST_VALUES:
+            out.setdefault(k, set()).update(range(*domain.all[k].span))
+    return out
 
 
 def number(attribute: Listed | Grid, position: int) -> Fraction:

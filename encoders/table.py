@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from encoders.domain import Condition, Domain
 from encoders.encoder import CutDomain, Encoder, Resolved
 from encoders.models import Figure, Statistic, Table
-from encoders.statistics import MOST_VALUES, Group, Numbers, numbers_of, numeric, statements_of
+from encoders.statistics import Group, Numbers, numbers_of, numeric, statements_of, value_cuts
 from encoders.supports import check_count
 from encoders.values import Position, exact, is_number
 from solvers.errors import ReleaseError
@@ -38,14 +38,7 @@ class KindEncoder(Encoder[Table]):
 
     def further_cuts(self, model: Table, domain: Domain) -> dict[int, set[Position]]:
         """Return every value of an attribute with a statistic (at most 2,000), and the ends of columns with one."""
-        out: dict[int, set[Position]] = {}
-        for name in {f.statistic.of for f in model.statements if f.statistic is not None}:
-            k = numeric(domain, name)
-            if name in domain.columns:
-                domain.cut_points(dict([domain.view_ranges(name)]), out)
-            elif domain.all[k].span[1] <= MOST_VALUES:
-                out.setdefault(k, set()).update(range(*domain.all[k].span))
-        return out
+        return value_cuts(domain, {f.statistic.of for f in model.statements if f.statistic is not None})
 
     def total(self, model: Table) -> int | None:
         """Return the count of everybody, None where it is not in the table."""

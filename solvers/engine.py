@@ -16,7 +16,7 @@ from typing import ClassVar, TypeVar
 
 from solvers.errors import ContradictionError, Inconclusive, Unsupported
 from solvers.limits import Limits
-from solvers.query import Answer, Query
+from solvers.query import Answer, Enumerate, MostLikely, Query, Sample
 from solvers.release import Release
 
 EXPLAIN = 10.0  # seconds that the explanation of a contradiction may take even where no time is left
@@ -49,6 +49,17 @@ class Engine(ABC):
                 how = f"recon-worlds[{cls.extra}]" if cls.extra else "recon-worlds"
                 return f"{package} is not installed: pip install '{how}'"
         return None
+
+
+def no_coupling(release: Release, query: Query) -> str | None:
+    """Return why no engine over cells of several blocks answers, None where they may."""
+    if release.rows.high is None:
+        return "the number of rows is unbounded"
+    if getattr(query, "convention", None) == "assigned":
+        return "'assigned' worlds need one partition with exact counts"
+    if release.domain.relative and isinstance(query, Enumerate | Sample | MostLikely):
+        return "a continuous attribute has no 'resolution': there are no discrete worlds"
+    return None
 
 
 def engines() -> list[Engine]:

@@ -17,12 +17,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 from ortools.sat.python import cp_model
-from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array, hstack
 
-from solvers.errors import Inconclusive
+from solvers.feasible import whole_program
 from solvers.linear import FREE, Ints
-from solvers.natively import natively, solve
+from solvers.natively import solve
 from solvers.tilt import Floats, Tilt
 
 UNIT = 1_000  # a nat in the objective
@@ -144,22 +143,17 @@ def nearest(tilt: Tilt, slope: Floats, seconds: float, stop: Event) -> Ints | No
     low = np.where(part.low < -FREE // 2, -np.inf, part.low - shift)
     high = np.where(part.high > FREE // 2, np.inf, part.high - shift)
 
-    def work() -> Any:
-        return milp(
-            np.concatenate([price, price]),
-            constraints=LinearConstraint(hstack([matrix, -matrix]).tocsr(), low, high),
-            integrality=np.ones(2 * tilt.cells, dtype=np.int64),
-            bounds=Bounds(np.zeros(2 * tilt.cells), np.concatenate([part.room - base, base])),
-            options={"time_limit": max(0.1, seconds), "mip_rel_gap": ENOUGH},
-        )
-
-    try:
-        found = natively(work, stop)
-    except Inconclusive:
+    moved = whole_program(
+        np.concatenate([price, price]),
+        hstack([matrix, -matrix]).tocsr(),
+        (low, high),
+        np.concatenate([part.room - base, base]),
+        seconds,
+        stop,
+        ENOUGH,
+    )
+    if moved is None:
         return None
-    if found.x is None:
-        return None
-    moved = np.rint(found.x)
     y = (base + moved[: tilt.cells] - moved[tilt.cells :]).astype(np.int64)
     return y if meets(part.matrix, part.low, part.high, y) and bool((y <= part.room).all()) else None
 

@@ -54,12 +54,6 @@ class Linear:
         out: Ints = np.searchsorted(self.row, np.arange(len(self) + 1)).astype(np.int64)
         return out
 
-    @cached_property
-    def by_column(self) -> tuple[Ints, Ints]:
-        """Return (start, entries): column c has the entries `entries[start[c]:start[c+1]]`."""
-        order = np.argsort(self.col, kind="stable").astype(np.int64)
-        return np.searchsorted(self.col[order], np.arange(self.columns + 1)).astype(np.int64), order
-
     def take(self, rows: NDArray[np.bool_]) -> Linear:
         """Return the system with only the rows where the mask holds; the others stay, empty and unbounded."""
         kept = rows[self.row]

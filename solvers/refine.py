@@ -88,13 +88,14 @@ def statement_table(block: Partition, labels: int) -> Ints:
     return out
 
 
-def refine(release: Release, limits: Limits) -> Refinement:
-    """Return the pieces that can hold rows.
+def refine(release: Release, limits: Limits, words: Words | None = None) -> Refinement:
+    """Return the pieces that can hold rows, of all possible rows or of the given boxes.
 
     Raises `Unsupported` when more than `limits.cells` would be needed, `Inconclusive` when time is up.
     """
     layout = Layout(release.domain)
-    words = minus(layout, layout.full[None].copy(), release.impossible)
+    if words is None:
+        words = minus(layout, layout.full[None].copy(), release.impossible)
     found, k = Refinement(layout, words), release.domain.label
     partitions = [(b, block) for b, block in enumerate(release.blocks) if isinstance(block, Partition)]
     if k is not None and any((block.label != ANY_LABEL).any() for _, block in partitions):

@@ -19,18 +19,8 @@ from numpy.typing import NDArray
 from solvers.errors import Unsupported
 from solvers.limits import Limits
 from solvers.linear import Ints, Linear, propagate, same_rows
-from solvers.pieces import Layout, Words, minus, split_parts
-from solvers.refine import (
-    PRUNE_FROM,
-    Refinement,
-    by_covering,
-    by_order,
-    by_region,
-    check,
-    loose_splitters,
-    loose_statements,
-    prune,
-)
+from solvers.pieces import Layout, Words, minus
+from solvers.refine import loose_statements, refine
 from solvers.release import ANY_LABEL, UNBOUNDED, Block, Box, Boxes, Choice, Partition, Release, Rows, Statement
 from solvers.space import Space
 from solvers.system import MOST_SUM, System, assemble
@@ -270,29 +260,6 @@ def enough(blocks: Sequence[Block], few: int) -> int:
     return max(1, rows)
 
 
-def pieces_of(release: Release, words: Words, limits: Limits) -> Refinement:
-    """Return the given boxes refined by every statement; see `solvers.refine.refine`, which takes all rows."""
-    layout, k = Layout(release.domain), release.domain.label
-    partitions = [(b, block) for b, block in enumerate(release.blocks) if isinstance(block, Partition)]
-    if k is not None and any((block.label != ANY_LABEL).any() for _, block in partitions):
-        words, _, _ = split_parts(layout, words, k, [1 << p for p in range(len(release.domain.attributes[k].sizes))])
-    found, known = Refinement(layout, words), 0
-    partitions.sort(key=lambda pair: pair[1].first_match)
-    for b, block in partitions:
-        if block.first_match:
-            by_order(found, b, block, release)
-        else:
-            by_covering(found, b, block, release, limits.cells)
-        if len(found.words) > max(PRUNE_FROM, 2 * known):
-            prune(found, release)
-            known = len(found.words)
-        check(found, limits)
-    for splitter in loose_splitters(release):
-        by_region(found, splitter)
-        check(found, limits)
-    return found
-
-
 def system_of(book: Book, on: Mask, limits: Limits) -> tuple[System, Ints]:
     """Return the system of a subset and its statements' numbers in the release, the number of rows last.
 
@@ -301,7 +268,7 @@ def system_of(book: Book, on: Mask, limits: Limits) -> tuple[System, Ints]:
     """
     release, numbers = part_of(book, on)
     words = asked_for(book, on)
-    refined = pieces_of(release, whole(release) if words is None else words, limits)
+    refined = refine(release, limits, whole(release) if words is None else words)
     keys, (row, piece, coef), (low, high), choices = assemble(release, refined)
     first, cell = same_rows(keys)
     chosen = np.zeros(len(cell), dtype=bool)

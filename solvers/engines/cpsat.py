@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from solvers.answers import answer_from, refuted
 from solvers.branches import Branch
-from solvers.engine import Engine
+from solvers.engine import Engine, no_coupling
 from solvers.errors import Unsupported
 from solvers.limits import Limits
 from solvers.query import (
@@ -43,13 +43,7 @@ class KindEngine(Engine):
 
     def refuses(self, release: Release, query: Query) -> str | None:
         """Return why CP-SAT is not asked, or None."""
-        if release.rows.high is None:
-            return "the number of rows is unbounded"
-        if getattr(query, "convention", None) == "assigned":
-            return "'assigned' worlds need one partition with exact counts"
-        if release.domain.relative and isinstance(query, Enumerate | Sample | MostLikely):
-            return "a continuous attribute has no 'resolution': there are no discrete worlds"
-        return None
+        return no_coupling(release, query)
 
     def answer(self, release: Release, query: Query, limits: Limits) -> Answer:
         """Return the exact answer where all histograms could be listed, else what single solves prove."""

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from solvers.answers import answer_from, joint, refuted
 from solvers.branches import Branch, Solution, branches_of
-from solvers.engine import Engine
+from solvers.engine import Engine, no_coupling
 from solvers.errors import Unsupported
 from solvers.limits import Limits
 from solvers.query import (
@@ -45,13 +45,7 @@ class KindEngine(Engine):
 
     def refuses(self, release: Release, query: Query) -> str | None:
         """Return why worlds cannot be counted, or None."""
-        if release.rows.high is None:
-            return "the number of rows is unbounded"
-        if getattr(query, "convention", None) == "assigned":
-            return "'assigned' worlds need one partition with exact counts"
-        if release.domain.relative and isinstance(query, Enumerate | Sample | MostLikely):
-            return "a continuous attribute has no 'resolution': there are no discrete worlds"
-        return None
+        return no_coupling(release, query)
 
     def answer(self, release: Release, query: Query, limits: Limits) -> Answer:
         """Return the exact answer; raises `Unsupported` where cells, states or combinations are too many."""

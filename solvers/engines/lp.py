@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from solvers.coupled import before_release, met_cells
-from solvers.engine import Engine
+from solvers.engine import Engine, no_coupling
 from solvers.errors import Unsupported
 from solvers.limits import Limits
 from solvers.query import Answer, Count, CountAnswer, Decide, DecideAnswer, Extreme, ExtremeAnswer, Query
@@ -27,9 +27,7 @@ class KindEngine(Engine):
 
     def refuses(self, release: Release, query: Query) -> str | None:
         """Return why there is nothing to bound, or None."""
-        if getattr(query, "convention", None) == "assigned":
-            return "'assigned' worlds need one partition with exact counts"
-        return "the number of rows is unbounded" if release.rows.high is None else None
+        return no_coupling(release, query)
 
     def answer(self, release: Release, query: Query, limits: Limits) -> Answer:
         """Return outer bounds, or that there is no world."""

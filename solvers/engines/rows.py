@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from solvers.cells import cells_of
 from solvers.draws import Dice, draw_box
-from solvers.engine import Engine
+from solvers.engine import Engine, no_coupling
 from solvers.errors import Unsupported
 from solvers.limits import Limits
 from solvers.membership import decide
@@ -50,11 +50,7 @@ class KindEngine(Engine):
         """Return why rows cannot be written out, or None."""
         if not release.rows.exact:
             return "the number of rows is open"
-        if getattr(query, "convention", None) == "assigned":
-            return "'assigned' worlds need one partition with exact counts"
-        if release.domain.relative and isinstance(query, MostLikely):
-            return "a continuous attribute has no 'resolution': there are no discrete worlds"
-        return None
+        return no_coupling(release, query)
 
     def answer(self, release: Release, query: Query, limits: Limits) -> Answer:
         """Return a world, or bounds on the number of worlds from a world and from every partition alone."""
