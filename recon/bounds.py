@@ -25,7 +25,18 @@ from recon.world import World, wrap
 from solvers.engine import ask
 from solvers.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.limits import Limits
-from solvers.query import Answer, Convention, Decide, DecideAnswer, Extreme, ExtremeAnswer, Joint, JointAnswer
+from solvers.query import (
+    Answer,
+    Attain,
+    Convention,
+    Decide,
+    DecideAnswer,
+    Extreme,
+    ExtremeAnswer,
+    Joint,
+    JointAnswer,
+    WorldsAnswer,
+)
 from solvers.system import System, system_of
 
 Ints = NDArray[np.int64]
@@ -288,7 +299,12 @@ def correlation_bound(question: Asked, convention: Convention, limits: Limits) -
     shares = distribution_of(found, correlation)
 
     def attained(greatest: bool) -> World:
-        raise Unsupported("worlds of extreme correlations are not shown")
+        known = [(value, v) for v in found.values if (value := correlation(v)) is not None]
+        if not known:
+            raise Unsupported("in no world has the group a correlation")
+        _, at = (max if greatest else min)(known, key=lambda pair: pair[0])
+        worlds = ask(release.statements, Attain(sums, at), WorldsAnswer, limits).worlds
+        return wrap(release, next(worlds))
 
     return BoundAnswer(
         "exact",

@@ -13,14 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.branches import Branch, Final, Solution, extreme_histogram
+from solvers.branches import Branch, Final, Solution, branches_of, extreme_histogram
 from solvers.coupled import decide_coupled, leave_one_out_coupled, share_coupled
 from solvers.draws import Dice
 from solvers.layers import Layers, incoming
+from solvers.limits import Limits
 from solvers.linear import Ints
 from solvers.numbers import Factor, log2_sum, product
 from solvers.query import (
     Answer,
+    Attain,
     Convention,
     Count,
     CountAnswer,
@@ -272,3 +274,13 @@ def joint(solution: Solution) -> JointAnswer:
     distinct, back = np.unique(values, axis=0, return_inverse=True)
     added = np.bincount(back.reshape(-1), shares, minlength=len(distinct)).astype(np.float64)
     return JointAnswer("exact", values=distinct, shares=added)
+
+
+def attain(system: System, query: Attain, limits: Limits) -> Answer:
+    """Return a world in which the sums take the values; "unsat" where there is none."""
+    asked, _ = system.asking(query.sums, query.values)
+    for branch in branches_of(asked, limits):
+        z = next(histograms(branch))
+        world = spread_world(system.release.domain, filled_cells(system, z), Dice(query.seed))
+        return WorldsAnswer("exact", worlds=iter([world]))
+    return Answer("unsat")

@@ -20,6 +20,7 @@ from solvers.blocks import Around, Blocks, log2_ratio, moves_of
 from solvers.branches import factorial_ratio, weights_of
 from solvers.components import Component, presolve
 from solvers.errors import EngineError, Inconclusive, Unsupported
+from solvers.feasible import whole_point
 from solvers.heaviest import Outcome, Search, heaviest_of, meets, nearest
 from solvers.layers import EDGE_BYTES, Layers, layers_of
 from solvers.limits import Limits
@@ -231,10 +232,12 @@ class Bracket:
 
     def search(self, pieces: list[Piece]) -> Outcome:
         """Look for a heavy histogram of every open component: first for any near the mean, then for heavier ones."""
-        for piece in pieces:
-            seconds = 0.95 * self.budget.left(0.72)
+        for i, piece in enumerate(pieces):
+            seconds = 0.95 * self.budget.left(0.72) * (0.7 if i + 1 < len(pieces) else 1.0)
             if piece.tilt is not None and piece.lam is not None and seconds > 0.1:
                 near = nearest(piece.tilt, piece.tilt.slope(piece.lam), seconds, self.budget.limits.stop)
+                if near is None:  # any histogram is better than none, and sooner found
+                    near = whole_point(piece.part, 0.95 * self.budget.left(0.85), self.budget.limits.stop)
                 if near is not None:
                     self.start(piece, near)
         self.gather()

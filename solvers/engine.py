@@ -51,6 +51,9 @@ class Engine(ABC):
         return None
 
 
+COARSE = "an attribute whose values are summed has too many values to cut at each: worlds are bounded, not built"
+
+
 def no_coupling(release: Release, query: Query) -> str | None:
     """Return why no engine over cells of several blocks answers, None where they may."""
     if release.rows.high is None:

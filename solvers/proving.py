@@ -12,6 +12,7 @@ import numpy as np
 from solvers.cellmodel import CellModel, Found
 from solvers.coupled import Met, before_release, met_cells
 from solvers.draws import Dice
+from solvers.engine import COARSE
 from solvers.errors import Unsupported
 from solvers.feasible import first_histogram
 from solvers.limits import Limits
@@ -52,6 +53,8 @@ def prove(system: System, query: Query, limits: Limits) -> Answer:
     """Return what CP-SAT and the relaxation say; status "unsat" where no histogram exists, "unknown" if not found."""
     if math.isinf(limits.left()):
         limits = Limits(SECONDS, limits.memory, limits.cells, limits.progress, limits.stop)
+    if system.coarse and isinstance(query, Enumerate | Sample | MostLikely):
+        raise Unsupported(COARSE)
     prover = Prover(system, limits)
     if isinstance(query, Enumerate):
         return WorldsAnswer("exact", worlds=enumerate_worlds(prover))
@@ -194,7 +197,8 @@ def settle(prover: Prover, met: Met) -> tuple[int, int, bool]:
         answer = prover.exactly(meets, True, seconds=5.0)
         high = min(high, answer.bounds[1]) if answer.histogram is not None else high
         most = max(most, answer.bounds[0]) if answer.histogram is not None else most
-    return low, high, not (low > 0 or high == 0 or (least == 0 and most > 0))
+    settled = least == 0 and most > 0 and not prover.system.coarse  # a coarse histogram may have no world
+    return low, high, not (low > 0 or high == 0 or settled)
 
 
 def enumerate_worlds(prover: Prover) -> Iterator[World]:
@@ -224,10 +228,12 @@ def extreme(prover: Prover, query: Extreme) -> ExtremeAnswer:
     best = prover.pool[values.index(inner)]
     if found.histogram is not None:
         outer = min(outer, found.bounds[1]) if query.greatest else max(outer, found.bounds[0])
+    bounds = (inner, outer) if query.greatest else (outer, inner)
     world = None
+    if prover.system.coarse:
+        return ExtremeAnswer("bounds", bounds=bounds)
     if not prover.system.release.domain.relative:
         world = spread_world(prover.system.release.domain, filled_cells(prover.system, best), Dice(query.seed))
-    bounds = (inner, outer) if query.greatest else (outer, inner)
     return ExtremeAnswer("exact" if inner == outer else "bounds", bounds=bounds, histogram=best, world=world)
 
 

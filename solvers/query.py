@@ -109,7 +109,16 @@ class PerCell:
     """Ask for the least and greatest number of rows of every cell of the system over all worlds."""
 
 
-Query = PerCell | Count | Decide | LeaveOneOut | Share | Enumerate | Sample | MostLikely | Extreme | Joint
+@dataclass(frozen=True, eq=False)
+class Attain:
+    """Ask for a world in which sums @ z (sums (m, cells)) take the given values (m,)."""
+
+    sums: NDArray[np.int64]
+    values: NDArray[np.int64]
+    seed: int = 0
+
+
+Query = Attain | PerCell | Count | Decide | LeaveOneOut | Share | Enumerate | Sample | MostLikely | Extreme | Joint
 
 
 @dataclass(frozen=True)

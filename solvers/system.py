@@ -78,16 +78,20 @@ class System:
             out[c].append(i)
         return out
 
-    def asking(self, sums: NDArray[np.int64]) -> tuple[System, tuple[int, ...]]:
-        """Return the system with sums (m, cells) as statements without bounds, and their numbers."""
+    def asking(self, sums: NDArray[np.int64], values: Ints | None = None) -> tuple[System, tuple[int, ...]]:
+        """Return the system with sums (m, cells) as further statements, and their numbers.
+
+        Without `values` (m,) they are without bounds, else the sums must take them.
+        """
         at, col = np.nonzero(sums)
         old, first = self.linear, len(self.linear)
         none = np.full(len(sums), UNBOUNDED, dtype=np.int64)
+        low, high = (-none, none) if values is None else (values, values)
         linear = Linear.of(
             np.concatenate([old.row, at + first]),
             np.concatenate([old.col, col]),
             np.concatenate([old.coef, sums[at, col]]),
-            (np.concatenate([old.low, -none]), np.concatenate([old.high, none])),
+            (np.concatenate([old.low, low]), np.concatenate([old.high, high])),
             old.columns,
         )
         return replace(self, linear=linear, memo={}), tuple(range(first, first + len(sums)))

@@ -52,7 +52,7 @@ REFUSALS = (Unsupported, Inconclusive)
 QUESTIONS = (
     *(f"{kind} {convention}" for kind in ("count", "decide", "sample") for convention in CONVENTIONS),
     *(f"joint {convention}" for convention in CONVENTIONS[1:]),
-    *("per cell", "leave one out", "share", "enumerate", "most likely", "extreme least", "extreme greatest"),
+    *("per cell", "leave one out", "share", "enumerate", "most likely", "extreme least", "extreme greatest", "attain"),
 )
 
 
@@ -140,6 +140,14 @@ class Case:
         dice = np.random.default_rng(sum(map(ord, self.name)))
         return dice.integers(-2, 4, size=(3, len(self.system.sizes)))
 
+    @cached_property
+    def target(self):
+        """Values that the last two sums take together in some dataset (0, 0 where there is none)."""
+        if self.huge:
+            return chain.answer(self.encoded.statements, query.Joint(self.sums[1:], "ordered")).values[0]
+        one = sorted(self.datasets, key=repr)[:1]
+        return self.sums[1:] @ self.histogram(one[0]) if one else np.zeros(2, dtype=np.int64)
+
     def frame(self):
         return pd.DataFrame(self.profiles, dtype=object)
 
@@ -159,6 +167,7 @@ class Case:
             "decide": lambda: query.Decide(select_frame(self.encoded, self.frame()), how),
             "sample": lambda: query.Sample(DRAWN, 7, how),
             "per cell": query.PerCell,
+            "attain": lambda: query.Attain(self.sums[1:], self.target),
             "enumerate": query.Enumerate,
             "most likely": query.MostLikely,
         }
@@ -416,6 +425,7 @@ TRUTHS = {
     "per cell": true_per_cell,
     "extreme": true_extreme,
     "joint": true_joint,
+    "attain": lambda one, _: one.datasets,
     "enumerate": lambda one, _: one.datasets,
     "sample": lambda one, _: one.datasets,
     "most likely": lambda one, _: one.datasets,
@@ -441,6 +451,8 @@ def consistent(one, question, found):
         return None
     if kind in {"sample", "most"}:
         return (check_sample if kind == "sample" else check_most_likely)(one, found)
+    if kind == "attain":
+        return check_attain(one, found)
     if kind == "extreme":
         check_extreme_world(one, found, how == "greatest")
     return None if one.huge else CHECKS.get(question, CHECKS.get(kind))(found, expected)
@@ -569,6 +581,13 @@ def check_enumerate(one, found):
 def check_sample(one, found):
     drawn = [rows_of(one, world) for world in found.worlds]
     assert len(drawn) == DRAWN
+
+
+def check_attain(one, found):
+    (world,) = found.worlds
+    rows = rows_of(one, world)
+    if not one.huge:
+        assert (one.sums[1:] @ one.histogram(rows) == one.target).all()
 
 
 def heaviness(rows):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from solvers.answers import answer_from, refuted
 from solvers.branches import Branch
-from solvers.engine import Engine, no_coupling
+from solvers.engine import COARSE, Engine, no_coupling
 from solvers.errors import Unsupported
 from solvers.limits import Limits
 from solvers.query import (
@@ -61,7 +61,7 @@ class KindEngine(Engine):
         if isinstance(known, tuple) and not (system.coarse and known):
             return answer_from(system, known, query)
         if isinstance(query, Count | Joint):
-            raise Unsupported(known if isinstance(known, str) else "worlds of coarse sums are not counted")
+            raise Unsupported(known if isinstance(known, str) else COARSE)
         if isinstance(query, PerCell):
             return PerCellAnswer("bounds", least=system.bounds.lower, most=system.bounds.upper)
         return prove(system, query, limits)

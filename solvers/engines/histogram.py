@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from solvers.answers import answer_from, joint, refuted
+from solvers.answers import answer_from, attain, joint, refuted
 from solvers.branches import Branch, Solution, branches_of
-from solvers.engine import Engine, no_coupling
+from solvers.engine import COARSE, Engine, no_coupling
 from solvers.errors import Unsupported
 from solvers.limits import Limits
 from solvers.query import (
     Answer,
+    Attain,
     Count,
     Decide,
     Enumerate,
@@ -40,7 +41,7 @@ class KindEngine(Engine):
 
     name = "histogram"
     rank = 10
-    answers = (PerCell, Count, Decide, LeaveOneOut, Share, Enumerate, Sample, MostLikely, Extreme, Joint)
+    answers = (Attain, PerCell, Count, Decide, LeaveOneOut, Share, Enumerate, Sample, MostLikely, Extreme, Joint)
     about = "any trees, forests, rule sets and tables over the same rows: exact dynamic programming over cells"
 
     def refuses(self, release: Release, query: Query) -> str | None:
@@ -55,8 +56,10 @@ class KindEngine(Engine):
             limits = replace(limits, seconds=own)
         if system.bounds.conflict is not None:
             return refuted(query)
-        if system.coarse and not isinstance(query, MostLikely | Extreme):
-            raise Unsupported("an attribute whose values are summed has too many values to cut at each: no counting")
+        if system.coarse:
+            raise Unsupported(COARSE)
+        if isinstance(query, Attain):
+            return attain(system, query, limits)
         if isinstance(query, Joint):
             asked, rows = system.asking(query.sums)
             return joint(Solution(asked, branches_of(asked, limits, rows), query.convention))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from solvers.cells import cells_of
 from solvers.draws import Dice, draw_box
-from solvers.engine import Engine, no_coupling
+from solvers.engine import COARSE, Engine, no_coupling
 from solvers.errors import Unsupported
 from solvers.limits import Limits
 from solvers.membership import decide
@@ -30,6 +30,7 @@ from solvers.query import (
     Query,
     WorldsAnswer,
 )
+from solvers.refine import loose_statements
 from solvers.release import Box, Partition, Release, World
 from solvers.space import Space
 
@@ -50,6 +51,8 @@ class KindEngine(Engine):
         """Return why rows cannot be written out, or None."""
         if not release.rows.exact:
             return "the number of rows is open"
+        if isinstance(query, MostLikely) and coarse(release):
+            return COARSE
         return no_coupling(release, query)
 
     def answer(self, release: Release, query: Query, limits: Limits) -> Answer:
@@ -85,7 +88,7 @@ def bounds(
         cells = cells_of(one, limits)
         upper = min(upper, log2_worlds(cells.high, cells.block.low, convention))
     lower = -math.inf
-    if rows is not None:
+    if rows is not None and not coarse(release):
         lower = 0.0
         if convention == "ordered":  # the orders of one dataset of distinct rows, or of equal ones where they must be
             groups = Counter(map(tuple, rows.tolist()))
@@ -97,6 +100,11 @@ def bounds(
         relative=release.domain.relative,
         trail=(note,) if note else (),
     )
+
+
+def coarse(release: Release) -> bool:
+    """Tell whether some statement says less than was published, so that rows that meet it may be no world."""
+    return any(s.coarse for s in loose_statements(release))
 
 
 def alone(release: Release) -> list[Release]:
