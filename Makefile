@@ -18,6 +18,7 @@ lint: .venv/dev
 bench: .venv/base
 	$(BIN)/python tests/bench/captures.py
 	$(BIN)/python tests/bench/main_job.py
+	$(BIN)/python tests/bench/forests.py
 
 .venv/base: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -114,8 +114,8 @@ def certify(
 
     Columns: profile (0-based), verdict, min_count, max_count (rows over all worlds), probability (share of worlds
     of the convention with at least one such row), probability_before (the same before the release),
-    expected_count, confidence (1: the counts are exact), certificate (None: the verdict follows from the closed
-    formula and is not yet certified for others). `attrs["assumptions"]` and `attrs["convention"]` go with it.
+    expected_count, confidence (1: the counts are exact), certificate (None: the verdict is proved here and not yet
+    certified for others). `attrs["assumptions"]` and `attrs["convention"]` go with it.
     Cost: linear in distinct profiles times attributes.
     """
     frame = as_frame(profiles)
