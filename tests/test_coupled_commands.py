@@ -17,6 +17,7 @@ from test_bad_input import run
 
 import recon
 from recon.formats.writing import dump, release_json
+from recon.truth import violations
 
 RELEASES = Path(__file__).parents[1] / "examples" / "releases"
 CENSUS, FOREST = str(RELEASES / "census_block.json"), str(RELEASES / "compas_forest.json")
@@ -172,7 +173,7 @@ def test_a_world_is_found_where_worlds_cannot_be_counted(capsys, shallow, tmp_pa
     code, out, err = run(capsys, "reconstruct", path, "--time", "20")
     assert code == 0
     assert "one of several possible worlds" in err
-    assert not recon.truth.violations(recon.load(path), pd.read_csv(io.StringIO(out)))
+    assert not violations(recon.load(path), pd.read_csv(io.StringIO(out)))
     code, out, err = run(capsys, "sample", path, "-k", "2", "--time", "20")
     assert code == 0
     assert "not a uniform draw" in err
