@@ -23,7 +23,7 @@ from recon.questions import convention_of
 from recon.selections import as_condition, select_conditions
 from recon.world import World, wrap
 from solvers.engine import ask
-from solvers.errors import Inconclusive, ReleaseError, Unsupported
+from solvers.errors import EngineError, Inconclusive, ReleaseError, Unsupported
 from solvers.limits import Limits
 from solvers.query import (
     Answer,
@@ -37,7 +37,7 @@ from solvers.query import (
     JointAnswer,
     WorldsAnswer,
 )
-from solvers.system import System, system_of
+from solvers.system import MOST_SUM, System, system_of
 
 Ints = NDArray[np.int64]
 MOST_PAIRS = 4_000_000  # pairs of margins looked at for an outer interval of a correlation
@@ -109,6 +109,8 @@ def asked(release: EncodedRelease, where: Condition, of: tuple[str, ...], limits
     scales, least, greatest = [], [], []
     for i, name in enumerate(of, start=1):
         scale, ranges = class_numbers(cut.cut, name)
+        if max((abs(v) for pair in ranges for v in pair), default=0) >= MOST_SUM:
+            raise Unsupported(f"the numbers of '{name}' in whole units exceed 2^59")
         table = np.array([(0, 0), *ranges], dtype=np.int64)
         scales.append(scale)
         least.append(table[dense[i], 0])
@@ -198,10 +200,16 @@ class Ratio:
 
 def extreme_mean(question: Asked, values: Ints, greatest: bool, limits: Limits) -> Ratio:
     """Return the least (greatest) mean of values over the rows of the group, over worlds where it has a row."""
-    sign, inside = (1 if greatest else -1), question.inside
+    sign, inside, rows = (1 if greatest else -1), question.inside, question.release.rows.high or 1
     top = int(np.abs(values[inside]).max(initial=0)) + 1
+    if 2 * top * rows * rows * max(1, len(values)) >= MOST_SUM:
+        raise Unsupported("sums of the values asked about times rows may exceed 2^59")
     share, best, engine = Fraction(-sign * top), None, ""
     while True:
+        if limits.expired():
+            raise Inconclusive(
+                f"the time was up while a mean was bounded (found so far: {float(share):g} in whole units)"
+            )
         p, d = share.numerator, share.denominator
         coefs = np.where(inside, d * values - p, 0).astype(np.int64)
         found = extreme(question, coefs, greatest, limits)
@@ -215,8 +223,10 @@ def extreme_mean(question: Asked, values: Ints, greatest: bool, limits: Limits) 
             held = values[inside & (question.system.bounds.upper > 0)]
             farthest = Fraction(int(held.max() if greatest else held.min())) if len(held) else limit
             return Ratio(min(limit, farthest) if greatest else max(limit, farthest), False, coefs, engine)
-        indices = attained_sums(question, found, values)
-        share, best = Fraction(*indices), coefs
+        better = Fraction(*attained_sums(question, found, values))
+        if best is not None and sign * (better - share) <= 0:
+            raise EngineError("a mean that should be more extreme is not")
+        share, best = better, coefs
 
 
 def attained_sums(question: Asked, found: ExtremeAnswer, values: Ints) -> tuple[int, int]:
@@ -230,13 +240,18 @@ def attained_sums(question: Asked, found: ExtremeAnswer, values: Ints) -> tuple[
 def mean_bound(question: Asked, convention: Convention, limits: Limits) -> BoundAnswer:
     """Return the bounds on a mean; outer ones where cells hold ranges of values."""
     release, scale = question.release, question.scales[0]
-    low = extreme_mean(question, question.least[0], False, limits)
-    high = extreme_mean(question, question.greatest[0], True, limits)
-    sums = np.stack([question.inside.astype(np.int64), np.where(question.inside, question.least[0], 0)])
+    base, unit = moved(question, question.least[0], question.greatest[0])
+    least, greatest = ((v - base) // unit for v in (question.least[0], question.greatest[0]))
+    low = extreme_mean(question, least, False, limits)
+    high = extreme_mean(question, greatest, True, limits)
+    sums = np.stack([question.inside.astype(np.int64), np.where(question.inside, least, 0)])
+
+    def value(mean: Fraction) -> float:
+        return float((base + unit * mean) / scale)
 
     def spread() -> dict[float, float]:
         found = ask(release.statements, Joint(sums, convention), JointAnswer, limits)
-        return distribution_of(found, lambda v: float(Fraction(int(v[1]), int(v[0]) * scale)) if v[0] else None)
+        return distribution_of(found, lambda v: value(Fraction(int(v[1]), int(v[0]))) if v[0] else None)
 
     def attained(greatest: bool) -> World:
         coefs = (high if greatest else low).coefs
@@ -247,8 +262,8 @@ def mean_bound(question: Asked, convention: Convention, limits: Limits) -> Bound
     answer = BoundAnswer(
         "exact" if low.exact and high.exact and question.sharp else "bounds",
         engine=high.engine,
-        min=None if low.value is None else float(low.value / scale),
-        max=None if high.value is None else float(high.value / scale),
+        min=None if low.value is None else value(low.value),
+        max=None if high.value is None else value(high.value),
         convention=convention,
         assumptions=release.assumptions,
         _more=Later(attained, spread),
@@ -275,6 +290,19 @@ def distribution_of(found: JointAnswer, value: Callable[[Ints], float | None]) -
     return {v: out[v] / whole for v in sorted(out)} if whole else {}
 
 
+def moved(question: Asked, *values: Ints) -> tuple[int, int]:
+    """Return (base, unit): the least number of the group, and the greatest common divisor of the distances to it."""
+    held = [int(v) for one in values for v in one[question.inside]]
+    base = min(held, default=0)
+    return base, math.gcd(*(v - base for v in held)) or 1
+
+
+def shifted(question: Asked, values: Ints) -> Ints:
+    """Return the numbers of the group moved to 0, 1, ... in their common unit, which leaves a correlation as it is."""
+    base, unit = moved(question, values)
+    return np.where(question.inside, (values - base) // unit, 0).astype(np.int64)
+
+
 def correlation(sums: Ints) -> float | None:
     """Return Pearson's correlation from (n, Σa, Σb, Σa², Σb², Σab), None where a variance is 0."""
     n, a, b, aa, bb, ab = (int(x) for x in sums)
@@ -287,7 +315,10 @@ def correlation_bound(question: Asked, convention: Convention, limits: Limits) -
     release = question.release
     if not question.sharp:
         raise Unsupported("an attribute has more than 2,000 values: its correlation is not bounded")
-    a, b = (np.where(question.inside, v, 0) for v in question.least)
+    a, b = (shifted(question, v) for v in question.least)
+    far = max(int(a.max(initial=0)), int(b.max(initial=0)))
+    if far * far * (release.rows.high or 1) * max(1, len(a)) >= MOST_SUM:
+        raise Unsupported("sums of squares of the values asked about may exceed 2^59")
     sums = np.stack([question.inside.astype(np.int64), a, b, a * a, b * b, a * b])
     try:
         found = ask(release.statements, Joint(sums, convention), JointAnswer, limits)
@@ -326,7 +357,7 @@ def outer_correlation(question: Asked, sums: Ints, limits: Limits) -> tuple[floa
     From bounds on the group, on both margins and on the joint count: for every pair of margins the joint count lies
     between max(its bound, a + b - n) and min(its bound, a, b).
     """
-    binary = all(set(np.unique(v[question.inside])) <= {0, 1} for v in question.least)
+    binary = bool((sums[1:3] <= 1).all())
     if not binary:
         return -1.0, 1.0
     low = [extreme(question, sums[i], False, limits).bounds[0] for i in (0, 1, 2, 5)]

@@ -14,7 +14,6 @@ from recon.console import (
     INTERRUPTED,
     USAGE,
     exit_code,
-    free_name,
     print_json,
     records,
     say,
@@ -43,6 +42,7 @@ from recon.options import (
     Truth,
     Views,
 )
+from recon.printing import extreme_world, leave_at_once, print_worlds, show
 
 if TYPE_CHECKING:
     from encoders.encoder import EncodedRelease
@@ -197,20 +197,6 @@ def reconstruct(
         print(line, file=sys.stderr)
 
 
-def print_worlds(found: list[Any], views: bool, out: str | None, json: bool) -> None:
-    """Print or write worlds: one table with a column `world`, or JSON."""
-    import pandas as pd
-
-    frames = [w.to_frame(views) for w in found]
-    if json:
-        print_json([{"world": i, "rows": records(f)} for i, f in enumerate(frames)], out)
-        return
-    number = free_name("world", frames[0].columns) if frames else "world"
-    for i, frame in enumerate(frames):
-        frame.insert(0, number, i)
-    write_table(pd.concat(frames) if frames else pd.DataFrame({number: []}), out)
-
-
 @app.command()
 def certify(
     files: Files, profiles: ProfileFile, domain: DomainFile = None, independent: Independent = False,
@@ -245,6 +231,7 @@ def attribute(
         release = open_release(files, domain, independent, limits)
         found = run(release, read_table(profiles), sensitive, convention, limits)
     show(found, out, json, release)
+    finish(found.attrs["status"])
 
 
 @app.command()
@@ -264,14 +251,15 @@ def bound(
     from recon.bounds import bound as run
     from recon.report import bound_json, bound_line
 
+    named = None if of is None else tuple(part.strip() for part in of.split(","))
+    if named is not None and (len(named) > 2 or not all(named)):
+        raise typer.BadParameter(f"--of is one name, or two with a comma (age or age,income), not {of!r}")
     if attained not in {None, "min", "max"}:
         raise typer.BadParameter(f"--attained is min or max, not '{attained}'")
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits)
-        named = None if of is None else tuple(part.strip() for part in of.split(","))
-        asked = named[0] if named is not None and len(named) == 1 else named
-        found = run(release, parse_where(where), asked, convention=convention, limits=limits)
-        world = None if attained is None else found.attained(attained == "max").to_frame()
+        found = run(release, parse_where(where), named, convention=convention, limits=limits)
+        world = None if attained is None else extreme_world(found, attained == "max")
     if json:
         print_json(bound_json(found))
     else:
@@ -296,6 +284,7 @@ def table(
         print_json(records(found), out)
     else:
         write_table(found, out)
+    finish(found.attrs["status"])
 
 
 @app.command()
@@ -347,18 +336,6 @@ def engines(json: Json = False) -> None:
         print("\n".join(f"{e['name']}: {e['status']}\n  {e['about']}" for e in found))
 
 
-def show(found: Any, out: str | None, json: bool, release: EncodedRelease) -> None:
-    """Print or write a table of answers; its assumptions go to standard error."""
-    if json:
-        print_json(records(found), out)
-        return
-    write_table(found, out)
-    from recon.report import assumption_lines
-
-    convention = found.attrs["convention"]
-    print(f"convention: {convention}; assuming: " + "; ".join(assumption_lines(release)), file=sys.stderr)
-
-
 def parse_where(text: str) -> Any:
     """Return the condition in --where; wrong usage when it is no JSON object."""
     from recon.formats.release_file import strict_json
@@ -375,6 +352,14 @@ def parse_where(text: str) -> Any:
 
 def main() -> None:
     """Run the command line and exit with the code of the contract; never a traceback."""
+    try:
+        run_app()
+    finally:
+        leave_at_once()
+
+
+def run_app() -> None:
+    """Run the command line; always ends in `SystemExit`."""
     try:
         code = app(standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):

@@ -49,7 +49,7 @@ def table(release: EncodedRelease, limits: Limits | None = None) -> pd.DataFrame
     if len(frame):
         frame = frame.loc[frame.index.repeat(least[least > 0])].reset_index(drop=True)
     frame.insert(0, free_name("row", frame.columns), np.arange(len(frame)))
-    frame.attrs["assumptions"] = list(release.assumptions)
+    frame.attrs.update(assumptions=list(release.assumptions), status=counted.status)
     return frame
 
 
@@ -68,7 +68,7 @@ def coupled_table(release: EncodedRelease, limits: Limits) -> pd.DataFrame:
     if len(frame):
         frame = frame.loc[frame.index.repeat(times)].reset_index(drop=True)
     frame.insert(0, free_name("row", frame.columns), np.arange(len(frame)))
-    frame.attrs["assumptions"] = list(release.assumptions)
+    frame.attrs.update(assumptions=list(release.assumptions), status=found.status)
     return frame
 
 

@@ -181,8 +181,10 @@ def attribute(
     for i in range(len(values)):
         lines.append(attribute_value(release, frame, (sensitive, values, i), known, (chosen, limits)))
     out = pd.concat(lines).sort_values(["profile", "order"], kind="stable").drop(columns="order")
-    out.attrs.update(assumptions=list(release.assumptions), convention=chosen)
-    return out.reset_index(drop=True)
+    status = "bounds" if any(line.attrs["status"] != "exact" for line in lines) else known.status
+    out = out.reset_index(drop=True)
+    out.attrs.update(assumptions=list(release.assumptions), convention=chosen, status=status)
+    return out
 
 
 def attribute_value(
@@ -202,12 +204,12 @@ def attribute_value(
     others = select_with(release, frame, sensitive, rest)
     without = ask(release.statements, Decide(others, chosen), DecideAnswer, limits)
     outer = select_frame(release, frame)
-    loo = ask(release.statements, LeaveOneOut(selected, outer), LeaveOneOutAnswer, limits).share
+    loo = ask(release.statements, LeaveOneOut(selected, outer, chosen), LeaveOneOutAnswer, limits).share
     between = ask(release.statements, Share(selected, others, outer), ShareAnswer, limits)
     with np.errstate(invalid="ignore", divide="ignore"):
         probability = with_value.expected / known.expected
         before = with_value.expected_before / known.expected_before
-    return pd.DataFrame(
+    out = pd.DataFrame(
         {
             "profile": np.arange(len(frame)),
             "value": [value] * len(frame),
@@ -222,6 +224,9 @@ def attribute_value(
             "order": at,
         }
     )
+    exact = all(a.status == "exact" for a in (with_value, without, between))
+    out.attrs["status"] = "exact" if exact else "bounds"
+    return out
 
 
 def select_with(release: EncodedRelease, frame: pd.DataFrame, name: str, values: list[Any]) -> Selections:

@@ -302,7 +302,7 @@ def means_without(solution: Solution, c: int) -> Floats:
         branch = solution.branches[b]
         low = int(branch.bounds.lower[c])
         rows = np.arange(low, int(branch.bounds.upper[c]) + 1, dtype=np.float64)
-        gain = rows if solution.convention != "multiset" else rows / (size + rows - 1.0)
+        gain = rows if solution.convention != "multiset" else rows / np.maximum(size + rows - 1.0, 1.0)
         means = solution.branch_means(b, f).copy()
         if c in branch.place:
             g, i = branch.place[c]

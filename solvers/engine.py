@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import ClassVar, TypeVar
 
-from solvers.errors import ContradictionError, Inconclusive, Unsupported
+from solvers.errors import ContradictionError, Inconclusive, TooLarge, Unsupported
 from solvers.limits import Limits
 from solvers.query import Answer, Enumerate, MostLikely, Query, Sample
 from solvers.release import Release
@@ -96,7 +96,7 @@ def answer(release: Release, query: Query, limits: Limits | None = None) -> Answ
         try:
             found = engine.answer(release, query, limits)
         except (Unsupported, Inconclusive) as error:
-            limited = limited or isinstance(error, Inconclusive)
+            limited = limited or isinstance(error, Inconclusive | TooLarge)
             trail.append(f"{engine.name}: {error}")
             continue
         if found.status == "unsat" and not found.conflict:

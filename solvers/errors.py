@@ -35,6 +35,10 @@ class Unsupported(ReconError):  # noqa: N818 - the contract fixes the name
         super().__init__("; ".join((message, *reasons)))
 
 
+class TooLarge(Unsupported):
+    """A size limit (cells, states, memory) keeps an engine from answering; a larger one might not."""
+
+
 class Inconclusive(ReconError):  # noqa: N818 - a limit was met, nothing is wrong
     """A limit (time, memory, unbounded rows) leaves the question open."""
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.components import Component
-from solvers.errors import Inconclusive, Unsupported
+from solvers.errors import Inconclusive, TooLarge, Unsupported
 from solvers.limits import Limits
 from solvers.linear import HASHES, Ints
 
@@ -244,7 +244,7 @@ def layers_of(part: Component, limits: Limits) -> Layers | None:
     edges; their number depends on how far the statements overlap, not on the number of rows.
     """
     if part.matrix is None:
-        raise Unsupported(f"a component of {len(part.cells):,} cells and {len(part.statements):,} statements")
+        raise TooLarge(f"a component of {len(part.cells):,} cells and {len(part.statements):,} statements")
     order = elimination_order(part.matrix)
     builder, made, edges = Builder(part, order), [], 0
     most = limits.memory // EDGE_BYTES
@@ -295,7 +295,7 @@ class Builder:
         if not total:
             return None
         if total > most:
-            raise Unsupported(f"more than {most:,} edges of histograms at cell {i} of {len(self.order)} (--memory)")
+            raise TooLarge(f"more than {most:,} edges of histograms at cell {i} of {len(self.order)} (--memory)")
         source = np.repeat(np.arange(len(times), dtype=np.int32), times)
         start = np.cumsum(times) - times
         y = np.arange(total, dtype=np.int64) - np.repeat(start - first, times)
@@ -329,7 +329,7 @@ class Builder:
         _, first, group = np.unique(keys, return_index=True, return_inverse=True)
         most = int(MOST_STATES * min(1.0, EARLY + 1.5 * i / len(self.order)))
         if len(first) > most:
-            raise Unsupported(f"more than {most:,} states of histograms at cell {i} of {len(self.order)}")
+            raise TooLarge(f"more than {most:,} states of histograms at cell {i} of {len(self.order)}")
         fresh = self.states[source[first]][:, kept] + y[first, None] * moves[kept]
         self.verify(source, y, group, fresh, kept, moves[kept])
         sources = len(self.states)

@@ -157,14 +157,21 @@ def propagate(
         new_l = up[col] - np.where(plus, need, room)
         changed = tighten(up, col, new_u, row, True, steps if trace else None)
         changed |= tighten(low, col, new_l, row, False, steps if trace else None)
-        if not changed or expired():
-            break
         crossed = np.flatnonzero(low > up)
         if len(crossed):
             at = int(crossed[0])
             culprit = row[(col == at) & (new_u < low[at])]
             return Propagated(low, up, tuple(steps), int(culprit[0]) if len(culprit) else int(row[col == at][0]))
-    return Propagated(low, up, tuple(steps))
+        if not changed:
+            return Propagated(low, up, tuple(steps))
+        if expired():
+            break
+    # Stopped half-way: what the last sweep fixed may still break a statement.
+    coef, col = system.coef, system.col
+    below = add_up(np.where(coef > 0, coef * low[col], coef * up[col]), system.row, len(system))
+    above = add_up(np.where(coef > 0, coef * up[col], coef * low[col]), system.row, len(system))
+    wrong = np.flatnonzero((below > system.high) | (above < system.low))
+    return Propagated(low, up, tuple(steps), int(wrong[0]) if len(wrong) else None)
 
 
 def tighten(bound: Ints, col: Ints, new: Ints, row: Ints, upper: bool, steps: list[Step] | None) -> bool:

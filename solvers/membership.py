@@ -97,7 +97,7 @@ def leave_one_out(cells: Cells, vectors: list[NDArray[np.int64]], query: LeaveOn
         zip(zip(outer.query.tolist(), outer.cell.tolist(), strict=True), outer.ratio.tolist(), strict=True)
     )
     out, seen = np.zeros(n), np.zeros(n)
-    more = size_bias(vectors)
+    more = size_bias(cells, vectors, query.convention)
     for i, s, ratio in zip(inner.query.tolist(), inner.cell.tolist(), inner.ratio.tolist(), strict=True):
         whole = outer_ratio[i, s]
         weight, rest = counts[s] * ratio, all_rows[i] + whole * (more[s] - 1.0)
@@ -120,15 +120,20 @@ def share_of_counts(inner: DecideAnswer, other: DecideAnswer) -> tuple[NDArray[n
     return lower, upper
 
 
-def size_bias(vectors: list[NDArray[np.int64]]) -> NDArray[np.float64]:
-    """Return, per cell, E[c²]/E[c] - E[c] over the count vectors: a row drawn from it sits among so many more.
+def size_bias(cells: Cells, vectors: list[NDArray[np.int64]], convention: str) -> NDArray[np.float64]:
+    """Return, per cell, how many more rows it has than on average, given that a row is taken out of it.
 
-    0 where the count is known; numbers of rows where it is large weigh more, because they offer more rows to draw.
+    E[g(c) c] / E[g(c)] - E[c] over the count vectors, g(c) = c, and in `multiset` c / (size + c - 1): what the weight
+    of a world loses by that row. 0 where the count is known.
     """
     counts = np.stack(vectors).astype(np.float64)
-    mean = counts.mean(axis=0)
+    gain = counts
+    if convention == "multiset":
+        sizes = np.array([float(min(size, 1 << 1000)) for size in cells.low])
+        gain = counts / np.maximum(sizes + counts - 1.0, 1.0)
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(mean > 0, (counts**2).mean(axis=0) / mean - mean, 0.0)
+        biased = (gain * counts).mean(axis=0) / gain.mean(axis=0)
+        return np.where(gain.mean(axis=0) > 0, biased - counts.mean(axis=0), 0.0)
 
 
 def where_counted(counts: NDArray[np.int64], ratio: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -6,6 +6,7 @@ nothing until its time limit. CP-SAT's own handler would end the program after i
 
 from __future__ import annotations
 
+import atexit
 import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -15,6 +16,14 @@ from solvers.errors import Inconclusive
 T = TypeVar("T")
 POLL = 0.05  # seconds between looks at the stop event
 PATIENCE = 5.0  # seconds a solver gets to stop by itself
+
+
+_left_behind: list[threading.Thread] = []
+
+
+def left_behind() -> bool:
+    """Tell whether a solver that was told to stop is still at work, and would delay the end of the program."""
+    return any(thread.is_alive() for thread in _left_behind)
 
 
 def natively(work: Callable[[], T], stop: threading.Event, interrupt: Callable[[], None] | None = None) -> T:
@@ -40,6 +49,8 @@ def natively(work: Callable[[], T], stop: threading.Event, interrupt: Callable[[
             interrupt()
             thread.join(PATIENCE)
         if thread.is_alive():
+            _left_behind.append(thread)
+            atexit.register(thread.join)  # a program that ends under a native solver is aborted
             raise Inconclusive("stopped while a solver was at work")
     if failed:
         raise failed[0]

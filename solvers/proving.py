@@ -186,7 +186,8 @@ def decide(prover: Prover, query: Decide) -> DecideAnswer:
 def settle(prover: Prover, met: Met) -> tuple[int, int, bool]:
     """Return proved bounds on the rows of a selection, and whether its verdict stays open."""
     inside, meets = prover.indicator(met.inside), prover.indicator(met.cells)
-    low, high = prover.outer(inside, greatest=False), prover.outer(meets, greatest=True)
+    low, high = max(0, prover.outer(inside, greatest=False)), prover.outer(meets, greatest=True)
+    high = min(high, prover.system.release.rows.high or high)
     least = min(int(inside @ z) for z in prover.pool)
     most = max(int(meets @ z) for z in prover.pool)
     if low <= 0 < least:

@@ -55,6 +55,7 @@ class LeaveOneOut:
 
     inner: Selections
     outer: Selections
+    convention: Convention = "ordered"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.errors import Inconclusive, Unsupported
+from solvers.errors import Inconclusive, TooLarge
 from solvers.limits import Limits
 from solvers.linear import Ints, Linear, propagate
 from solvers.pieces import Covering, Index, Layout, Words, minus, packed, split, split_parts
@@ -20,7 +20,7 @@ from solvers.release import ANY_LABEL, Choice, Partition, Region, Release, State
 
 PRUNE_FROM = 4_096  # pieces; below, pruning costs more than it saves
 UNLIMITED = 1 << 62
-MOST_SUM = 1 << 62  # sums over all pieces stay exact in 64 bits
+MOST_SUM = 1 << 59  # sums over all pieces stay exact in 64 bits
 FAR = 3  # times the limit: so many pieces may come out of one tree before pruning
 NOWHERE = -1
 
@@ -122,7 +122,7 @@ def refine(release: Release, limits: Limits, words: Words | None = None) -> Refi
 def check(found: Refinement, limits: Limits) -> None:
     """Refuse more pieces than the limit, and stop when time is up."""
     if len(found.words) > limits.cells:
-        raise Unsupported(f"more than {limits.cells:,} live cells (--max-cells)")
+        raise TooLarge(f"more than {limits.cells:,} live cells (--max-cells)")
     if limits.expired():
         raise Inconclusive(f"the time was up while the cells were derived ({len(found.words):,} so far)")
 
@@ -137,7 +137,7 @@ def by_covering(found: Refinement, b: int, block: Partition, release: Release, m
     covering = Covering(found.layout, block.boxes)
     piece, box = covering.meet(found.words, alive[found.labels()])
     if len(piece) > FAR * most:
-        raise Unsupported(f"more than {most:,} live cells (--max-cells)")
+        raise TooLarge(f"more than {most:,} live cells (--max-cells)")
     found.step(covering.cut(found.words, piece, box), piece, Splitter(block=b), box)
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ortools.sat.python import cp_model
 
 from solvers.cellmodel import WORKERS, solutions
-from solvers.errors import Unsupported
+from solvers.errors import TooLarge, Unsupported
 from solvers.limits import Limits
 from solvers.natively import solve
 from solvers.release import ANY_LABEL, UNBOUNDED, Box, Choice, Partition, Region, Release, Statement
@@ -40,7 +40,7 @@ class RowModel:
         needed = (regions + sum(len(release.domain.attributes[k].sizes) for k in named)) * self.n
         if needed * LITERAL_BYTES > limits.memory:
             size = needed * LITERAL_BYTES / (1 << 30)
-            raise Unsupported(f"a model row by row needs about {needed:,} Booleans, {size:.1f} GB (--memory)")
+            raise TooLarge(f"a model row by row needs about {needed:,} Booleans, {size:.1f} GB (--memory)")
         self.named = named
         self.parts = [
             {k: self.model.new_int_var(0, len(release.domain.attributes[k].sizes) - 1, f"p{i},{k}") for k in named}

@@ -24,7 +24,7 @@ from solvers.refine import NOWHERE, Refinement, Splitter, loose_statements, refi
 from solvers.release import ANY_LABEL, UNBOUNDED, Box, Choice, Partition, Release, Statement
 from solvers.space import Space
 
-MOST_SUM = 1 << 62  # sums of coefficients times rows stay exact in 64 bits
+MOST_SUM = 1 << 59  # sums over all cells stay exact in 64 bits, and below what stands for "no bound"
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +83,9 @@ class System:
 
         Without `values` (m,) they are without bounds, else the sums must take them.
         """
+        rows = self.release.rows.high or 1
+        if int(np.abs(sums).max(initial=0)) * max(1, rows) * max(1, len(self.sizes)) >= MOST_SUM:
+            raise Unsupported("sums over all cells of the values asked about may exceed 2^59")
         at, col = np.nonzero(sums)
         old, first = self.linear, len(self.linear)
         none = np.full(len(sums), UNBOUNDED, dtype=np.int64)
@@ -166,8 +169,10 @@ def build(release: Release, limits: Limits) -> System:
     linear = Linear.of(row, col, coef, (low, high), len(first))
     most = release.rows.high if release.rows.high is not None else 1 << 53
     longest = int(np.bincount(linear.row).max(initial=0))
-    if int(np.abs(linear.coef).max(initial=0)) * max(1, most) * longest >= MOST_SUM:
-        raise Unsupported("sums over all cells of values times rows may exceed 2^62")
+    stated = np.concatenate([low[low > -UNBOUNDED], high[high < UNBOUNDED], [0]])
+    far = max(int(np.abs(linear.coef).max(initial=0)) * max(1, most) * longest, int(np.abs(stated).max()))
+    if far >= MOST_SUM:
+        raise Unsupported("sums over all cells of values times rows may exceed 2^59")
     piece_sizes = refined.layout.sizes(refined.words)
     conditional = np.ones(len(low), dtype=bool)
     conditional[[s for choice in choices for alternative in choice for s in alternative]] = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import json
 import math
@@ -18,6 +19,7 @@ import recon
 from encoders.encoder import encode
 from recon.formats.parts import to_domain, to_models, to_rows
 from recon.formats.release_file import parse
+from solvers import system
 from solvers.errors import ContradictionError
 
 BATCHES = 10
@@ -268,3 +270,56 @@ def test_sums_of_too_many_values_are_bounded_and_never_counted():
         recon.reconstruct(got)
     figures[3]["total"]["value"] = 200_001
     assert recon.count(encoded(release)).status == "unsat"
+
+
+def table_release(attribute, rows, *figures, label=None):
+    domain = {"attributes": [attribute]} | ({"label": label} if label else {})
+    return {"recon": 1, "domain": domain, "rows": rows, "models": [{"kind": "table", "statements": list(figures)}]}
+
+
+def test_large_numbers_are_refused_and_never_wrap_around():
+    x = {"name": "x", "values": [0, 1, 2 * 10**18]}
+    most = {"where": {"x": 2 * 10**18}, "at_least": 1, "at_most": 7}
+    with pytest.raises(recon.Unsupported, match="exceed 2\\^59"):
+        recon.bound(encoded(table_release(x, 8, most)), {}, "x")
+    first = 576460752303423489
+    near = {"name": "x", "values": [first, first + 1, first + 2]}
+    total = {"total": {"of": "x", "value": 1152921504606846978, "within": 2}}
+    release = table_release(near, 2, total)
+    found = recon.count(encoded(release))
+    assert oracle.count(release, "ordered") == 6
+    assert found.status == "bounds"
+    assert found.bounds[0] <= math.log2(6) <= found.bounds[1]
+
+
+def test_a_correlation_is_that_of_shifted_and_scaled_values():
+    x = {"name": "x", "values": [0, 0.5, 0.9876543]}
+    figures = [{"where": {"x": v, "y": y}, "count": 1} for v, y in ((0.9876543, 1), (0.5, 1), (0, 0), (0.5, 0))]
+    release = table_release(x, 4, *figures, label={"name": "y", "values": [0, 1]})
+    found, want = recon.bound(encoded(release), {}, ("x", "y")), oracle.bound(release, {}, "ordered", of=("x", "y"))
+    assert close(found.min, want["min"])
+    assert close(found.expectation, want["expectation"])
+
+
+def test_time_that_ends_inside_propagation_hides_no_contradiction(monkeypatch):
+    figures = [{"where": {"x": v}, "count": 2} for v in (0, 1)]
+    got = encoded(table_release({"name": "x", "values": [0, 1]}, 3, *figures))
+    late = functools.partial(system.propagate, expired=lambda: True)
+    monkeypatch.setattr(system, "propagate", lambda linear, low, high, _: late(linear, low, high))
+    assert recon.count(got).status == "unsat"
+
+
+def test_leave_one_out_follows_the_convention():
+    """Brute force over all datasets: a row that is (q, v) is taken out, worlds weigh as the convention says."""
+    domain = {"attributes": [{"name": "a", "values": [0, 1, 2]}, {"name": "s", "values": [0, 1]}]}
+    figures = [
+        {"where": {"a": 1}, "at_least": 1, "at_most": 3},
+        {"where": {"s": 1}, "at_least": 1, "at_most": 3},
+        {"where": {"a": 1, "s": 1}, "count": 1},
+    ]
+    release = {"recon": 1, "domain": domain, "rows": 4, "models": [{"kind": "table", "statements": figures}]}
+    got = encoded(release)
+    for convention, expected in (("ordered", (0.25, 0.375)), ("multiset", (2 / 9, 1 / 3))):
+        lines = recon.attribute(got, [{"a": 1}, {"a": 0}], "s", convention).set_index(["profile", "value"])
+        assert lines.loc[(0, 0), "leave_one_out"] == pytest.approx(expected[0])
+        assert lines.loc[(1, 1), "leave_one_out"] == pytest.approx(expected[1])

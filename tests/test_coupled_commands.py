@@ -89,8 +89,13 @@ def test_bounds_of_means_and_correlations(capsys, looser):
     code, _, err = run(capsys, "bound", looser, "--where", "{}", "--of", "sex")
     assert code == 3
     assert "'sex' is not numeric" in err
-    code, _, _ = run(capsys, "bound", looser, "--where", "{}", "--attained", "most")
-    assert code == 2
+    for wrong in (("--attained", "most"), ("--of", "age,"), ("--of", "age,sex,race"), ("--of", "")):
+        code, _, _ = run(capsys, "bound", looser, "--where", "{}", *wrong)
+        assert code == 2, wrong
+    code, out, err = run(capsys, "bound", looser, "--where", '{"age": 1}', "--of", "age", "--attained", "min")
+    assert code == 0
+    assert "in no world is there a figure to bound" in out
+    assert "no world: in no world has the group a row" in err
 
 
 def test_a_forest_is_given_back_whole(capsys, tmp_path):
@@ -154,6 +159,8 @@ def test_limits_leave_bounds(capsys, shallow):
     code, out, _ = run(capsys, "count", path, "--max-cells", "10", "--time", "5", "--json")
     assert code == 4
     assert any("--max-cells" in line for line in json.loads(out)["trail"])
+    for command in ("worlds", "sample", "table"):
+        assert run(capsys, command, path, "--max-cells", "10", "--time", "5")[0] == 4, command
     code, out, _ = run(capsys, "count", path, "--time", "0", "--json")
     assert code == 4
     assert json.loads(out)["status"] == "bounds"

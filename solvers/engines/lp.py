@@ -48,7 +48,7 @@ class KindEngine(Engine):
             inside, meets = np.zeros((2, len(system.sizes)), dtype=np.int64)
             inside[list(met.inside)] = meets[list(met.cells)] = 1
             low.append(max(0, relaxation.bound(inside, False, limits)[0]))
-            high.append(relaxation.bound(meets, True, limits)[0])
+            high.append(min(relaxation.bound(meets, True, limits)[0], release.rows.high or 0))
         least, most = np.array(low, dtype=np.int64), np.array(high, dtype=np.int64)
         share = np.where(least > 0, 1.0, np.where(most == 0, 0.0, np.nan))
         unknown = np.full(len(least), np.nan)

@@ -1,0 +1,60 @@
+"""What commands print besides single objects: worlds, tables of answers; and how the program ends."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from recon.console import INTERNAL, free_name, print_json, records, write_table
+
+if TYPE_CHECKING:
+    from encoders.encoder import EncodedRelease
+
+
+def print_worlds(found: list[Any], views: bool, out: str | None, json: bool) -> None:
+    """Print or write worlds: one table with a column `world`, or JSON."""
+    import pandas as pd
+
+    frames = [w.to_frame(views) for w in found]
+    if json:
+        print_json([{"world": i, "rows": records(f)} for i, f in enumerate(frames)], out)
+        return
+    number = free_name("world", frames[0].columns) if frames else "world"
+    for i, frame in enumerate(frames):
+        frame.insert(0, number, i)
+    write_table(pd.concat(frames) if frames else pd.DataFrame({number: []}), out)
+
+
+def extreme_world(found: Any, greatest: bool) -> Any:
+    """Return a world that attains a bound, None (with the reason on standard error) where there is none to show."""
+    from solvers.errors import Inconclusive, Unsupported
+
+    try:
+        return found.attained(greatest).to_frame()
+    except (Inconclusive, Unsupported) as error:
+        print(f"no world: {error}", file=sys.stderr)
+        return None
+
+
+def show(found: Any, out: str | None, json: bool, release: EncodedRelease) -> None:
+    """Print or write a table of answers; its assumptions go to standard error."""
+    if json:
+        print_json(records(found), out)
+        return
+    write_table(found, out)
+    from recon.report import assumption_lines
+
+    convention = found.attrs["convention"]
+    print(f"convention: {convention}; assuming: " + "; ".join(assumption_lines(release)), file=sys.stderr)
+
+
+def leave_at_once() -> None:
+    """End the program now where Ctrl-C left a solver at work in a thread; else let Python end it."""
+    natively = sys.modules.get("solvers.natively")
+    if natively is None or not natively.left_behind():
+        return
+    error = sys.exc_info()[1]
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(error.code if isinstance(error, SystemExit) and isinstance(error.code, int) else INTERNAL)
