@@ -221,8 +221,7 @@ def most_likely(system: System, branches: Sequence[Branch], dice: Dice) -> World
     rows_kept = not system.release.rows.exact
     best: tuple[int, float, Ints] | None = None
     for branch in branches:
-        finals = range(len(branch.totals))
-        final = max(finals, key=lambda f, t=branch.totals: int(t[f, 0])) if rows_kept else 0  # type: ignore[misc]
+        final = int(np.argmax(branch.totals[:, 0])) if rows_kept else 0
         z, cost = branch.bounds.lower.copy(), fixed_cost(system, branch)
         for g, graph in enumerate(branch.graphs):
             found, y = graph.extreme(spread_costs(system, branch, graph), False, branch.final(g, final))

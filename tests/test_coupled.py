@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import gc
-import json
 import math
 import random
 import statistics
@@ -14,22 +13,15 @@ from collections import Counter
 import oracle
 import oracle_coupled
 import pytest
+from test_against_oracle import canonical_rows, encoded, names, random_profile, weight
 
 import recon
-from encoders.encoder import encode
-from recon.formats.parts import to_domain, to_models, to_rows
-from recon.formats.release_file import parse
 from solvers import system
 from solvers.errors import ContradictionError
 
 BATCHES = 10
 PER_BATCH = 50
 CONVENTIONS = ("ordered", "multiset")
-
-
-def encoded(release):
-    part = parse(json.dumps(release).encode(), "memory")
-    return encode(to_domain(part.domain), to_models(part), to_rows(part))
 
 
 def releases(test, batch, number=PER_BATCH):
@@ -45,21 +37,6 @@ def releases(test, batch, number=PER_BATCH):
 
 def close(a, b):
     return (a is None and b is None) or math.isclose(float(a), float(b), rel_tol=1e-9, abs_tol=1e-9)
-
-
-def canonical_rows(frame):
-    return tuple(sorted((tuple(oracle.canonical(v) for v in row) for row in frame.itertuples(index=False)), key=repr))
-
-
-def names(release):
-    domain = release["domain"]
-    return [a["name"] for a in domain["attributes"]] + ([domain["label"]["name"]] if domain.get("label") else [])
-
-
-def random_profile(rng, release, truth, full=False):
-    row = rng.choice(truth) if truth and rng.random() < 0.5 else rng.choice(oracle.rows(release))
-    kept = {n: v for n, v in zip(names(release), row, strict=True) if full or rng.random() < 0.6}
-    return {n: float(v) if getattr(v, "denominator", 1) != 1 else v for n, v in kept.items()}
 
 
 def total(figure):
@@ -116,10 +93,6 @@ def test_worlds_are_all_the_datasets_once(batch):
         assert guess.unique == (len(expected) == 1)
         most = max(len(d) for d in expected)
         assert weight(rows) == max(weight(d) for d in expected if len(d) == most)
-
-
-def weight(rows):
-    return math.factorial(len(rows)) // math.prod(math.factorial(c) for c in Counter(rows).values())
 
 
 @pytest.mark.parametrize("batch", range(2 * BATCHES))
