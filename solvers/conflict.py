@@ -37,7 +37,7 @@ def conflict_of(release: Release, limits: Limits) -> tuple[str, ...]:
     was not proved within the limits. Domain and impossible boxes are given. Cost: some hundred small systems.
     """
     seconds = min(MOST_SECONDS, limits.left())
-    judge = Judge(Book(release), Limits(seconds, limits.memory, limits.cells, limits.progress, limits.stop))
+    judge = Judge(Book(release), limits.lasting(seconds))
     book, on = judge.book, judge.book.stated
     # Propagation is cheap: where it refutes all statements it is trusted to show what is not needed, for a start.
     cheap = judge.refuted(on)

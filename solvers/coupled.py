@@ -180,17 +180,16 @@ def decide_coupled(solution: Solution, query: Decide) -> DecideAnswer:
         1.0 if low[i] > 0 else 0.0 if high[i] == 0 else 1.0 - absent(solution, m) for i, m in enumerate(found)
     ])  # fmt: skip
     before, expected_before = before_release(system, selections, solution.convention, row_numbers(solution))
-    every = back.reshape(-1)
     return DecideAnswer(
         "exact",
-        low=low[every],
-        high=high[every],
-        probability=share[every],
-        before=before[every],
-        expected=expected[every],
-        expected_before=expected_before[every],
-        open=np.zeros(len(every), dtype=bool),
-    )
+        low=low,
+        high=high,
+        probability=share,
+        before=before,
+        expected=expected,
+        expected_before=expected_before,
+        open=np.zeros(len(found), dtype=bool),
+    ).at(back)
 
 
 def share_coupled(solution: Solution, query: Share) -> ShareAnswer:

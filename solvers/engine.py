@@ -114,8 +114,7 @@ def known_conflict(release: Release, limits: Limits) -> tuple[str, ...]:
         from solvers.conflict import conflict_of
 
         limits.report("there is no world: looking for the statements that clash")
-        own = Limits(max(EXPLAIN, limits.left()), limits.memory, limits.cells, limits.progress, limits.stop)
-        release.memo["conflict"] = conflict_of(release, own)
+        release.memo["conflict"] = conflict_of(release, limits.lasting(max(EXPLAIN, limits.left())))
     found: tuple[str, ...] = release.memo["conflict"]
     return found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Event
 
 
@@ -34,6 +34,10 @@ class Limits:
     def left(self) -> float:
         """Return the seconds left, infinity without a limit."""
         return float("inf") if self.seconds is None else max(0.0, self.seconds - self.elapsed())
+
+    def lasting(self, seconds: float) -> Limits:
+        """Return the same limits with so many seconds from now."""
+        return replace(self, seconds=seconds, started=time.monotonic())
 
     def report(self, text: str) -> None:
         """Show a line of progress where somebody listens."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from solvers.branches import Branch
 from solvers.cellmodel import CellModel
 from solvers.components import Presolve
-from solvers.errors import EngineError, Inconclusive, Unsupported
+from solvers.errors import EngineError, Unsupported
 from solvers.limits import Limits
 from solvers.linear import Ints, Propagated
 from solvers.system import System
@@ -23,17 +23,20 @@ SECONDS = 30.0
 
 
 def listed(system: System, limits: Limits) -> tuple[Branch, ...] | str:
-    """Return one branch per histogram, () where there is none, or why they were not listed."""
+    """Return one branch per histogram, () where there is none, or why they are too many to list.
+
+    Raises `Inconclusive` when its share of the time is up.
+    """
     if not system.choices and len(system.free) > MOST_FREE:
         return f"{len(system.free):,} free cells are too many to list histograms"
-    own = Limits(min(SECONDS, SHARE * limits.left()), limits.memory, limits.cells, None, limits.stop)
+    own = limits.lasting(min(SECONDS, SHARE * limits.left()))
     found: dict[bytes, Ints] = {}
     try:
         for z in histograms(system, own):
             found.setdefault(z.tobytes(), z)
             if len(found) > MOST_LISTED:
                 return f"more than {MOST_LISTED:,} histograms"
-    except (Inconclusive, Unsupported) as error:
+    except Unsupported as error:
         return str(error)
     nothing = Presolve(len(system.sizes), len(system.sizes), len(system.linear), 0, ())
     kept = 0 if system.release.rows.exact else 1

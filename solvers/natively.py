@@ -57,8 +57,7 @@ def natively(work: Callable[[], T], stop: threading.Event, interrupt: Callable[[
     return found[0]
 
 
-def solve(solver: Any, model: Any, stop: threading.Event, listener: Any = None) -> Any:
+def solve(solver: Any, model: Any, stop: threading.Event) -> Any:
     """Return CP-SAT's status; it stops with the best it has soon after `stop`."""
     solver.parameters.catch_sigint_signal = False
-    arguments = (model,) if listener is None else (model, listener)
-    return natively(lambda: solver.solve(*arguments), stop, solver.stop_search)
+    return natively(lambda: solver.solve(model), stop, solver.stop_search)

@@ -52,7 +52,7 @@ NOT_HEAVIEST = "a possible world, not proved to be the heaviest"
 def prove(system: System, query: Query, limits: Limits) -> Answer:
     """Return what CP-SAT and the relaxation say; status "unsat" where no histogram exists, "unknown" if not found."""
     if math.isinf(limits.left()):
-        limits = Limits(SECONDS, limits.memory, limits.cells, limits.progress, limits.stop)
+        limits = limits.lasting(SECONDS)
     if system.coarse and isinstance(query, Enumerate | Sample | MostLikely):
         raise Unsupported(COARSE)
     prover = Prover(system, limits)
@@ -170,17 +170,16 @@ def decide(prover: Prover, query: Decide) -> DecideAnswer:
     )
     expected = np.where(low == high, low.astype(np.float64), np.nan)
     partial = np.array([met.inside != met.cells for met in found], dtype=bool)
-    at = back.reshape(-1)
     return DecideAnswer(
         "bounds",
-        low=low[at],
-        high=high[at],
-        probability=share[at],
-        before=before[at],
-        expected=np.where(partial & (high > 0), np.nan, expected)[at],
-        expected_before=expected_before[at],
-        open=unsettled[at],
-    )
+        low=low,
+        high=high,
+        probability=share,
+        before=before,
+        expected=np.where(partial & (high > 0), np.nan, expected),
+        expected_before=expected_before,
+        open=unsettled,
+    ).at(back)
 
 
 def settle(prover: Prover, met: Met) -> tuple[int, int, bool]:

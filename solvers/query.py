@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
@@ -193,6 +193,12 @@ class DecideAnswer(Answer):
     expected: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     expected_before: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     open: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
+
+    def at(self, selections: NDArray[np.intp]) -> DecideAnswer:
+        """Return the answer for these of the selections, in this order (each may stand several times)."""
+        every = selections.reshape(-1)
+        names = ("low", "high", "probability", "before", "expected", "expected_before", "open")
+        return replace(self, **{name: getattr(self, name)[every] for name in names})
 
 
 @dataclass(frozen=True)

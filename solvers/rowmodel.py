@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ortools.sat.python import cp_model
 
 from solvers.cellmodel import WORKERS, solutions
-from solvers.errors import TooLarge, Unsupported
+from solvers.errors import Inconclusive, TooLarge, Unsupported
 from solvers.limits import Limits
 from solvers.natively import solve
 from solvers.release import ANY_LABEL, UNBOUNDED, Box, Choice, Partition, Region, Release, Statement
@@ -57,7 +57,7 @@ class RowModel:
                 self.model.add_bool_or([~self.inside(i, k, m) for k, m in box.literals])
         for block in release.blocks:
             if limits.expired():
-                raise Unsupported("the time was up while the model row by row was built")
+                raise Inconclusive("the time was up while the model row by row was built")
             self._block(block)
 
     def _sort(self) -> None:

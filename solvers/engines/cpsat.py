@@ -11,7 +11,7 @@ from __future__ import annotations
 from solvers.answers import answer_from, refuted
 from solvers.branches import Branch
 from solvers.engine import COARSE, Engine, no_coupling
-from solvers.errors import Unsupported
+from solvers.errors import Inconclusive, Unsupported
 from solvers.limits import Limits
 from solvers.query import (
     Answer,
@@ -55,9 +55,10 @@ class KindEngine(Engine):
             return refuted(query)
         known: tuple[Branch, ...] | str | None = system.memo.get("listed")
         if known is None:
-            known = listed(system, limits)
-            if isinstance(known, tuple) or not limits.expired():  # more time might list them
-                system.memo["listed"] = known
+            try:
+                known = system.memo["listed"] = listed(system, limits)
+            except Inconclusive as error:  # not remembered: more time might list them
+                known = str(error)
         if isinstance(known, tuple) and not (system.coarse and known):
             return answer_from(system, known, query)
         if isinstance(query, Count | Joint):

@@ -8,7 +8,6 @@ Dataset", ICML 2024.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 from solvers.answers import answer_from, attain, joint, refuted
 from solvers.branches import Branch, Solution, branches_of
@@ -52,8 +51,7 @@ class KindEngine(Engine):
         """Return the exact answer; raises `Unsupported` where cells, states or combinations are too many."""
         system = system_of(release, limits)
         if not math.isinf(limits.left()):  # what is not done by then leaves the time to engines that bound
-            own = limits.elapsed() + SHARE * limits.left()
-            limits = replace(limits, seconds=own)
+            limits = limits.lasting(SHARE * limits.left())
         if system.bounds.conflict is not None:
             return refuted(query)
         if system.coarse:

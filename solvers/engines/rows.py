@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from solvers.cells import cells_of
 from solvers.draws import Dice, draw_box
 from solvers.engine import COARSE, Engine, no_coupling
-from solvers.errors import Unsupported
+from solvers.errors import Inconclusive, Unsupported
 from solvers.limits import Limits
 from solvers.membership import decide
 from solvers.numbers import log2_multinomial, log2_worlds
@@ -60,14 +60,14 @@ class KindEngine(Engine):
         from solvers.rowmodel import RowModel
 
         if math.isinf(limits.left()):
-            limits = Limits(SECONDS, limits.memory, limits.cells, limits.progress, limits.stop)
+            limits = limits.lasting(SECONDS)
         if isinstance(query, Decide):
             return decide_apart(release, query, limits)
         rows: NDArray[np.int64] | None = None
         try:
             status, rows = RowModel(release, limits).first()
             note = "" if rows is not None else "no possible world was found in time, and none was excluded"
-        except Unsupported as error:
+        except (Inconclusive, Unsupported) as error:
             status, note = "unknown", str(error)
         if status == "none":
             return CountAnswer("unsat", convention=query.convention) if isinstance(query, Count) else Answer("unsat")
