@@ -1,0 +1,376 @@
+"""Re-checks a proof from the release alone: whole numbers, no solver, and nothing taken from whoever found it.
+
+What has to be trusted is this module, `facts`, `walk`, `pieces`, `rup`, `cnf` and the encoders that read the release.
+Every check raises `CertificateError` in one sentence; a limit that is met means "not verified".
+
+Source: design.md, section 3; the rules of a step are those of bounds propagation (Harvey, Stuckey 2003), a weighted
+sum is Farkas' lemma with bounds on the variables, both as in VIPR (Cheung, Gleixner, Steffy 2017).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.claims import (
+    AtLeast,
+    AtMost,
+    Branch,
+    Cases,
+    Claim,
+    Drat,
+    Node,
+    NoWorld,
+    OnlyWorld,
+    OverCells,
+    Proof,
+    Regions,
+    Sum,
+)
+from solvers.claims import Step as ProofStep
+from solvers.errors import CertificateError
+from solvers.facts import Facts, loose_of
+from solvers.limits import Limits
+from solvers.linear import Ints
+from solvers.pieces import Layout, Words, split
+from solvers.release import UNBOUNDED, Box, Choice, Partition, Region, Release, Rows, Statement
+from solvers.walk import Live, cells_at, live_cells, statement_sums
+
+SAFE = 1 << 61  # sums below stay exact in 64 bits
+Whole = NDArray[Any]  # int64, or Python integers where sums may be larger
+
+
+class Verifier:
+    """Checks proofs about one release; cells of the same blocks are walked once."""
+
+    def __init__(self, release: Release, limits: Limits | None = None) -> None:
+        self.facts, self.limits = Facts(release), limits or Limits()
+        self._live: dict[tuple[int, ...], Live] = {}
+
+    def verify(self, claim: Claim, proof: Proof) -> None:
+        """Return when the proof proves the claim; raise `CertificateError` otherwise."""
+        if self.facts.release.rows.high is None:
+            raise CertificateError("the number of rows is unbounded: nothing can be verified")
+        if isinstance(claim, OnlyWorld):
+            check_world(self.facts, claim)
+        if isinstance(proof, Regions):
+            check_regions(self.facts, claim, proof)
+        elif isinstance(proof, OverCells):
+            live = self.live(proof.blocks)
+            Replay(self.facts, live, proof, self.limits).check(claim)
+        else:
+            check_drat(self.facts, claim, proof, self.limits)
+
+    def remember(self, blocks: tuple[int, ...], live: Live) -> Live:
+        """Keep cells that were walked already."""
+        return self._live.setdefault(blocks, live)
+
+    def live(self, blocks: tuple[int, ...]) -> Live:
+        """Return the cells of some blocks, from memory if they were walked."""
+        if blocks not in self._live:
+            if len(set(blocks)) != len(blocks):
+                raise CertificateError("the proof names a block twice")
+            self._live[blocks] = live_cells(self.facts, blocks)
+        return self._live[blocks]
+
+
+def check_world(facts: Facts, claim: OnlyWorld) -> None:
+    """Refuse a dataset that does not meet every statement."""
+    if len(claim.parts) != len(claim.times) or any(t < 1 for t in claim.times):
+        raise CertificateError("the world does not say how often each of its rows occurs")
+    if len(set(claim.parts)) != len(claim.parts):
+        raise CertificateError("the world lists a row twice")
+    if sum(claim.times) > SAFE:
+        raise CertificateError("the world has more rows than can be added up")
+    cells_at(facts, live_cells(facts, ()), claim.parts)  # no impossible row, no part that does not exist
+    sums = statement_sums(facts, claim.parts, claim.times)
+    met = (sums >= facts.low) & (sums <= facts.high)
+    wrong = np.flatnonzero(facts.usable & ~met)
+    if len(wrong):
+        s = int(wrong[0])
+        raise CertificateError(f"the world has {sums[s]} where {facts.statement(s).source} says otherwise")
+    for b, block in enumerate(facts.release.blocks):
+        if isinstance(block, Choice) and sum(bool(met[a].all()) for a in facts.alternatives(b)) != 1:
+            raise CertificateError(f"the world does not meet {block.source}")
+        for statement in loose_of(block):
+            if statement.coarse:
+                raise CertificateError(f"{statement.source}: only bounds on what was published can be checked")
+
+
+def check_regions(facts: Facts, claim: Claim, proof: Regions) -> None:
+    """Check that regions with known counts settle a claim by themselves."""
+    numbers = proof.statements
+    if len(set(numbers)) != len(numbers):
+        raise CertificateError("the proof names a statement twice")
+    for s in numbers:
+        if facts.block_of(s) < 0 or not facts.usable[s] or facts.statement(s).of is not None:
+            raise CertificateError(f"statement {s} is no count that holds in every world")
+    release = facts.release
+    if isinstance(claim, AtMost):
+        layout = Layout(release.domain)
+        left = possible_rows(release, claim.box)
+        for s in numbers:
+            left = without(layout, left, facts.statement(s).region)
+        total = sum(int(facts.high[s]) for s in numbers)
+        if len(left):
+            raise CertificateError("the regions that the proof names do not cover the rows of the claim")
+        if total > claim.rows or any(facts.high[s] == UNBOUNDED for s in numbers):
+            raise CertificateError(f"the regions count up to {total} rows, the claim says at most {claim.rows}")
+        return
+    if isinstance(claim, OnlyWorld):
+        raise CertificateError("regions alone do not prove that a world is the only one")
+    box, rows = (Box(((0, 0),)), 1) if isinstance(claim, NoWorld) else (claim.box, claim.rows)
+    if len({facts.block_of(s) for s in numbers}) > 1:
+        raise CertificateError("the regions of different models may hold the same rows")
+    if numbers and not isinstance(release.blocks[facts.block_of(numbers[0])], Partition) and len(numbers) > 1:
+        raise CertificateError("regions outside a partition may hold the same rows")
+    for s in numbers:
+        beyond = outside(facts, facts.statement(s).region, box)
+        if len(beyond):
+            raise CertificateError(f"the region of {facts.statement(s).source} is not inside that of the claim")
+    total = sum(int(facts.low[s]) for s in numbers)
+    if total < rows:
+        raise CertificateError(f"the regions count at least {total} rows, the claim needs {rows}")
+
+
+def possible_rows(release: Release, box: Box) -> Words:
+    """Return the possible rows of a box as pieces."""
+    layout = Layout(release.domain)
+    inside, _, _, _ = split(layout, layout.full[None].copy(), box)
+    return subtract(layout, inside, release.impossible)
+
+
+def subtract(layout: Layout, words: Words, boxes: Sequence[Box]) -> Words:
+    """Return pieces without some boxes."""
+    for box in boxes:
+        _, _, words, _ = split(layout, words, box)
+    return words
+
+
+def without(layout: Layout, words: Words, region: Region) -> Words:
+    """Return pieces without a region (a box minus boxes)."""
+    inside, _, rest, _ = split(layout, words, region.box)
+    kept = [rest]
+    for box in region.minus:
+        hit, _, inside, _ = split(layout, inside, box)
+        kept.append(hit)
+    found: Words = np.concatenate(kept)
+    return found
+
+
+def outside(facts: Facts, region: Region, box: Box) -> Words:
+    """Return the possible rows of a region that are not in a box, as pieces."""
+    layout = Layout(facts.release.domain)
+    inside, _, _, _ = split(layout, layout.full[None].copy(), region.box)
+    _, _, beyond, _ = split(layout, inside, box)
+    return subtract(layout, beyond, (*region.minus, *facts.release.impossible))
+
+
+@dataclass(frozen=True, eq=False)
+class Goal:
+    """What a proof over cells must show of every histogram z: weights @ z <= most, or (`target` given) z == target.
+
+    A proof that no histogram is left shows both.
+    """
+
+    weights: Ints
+    most: int
+    target: Ints | None = None
+
+
+def goal_of(facts: Facts, live: Live, claim: Claim) -> Goal:
+    """Return what must be shown over cells for a claim."""
+    weights = np.zeros(live.cells, dtype=np.int64)
+    if isinstance(claim, AtMost):
+        weights[live.meeting(claim.box)] = 1
+        return Goal(weights, claim.rows)
+    if isinstance(claim, AtLeast):
+        weights[live.inside(claim.box)] = -1
+        return Goal(weights, -claim.rows)
+    return Goal(weights, -1, rows_of_world(facts, live, claim) if isinstance(claim, OnlyWorld) else None)
+
+
+def rows_of_world(facts: Facts, live: Live, claim: OnlyWorld) -> Ints:
+    """Return how many rows of every cell the world has; each cell with rows must hold a single raw row."""
+    at = cells_at(facts, live, claim.parts)
+    out = np.zeros(live.cells, dtype=np.int64)
+    np.add.at(out, at, np.array(claim.times, dtype=np.int64))
+    sizes = live.sizes()
+    if facts.release.domain.relative or any(sizes[c] != 1 for c in np.flatnonzero(out).tolist()):
+        raise CertificateError("a row of the world can be exchanged for another that no statement tells from it")
+    return out
+
+
+class Replay:
+    """A proof over cells, replayed: bounds on every cell that move only by what a statement or a sum implies."""
+
+    def __init__(self, facts: Facts, live: Live, proof: OverCells, limits: Limits) -> None:
+        self.facts, self.live, self.proof, self.limits = facts, live, proof, limits
+        most = int(facts.release.rows.high or 0)
+        self.known = np.zeros(len(facts), dtype=bool)
+        for b in proof.blocks:
+            self.known[facts.first[b] : facts.first[b + 1]] = True
+        self.known[facts.rows] = True
+        self.usable = facts.usable & self.known
+        self.cells = cells_at(facts, live, proof.cells)
+        if len(set(self.cells.tolist())) != len(self.cells):
+            raise CertificateError("the proof names a cell twice")
+        linear = live.linear
+        reach = int(np.abs(linear.coef).max(initial=1)) * max(1, most) * max(1, live.cells)
+        kind: type = np.int64 if reach < SAFE else object
+        self.coef: Whole = linear.coef.astype(kind)
+        self.lower: Whole = np.zeros(live.cells, dtype=kind)
+        self.upper: Whole = np.full(live.cells, most, dtype=kind)
+        self.combined = [self.combine(s) for s in proof.sums]
+
+    def check(self, claim: Claim) -> None:
+        """Check that the tree proves the claim."""
+        self._node(self.proof.tree, goal_of(self.facts, self.live, claim))
+
+    def _node(self, node: Node, goal: Goal) -> None:
+        """Check a node: the goal holds for all that is left within the bounds."""
+        if self.limits.expired():
+            raise CertificateError("not verified: the time was up")
+        for i, step in enumerate(node.steps):
+            self._step(step, i)
+        end = node.end
+        if isinstance(end, Branch):
+            cell = self._cell(end.cell)
+            for below, inner in ((True, end.below), (False, end.above)):
+                saved = self.lower.copy(), self.upper.copy()
+                if below:
+                    self.upper[cell] = min(self.upper[cell], end.value)
+                else:
+                    self.lower[cell] = max(self.lower[cell], end.value + 1)
+                self._node(inner, goal)
+                self.lower, self.upper = saved
+        elif isinstance(end, Cases):
+            self._cases(end, goal)
+        elif not bool((self.lower > self.upper).any()):
+            self._ends(end, goal)
+
+    def _cases(self, cases: Cases, goal: Goal) -> None:
+        """Check one node per alternative of a choice, whose statements hold there."""
+        alternatives = self.facts.alternatives(cases.block)
+        if cases.block not in self.proof.blocks or len(alternatives) != len(cases.nodes):
+            raise CertificateError(f"the cases of block {cases.block} are not all there")
+        for numbers, inner in zip(alternatives, cases.nodes, strict=True):
+            saved = self.lower.copy(), self.upper.copy(), self.usable.copy()
+            self.usable[numbers] = True
+            self._node(inner, goal)
+            self.lower, self.upper, self.usable = saved
+
+    def _ends(self, end: int | None, goal: Goal) -> None:
+        """Check that the bounds, or a weighted sum within them, settle the claim."""
+        if goal.target is not None and end is None:
+            if not (np.array_equal(self.lower, goal.target) and np.array_equal(self.upper, goal.target)):
+                raise CertificateError("the proof leaves room for another world")
+            return
+        found = self.greatest(goal.weights, end)
+        if found > goal.most:
+            raise CertificateError(f"the proof shows at most {found}, the claim needs at most {goal.most}")
+
+    def greatest(self, weights: Whole, number: int | None) -> int:
+        """Return a bound on weights @ z from a sum and the bounds on cells, rounded down."""
+        if number is None:
+            return int((weights * np.where(weights > 0, self.upper, self.lower)).sum())
+        if not 0 <= number < len(self.combined):
+            raise CertificateError(f"there is no sum {number} in the proof")
+        return self.by_sum(weights, self.proof.sums[number], self.combined[number])
+
+    def by_sum(self, weights: Whole, one: Sum, combined: Whole) -> int:
+        """Return the bound on weights @ z that a sum (`combined` over the cells) proves, rounded down."""
+        rest = weights.astype(object) * one.over - combined
+        total = self._stated(one)
+        total += sum(int(r) * int(u) for r, u in zip(rest[rest > 0], self.upper[rest > 0], strict=True))
+        total += sum(int(r) * int(low) for r, low in zip(rest[rest < 0], self.lower[rest < 0], strict=True))
+        return total // one.over
+
+    def combine(self, one: Sum) -> Whole:
+        """Return Σ y a over every cell, exactly."""
+        out: Whole = np.zeros(self.live.cells, dtype=object)
+        linear = self.live.linear
+        for s, y in one.multipliers:
+            if not 0 <= s < len(self.facts) or not self.known[s]:
+                raise CertificateError(f"statement {s} is in none of the blocks of the proof")
+            span = slice(int(linear.start[s]), int(linear.start[s + 1]))
+            out[linear.col[span]] += self.coef[span].astype(object) * y
+        return out
+
+    def _stated(self, one: Sum) -> int:
+        """Return the greatest that Σ y * statement can be by what the statements say."""
+        total = 0
+        for s, y in one.multipliers:
+            bound = int(self.facts.high[s] if y > 0 else self.facts.low[s])
+            if y == 0 or not self.usable[s] or abs(bound) == UNBOUNDED:
+                raise CertificateError(f"statement {s} says nothing that its multiplier {y} could use")
+            total += y * bound
+        return total
+
+    def _cell(self, i: int) -> int:
+        if not 0 <= i < len(self.cells):
+            raise CertificateError(f"there is no cell {i} in the proof")
+        return int(self.cells[i])
+
+    def _step(self, step: ProofStep, i: int) -> None:
+        """Move one bound, if the step says exactly what its reason implies."""
+        cell = self._cell(step.cell)
+        value = self.implied(cell, step.upper, step.reason)
+        if value is None or value != step.value:
+            says, side = "nothing" if value is None else value, "<=" if step.upper else ">="
+            raise CertificateError(f"step {i} says {side} {step.value}, but its reason implies {says}")
+        if step.upper:
+            self.upper[cell] = min(self.upper[cell], value)
+        else:
+            self.lower[cell] = max(self.lower[cell], value)
+
+    def implied(self, cell: int, upper: bool, reason: int) -> int | None:
+        """Return the bound that a statement, or a sum, implies for a cell within the present bounds; None for none."""
+        if reason < 0:
+            weights: Whole = np.zeros(self.live.cells, dtype=np.int64)
+            weights[cell] = 1 if upper else -1
+            found = self.greatest(weights, -1 - reason)
+            return found if upper else -found
+        if not 0 <= reason < len(self.facts) or not self.usable[reason]:
+            raise CertificateError(f"statement {reason} is not one that this proof may use")
+        linear = self.live.linear
+        span = slice(int(linear.start[reason]), int(linear.start[reason + 1]))
+        cells, coef = linear.col[span], self.coef[span]
+        here = np.flatnonzero(cells == cell)
+        if not len(here):
+            return None
+        a = int(coef[here[0]])
+        least = (coef > 0) == (upper == (a > 0))  # where the others' least rows count in what is left for the cell
+        others = coef * np.where(least, self.lower[cells], self.upper[cells])
+        rest = int(others.sum()) - int(others[here[0]])
+        bound = int(self.facts.high[reason] if upper == (a > 0) else self.facts.low[reason])
+        if abs(bound) == UNBOUNDED:
+            return None
+        left = bound - rest
+        return left // a if upper else -(-left // a)
+
+
+def check_drat(facts: Facts, claim: Claim, proof: Drat, limits: Limits) -> None:
+    """Check clauses by unit propagation, from our own lowering of the blocks and the claim's negation."""
+    from solvers.cnf import lower
+    from solvers.rup import check
+
+    check(lower(negated(facts.release, proof.blocks, claim), limits, raw=False, sorted_rows=True).clauses, proof.lines)
+
+
+def negated(release: Release, blocks: Sequence[int], claim: Claim) -> Release:
+    """Return the release of some blocks whose worlds are the exceptions to a claim."""
+    if isinstance(claim, OnlyWorld):
+        raise CertificateError("clauses do not prove that a world is the only one in this version")
+    if len(set(blocks)) != len(blocks) or any(not 0 <= b < len(release.blocks) for b in blocks):
+        raise CertificateError("the proof names a block twice, or one that does not exist")
+    kept = tuple(release.blocks[b] for b in blocks)
+    if isinstance(claim, AtMost):
+        kept = (*kept, (Statement(Region(claim.box), claim.rows + 1, UNBOUNDED, "the claim's opposite"),))
+    elif isinstance(claim, AtLeast):
+        kept = (*kept, (Statement(Region(claim.box), 0, claim.rows - 1, "the claim's opposite"),))
+    return Release(release.domain, Rows(release.rows.low, release.rows.high), kept, release.impossible)

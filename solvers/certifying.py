@@ -1,0 +1,165 @@
+"""Finds proofs for claims, each checked by `certificate.Verifier` before it is given out.
+
+Cheapest first: regions that settle a claim by themselves; steps, weighted sums and cases over cells; clauses.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import cached_property
+
+import numpy as np
+
+from solvers.certificate import Verifier, negated, outside, possible_rows
+from solvers.claims import AtLeast, AtMost, Claim, Drat, NoWorld, OnlyWorld, Proof, Regions
+from solvers.errors import CertificateError, EngineError, Inconclusive, Unsupported
+from solvers.limits import Limits
+from solvers.pieces import Layout, padded
+from solvers.release import Box, Release
+from solvers.search import Base, Search
+from solvers.walk import AnyCut, PartitionCut, cuts_of, labels_of, live_cells, start_of
+
+SECONDS = 60.0  # for all claims, where no limit is given
+MOST_CLAUSE_ROWS = 40  # beyond, clauses row by row are too many to refute
+MOST_LEFT = 4_096  # pieces of a box that regions counting 0 may leave on the way
+MOST_COUNTED = 5_000  # statements of a rule list tried one by one
+
+
+class Certifier:
+    """Proofs about one release; what is derived once serves every claim."""
+
+    def __init__(self, release: Release, limits: Limits | None = None) -> None:
+        limits = limits or Limits()
+        self.release = release
+        self.limits = limits.lasting(SECONDS) if math.isinf(limits.left()) else limits
+        self.verifier = Verifier(release, self.limits)
+        self.facts = self.verifier.facts
+        self.blocks = tuple(range(len(release.blocks)))
+
+    def prove(self, claim: Claim) -> Proof | None:
+        """Return a proof that was verified, None where none was found within the limits."""
+        if self.release.rows.high is None:
+            return None
+        for proof in self.candidates(claim):
+            try:
+                self.verifier.verify(claim, proof)
+            except CertificateError:
+                continue
+            return proof
+        return None
+
+    def candidates(self, claim: Claim) -> Iterator[Proof]:
+        """Yield proofs that may hold, the shortest kinds first."""
+        if (by_regions := regions_for(self, claim)) is not None:
+            yield by_regions
+        if self.base is not None:
+            for branching in (False, True):
+                if (found := Search(self.base, claim, self.limits).proof(branching)) is not None:
+                    yield found
+        few = (self.release.rows.high or 0) <= MOST_CLAUSE_ROWS
+        if few and not isinstance(claim, OnlyWorld) and (clauses := self.by_clauses(claim)) is not None:
+            yield clauses
+
+    @cached_property
+    def cuts(self) -> list[AnyCut]:
+        """Return what cuts the row space, block by block."""
+        return cuts_of(self.facts, self.blocks)
+
+    @cached_property
+    def base(self) -> Base | None:
+        """Return the cells of all blocks, None where they are too many."""
+        try:
+            live = live_cells(self.facts, self.blocks, self.limits.cells)
+        except CertificateError:
+            return None
+        return Base(self.facts, self.verifier.remember(self.blocks, live), self.blocks, self.limits)
+
+    def by_clauses(self, claim: Claim) -> Drat | None:
+        """Return a refutation of the claim's opposite in clauses, None where none was found."""
+        from solvers.cnf import lower
+        from solvers.satisfying import satisfy
+
+        try:
+            lowered = lower(negated(self.release, self.blocks, claim), self.limits, raw=False, sorted_rows=True)
+            found = satisfy(lowered, self.limits, proof=True)
+        except (Unsupported, Inconclusive, EngineError):
+            return None
+        return None if found.proof is None else Drat(self.blocks, tuple(found.proof))
+
+
+def regions_for(certifier: Certifier, claim: Claim) -> Regions | None:
+    """Return regions that settle a claim by themselves, None where none were found."""
+    if isinstance(claim, AtMost):
+        return covering(certifier, claim)
+    if isinstance(claim, AtLeast):
+        return enough_inside(certifier, claim)
+    return empty_but_counted(certifier) if isinstance(claim, NoWorld) else None
+
+
+def covering(certifier: Certifier, claim: AtMost) -> Regions | None:
+    """Return statements whose regions cover the box: of one partition, or, each counting 0, of several blocks."""
+    facts, cuts = certifier.facts, certifier.cuts
+    layout = Layout(certifier.release.domain)
+    left = start_of(facts, cuts, possible_rows(certifier.release, claim.box))
+    zeros: list[int] = []
+    for cut in cuts:
+        if not len(left) or len(left) > MOST_LEFT:
+            break
+        words, _, value = cut.apply(left, labels_of(layout, left), False)
+        if isinstance(cut, PartitionCut):
+            met = np.unique(value)
+            if not zeros and sum(facts.high[met].tolist()) <= claim.rows:
+                return Regions(tuple(met.tolist()))
+            empty = facts.high[value] <= 0
+            new = np.unique(value[empty]).tolist()
+        else:
+            new = [s for s in cut.statements if cut.of is None and facts.usable[s] and facts.high[s] <= 0][:1]
+            empty = (value >= 0) & bool(new)
+        if empty.any():
+            zeros += new
+            left = words[~empty]
+    return Regions(tuple(zeros)) if not len(left) and claim.rows >= 0 else None
+
+
+def enough_inside(certifier: Certifier, claim: AtLeast) -> Regions | None:
+    """Return statements of one block whose regions lie inside the box and count enough rows."""
+    facts, layout = certifier.facts, Layout(certifier.release.domain)
+    for cut in certifier.cuts:
+        if isinstance(cut, PartitionCut):
+            beyond = np.zeros(len(cut.block.boxes), dtype=bool)
+            labels = np.ones(certifier.release.domain.labels, dtype=bool)
+            rows = layout.rows(cut.block.boxes)
+            for k, mask in claim.box.literals:
+                span = layout.span(k)
+                if k == certifier.release.domain.label:
+                    labels = np.array([bool(mask >> i & 1) for i in range(len(labels))])
+                else:
+                    beyond |= (rows[:, span] & ~padded(mask, span.stop - span.start)).any(axis=1)
+            inside = ~beyond[cut.block.region] & (labels.all() | (cut.block.label >= 0) & labels[cut.block.label])
+            counted = np.flatnonzero(inside & (cut.block.low > 0))
+            if int(cut.block.low[counted].sum()) >= claim.rows > 0:
+                enough = int(np.searchsorted(np.cumsum(cut.block.low[counted]), claim.rows)) + 1
+                return Regions(tuple((counted[:enough] + facts.first[cut.b]).tolist()))
+            continue
+        for s in cut.statements if cut.of is None else ():
+            if facts.usable[s] and facts.low[s] >= claim.rows and not len(outside(facts, cut.region, claim.box)):
+                return Regions((s,))
+    return within_one(certifier, claim.box, claim.rows) if certifier.base is None else None
+
+
+def empty_but_counted(certifier: Certifier) -> Regions | None:
+    """Return a statement that counts rows where none can be, looked for where cells are too many."""
+    return within_one(certifier, Box(((0, 0),)), 1) if certifier.base is None else None
+
+
+def within_one(certifier: Certifier, box: Box, rows: int) -> Regions | None:
+    """Return a statement that counts enough rows and whose region, earlier rules left out, lies inside a box."""
+    facts = certifier.facts
+    candidates = np.flatnonzero(facts.usable & (facts.low >= rows))
+    for s in candidates[candidates < facts.rows][:MOST_COUNTED].tolist():
+        if certifier.limits.expired():
+            return None
+        if facts.statement(s).of is None and not len(outside(facts, facts.statement(s).region, box)):
+            return Regions((s,))
+    return None
