@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from encoders.encoder import EncodedRelease as EncodedRelease
     from recon.auditing import audit as audit
     from recon.bounds import bound as bound
+    from recon.exporting import export as export
     from recon.learners.greedy_rule_list import GreedyRuleListClassifier as GreedyRuleListClassifier
     from recon.loading import encode as encode
     from recon.loading import load as load
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from recon.questions import sample as sample
     from recon.questions import worlds as worlds
     from recon.report import Report as Report
+    from recon.verifying import verify as verify
     from recon.world import World as World
     from solvers.errors import ContradictionError as ContradictionError
     from solvers.errors import Inconclusive as Inconclusive
@@ -40,6 +42,7 @@ _HOME = {
     "Domain": "encoders.domain",
     "EncodedRelease": "encoders.encoder",
     "audit": "recon.auditing",
+    "export": "recon.exporting",
     "GreedyRuleListClassifier": "recon.learners.greedy_rule_list",
     "encode": "recon.loading",
     "load": "recon.loading",
@@ -54,6 +57,7 @@ _HOME = {
     "sample": "recon.questions",
     "worlds": "recon.questions",
     "Report": "recon.report",
+    "verify": "recon.verifying",
     "World": "recon.world",
     "ContradictionError": "solvers.errors",
     "Inconclusive": "solvers.errors",

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pandas as pd
 
 from encoders.encoder import EncodedRelease
+from recon.certificates import all_of_it, contradiction_certificate
 from recon.findings import Findings, GroupDisclosure
-from recon.measures import measure
+from recon.measures import Measures, measure
 from recon.report import Report
+from recon.statements import Json
 from recon.truth import check_truth
 from solvers.errors import Unsupported
 from solvers.limits import Limits
@@ -36,7 +38,16 @@ def audit(
     limits = limits or Limits()
     first = measure(release, convention, limits)
     checked = None if truth is None else check_truth(release, truth, population, first, seed, limits)
-    return Report(Findings(release, first, group_disclosure(release), checked))
+    return Report(Findings(release, first, group_disclosure(release), checked, certificate_of(release, first, limits)))
+
+
+def certificate_of(release: EncodedRelease, found: Measures, limits: Limits) -> Json | None:
+    """Return the certificate that there is no possible world, or only one; None for neither."""
+    if found.status == "unsat":
+        return contradiction_certificate(release, limits)
+    datasets = found.counted if found.datasets is None else found.datasets
+    alone = datasets.log2 == 0.0 and datasets.convention != "ordered"
+    return all_of_it(release, limits) if alone else None
 
 
 def group_disclosure(release: EncodedRelease) -> GroupDisclosure:

@@ -23,6 +23,7 @@ from recon.console import (
 )
 from recon.learners.commands import learn_app
 from recon.options import (
+    Certificates,
     ConventionName,
     Digits,
     DomainFile,
@@ -42,7 +43,8 @@ from recon.options import (
     Truth,
     Views,
 )
-from recon.printing import extreme_world, leave_at_once, print_worlds, show
+from recon.printing import extreme_world, leave_at_once, print_worlds, show, show_verdicts
+from recon.proof_commands import export, stored_certificates, verify
 
 if TYPE_CHECKING:
     from encoders.encoder import EncodedRelease
@@ -57,6 +59,8 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(learn_app, name="learn")
+app.command()(verify)
+app.command()(export)
 
 
 def open_release(files: list[str], domain: str | None, independent: bool, limits: Limits) -> EncodedRelease:
@@ -85,18 +89,22 @@ def count(
     json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Count the possible worlds and measure the uncertainty left."""
+    from recon.certificates import contradiction_certificate
     from recon.measures import measure
-    from recon.report import assumption_lines, count_json, worlds_lines
+    from recon.report import assumption_lines, certified_lines, count_json, worlds_lines
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits)
         measures = measure(release, convention, limits)
+        proved = contradiction_certificate(release, limits) if measures.status == "unsat" else None
     if json:
-        print_json(count_json(release, measures, digits))
+        found = count_json(release, measures, digits)
+        print_json(found if proved is None else found | {"certificate": proved})
     elif measures.status == "unsat":
         print("possible worlds: 0: the statements contradict each other")
         for source in measures.counted.conflict:
             print(f"  {source}")
+        print("\n".join(certified_lines(proved)))
     else:
         print("\n".join(worlds_lines(measures)))
         for text in measures.counted.trail if measures.status == "bounds" else ():
@@ -164,20 +172,22 @@ def sample(
 @app.command()
 def reconstruct(
     files: Files, seed: Seed = 0, views: Views = False, domain: DomainFile = None, independent: Independent = False,
-    out: Out = None, truth: Truth = None, population: Population = None, seconds: Seconds = None,
-    memory: Memory = "1G",
-    max_cells: MaxCells = 200_000, json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
+    out: Out = None, truth: Truth = None, population: Population = None, certificates: Certificates = None,
+    seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000,
+    json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Give back one most likely training set, and say whether it is the only one."""
+    from recon.certificates import world_certificate
     from recon.measures import measure
     from recon.questions import reconstruct as run
-    from recon.report import truth_json, truth_lines
+    from recon.report import certified_lines, truth_json, truth_lines
     from recon.selections import read_table
     from recon.truth import check_truth
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits)
         world = run(release, seed, limits)
+        proved = world_certificate(release, world, limits) if world.unique else None
         checked = None
         if truth is not None:
             people = None if population is None else read_table(population)
@@ -187,21 +197,29 @@ def reconstruct(
     if json:
         found: dict[str, Any] = {"unique": world.unique, "note": world.note, "rows": records(world.to_frame(views))}
         found["assumptions"] = list(release.assumptions)
+        (found["certificate"],) = stored_certificates([proved], certificates)
         print_json(found if checked is None else found | {"truth": truth_json(checked)}, out)
         return
     write_table(world.to_frame(views), out)
     alone = "a possible world; whether there are others is not decided"
     if world.unique is not None:
         alone = "the only possible world" if world.unique else "one of several possible worlds"
-    for line in (alone, *([world.note] if world.note else []), *(() if checked is None else truth_lines(checked))):
+    stored_certificates([proved], certificates)
+    said = certified_lines(proved)
+    for line in (
+        alone,
+        *said,
+        *([world.note] if world.note else []),
+        *(() if checked is None else truth_lines(checked)),
+    ):
         print(line, file=sys.stderr)
 
 
 @app.command()
 def certify(
     files: Files, profiles: ProfileFile, domain: DomainFile = None, independent: Independent = False,
-    convention: ConventionName = None, out: Out = None, seconds: Seconds = None, memory: Memory = "1G",
-    max_cells: MaxCells = 200_000,
+    convention: ConventionName = None, out: Out = None, certificates: Certificates = None, seconds: Seconds = None,
+    memory: Memory = "1G", max_cells: MaxCells = 200_000,
     json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Say for each profile whether it certainly, possibly or certainly not is among the rows."""
@@ -210,8 +228,8 @@ def certify(
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits)
-        found = run(release, read_table(profiles), convention, limits)
-    show(found, out, json, release)
+        found = run(release, read_table(profiles), convention, limits, certificates=True if certificates else None)
+    show_verdicts(found, out, json, release, certificates)
     finish("unknown" if (found["verdict"] == "unknown").any() else "exact")
 
 

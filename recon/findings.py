@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from encoders.encoder import EncodedRelease
 from recon.matching import Comparison
@@ -40,9 +41,13 @@ class TruthCheck:
 
 @dataclass(frozen=True)
 class Findings:
-    """Everything an audit found; the report formats it."""
+    """Everything an audit found; the report formats it.
+
+    `certificate`: that there is no possible world, or only one (None: neither, or not proved).
+    """
 
     release: EncodedRelease
     measures: Measures
     groups: GroupDisclosure
     truth: TruthCheck | None = None
+    certificate: dict[str, Any] | None = None

@@ -54,4 +54,8 @@ Truth = Annotated[str | None, typer.Option("--truth", help="The true rows (.csv,
 Population = Annotated[
     str | None, typer.Option("--population", help="Other rows of the same kind, for the fresh-sample baseline.")
 ]
+Certificates = Annotated[
+    str | None,
+    typer.Option("--certificates", help="Folder for certificates; by default they stand in the --json result."),
+]
 ProfileFile = Annotated[str, typer.Option("--profiles", help="Profiles, one per line; empty cells are unknown.")]

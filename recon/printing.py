@@ -49,6 +49,16 @@ def show(found: Any, out: str | None, json: bool, release: EncodedRelease) -> No
     print(f"convention: {convention}; assuming: " + "; ".join(assumption_lines(release)), file=sys.stderr)
 
 
+def show_verdicts(found: Any, out: str | None, json: bool, release: EncodedRelease, folder: str | None) -> None:
+    """Print or write verdicts; certificates go into JSON, or into files of a folder, else their kinds are named."""
+    from recon.proof_commands import stored_certificates
+
+    proved = found["certificate"].tolist()
+    kinds = ["" if c is None else f"certified ({c['proof']['kind']})" for c in proved]
+    stored = stored_certificates(proved, folder)
+    show(found.assign(certificate=stored if json else kinds), out, json, release)
+
+
 def leave_at_once() -> None:
     """End the program now where Ctrl-C left a solver at work in a thread; else let Python end it."""
     natively = sys.modules.get("solvers.natively")

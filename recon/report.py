@@ -12,6 +12,7 @@ from encoders.encoder import EncodedRelease
 from recon.bounds import BoundAnswer
 from recon.findings import Findings, TruthCheck
 from recon.measures import Measures
+from recon.statements import claim_text
 from solvers.query import CountAnswer
 
 DIGITS = 10_000  # decimal digits printed without being asked
@@ -174,6 +175,8 @@ class Report:
         }
         if found.truth is not None:
             out["truth"] = truth_json(found.truth)
+        if found.certificate is not None:
+            out["certificate"] = found.certificate
         return out
 
     def to_json(self, digits: int = DIGITS) -> str:
@@ -210,9 +213,10 @@ class Report:
         """Return the report's sections as titles and lines."""
         found = self.findings
         if found.measures.status == "unsat":
-            return [("No possible world: the statements contradict each other", list(found.measures.counted.conflict))]
+            conflict = [*found.measures.counted.conflict, *certified_lines(found.certificate)]
+            return [("No possible world: the statements contradict each other", conflict)]
         out = [
-            ("What an adversary is left with", worlds_lines(found.measures)),
+            ("What an adversary is left with", [*worlds_lines(found.measures), *certified_lines(found.certificate)]),
             ("Who is most exposed", exposure_lines(found.measures)),
             ("What the counts say without any reconstruction", group_lines(found)),
         ]
@@ -250,6 +254,15 @@ def worlds_lines(m: Measures) -> list[str]:
         f"Dist_G {number(m.dist_g)}; over the attributes the release names {number(m.dist_g_mentioned)}; "
         f"Dist {number(m.dist)}   [1 = nothing revealed, 0 = everything]",
         *order,
+    ]
+
+
+def certified_lines(certificate: dict[str, Any] | None) -> list[str]:
+    """Return what a certificate says, one line; it was verified before it got here."""
+    if certificate is None:
+        return []
+    return [
+        f"certified ({certificate['proof']['kind']}): {claim_text(certificate['claim'])}; recon verify re-checks it"
     ]
 
 

@@ -37,6 +37,13 @@ class Certifier:
         self.facts = self.verifier.facts
         self.blocks = tuple(range(len(release.blocks)))
 
+    def within(self, limits: Limits | None) -> Certifier:
+        """Return this one with other limits; what was derived before stays."""
+        limits = limits or Limits()
+        self.limits = limits.lasting(SECONDS) if math.isinf(limits.left()) else limits
+        self.verifier.limits = self.limits
+        return self
+
     def prove(self, claim: Claim) -> Proof | None:
         """Return a proof that was verified, None where none was found within the limits."""
         if self.release.rows.high is None:

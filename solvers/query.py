@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.numbers import Factor, log2_product, product
-from solvers.release import World
+from solvers.release import Box, World
 
 Convention = Literal["assigned", "ordered", "multiset"]
 CONVENTIONS: tuple[Convention, ...] = ("assigned", "ordered", "multiset")
@@ -32,6 +32,20 @@ class Selections:
 
     def __len__(self) -> int:
         return len(self.codes)
+
+    def boxes(self, whole: bool) -> list[Box]:
+        """Return each selection as a box of parts: those that it meets, or (`whole`) those that it holds entirely."""
+        masks = [[part_mask(code, every[0], whole) for code in every] for every in self.sizes]
+        out = []
+        for codes in self.codes.tolist():
+            pairs = [(k, masks[k][c]) for k, c in enumerate(codes) if c]
+            out.append(Box(tuple((k, m) for k, m in pairs if m != (1 << len(self.sizes[k][0])) - 1)))
+        return out
+
+
+def part_mask(sizes: tuple[int, ...], full: tuple[int, ...], whole: bool) -> int:
+    """Return the parts of which some values, or (`whole`) all, are allowed, as bits."""
+    return sum((z == f if whole else z > 0) << p for p, (z, f) in enumerate(zip(sizes, full, strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +154,7 @@ class CountAnswer(Answer):
 
     `per_rows` maps each possible number of rows to its factors (one entry where the number is known); the count
     is their sum. `relative` marks domains with a continuous attribute, where no number of worlds exists.
+    `estimate` is a number of worlds that nobody proved; `guarantee` says how good it is, the bounds do not use it.
     """
 
     convention: Convention = "ordered"
@@ -147,6 +162,7 @@ class CountAnswer(Answer):
     per_rows: Callable[[], dict[int, list[Factor]]] | None = None
     log2_per_rows: dict[int, float] = field(default_factory=dict)
     relative: bool = False
+    estimate: int | None = None
 
     @cached_property
     def factors(self) -> list[Factor]:

@@ -73,7 +73,7 @@ class Program:
         options: Any = {} if math.isinf(limits.left()) else {"time_limit": max(0.01, limits.left())}
         limit = np.concatenate([self.high[above], -self.low[below]])
         stacked = vstack([matrix[above], -matrix[below]], format="csr")
-        bounds = np.stack([np.zeros(len(room)), room], axis=1)
+        bounds = [(0.0, most) for most in room.tolist()]
         try:
             found = natively(
                 lambda: linprog(cost, A_ub=stacked, b_ub=limit, bounds=bounds, method="highs", options=options),

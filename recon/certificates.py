@@ -1,0 +1,144 @@
+"""Certificates as users hold them: a claim in the release's own words, its proof, and what both rest on.
+
+Nothing is called certified before `solvers.certificate` has re-checked the proof from the release alone; the proofs
+are found, and checked, by `solvers.certifying`.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from encoders.encoder import EncodedRelease
+from encoders.values import Listed
+from recon.selections import from_text, missing, select_frame
+from recon.statements import VERSION, Json, only_world, sealed
+from recon.world import World, wrap
+from solvers.certifying import Certifier
+from solvers.claims import AtLeast, AtMost, Claim, NoWorld, Proof, proof_json
+from solvers.engine import ask
+from solvers.errors import ReleaseError
+from solvers.limits import Limits
+from solvers.query import MostLikely, Selections, WorldsAnswer
+
+
+def certifier_of(release: EncodedRelease, limits: Limits | None) -> Certifier:
+    """Return who proves claims about a release; cells once walked are kept with the release."""
+    memo = release.statements.memo
+    known: Certifier | None = memo.get("certifier")
+    if known is None:
+        known = memo["certifier"] = Certifier(release.statements, limits)
+    return known.within(limits)
+
+
+def certificate_json(release: EncodedRelease, fingerprint: str, claim: Json, proof: Proof) -> Json:
+    """Return the certificate of a proved claim."""
+    return sealed(
+        {
+            "recon_certificate": VERSION,
+            "release_files": release.file.split(" + ") if release.file else [],
+            "release_sha256": release.sha256 or None,
+            "statements_sha256": fingerprint,
+            "claim": claim,
+            "assumptions": list(release.assumptions),
+            "proof": proof_json(proof),
+        }
+    )
+
+
+def profile_certificates(
+    release: EncodedRelease, frame: pd.DataFrame, verdicts: Sequence[str], limits: Limits | None
+) -> list[Json | None]:
+    """Return one certificate per profile that is certain or impossible, None for others and where none was found.
+
+    Equal profiles are proved once. Cost: a proof per distinct profile, most by a look at one leaf.
+    """
+    chosen: Selections = select_frame(release, frame)
+    meets, wholes = chosen.boxes(whole=False), chosen.boxes(whole=True)
+    certifier = certifier_of(release, limits)
+    proofs: dict[Claim, Proof | None] = {}
+    profiles = profiles_json(release, frame)
+    out: list[Json | None] = []
+    for i, verdict in enumerate(verdicts):
+        if verdict not in {"certain", "impossible"}:
+            out.append(None)
+            continue
+        claim: Claim = AtMost(meets[i], 0) if verdict == "impossible" else AtLeast(wholes[i], 1)
+        if claim not in proofs:
+            certifier.limits.report(f"certificates: {i} of {len(verdicts)} profiles")
+            proofs[claim] = None if certifier.limits.expired() else certifier.prove(claim)
+        proof = proofs[claim]
+        said: Json = {"profile": profiles[i]}
+        said |= {"at_most": 0} if isinstance(claim, AtMost) else {"at_least": 1}
+        fingerprint = certifier.facts.fingerprint
+        out.append(None if proof is None else certificate_json(release, fingerprint, said, proof))
+    return out
+
+
+def contradiction_certificate(release: EncodedRelease, limits: Limits | None) -> Json | None:
+    """Return the certificate that there is no possible world, None where no proof was found."""
+    certifier = certifier_of(release, limits)
+    proof = certifier.prove(NoWorld())
+    return None if proof is None else certificate_json(release, certifier.facts.fingerprint, {"worlds": 0}, proof)
+
+
+def world_certificate(release: EncodedRelease, world: World, limits: Limits | None) -> Json | None:
+    """Return the certificate that a world is the only one, None where no proof was found."""
+    certifier = certifier_of(release, limits)
+    indices, times = np.unique(world.indices(), axis=0, return_counts=True)
+    proof = certifier.prove(only_world(release, indices, times))
+    if proof is None:
+        return None
+    columns = [a.name for a in release.domain.all]
+    rows = [[json_value(a.value(int(i))) for a, i in zip(release.domain.all, row, strict=True)] for row in indices]
+    said = {"only_world": {"columns": columns, "rows": rows, "times": times.tolist()}}
+    return certificate_json(release, certifier.facts.fingerprint, said, proof)
+
+
+def all_of_it(release: EncodedRelease, limits: Limits | None) -> Json | None:
+    """Return the certificate that a release with a single possible world has no other; None where not proved."""
+    world = next(ask(release.statements, MostLikely(), WorldsAnswer, limits).worlds)
+    return world_certificate(release, wrap(release, world), limits)
+
+
+def profiles_json(release: EncodedRelease, frame: pd.DataFrame) -> list[Json]:
+    """Return every profile as an object column -> value, cells of CSV files as the values they stand for."""
+    domain, text = release.domain, bool(frame.attrs.get("text"))
+    out: list[Json] = [{} for _ in range(len(frame))]
+    for i, name in enumerate(map(str, frame.columns)):
+        attribute = domain.all[domain.place[name]] if name in domain.place else Listed(name, (0, 1))
+        for row, cell in enumerate(frame.iloc[:, i].tolist()):
+            if missing(cell):
+                continue
+            value = from_text(cell, attribute) if text and isinstance(cell, str) else cell
+            out[row][name] = json_value(value)
+    return out
+
+
+def json_value(value: Any) -> Any:
+    """Return a value as JSON has it."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def stored(certificate: Json, folder: str, name: str) -> Json:
+    """Write a certificate to FOLDER/NAME.json.gz and return what names it: its claim, the file and its checksum."""
+    path = Path(folder) / f"{name}.json.gz"
+    text = json.dumps(certificate, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    data = gzip.compress(text.encode("utf-8", "surrogatepass"), mtime=0)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    except OSError as error:
+        raise ReleaseError(f"cannot be written: {error.strerror or error}", file=str(path)) from None
+    kept = ("recon_certificate", "release_files", "release_sha256", "statements_sha256", "claim")
+    named = {key: certificate[key] for key in kept}
+    if "only_world" in named["claim"]:
+        named["claim"] = {"only_world": None}
+    return {**named, "file": str(path), "sha256": hashlib.sha256(data).hexdigest()}

@@ -1,0 +1,97 @@
+"""Proofs in words, step by step, for people who re-check them by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from encoders.encoder import EncodedRelease
+from recon.describe import condition_text
+from recon.statements import claim_text
+from recon.verifying import certificates_in, opened
+from solvers.claims import Branch, Cases, Drat, Node, OverCells, Regions, Sum, proof_from
+from solvers.errors import CertificateError, ReleaseError
+from solvers.facts import Facts
+from solvers.limits import Limits
+from solvers.release import UNBOUNDED, Box
+
+MOST_STEPS = 10_000  # lines printed for one proof
+
+
+def explained(data: Any, release: EncodedRelease, folder: str, limits: Limits) -> list[str]:
+    """Return the proofs of all certificates of a result in words; what cannot be read is left to `verify`."""
+    facts = Facts(release.statements)
+    out = []
+    for place, found in certificates_in(data):
+        try:
+            whole = opened(found, folder, limits.memory)
+            told = list(Teller(release, facts).proof(proof_from(whole["proof"])))
+        except (CertificateError, ReleaseError, IndexError):
+            continue
+        more = [f"  ... and {len(told) - MOST_STEPS:,} more lines"] if len(told) > MOST_STEPS else []
+        out += [f"{place}: {claim_text(whole['claim'])}", *(f"  {line}" for line in told[:MOST_STEPS]), *more, ""]
+    return out
+
+
+class Teller:
+    """Says the proofs of one release in words."""
+
+    def __init__(self, release: EncodedRelease, facts: Facts) -> None:
+        self.release, self.facts = release, facts
+        self.cells: tuple[tuple[int, ...], ...] = ()
+
+    def proof(self, proof: Regions | OverCells | Drat) -> Iterator[str]:
+        """Yield the lines of a proof."""
+        if isinstance(proof, Regions):
+            yield "these regions settle it:"
+            yield from (f"  {self.statement(s)}" for s in proof.statements)
+        elif isinstance(proof, Drat):
+            yield f"{len(proof.lines):,} clauses, each by unit propagation from the lowered release and those before"
+        else:
+            blocks = "all" if len(proof.blocks) == len(self.release.statements.blocks) else str(list(proof.blocks))
+            yield f"over the cells that the blocks {blocks} leave; a cell is named by one of its rows:"
+            self.cells = proof.cells
+            for i, one in enumerate(proof.sums):
+                yield f"sum {i}:"
+                yield from (f"  {line}" for line in self.sum(one))
+            yield from self.node(proof.tree)
+
+    def node(self, node: Node) -> Iterator[str]:
+        """Yield the lines of a node and of those below."""
+        for step in node.steps:
+            why = self.statement(step.reason) if step.reason >= 0 else f"sum {-1 - step.reason}"
+            yield f"{self.cell(step.cell)}: {'at most' if step.upper else 'at least'} {step.value}, by {why}"
+        if isinstance(node.end, Branch):
+            for side, inner in (
+                (f"at most {node.end.value}", node.end.below),
+                (f"at least {node.end.value + 1}", node.end.above),
+            ):
+                yield f"case {self.cell(node.end.cell)}: {side}"
+                yield from (f"  {line}" for line in self.node(inner))
+        elif isinstance(node.end, Cases):
+            for i, inner in enumerate(node.end.nodes):
+                yield f"case alternative {i + 1} of block {node.end.block}"
+                yield from (f"  {line}" for line in self.node(inner))
+        else:
+            yield "then the bounds settle it" if node.end is None else f"then sum {node.end} settles it"
+
+    def sum(self, one: Sum) -> Iterator[str]:
+        """Yield the lines of a weighted sum."""
+        for s, y in one.multipliers:
+            yield f"{y}{'' if one.over == 1 else f'/{one.over}'} times: {self.statement(s)}"
+
+    def statement(self, s: int) -> str:
+        """Return a statement with its figure."""
+        found = self.facts.statement(s)
+        if found.low == found.high:
+            said = str(found.low)
+        elif found.high == UNBOUNDED:
+            said = f"at least {found.low}"
+        else:
+            said = f"at most {found.high}" if found.low <= 0 else f"{found.low} to {found.high}"
+        return f"{found.source}: {said}"
+
+    def cell(self, i: int) -> str:
+        """Return a cell by the row that names it."""
+        box = Box(tuple((k, 1 << part) for k, part in enumerate(self.cells[i])))
+        return f"rows like [{condition_text(self.release.cut, box)}]"

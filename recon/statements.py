@@ -1,0 +1,95 @@
+"""What a certificate says: its format, its seal, and its claim in the release's own words.
+
+Needs no solver: `recon verify` reads certificates with this module, `recon.certificates` writes them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from encoders.encoder import EncodedRelease
+from recon.selections import raw_indices, select_frame
+from solvers.claims import AtLeast, AtMost, Claim, NoWorld, OnlyWorld, entry, keys, number
+from solvers.errors import CertificateError
+
+VERSION = 1
+Json = dict[str, Any]
+
+
+def sealed(content: Json) -> Json:
+    """Return a certificate with its seal: a checksum over everything else, against damage, not against fraud."""
+    return {**content, "seal": seal_of(content)}
+
+
+def seal_of(content: Json) -> str:
+    """Return the SHA-256 of a certificate without its seal, written as JSON with sorted keys and no spaces."""
+    rest = {key: value for key, value in content.items() if key != "seal"}
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def claim_of(said: Any, release: EncodedRelease) -> Claim:
+    """Return the claim that a certificate makes, over parts and cells."""
+    if not isinstance(said, dict):
+        raise CertificateError("the claim is no object")
+    if "profile" in said:
+        return profile_claim(release, said)
+    if "worlds" in said:
+        keys(said, {"worlds"}, "the claim")
+        if number(said["worlds"], "claim.worlds") != 0:
+            raise CertificateError(f"claim.worlds is {said['worlds']}: only that there is no world can be claimed")
+        return NoWorld()
+    world = entry(said, "only_world", "the claim")
+    keys(said, {"only_world"}, "the claim")
+    keys(world, {"columns", "rows", "times"}, "claim.only_world")
+    if not all(isinstance(world[key], list) for key in ("columns", "rows", "times")):
+        raise CertificateError("claim.only_world is not made of lists")
+    if world["columns"] != [a.name for a in release.domain.all]:
+        raise CertificateError("claim.only_world does not have the attributes of the domain")
+    if not all(isinstance(row, list) and len(row) == len(world["columns"]) for row in world["rows"]):
+        raise CertificateError("a row of claim.only_world does not have all attributes")
+    frame = pd.DataFrame(world["rows"], columns=world["columns"], dtype=object)
+    times = np.array([number(t, "claim.only_world.times") for t in world["times"]], dtype=object)
+    return only_world(release, raw_indices(release.domain, frame), times)
+
+
+def profile_claim(release: EncodedRelease, said: Json) -> Claim:
+    """Return what is claimed about the rows that fit a profile."""
+    profile = said["profile"]
+    if not isinstance(profile, dict):
+        raise CertificateError("the claim's profile is no object")
+    frame = pd.DataFrame([profile], dtype=object) if profile else pd.DataFrame(index=[0])
+    chosen = select_frame(release, frame)
+    if "at_most" in said:
+        keys(said, {"profile", "at_most"}, "the claim")
+        return AtMost(chosen.boxes(whole=False)[0], number(said["at_most"], "claim.at_most"))
+    keys(said, {"profile", "at_least"}, "the claim")
+    return AtLeast(chosen.boxes(whole=True)[0], number(said["at_least"], "claim.at_least"))
+
+
+def only_world(release: EncodedRelease, indices: NDArray[Any], times: NDArray[Any]) -> OnlyWorld:
+    """Return the claim that these distinct rows, given by raw value indices, are the only possible world."""
+    parts = [[cuts.part(int(i)) for cuts, i in zip(release.cut.cuts, row, strict=True)] for row in indices.tolist()]
+    return OnlyWorld(tuple(map(tuple, parts)), tuple(int(t) for t in times))
+
+
+def claim_text(said: Any) -> str:
+    """Say a claim in words."""
+    if not isinstance(said, dict):
+        return "nothing that can be read"
+    if "only_world" in said:
+        return "there is exactly one possible training set"
+    if "worlds" in said:
+        return "there is no possible training set"
+    profile = said.get("profile")
+    who = " and ".join(f"{k} = {v}" for k, v in profile.items()) if isinstance(profile, dict) and profile else "any row"
+    if said.get("at_most") == 0:
+        return f"no training row has {who}"
+    side = f"at least {said.get('at_least')}" if "at_least" in said else f"at most {said.get('at_most')}"
+    return f"{side} training rows have {who}"

@@ -1,0 +1,241 @@
+"""`recon verify`: every certificate in a result, re-checked from the release alone with no solver.
+
+Reads what `audit`, `certify`, `count`, `reconstruct --json` wrote, or a single certificate; executes nothing of it.
+What a result says beside its certificates (a verdict, the rows of a reconstruction) must be what they claim.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import os
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from encoders.encoder import EncodedRelease
+from recon.formats.release_file import strict_json
+from recon.selections import raw_indices
+from recon.statements import VERSION, Json, claim_of, claim_text, seal_of
+from solvers.certificate import Verifier
+from solvers.claims import keys, proof_from
+from solvers.errors import CertificateError, ReleaseError
+from solvers.limits import Limits
+
+COMMON = {"recon_certificate", "release_files", "release_sha256", "statements_sha256", "claim"}
+CONTENT = COMMON | {"assumptions", "proof", "seal"}
+NAMED = COMMON | {"file", "sha256"}
+
+
+@dataclass(frozen=True)
+class Checked:
+    """One certificate: where it stands, what it claims in words, by which kind of proof; `error` "" if verified."""
+
+    place: str
+    claim: str
+    kind: str
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What became of a result: its certificates, and the places of verdicts that carry none."""
+
+    checked: tuple[Checked, ...]
+    bare: tuple[str, ...]
+    assumptions: tuple[str, ...]
+    inconsistent: tuple[str, ...] = field(default=())
+
+    def to_dict(self) -> Json:
+        """Return the verification as an object ready for JSON."""
+        return {
+            "verified": len(self.checked) - len(self.rejected),
+            "rejected": [{"place": c.place, "claim": c.claim, "reason": c.error} for c in self.rejected],
+            "inconsistent": list(self.inconsistent),
+            "not_certified": list(self.bare),
+            "certificates": [{"place": c.place, "claim": c.claim, "kind": c.kind} for c in self.checked if not c.error],
+            "assumptions": list(self.assumptions),
+        }
+
+    @property
+    def rejected(self) -> tuple[Checked, ...]:
+        """Return the certificates that were not verified."""
+        return tuple(c for c in self.checked if c.error)
+
+
+def read_result(path: str, memory: int) -> Any:
+    """Return the JSON of a result file (.json, or compressed); `ReleaseError` for whatever is none or too large."""
+    try:
+        data = Path(path).read_bytes() if os.path.getsize(path) <= memory else None
+        if data is not None and data[:2] == b"\x1f\x8b":
+            data = unpacked(data, memory)
+    except (OSError, EOFError, zlib.error) as error:
+        raise ReleaseError(f"cannot be read: {getattr(error, 'strerror', None) or error}", file=path) from None
+    if data is None:
+        raise ReleaseError(f"is larger than the {memory >> 20:,} MB that --memory allows", file=path)
+    try:
+        return strict_json(data.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise ReleaseError("is not text in UTF-8", file=path) from None
+    except ReleaseError as error:
+        raise error.at(file=path) from None
+
+
+def unpacked(data: bytes, memory: int) -> bytes | None:
+    """Return decompressed bytes, None where they are more than `memory`."""
+    with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+        out = file.read(memory + 1)
+    return None if len(out) > memory else out
+
+
+def certificates_in(data: Any, place: str = "") -> Iterator[tuple[str, Json]]:
+    """Yield every object that is a certificate, with its place; nothing inside one is looked at."""
+    stack = [(place, data)]
+    while stack:
+        where, found = stack.pop()
+        if isinstance(found, dict):
+            if "recon_certificate" in found:
+                yield where or "the certificate", found
+                continue
+            stack += [(f"{where}.{key}" if where else str(key), value) for key, value in reversed(found.items())]
+        elif isinstance(found, list):
+            stack += [(f"{where}[{i}]", value) for i, value in reversed(list(enumerate(found)))]
+
+
+def verify(data: Any, release: EncodedRelease, limits: Limits | None = None, folder: str = ".") -> Verification:
+    """Return what became of every certificate in a result about a release.
+
+    Raises nothing for a certificate that does not hold: its `error` says why. Files that certificates name are looked
+    for in `folder`. Cost: the cells of the release are walked once; then linear in the length of the proofs.
+    """
+    limits = limits or Limits()
+    verifier = Verifier(release.statements, limits)
+    checked = []
+    for place, found in list(certificates_in(data)):
+        limits.report(f"verifying {place}")
+        try:
+            whole = opened(found, folder, limits.memory)
+            claim = whole.get("claim")
+            check(whole, release, verifier)
+            checked.append(Checked(place, claim_text(claim), kind_of(whole)))
+        except (CertificateError, ReleaseError) as error:
+            checked.append(Checked(place, claim_text(found.get("claim")), kind_of(found), str(error)))
+        except RecursionError:
+            checked.append(Checked(place, "", "", "is nested too deeply to be a certificate"))
+    bare, wrong = agreement(data, release)
+    return Verification(tuple(checked), tuple(bare), release.assumptions, tuple(wrong))
+
+
+def named_files(data: Any, result: str) -> list[str]:
+    """Return the release files that a result names, as they are or beside it; `ReleaseError` where none is there."""
+    names = next((c.get("release_files") for _, c in certificates_in(data)), None)
+    found = []
+    for name in names if isinstance(names, list) else []:
+        places = (str(name), os.path.join(os.path.dirname(result), str(name)))
+        found += [place for place in places if os.path.isfile(place)][:1]
+    if not found or not isinstance(names, list) or len(found) != len(names):
+        raise ReleaseError("it names no release file that is there: recon verify RESULT FILE...", file=result)
+    return found
+
+
+def opened(found: Json, folder: str, memory: int) -> Json:
+    """Return a certificate, read from the file that it names if it is not inline."""
+    version = found["recon_certificate"]
+    if isinstance(version, bool) or not isinstance(version, int):
+        raise CertificateError(f"recon_certificate is {version!r}, not a version")
+    if version > VERSION:
+        raise CertificateError(f"it is written in format {version}, this version of recon reads up to {VERSION}")
+    if "file" not in found:
+        keys(found, CONTENT, "the certificate")
+        return found
+    keys(found, NAMED, "the certificate")
+    path = next((p for p in (Path(folder) / str(found["file"]), Path(str(found["file"]))) if p.is_file()), None)
+    if path is None:
+        raise CertificateError(f"the file {found['file']} that it names is not there")
+    if path.stat().st_size > memory:
+        raise CertificateError(f"the file {path} is larger than --memory allows")
+    if hashlib.sha256(path.read_bytes()).hexdigest() != found["sha256"]:
+        raise CertificateError(f"the file {path} is not the one that was written with the result")
+    whole = read_result(str(path), memory)
+    keys(whole, CONTENT, "the certificate")
+    same = ("release_sha256", "statements_sha256")
+    claims = whole["claim"], found["claim"]
+    if any(whole[key] != found[key] for key in same) or (claims[0] != claims[1] and claims[1] != {"only_world": None}):
+        raise CertificateError(f"the file {path} certifies something else")
+    return dict(whole)
+
+
+def check(found: Json, release: EncodedRelease, verifier: Verifier) -> None:
+    """Check one certificate; raises `CertificateError` with the reason it does not hold."""
+    if found["seal"] != seal_of(found):
+        raise CertificateError("its seal is broken: it was changed after it was written")
+    if release.sha256 and found["release_sha256"] is not None and found["release_sha256"] != release.sha256:
+        raise CertificateError(f"it is about another release (SHA-256 {found['release_sha256']})")
+    if found["statements_sha256"] != verifier.facts.fingerprint:
+        how = (
+            "give verify the same files and --domain"
+            if found["release_sha256"] == release.sha256
+            else "another release"
+        )
+        raise CertificateError(f"it is about other statements or another domain than this release: {how}")
+    if found["assumptions"] != list(release.assumptions):
+        raise CertificateError("it assumes something else than this release does")
+    verifier.verify(claim_of(found["claim"], release), proof_from(found["proof"]))
+
+
+def kind_of(found: Any) -> str:
+    """Return the kind of a certificate's proof as far as it can be told."""
+    proof = found.get("proof") if isinstance(found, dict) else None
+    kind = proof.get("kind") if isinstance(proof, dict) else None
+    return kind if isinstance(kind, str) else ""
+
+
+def agreement(data: Any, release: EncodedRelease) -> tuple[list[str], list[str]]:
+    """Return the places of verdicts without a certificate, and of those whose certificate claims something else."""
+    bare: list[str] = []
+    wrong: list[str] = []
+    if isinstance(data, list):
+        for i, line in enumerate(data):
+            if isinstance(line, dict) and line.get("verdict") in {"certain", "impossible"}:
+                said = claim_in(line.get("certificate"))
+                wanted = {"at_most": 0} if line["verdict"] == "impossible" else {"at_least": 1}
+                if said is None:
+                    bare.append(f"[{i}]")
+                elif {k: v for k, v in said.items() if k != "profile"} != wanted:
+                    wrong.append(f"[{i}]: the verdict is {line['verdict']}, its certificate says: {claim_text(said)}")
+    if not isinstance(data, dict) or "recon_certificate" in data:
+        return bare, wrong
+    if data.get("unique") is True or data.get("status") == "unsat":
+        said = claim_in(data.get("certificate"))
+        if said is None:
+            bare.append("the whole result")
+        elif (data.get("status") == "unsat") != ("worlds" in said):
+            wrong.append(f"the whole result: its certificate says: {claim_text(said)}")
+        elif isinstance(data.get("rows"), list) and isinstance(said.get("only_world"), dict):
+            wrong += same_rows(data["rows"], said["only_world"], release)
+    return bare, wrong
+
+
+def claim_in(certificate: Any) -> Json | None:
+    """Return the claim of a certificate, None where there is none."""
+    said = certificate.get("claim") if isinstance(certificate, dict) else None
+    return said if isinstance(said, dict) else None
+
+
+def same_rows(rows: list[Any], world: Json, release: EncodedRelease) -> list[str]:
+    """Return what is wrong where the rows of a reconstruction are not those that its certificate lists."""
+    try:
+        listed = pd.DataFrame(world["rows"], columns=world["columns"], dtype=object)
+        certified = np.repeat(raw_indices(release.domain, listed), [int(t) for t in world["times"]], axis=0)
+        given = raw_indices(release.domain, pd.DataFrame(rows, dtype=object))
+    except (ReleaseError, KeyError, TypeError, ValueError) as error:
+        return [f"the rows of the reconstruction cannot be read: {error}"]
+    if sorted(map(tuple, certified.tolist())) != sorted(map(tuple, given.tolist())):
+        return ["the rows of the reconstruction are not those that its certificate lists"]
+    return []
