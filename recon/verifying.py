@@ -232,7 +232,9 @@ def same_rows(rows: list[Any], world: Json, release: EncodedRelease) -> list[str
     """Return what is wrong where the rows of a reconstruction are not those that its certificate lists."""
     try:
         listed = pd.DataFrame(world["rows"], columns=world["columns"], dtype=object)
-        certified = np.repeat(raw_indices(release.domain, listed), [int(t) for t in world["times"]], axis=0)
+        if sum(world["times"]) != len(rows):
+            return ["the reconstruction has not as many rows as its certificate lists"]
+        certified = np.repeat(raw_indices(release.domain, listed), world["times"], axis=0)
         given = raw_indices(release.domain, pd.DataFrame(rows, dtype=object))
     except (ReleaseError, KeyError, TypeError, ValueError) as error:
         return [f"the rows of the reconstruction cannot be read: {error}"]

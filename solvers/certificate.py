@@ -40,6 +40,7 @@ from solvers.pieces import Layout, Words, split
 from solvers.release import UNBOUNDED, Box, Choice, Partition, Region, Release, Rows, Statement
 from solvers.walk import Live, cells_at, live_cells, statement_sums
 
+LOOK = 256  # steps between looks at the clock
 SAFE = 1 << 61  # sums below stay exact in 64 bits
 Whole = NDArray[Any]  # int64, or Python integers where sums may be larger
 
@@ -236,10 +237,14 @@ class Replay:
         if self.limits.expired():
             raise CertificateError("not verified: the time was up")
         for i, step in enumerate(node.steps):
+            if i % LOOK == LOOK - 1 and self.limits.expired():
+                raise CertificateError("not verified: the time was up")
             self._step(step, i)
         end = node.end
         if isinstance(end, Branch):
             cell = self._cell(end.cell)
+            if not 0 <= end.value <= int(self.facts.release.rows.high or 0):
+                raise CertificateError(f"a branch at {end.value} rows leaves nothing to tell apart")
             for below, inner in ((True, end.below), (False, end.above)):
                 saved = self.lower.copy(), self.upper.copy()
                 if below:

@@ -59,11 +59,13 @@ class PartitionCut:
         """Return the boxes of a tree, ready to be met."""
         return Covering(Layout(self.facts.release.domain), self.block.boxes)
 
-    def apply(self, words: Words, labels: Ints, dead: bool) -> tuple[Words, Index, Ints]:
+    def apply(self, words: Words, labels: Ints, dead: bool, most: int = MOST_PIECES) -> tuple[Words, Index, Ints]:
         """Return the finer pieces, which piece each comes from, and its statement; no piece that must be empty."""
         counted = self.facts.high[self.table] > 0 if dead else np.ones_like(self.table, dtype=bool)
         if not self.block.first_match:
             piece, region = self.covering.meet(words, packed(counted.T)[labels])
+            if len(piece) > most:
+                raise CertificateError(too_many(most))
             return self.covering.cut(words, piece, region), piece, self.table[region, labels[piece]]
         layout, rest, rest_of = self.covering.layout, words, np.arange(len(words), dtype=np.int64)
         found, origins, statements = [], [], []
@@ -74,8 +76,8 @@ class PartitionCut:
             found.append(inside[kept])
             origins.append(origin[kept])
             statements.append(self.table[j, labels[origin[kept]]])
-            if len(rest) > MOST_PIECES:
-                raise CertificateError(too_many())
+            if len(rest) > most:
+                raise CertificateError(too_many(most))
         return np.concatenate(found), np.concatenate(origins), np.concatenate(statements)
 
     def entries(self, value: Ints) -> tuple[Ints, Ints, Ints]:
@@ -94,7 +96,7 @@ class LooseCut:
     classes: tuple[tuple[int, ...], ...]  # per class of parts (one if rows are counted): every statement's coefficient
     masks: tuple[int, ...]  # per class: its parts
 
-    def apply(self, words: Words, labels: Ints, dead: bool) -> tuple[Words, Index, Ints]:
+    def apply(self, words: Words, labels: Ints, dead: bool, most: int = MOST_PIECES) -> tuple[Words, Index, Ints]:
         """Return the finer pieces, which piece each comes from, and its class (-1 outside the region)."""
         layout = Layout(self.facts.release.domain)
         inside, inside_of, outside, outside_of = split(layout, words, self.region.box)
@@ -237,17 +239,17 @@ def walk(
     layout, values = Layout(facts.release.domain), list[Ints]()
     labels, came = labels_of(layout, words), np.arange(len(words), dtype=np.int64)
     for cut in cuts:
-        words, origin, value = cut.apply(words, labels, dead)
+        words, origin, value = cut.apply(words, labels, dead, most)
         values = [v[origin] for v in values] + [value]
         labels, came = labels[origin], came[origin]
         if len(words) > most:
-            raise CertificateError(too_many())
+            raise CertificateError(too_many(most))
     return words, values, came
 
 
-def too_many() -> str:
+def too_many(most: int) -> str:
     """Say that a walk met its limit."""
-    return f"not verified: the regions cut the row space into more than {MOST_PIECES:,} pieces"
+    return f"not verified: the regions cut the row space into more than {most:,} pieces"
 
 
 def live_cells(facts: Facts, blocks: Sequence[int], most: int = MOST_PIECES) -> Live:
@@ -273,11 +275,11 @@ def points(layout: Layout, parts: Sequence[Sequence[int]]) -> Words:
     out = np.zeros((len(parts), layout.at[-1]), dtype=np.uint64)
     if any(len(row) != len(attributes) for row in parts):
         raise CertificateError(f"a row has not the {len(attributes)} attributes of the domain")
+    if any(not 0 <= part < len(a.sizes) for row in parts for part, a in zip(row, attributes, strict=True)):
+        raise CertificateError("a row has a part that does not exist")
     table = np.array(parts, dtype=np.int64).reshape(len(parts), len(attributes))
-    for k, a in enumerate(attributes):
+    for k in range(len(attributes)):
         column = table[:, k]
-        if len(column) and not 0 <= int(column.min()) <= int(column.max()) < len(a.sizes):
-            raise CertificateError(f"a row has a part of '{a.name}' that does not exist")
         out[np.arange(len(parts)), layout.at[k] + column // 64] = np.left_shift(
             np.uint64(1), (column % 64).astype(np.uint64)
         )

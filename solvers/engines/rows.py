@@ -12,12 +12,12 @@ from collections import Counter
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.apart import alone, coarse, decide_apart, world_of
 from solvers.cells import cells_of
-from solvers.draws import Dice, draw_box
+from solvers.draws import Dice
 from solvers.engine import COARSE, Engine, no_coupling
 from solvers.errors import Inconclusive, Unsupported
 from solvers.limits import Limits
-from solvers.membership import decide
 from solvers.numbers import log2_multinomial, log2_worlds
 from solvers.query import (
     Answer,
@@ -25,13 +25,11 @@ from solvers.query import (
     Count,
     CountAnswer,
     Decide,
-    DecideAnswer,
     MostLikely,
     Query,
     WorldsAnswer,
 )
-from solvers.refine import loose_statements
-from solvers.release import Box, Partition, Release, World
+from solvers.release import Release
 from solvers.space import Space
 
 SECONDS = 60.0
@@ -75,7 +73,7 @@ class KindEngine(Engine):
             return bounds(release, query.convention, rows, note, limits)
         if rows is None:
             return Answer("unknown", trail=(note,))
-        return WorldsAnswer("exact", worlds=iter([world_of(release, rows, Dice(getattr(query, "seed", 0)))]))
+        return WorldsAnswer("exact", worlds=iter([world_of(release, rows, Dice(getattr(query, "seed", 0)), NOTE)]))
 
 
 def bounds(
@@ -99,57 +97,4 @@ def bounds(
         bounds=(lower, upper),
         relative=release.domain.relative,
         trail=(note,) if note else (),
-    )
-
-
-def coarse(release: Release) -> bool:
-    """Tell whether some statement says less than was published, so that rows that meet it may be no world."""
-    return any(s.coarse for s in loose_statements(release))
-
-
-def alone(release: Release) -> list[Release]:
-    """Return every partition with exact counts as a release of its own, which has more worlds."""
-    return [
-        Release(release.domain, release.rows, (block,), release.impossible)
-        for block in release.blocks
-        if isinstance(block, Partition) and (block.low == block.high).all()
-    ]
-
-
-def decide_apart(release: Release, query: Decide, limits: Limits) -> DecideAnswer:
-    """Return the best bounds that any partition alone gives on the rows of every selection."""
-    found: list[DecideAnswer] = []
-    for one in alone(release):
-        limits.report(f"one tree at a time: {len(found)}")
-        cells = cells_of(one, limits)
-        found.append(decide(cells, cells.vectors, query))
-        if limits.expired():
-            break
-    if not found:
-        raise Unsupported("no partition with exact counts")
-    low, high = np.max([f.low for f in found], axis=0), np.min([f.high for f in found], axis=0)
-    unknown = np.full(len(low), np.nan)
-    return DecideAnswer(
-        "bounds",
-        low=low,
-        high=high,
-        probability=np.where(low > 0, 1.0, np.where(high == 0, 0.0, np.nan)),
-        before=found[0].before,
-        expected=unknown,
-        expected_before=found[0].expected_before,
-        open=(low <= 0) & (high > 0),
-    )
-
-
-def world_of(release: Release, rows: NDArray[np.int64], dice: Dice) -> World:
-    """Return a world of rows given by their parts, free attributes drawn with the dice."""
-    values = [
-        draw_box(release.domain, Box(tuple((k, 1 << p) for k, p in enumerate(row) if p >= 0)), 1, dice)
-        for row in rows.tolist()
-    ]
-    width = len(release.domain.attributes)
-    return World(
-        np.concatenate(values) if values else np.zeros((0, width), dtype=np.int64),
-        np.ones(len(rows), dtype=np.int64),
-        note=NOTE,
     )
