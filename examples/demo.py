@@ -33,7 +33,11 @@ def forest(release: recon.EncodedRelease) -> None:
     print("\nWhat a forest of 30 full-grown trees says about the 300 people it was trained on")
     print(f"  datasets that agree with every leaf of every tree: {recon.count(release, 'multiset').value}")
     print(f"  rows given back: {world.rows}, the only possible ones: {'yes' if world.unique else 'no'}")
-    print(f"  of them in the data for certain: {(found['verdict'] == 'certain').sum()}")
+    checked = recon.verify(found["certificate"].tolist(), release)
+    good = len(checked.checked) - len(checked.rejected)
+    print(
+        f"  of them in the data for certain: {(found['verdict'] == 'certain').sum()}, re-checked certificates: {good}"
+    )
     print("  the first three:")
     names = {"juvenile-misdemeanors:>0": "misdemeanors", "recidivate-within-two-years:1": "reoffended"}
     kept = ["sex:Male", "age", "juvenile-misdemeanors:>0", "priors", "recidivate-within-two-years:1"]

@@ -17,6 +17,7 @@ from encoders.encoder import EncodedRelease
 from recon.selections import raw_indices, select_frame
 from solvers.claims import AtLeast, AtMost, Claim, NoWorld, OnlyWorld, entry, keys, number
 from solvers.errors import CertificateError
+from solvers.release import Box
 
 VERSION = 1
 Json = dict[str, Any]
@@ -34,12 +35,23 @@ def seal_of(content: Json) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def claim_of(said: Any, release: EncodedRelease) -> Claim:
-    """Return the claim that a certificate makes, over parts and cells."""
+Boxes = tuple[Box, Box]  # the parts that a profile meets, and those that it holds entirely
+
+
+def boxes_of(profiles: list[Json], release: EncodedRelease) -> list[Boxes]:
+    """Return profiles as boxes of parts; raises `ReleaseError` for names and values that the domain does not have."""
+    names = {name for profile in profiles for name in profile}
+    frame = pd.DataFrame(profiles, dtype=object) if names else pd.DataFrame(index=range(len(profiles)))
+    chosen = select_frame(release, frame)
+    return list(zip(chosen.boxes(whole=False), chosen.boxes(whole=True), strict=True))
+
+
+def claim_of(said: Any, release: EncodedRelease, known: Boxes | None = None) -> Claim:
+    """Return the claim that a certificate makes, over parts and cells; `known` are the boxes of its profile."""
     if not isinstance(said, dict):
         raise CertificateError("the claim is no object")
     if "profile" in said:
-        return profile_claim(release, said)
+        return profile_claim(said, known if known is not None else boxes_of(profiles_in(said), release)[0])
     if "worlds" in said:
         keys(said, {"worlds"}, "the claim")
         if number(said["worlds"], "claim.worlds") != 0:
@@ -59,18 +71,22 @@ def claim_of(said: Any, release: EncodedRelease) -> Claim:
     return only_world(release, raw_indices(release.domain, frame), times)
 
 
-def profile_claim(release: EncodedRelease, said: Json) -> Claim:
-    """Return what is claimed about the rows that fit a profile."""
-    profile = said["profile"]
-    if not isinstance(profile, dict):
+def profiles_in(said: Any) -> list[Json]:
+    """Return the profile of a claim in a list; empty for claims about all rows."""
+    if not isinstance(said, dict) or "profile" not in said:
+        return []
+    if not isinstance(said["profile"], dict):
         raise CertificateError("the claim's profile is no object")
-    frame = pd.DataFrame([profile], dtype=object) if profile else pd.DataFrame(index=[0])
-    chosen = select_frame(release, frame)
+    return [said["profile"]]
+
+
+def profile_claim(said: Json, boxes: Boxes) -> Claim:
+    """Return what is claimed about the rows that fit a profile."""
     if "at_most" in said:
         keys(said, {"profile", "at_most"}, "the claim")
-        return AtMost(chosen.boxes(whole=False)[0], number(said["at_most"], "claim.at_most"))
+        return AtMost(boxes[0], number(said["at_most"], "claim.at_most"))
     keys(said, {"profile", "at_least"}, "the claim")
-    return AtLeast(chosen.boxes(whole=True)[0], number(said["at_least"], "claim.at_least"))
+    return AtLeast(boxes[1], number(said["at_least"], "claim.at_least"))
 
 
 def only_world(release: EncodedRelease, indices: NDArray[Any], times: NDArray[Any]) -> OnlyWorld:

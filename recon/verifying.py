@@ -22,7 +22,7 @@ import pandas as pd
 from encoders.encoder import EncodedRelease
 from recon.formats.release_file import strict_json
 from recon.selections import raw_indices
-from recon.statements import VERSION, Json, claim_of, claim_text, seal_of
+from recon.statements import VERSION, Boxes, Json, boxes_of, claim_of, claim_text, profiles_in, seal_of
 from solvers.certificate import Verifier
 from solvers.claims import keys, proof_from
 from solvers.errors import CertificateError, ReleaseError
@@ -115,21 +115,46 @@ def verify(data: Any, release: EncodedRelease, limits: Limits | None = None, fol
     for in `folder`. Cost: the cells of the release are walked once; then linear in the length of the proofs.
     """
     limits = limits or Limits()
-    verifier = Verifier(release.statements, limits)
-    checked = []
-    for place, found in list(certificates_in(data)):
+    verifier, checked = Verifier(release.statements, limits), []
+    found = [(place, one, *opened_or_not(one, folder, limits.memory)) for place, one in certificates_in(data)]
+    known = profile_boxes([whole for _, _, whole, _ in found], release)
+    for (place, one, whole, error), boxes in zip(found, known, strict=True):
         limits.report(f"verifying {place}")
-        try:
-            whole = opened(found, folder, limits.memory)
-            claim = whole.get("claim")
-            check(whole, release, verifier)
-            checked.append(Checked(place, claim_text(claim), kind_of(whole)))
-        except (CertificateError, ReleaseError) as error:
-            checked.append(Checked(place, claim_text(found.get("claim")), kind_of(found), str(error)))
-        except RecursionError:
-            checked.append(Checked(place, "", "", "is nested too deeply to be a certificate"))
+        if whole is not None:
+            error = refusal(whole, release, verifier, boxes)  # noqa: PLW2901 - a certificate that was read
+        claim = one.get("claim") if whole is None else whole.get("claim")
+        checked.append(Checked(place, claim_text(claim), kind_of(whole or one), error))
     bare, wrong = agreement(data, release)
     return Verification(tuple(checked), tuple(bare), release.assumptions, tuple(wrong))
+
+
+def opened_or_not(found: Json, folder: str, memory: int) -> tuple[Json | None, str]:
+    """Return a certificate, or None and why it cannot be read."""
+    try:
+        return opened(found, folder, memory), ""
+    except (CertificateError, ReleaseError) as error:
+        return None, str(error)
+
+
+def profile_boxes(certificates: list[Json | None], release: EncodedRelease) -> list[Boxes | None]:
+    """Return the boxes of each certificate's profile, all found at once; None where there is none to be found."""
+    try:
+        asked = [profiles_in(c["claim"]) if c is not None else [] for c in certificates]
+        found = iter(boxes_of([profile for one in asked for profile in one], release))
+        return [next(found) if one else None for one in asked]
+    except (CertificateError, ReleaseError):
+        return [None] * len(certificates)  # one of them cannot be read: each is looked at by itself
+
+
+def refusal(found: Json, release: EncodedRelease, verifier: Verifier, boxes: Boxes | None) -> str:
+    """Return why a certificate does not hold, "" where it does."""
+    try:
+        check(found, release, verifier, boxes)
+    except (CertificateError, ReleaseError) as error:
+        return str(error)
+    except RecursionError:
+        return "it is nested too deeply to be a certificate"
+    return ""
 
 
 def named_files(data: Any, result: str) -> list[str]:
@@ -171,7 +196,7 @@ def opened(found: Json, folder: str, memory: int) -> Json:
     return dict(whole)
 
 
-def check(found: Json, release: EncodedRelease, verifier: Verifier) -> None:
+def check(found: Json, release: EncodedRelease, verifier: Verifier, boxes: Boxes | None) -> None:
     """Check one certificate; raises `CertificateError` with the reason it does not hold."""
     if found["seal"] != seal_of(found):
         raise CertificateError("its seal is broken: it was changed after it was written")
@@ -186,7 +211,7 @@ def check(found: Json, release: EncodedRelease, verifier: Verifier) -> None:
         raise CertificateError(f"it is about other statements or another domain than this release: {how}")
     if found["assumptions"] != list(release.assumptions):
         raise CertificateError("it assumes something else than this release does")
-    verifier.verify(claim_of(found["claim"], release), proof_from(found["proof"]))
+    verifier.verify(claim_of(found["claim"], release, boxes), proof_from(found["proof"]))
 
 
 def kind_of(found: Any) -> str:

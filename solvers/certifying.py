@@ -107,6 +107,8 @@ def regions_for(certifier: Certifier, claim: Claim) -> Regions | None:
 def covering(certifier: Certifier, claim: AtMost) -> Regions | None:
     """Return statements whose regions cover the box: of one partition, or, each counting 0, of several blocks."""
     facts, cuts = certifier.facts, certifier.cuts
+    if claim.rows <= 0 and certifier.base is not None and certifier.base.live.meeting(claim.box).any():
+        return None  # what regions that count 0 leave is known
     layout = Layout(certifier.release.domain)
     left = start_of(facts, cuts, possible_rows(certifier.release, claim.box))
     zeros: list[int] = []

@@ -121,6 +121,8 @@ class Covering:
     def __init__(self, layout: Layout, boxes: Boxes) -> None:
         self.layout, self.rows = layout, layout.rows(boxes)
         self.named = sorted(set(boxes.attribute.tolist()))
+        self._by_part: dict[int, Words] = {}
+        self._by_mask: dict[int, Words] = {}
 
     def meet(self, words: Words, alive: Words) -> tuple[Index, Index]:
         """Return the pairs (piece, box) that share a row; `alive` (pieces, words of boxes) are boxes allowed."""
@@ -141,12 +143,16 @@ class Covering:
 
     def _table(self, k: int, masks: Words) -> Words:
         """Return, per piece, the boxes that share a part of attribute k with it."""
-        by_part = packed(self.layout.parts(self.rows, k).T)
+        if k not in self._by_part:
+            self._by_part[k] = packed(self.layout.parts(self.rows, k).T)
+        by_part = self._by_part[k]
         if len(by_part) <= LOOKED_UP:
-            table = np.zeros((1 << len(by_part), by_part.shape[1]), dtype=np.uint64)
-            for p, row in enumerate(by_part):
-                table[1 << p : 2 << p] = table[: 1 << p] | row
-            return table[masks[:, 0].astype(np.intp)]
+            if k not in self._by_mask:
+                table = np.zeros((1 << len(by_part), by_part.shape[1]), dtype=np.uint64)
+                for p, row in enumerate(by_part):
+                    table[1 << p : 2 << p] = table[: 1 << p] | row
+                self._by_mask[k] = table
+            return self._by_mask[k][masks[:, 0].astype(np.intp)]
         distinct, back = np.unique(masks, axis=0, return_inverse=True)
         out = np.zeros((len(distinct), by_part.shape[1]), dtype=np.uint64)
         for i, held in enumerate(self.layout.parts_of(distinct, k)):
