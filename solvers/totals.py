@@ -18,7 +18,7 @@ from solvers.limits import Limits
 
 TRUE = 1  # variable 1 is true by a clause of its own
 FALSE = -TRUE
-CLAUSE_BYTES = 400  # what a clause costs here, as text for the solver, and in it; measured
+CLAUSE_BYTES = 600  # what a clause costs here, as text for the solver, and in it; measured
 FEW = 6  # groups of at most so many literals exclude each other in pairs
 LOOK = 1 << 13  # clauses between looks at the limits
 MOST_UNARY = 60_000  # counters with more steps than that add in binary

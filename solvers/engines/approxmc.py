@@ -1,0 +1,85 @@
+"""ApproxMC estimates the number of models of the CNF within a factor, with a stated probability.
+
+Only version 4.1.24 of its Python package is used: 4.3 and 4.4 drop powers of two (briefs/solvers.md, section 0), and
+pyganak 2.8 installs a copy of 4.4 over it when it is installed later.
+
+Source: Chakraborty, Meel, Vardi, "A scalable approximate model counter", CP 2013; Soos, Meel, "BIRD", AAAI 2019.
+"""
+
+from __future__ import annotations
+
+import importlib
+from functools import cache
+from typing import Any
+
+from solvers.child import run
+from solvers.counters import Formula, ModelCounter
+from solvers.errors import EngineError, ReconError, Unsupported
+from solvers.limits import Limits
+
+VERSION = "4.1.24"
+PERCENT = 80  # ε: a figure is between 1 / (1 + ε) and 1 + ε times the truth, less than a bit away ...
+DELTA = 0.05  # ... except with this probability over the seed, which is fixed
+SEED = 1
+REPAIR = f"pip install --force-reinstall --no-deps pyapproxmc=={VERSION}"
+PATIENCE = 30.0  # seconds to look up the version
+
+
+class KindEngine(ModelCounter):
+    """Ordered worlds of few rows, estimated by ApproxMC."""
+
+    name = "approxmc"
+    rank = 36
+    needs = ("pyapproxmc",)
+    extra = "approx"
+    function = "solvers.engines.approxmc:count"
+    guarantee = f"(ε={PERCENT / 100}, δ={DELTA})"
+    percent = PERCENT
+    about = f"few rows: estimates the number of ordered worlds with ApproxMC, {guarantee}"
+
+    @classmethod
+    def missing(cls) -> str | None:
+        """Return that the package, or the version that counts correctly, is not installed, or None."""
+        return super().missing() or wrong_version()
+
+    def read(self, reply: Any, formula: Formula) -> int:
+        """Return cells · 2^hashes. Raises `EngineError` where the reply is no such pair."""
+        if isinstance(reply, list) and len(reply) == 2 and all(type(x) is int and x >= 0 for x in reply):
+            cells, hashes = reply
+            if hashes <= len(formula.projection):
+                return int(cells << hashes)
+        raise EngineError(f"{self.name} replied {str(reply)[:40]!r}, which is no number of models")
+
+
+@cache
+def wrong_version() -> str | None:
+    """Return why the package that Python finds may not be used, or None. It is loaded once, in a child process."""
+    try:
+        return refusal(run("solvers.engines.approxmc:version", None, Limits(seconds=PATIENCE)))
+    except ReconError as error:
+        return f"pyapproxmc cannot be loaded ({error}): {REPAIR}"
+
+
+def refusal(found: str) -> str | None:
+    """Return why this version may not be used, or None."""
+    if found == VERSION:
+        return None
+    return f"pyapproxmc {found} may count wrongly, only {VERSION} is used (pyganak overwrites it): {REPAIR}"
+
+
+def version(_: None) -> str:
+    """Return the version of the package. Runs in a child process."""
+    return str(importlib.import_module("pyapproxmc").VERSION)
+
+
+def count(asked: dict[str, Any]) -> list[list[int]]:
+    """Return (cells, hashes) of every formula. Runs in a child process: ApproxMC hears no limit."""
+    approxmc = importlib.import_module("pyapproxmc")
+    if (reason := refusal(version(None))) is not None:
+        raise Unsupported(reason)
+    found = []
+    for formula in asked["formulas"]:
+        counter = approxmc.Counter(seed=SEED, epsilon=PERCENT / 100, delta=DELTA)
+        counter.add_clauses(formula["clauses"])
+        found.append([int(x) for x in counter.count(formula["projection"])])
+    return found

@@ -1,0 +1,131 @@
+"""Rigorous outer bounds where the cells are too many: linear programming over columns that pricing brings in.
+
+Source: column generation, Lübbecke and Desrosiers, "Selected topics in column generation", 2005; see solvers.columns.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from solvers.apart import decide_apart
+from solvers.engine import Engine, no_coupling
+from solvers.errors import Unsupported
+from solvers.limits import Limits
+from solvers.linear import Ints
+from solvers.membership import Prior
+from solvers.query import Answer, Count, CountAnswer, Decide, DecideAnswer, Query, Selections
+from solvers.release import ANY_LABEL, Release
+from solvers.space import Space
+from solvers.system import system_of
+
+SECONDS = 60.0  # without a time limit
+COUNTING = 0.25  # share of the time spent on a contradiction before other engines look for a world
+WORLD = 0.5  # share of the time spent on a first fractional world, which all questions start from
+LEAST = 2.0  # seconds that a question gets at least, so that a few are answered rather than all begun
+
+
+class KindEngine(Engine):
+    """Outer bounds on numbers of rows without cells; never a world, never a share."""
+
+    name = "columns"
+    rank = 42
+    answers = (Decide, Count)
+    needs = ("ortools", "highspy")
+    about = "where the cells are too many: rigorous outer bounds by column generation, and contradictions"
+
+    def refuses(self, release: Release, query: Query) -> str | None:
+        """Return why there is nothing to bound, or None."""
+        return no_coupling(release, query)
+
+    def answer(self, release: Release, query: Query, limits: Limits) -> Answer:
+        """Return outer bounds, never worse than those of single partitions, or that there is no world."""
+        if math.isinf(limits.left()):
+            limits = limits.lasting(SECONDS)
+        if few_cells(release, limits):
+            raise Unsupported("the cells are few enough for engines that know them all")
+        if isinstance(query, Count):
+            from solvers.columns import Master
+
+            if Master.of(release).refutes(limits.lasting(COUNTING * limits.left())) is not None:
+                return CountAnswer("unsat", convention=query.convention)
+            raise Unsupported("column generation does not count worlds, and found no contradiction")
+        if not isinstance(query, Decide):
+            raise Unsupported("column generation bounds numbers of rows only")
+        known = start(release, query, limits)
+        chosen, first, back = np.unique(query.selections.codes, axis=0, return_index=True, return_inverse=True)
+        found = tighter(release, Selections(chosen, query.selections.sizes), known.at(first), limits)
+        return Answer("unsat") if found is None else found.at(back)
+
+
+def few_cells(release: Release, limits: Limits) -> bool:
+    """Tell whether the cells of a release can be written down."""
+    try:
+        system_of(release, limits)
+    except Unsupported:
+        return False
+    return True
+
+
+def start(release: Release, query: Decide, limits: Limits) -> DecideAnswer:
+    """Return what every partition alone says, or, where none has exact counts, what the number of rows says."""
+    try:
+        return decide_apart(release, query, limits)
+    except Unsupported:
+        pass
+    q = len(query.selections)
+    unknown = np.full(q, np.nan)
+    before, expected = unknown, unknown
+    if release.rows.exact:
+        rows = {ANY_LABEL: release.rows.low}
+        prior = Prior(Space.of(release, limits), query.selections, query.convention, {ANY_LABEL})
+        before, expected = -np.expm1(prior.log_absent(rows)), prior.expected(rows)
+    none = np.zeros(q, dtype=np.int64)
+    return answered(
+        none, none + (release.rows.high or 0), DecideAnswer("bounds", before=before, expected_before=expected)
+    )
+
+
+def answered(low: Ints, high: Ints, known: DecideAnswer) -> DecideAnswer:
+    """Return an answer with these bounds, and what is known before the release."""
+    return DecideAnswer(
+        "bounds",
+        low=low,
+        high=high,
+        probability=np.where(low > 0, 1.0, np.where(high == 0, 0.0, np.nan)),
+        before=known.before,
+        expected=np.full(len(low), np.nan),
+        expected_before=known.expected_before,
+        open=(low <= 0) & (high > 0),
+    )
+
+
+def tighter(release: Release, chosen: Selections, known: DecideAnswer, limits: Limits) -> DecideAnswer | None:
+    """Return the bounds on distinct selections made tighter where their verdict is open, None where no world exists.
+
+    The nearest to a verdict come first. Ends with what is proved when time is up.
+    """
+    from solvers.columns import Master, boxes_of
+
+    low, high = known.low.copy(), known.high.copy()
+    left = np.flatnonzero(known.open)[np.argsort(known.high[known.open], kind="stable")].tolist()
+    if not left or limits.expired():
+        return known
+    master, boxes = Master.of(release), boxes_of(release, chosen)
+    if master.refutes(limits.lasting(WORLD * limits.left())) is not None:
+        return None
+    for done, q in enumerate(left):
+        limits.report(f"column generation: {done} of {len(left)} open profiles")
+        for box, greatest, sides in ((boxes[q][0], True, 1), (boxes[q][1], False, 2)):
+            if limits.expired():
+                break
+            if box.empty or (low[q] > 0 or high[q] <= 0) or master.hopeless(box, greatest):
+                continue
+            share = limits.left() / (2 * (len(left) - done) + 1 - sides)
+            some = limits.lasting(min(limits.left(), max(LEAST, share)))
+            value = master.bound(box, greatest, some, verdict=True).value
+            low[q], high[q] = (low[q], min(high[q], value)) if greatest else (max(low[q], value), high[q])
+            if low[q] > high[q]:
+                return None
+    return answered(low, high, known)

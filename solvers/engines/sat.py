@@ -1,0 +1,165 @@
+"""Where the cells are too many: row by row by SAT, which refutes, finds worlds and settles profiles one by one.
+
+Source: the row-by-row formulation of Ferry et al., "Trained Random Forests Completely Reveal your Dataset", ICML
+2024, for any statements; `solvers.cnf` for the clauses.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from solvers.apart import coarse, decide_apart, world_of
+from solvers.cnf import Lowering, clauses_needed, lower, stated
+from solvers.draws import Dice
+from solvers.engine import COARSE, Engine, no_coupling
+from solvers.errors import Inconclusive, Unsupported
+from solvers.limits import Limits
+from solvers.membership import Prior
+from solvers.query import Answer, Count, CountAnswer, Decide, DecideAnswer, MostLikely, Query, Selections, WorldsAnswer
+from solvers.release import ANY_LABEL, Box, Region, Release
+from solvers.satisfying import Found, Question, satisfy, settle
+from solvers.space import Space
+from solvers.totals import FALSE
+
+SECONDS = 60.0
+MOST_CLAUSES = 2_000_000  # beyond, a solver is rarely done within minutes
+COUNT_SHARE, COUNT_SECONDS = 0.25, 10.0  # of the time left: a refutation is tried, the bounds are found after that
+WORLD_SHARE = 0.4
+NOTE = "found row by row by SAT; not proved to be the heaviest, and whether others exist is not decided"
+
+
+class KindEngine(Engine):
+    """A world, a refutation, or verdicts on profiles, without cells."""
+
+    name = "sat"
+    rank = 45
+    answers = (Count, Decide, MostLikely)
+    needs = ("pysat",)
+    about = "where the cells are too many: contradictions, worlds and profiles row by row by SAT"
+
+    def refuses(self, release: Release, query: Query) -> str | None:
+        """Return why rows cannot be written out as clauses, or None."""
+        if not release.rows.exact:
+            return "the number of rows is open"
+        if isinstance(query, MostLikely) and coarse(release):
+            return COARSE
+        if (reason := no_coupling(release, query)) is not None:
+            return reason
+        needed = clauses_needed(release, raw=False)
+        return f"about {needed:,.0f} clauses row by row are too many" if needed > MOST_CLAUSES else None
+
+    def answer(self, release: Release, query: Query, limits: Limits) -> Answer:
+        """Return a world, bounds on profiles, or that there is no world; worlds are not counted."""
+        if math.isinf(limits.left()):
+            limits = limits.lasting(SECONDS)
+        if isinstance(query, Decide):
+            return decide(release, query, limits)
+        if isinstance(query, Count):
+            found = known(release, limits.lasting(min(COUNT_SECONDS, COUNT_SHARE * limits.left())))
+            if found.status == "unsat":
+                return CountAnswer("unsat", convention=query.convention)
+            raise Unsupported("SAT found a world row by row, and does not count worlds")
+        found = known(release, limits.lasting(WORLD_SHARE * limits.left()))
+        if found.rows is None:
+            return Answer("unsat")
+        return WorldsAnswer(
+            "exact", worlds=iter([world_of(release, found.rows, Dice(getattr(query, "seed", 0)), NOTE)])
+        )
+
+
+def known(release: Release, limits: Limits) -> Found:
+    """Return a world of a release or that there is none, from memory if known; raises `Inconclusive` if not found."""
+    if "sat" not in release.memo:
+        limits.report("a world row by row: SAT")
+        found = satisfy(lower(release, limits, raw=False, sorted_rows=True), limits)
+        if found.status == "unknown":
+            raise Inconclusive(found.reason)
+        release.memo["sat"] = found
+    remembered: Found = release.memo["sat"]
+    return remembered
+
+
+def decide(release: Release, query: Decide, limits: Limits) -> Answer:
+    """Return the bounds that partitions alone give, and for profiles these leave open whether a row can or must be.
+
+    Every distinct profile is asked about once; what the time does not settle stays open.
+    """
+    codes, back = np.unique(query.selections.codes, axis=0, return_inverse=True)
+    chosen = Selections(codes, query.selections.sizes)
+    made = stated(release, limits, raw=False, sorted_rows=True)
+    trivial = False
+    try:
+        start = decide_apart(release, Decide(chosen, query.convention), limits)
+    except Unsupported:
+        start, trivial = before_release(release, chosen, query, limits), True
+    low, high, unsettled = start.low.copy(), np.minimum(start.high, release.rows.low), start.open.copy()
+    questions: dict[Question, int] = {Question(): 0}
+    about: list[tuple[int, int, int]] = []  # selection, question "can a row be there", question "can none be"
+    for i in np.flatnonzero(unsettled).tolist():
+        can, free = questions_of(made, chosen, i)
+        if not can.some:
+            high[i] = 0
+            continue
+        can_be, can_miss = (questions.setdefault(q, len(questions)) for q in (can, free))
+        about.append((i, can_be, can_miss))
+    limits.report(f"profiles row by row: {len(about)}")
+    try:
+        found = settle(made.finish(), list(questions), limits)
+    except (Inconclusive, Unsupported) as error:
+        if trivial:
+            raise
+        return replace(start, trail=(str(error),)).at(back)
+    if found.answers[0] is False:
+        return Answer("unsat")
+    loose = coarse(release)
+    for i, can_be, can_miss in about:
+        high[i] = 0 if found.answers[can_be] is False else high[i]
+        low[i] = max(low[i], 1) if found.answers[can_miss] is False else low[i]
+        both = found.answers[can_be] is True and found.answers[can_miss] is True
+        unsettled[i] = low[i] <= 0 < high[i] and (loose or not both)
+    share = np.where(low > 0, 1.0, np.where(high == 0, 0.0, np.nan))
+    out = replace(start, low=low, high=high, probability=share, open=unsettled & (low <= 0) & (high > 0))
+    return out.at(back)
+
+
+def before_release(release: Release, chosen: Selections, query: Decide, limits: Limits) -> DecideAnswer:
+    """Return what is known of selections from the number of rows alone."""
+    rows, q = {ANY_LABEL: release.rows.low}, len(chosen)
+    prior = Prior(Space.of(release, limits), chosen, query.convention, set(rows))
+    unknown = np.full(q, np.nan)
+    return DecideAnswer(
+        "bounds",
+        low=np.zeros(q, dtype=np.int64),
+        high=np.full(q, release.rows.low, dtype=np.int64),
+        probability=unknown,
+        before=-np.expm1(prior.log_absent(rows)),
+        expected=unknown,
+        expected_before=prior.expected(rows),
+        open=np.ones(q, dtype=bool),
+    )
+
+
+def questions_of(made: Lowering, chosen: Selections, i: int) -> tuple[Question, Question]:
+    """Return the questions whether some row can be in selection i (none to choose from: never), and whether none can.
+
+    A part of which some values are selected may or may not hold a selected row: it counts for the first question only.
+    """
+    meets, inside = [], []
+    for k, code in enumerate(chosen.codes[i].tolist()):
+        allowed, whole = chosen.sizes[k][code], chosen.sizes[k][0]
+        some = sum(1 << p for p, size in enumerate(allowed) if size)
+        every = sum(1 << p for p, size in enumerate(allowed) if size == whole[p] > 0)
+        if k in made.named:
+            meets.append((k, some))
+            inside.append((k, every))
+        else:  # every row may have any of its values: nothing but the whole attribute is sure to be met
+            meets += [] if some else [(k, 0)]
+            inside += [] if allowed == whole else [(k, 0)]
+    can, free = (
+        [] if any(not mask for _, mask in pairs) else [made.region(j, Region(Box.of(pairs))) for j in range(made.most)]
+        for pairs in (meets, inside)
+    )
+    return Question(some=tuple(x for x in can if x != FALSE)), Question(none=tuple(x for x in free if x != FALSE))

@@ -1,0 +1,438 @@
+"""Pricing: the possible row that a set of multipliers values most, with a proved bound on every other row.
+
+The rows that statements tell apart are far too many to write down, but one row is a small problem: one part per
+attribute, one region per partition. A vectorised Gibbs search over the parts finds good rows; CP-SAT over the boxes
+finds the best and proves that it is.
+
+Source: column generation, Gilmore and Gomory, "A linear programming approach to the cutting-stock problem", Operations
+Research 9, 1961; the one-row problem over trees: Mišić, "Optimization of tree ensembles", Operations Research 68, 2020.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from ortools.sat.python import cp_model
+
+from solvers.cellmodel import rounded
+from solvers.errors import EngineError, Unsupported
+from solvers.limits import Limits
+from solvers.linear import Ints
+from solvers.natively import solve
+from solvers.pieces import Layout
+from solvers.refine import statement_table
+from solvers.release import ANY_LABEL, UNBOUNDED, Box, Boxes, Choice, Partition, Release, Statement
+from solvers.tilt import one_thread
+
+WORKERS = 2
+MOST = 1 << 58  # what all multipliers together may weigh of one row
+LARGEST = 1 << 20  # statements with larger coefficients are left out, which only loosens
+HEATS = (0.3, 0.1, 0.03, 0.003)  # temperatures of the sweeps, in units of the largest multiplier
+TINY = 1e-9
+EVERYWHERE = Box()
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Loose:
+    """A statement outside partitions, with its number and the boxes of its region among all boxes."""
+
+    statement: Statement
+    number: int
+    box: int
+    minus: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Priced:
+    """The best row found (None: none), what it is worth, and a proved bound on the worth of every possible row."""
+
+    row: Ints | None
+    value: int
+    bound: int
+
+
+class Incidence:
+    """Which statements count a row, and how often; statements are numbered as `release.statements()` yields them.
+
+    The number of rows is the statement after the last. Rows are (m, attributes), the part of every attribute.
+    Statements of alternatives and those with very large coefficients count no row: leaving them out only loosens.
+    """
+
+    def __init__(self, release: Release) -> None:
+        self.release, self.layout = release, Layout(release.domain)
+        self.partitions: list[tuple[Partition, int, int]] = []  # block, first box, first statement
+        self.loose: list[Loose] = []
+        tables: list[Boxes] = []
+        boxes = number = 0
+        for block in release.blocks:
+            if isinstance(block, Partition):
+                self.partitions.append((block, boxes, number))
+                tables.append(block.boxes)
+                boxes, number = boxes + len(block.boxes), number + len(block)
+            elif isinstance(block, Choice):
+                number += sum(map(len, block.alternatives))
+            else:
+                for s in block:
+                    if max(map(abs, s.coefs), default=1) <= LARGEST:
+                        minus = tuple(range(boxes + 1, boxes + 1 + len(s.region.minus)))
+                        self.loose.append(Loose(s, number, boxes, minus))
+                        tables.append(Boxes.of([s.region.box, *s.region.minus]))
+                        boxes += 1 + len(minus)
+                    number += 1
+        self.impossible = range(boxes, boxes + len(release.impossible))
+        self.boxes, self.total = boxes + len(release.impossible), number
+        words = [self.layout.rows(t) for t in (*tables, Boxes.of(release.impossible))]
+        every = range(len(release.domain.attributes))
+        spans = [np.concatenate([self.layout.parts(w, k) for w in words]) for k in every]
+        self.held = {k: held.T.copy() for k, held in enumerate(spans) if not held.all()}  # k -> (parts, boxes)
+        self.tables = [first + statement_table(p, release.domain.labels) for p, _, first in self.partitions]
+
+    @cached_property
+    def bounds(self) -> tuple[list[int | None], list[int | None]]:
+        """Return the least and greatest sum of every statement, None where there is none."""
+        low: list[int | None] = [None] * self.total
+        high: list[int | None] = [None] * self.total
+        for block, _, first in self.partitions:
+            low[first : first + len(block)], high[first : first + len(block)] = block.low.tolist(), block.high.tolist()
+        for x in self.loose:
+            low[x.number], high[x.number] = x.statement.low, x.statement.high
+        low = [None if x is None or x <= -UNBOUNDED else x for x in low]
+        high = [None if x is None or x >= UNBOUNDED else x for x in high]
+        return [*low, self.release.rows.low], [*high, self.release.rows.high]
+
+    @cached_property
+    def empty(self) -> NDArray[np.bool_]:
+        """Tell which statements leave no room for any row that they count."""
+        out = np.array([h is not None and h <= 0 for h in self.bounds[1]])
+        for x in self.loose:
+            out[x.number] &= all(c >= 0 for c in x.statement.coefs)
+        out[self.total] = False
+        return out
+
+    @cached_property
+    def labelled(self) -> bool:
+        """Tell whether some partition counts per class."""
+        return any(bool((p.label != ANY_LABEL).any()) for p, _, _ in self.partitions)
+
+    def labels(self, rows: Ints) -> Ints:
+        """Return the label of every row, 0 where it does not matter."""
+        k = self.release.domain.label
+        return rows[:, k] if k is not None and self.labelled else np.zeros(len(rows), dtype=np.int64)
+
+    def inside(self, rows: Ints) -> NDArray[np.bool_]:
+        """Return (rows, boxes): which boxes hold each row."""
+        out = np.ones((len(rows), self.boxes), dtype=bool)
+        for k, held in self.held.items():
+            out &= held[rows[:, k]]
+        return out
+
+    def columns(self, rows: Ints) -> tuple[Ints, Ints, NDArray[np.bool_]]:
+        """Return (statements, coefs, possible), the first two (rows, counted) with coefs 0 where none counts."""
+        held, labels = self.inside(rows), self.labels(rows)
+        possible = ~held[:, list(self.impossible)].any(axis=1)
+        statements, coefs = [], []
+        for (block, first, _), table in zip(self.partitions, self.tables, strict=True):
+            region = np.argmax(held[:, first : first + len(block.boxes)], axis=1)
+            statements.append(table[region, labels])
+            coefs.append(np.ones(len(rows), dtype=np.int64))
+        for x in self.loose:
+            of, coefs_of = x.statement.of, np.array(x.statement.coefs or (1,), dtype=np.int64)
+            here = held[:, x.box] & ~held[:, list(x.minus)].any(axis=1)
+            statements.append(np.full(len(rows), x.number, dtype=np.int64))
+            coefs.append(here * coefs_of[0 if of is None else rows[:, of]])
+        statements.append(np.full(len(rows), self.total, dtype=np.int64))
+        coefs.append(np.ones(len(rows), dtype=np.int64))
+        found, times = np.stack(statements, axis=1), np.stack(coefs, axis=1)
+        possible &= ~(self.empty[found] & (times > 0)).any(axis=1)
+        return found, times, possible
+
+
+def within(rows: Ints, box: Box) -> NDArray[np.bool_]:
+    """Tell which rows a box holds."""
+    out = np.ones(len(rows), dtype=bool)
+    for k, mask in box.literals:
+        allowed = np.array([bool(mask >> p & 1) for p in range(int(rows[:, k].max(initial=0)) + 1)])
+        out &= allowed[rows[:, k]]
+    return out
+
+
+class Pricer:
+    """Finds rows of great value: bonus [row in box] - Σ_j weights_j (how often statement j counts the row)."""
+
+    def __init__(self, release: Release) -> None:
+        self.incidence = Incidence(release)
+        self.random = np.random.default_rng(0)
+        self._models: dict[int, OneRow] = {}
+
+    def worth(self, rows: Ints, weights: Ints) -> tuple[Ints, NDArray[np.bool_]]:
+        """Return -Σ_j weights_j a_j(row), exactly, and which rows are possible."""
+        statements, coefs, possible = self.incidence.columns(rows)
+        return -(weights[statements] * coefs).sum(axis=1), possible
+
+    def fits(self, weights: Ints) -> bool:
+        """Tell whether sums with these multipliers stay exact in 64 bits."""
+        x = self.incidence
+        most = sum(int(np.abs(weights[f : f + len(p)]).max(initial=0)) for p, _, f in x.partitions)
+        most += sum(abs(int(weights[y.number])) * max(map(abs, y.statement.coefs), default=1) for y in x.loose)
+        return most + abs(int(weights[x.total])) < MOST
+
+    def best(self, weights: Ints, bonus: int, box: Box, above: int | None, limits: Limits) -> Priced:
+        """Return the best row by CP-SAT and a proved bound on the worth of every possible row.
+
+        With `above`, the first row found to be worth more will do (the bound then may be as weak as 2^58), and a bound
+        equal to it says that there is none. Raises `Unsupported` where sums may exceed 64 bits.
+        """
+        if not self.fits(weights) or abs(bonus) >= MOST:
+            raise Unsupported("multipliers of one row may exceed 2^58")
+        sides: list[tuple[Box | None, bool, int]] = [(None, True, 0)]
+        if (
+            bonus > 0
+        ):  # a row in the box has the bonus; to ask for rows outside it as well would bind more than it helps
+            sides = [(box, True, bonus), (None, True, 0)]
+        elif bonus:
+            sides = [(box, False, 0), (box, True, bonus)]
+        k, found = self.incidence.release.domain.label, list[Priced]()
+        several = k is not None and self.incidence.labelled
+        labels = range(len(self.incidence.release.domain.attributes[k or 0].sizes)) if several else [ANY_LABEL]
+        for label, (where, inside, extra) in product(labels, sides):
+            if label not in self._models:
+                self._models[label] = OneRow(self.incidence, label)
+            least = None if above is None else above + 1 - extra
+            row, bound = self._models[label].best(weights, where, inside, least, limits)
+            found.append(Priced(row, self._checked(row, weights) + extra, bound + extra))
+            if above is not None and row is not None:
+                return Priced(row, found[-1].value, MOST)
+        top = max((f for f in found if f.row is not None), key=lambda f: f.value, default=Priced(None, 0, 0))
+        return Priced(top.row, top.value, max(f.bound for f in found))
+
+    def _checked(self, row: Ints | None, weights: Ints) -> int:
+        """Return what a row that CP-SAT gave is worth, exactly, after making sure that it is possible."""
+        if row is None:
+            return 0
+        value, possible = self.worth(row[None], weights)
+        if not possible[0]:
+            raise EngineError("CP-SAT gave a row that a statement excludes")
+        return int(value[0])
+
+    def improve(self, rows: Ints, weights: Ints, malus: int, box: Box, kept: Box = EVERYWHERE) -> Ints:
+        """Return rows near the given ones that are worth more, not all possible: Gibbs search, attribute by attribute.
+
+        Rows lose the malus inside the box, and stay in `kept` if they are there. Only for disjoint boxes (trees) and
+        counts of boxes, where the worth adds up; else the rows as they are.
+        """
+        terms = self._terms(weights, -malus, box)
+        if terms is None or not len(rows):
+            return rows
+        held, worth = terms
+        rows, labels = rows.copy(), self.incidence.labels(rows)
+        scale = float(np.abs(weights[:-1]).max(initial=1)) + malus
+        value = (worth / scale).astype(np.float32)[:, labels]  # (boxes, rows), which makes rows of memory to gather
+        fixed = self.incidence.release.domain.label if self.incidence.labelled else None
+        sides = {k: Side.of(h) for k, h in held.items()}
+        wrong = np.zeros(value.shape, dtype=np.int8 if len(held) < 128 else np.int16)
+        for k, side in sides.items():
+            wrong[side.at] += side.barred[:, rows[:, k]]
+        barred = {k: [p for p in range(len(sides[k].held)) if not m >> p & 1] for k, m in kept.literals if k in sides}
+        order = [(heat, k) for heat in HEATS for k in self.random.permutation([k for k in held if k != fixed]).tolist()]
+        with one_thread():
+            for heat, k in order:
+                side = sides[k]
+                others = wrong[side.at] - side.barred[:, rows[:, k]]
+                score = side.held @ np.where(others == 0, value[side.at], np.float32(0))
+                if heat:
+                    noise = self.random.random(score.shape, dtype=np.float32) + np.float32(TINY)
+                    score -= np.log(-np.log(noise)) * np.float32(heat)
+                score[barred.get(k, [])] = -np.inf
+                rows[:, k] = np.argmax(score, axis=0)
+                wrong[side.at] = others + side.barred[:, rows[:, k]]
+        return rows
+
+    def _terms(self, weights: Ints, bonus: int, box: Box) -> tuple[dict[int, NDArray[np.bool_]], Floats] | None:
+        """Return (attribute -> (parts, boxes), worth (boxes, labels)) where worth adds up over boxes, else None."""
+        x = self.incidence
+        ordered = any(p.first_match for p, _, _ in x.partitions)
+        if ordered or any(y.minus or y.statement.of is not None for y in x.loose):
+            return None
+        worth = np.zeros((x.boxes + 1, x.release.domain.labels))
+        bar = 4.0 * (float(np.abs(weights[:-1]).max(initial=1)) + abs(bonus))  # what an impossible row loses
+        for (block, first, _), table in zip(x.partitions, x.tables, strict=True):
+            worth[first : first + len(block.boxes)] = np.where(x.empty[table], -bar, -weights[table])
+        for y in x.loose:
+            worth[y.box] = -bar if x.empty[y.number] else -weights[y.number]
+        worth[list(x.impossible)] = -bar
+        worth[x.boxes] = bonus
+        held = {k: np.concatenate([h, np.ones((len(h), 1), dtype=bool)], axis=1) for k, h in x.held.items()}
+        for k, mask in box.literals if bonus else ():
+            sizes = x.release.domain.attributes[k].sizes
+            base = held.get(k, np.ones((len(sizes), x.boxes + 1), dtype=bool))
+            base[:, x.boxes] = [bool(mask >> p & 1) for p in range(len(sizes))]
+            held[k] = base
+        return held, worth
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """How one attribute tells boxes apart: those `at` that name it, as (at, parts) `barred`, as (parts, at) `held`."""
+
+    at: NDArray[np.intp]
+    barred: NDArray[np.int8]
+    held: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, held: NDArray[np.bool_]) -> Side:
+        """Return the view of (parts, boxes)."""
+        at = np.flatnonzero(~held.all(axis=0))
+        return cls(at, (~held[:, at]).T.astype(np.int8), held[:, at].astype(np.float32))
+
+
+class OneRow:
+    """One possible row as a CP-SAT model: an integer per attribute, a Boolean per region; the label may be given."""
+
+    def __init__(self, incidence: Incidence, label: int) -> None:
+        self.incidence, self.model = incidence, cp_model.CpModel()
+        self.label = max(0, label)
+        domain = incidence.release.domain
+        self.parts = [self.model.new_int_var(0, len(a.sizes) - 1, "") for a in domain.attributes]
+        if label != ANY_LABEL and domain.label is not None:
+            self.model.add(self.parts[domain.label] == label)
+        self._known: dict[tuple[int, int], Any] = {}
+        self.terms: list[list[tuple[int, int, Any]]] = []  # groups of which one counts: (statement, coef, literal)
+        for box in incidence.release.impossible:
+            self.model.add_bool_or([~x for x in self.literals(box)])
+        for (block, _, _), table in zip(incidence.partitions, incidence.tables, strict=True):
+            self.terms.append(self._ordered(block, table) if block.first_match else self._covering(block, table))
+        for loose in incidence.loose:
+            self.terms.append(self._loose(loose))
+
+    def inside(self, k: int, mask: int) -> Any:
+        """Return the literal that the row has one of the parts in `mask` of attribute k."""
+        full = self.incidence.release.domain.attributes[k].full
+        mask &= full
+        if mask in (0, full):
+            return self.model.new_constant(int(mask == full))
+        if (k, full & ~mask) in self._known:
+            return ~self._known[k, full & ~mask]
+        if (k, mask) not in self._known:
+            literal = self.model.new_bool_var("")
+            for held, when in ((mask, literal), (full & ~mask, ~literal)):
+                values = cp_model.Domain.from_values([p for p in range(full.bit_length()) if held >> p & 1])
+                self.model.add_linear_expression_in_domain(self.parts[k], values).only_enforce_if(when)
+            self._known[k, mask] = literal
+        return self._known[k, mask]
+
+    def literals(self, box: Box) -> list[Any]:
+        """Return literals that all hold exactly for rows in the box; an interval of parts is two, shared by many."""
+        out = []
+        for k, mask in box.literals:
+            low = (mask & -mask).bit_length() - 1
+            if mask and mask + (1 << low) == 1 << mask.bit_length():
+                above, upto = self.inside(k, -1 << low), self.inside(k, (1 << mask.bit_length()) - 1)
+                full = self.incidence.release.domain.attributes[k].full
+                out += [above] if low else []
+                out += [upto] if mask.bit_length() < full.bit_length() else []
+            else:
+                out.append(self.inside(k, mask))
+        return out
+
+    def every(self, literals: Sequence[Any]) -> Any:
+        """Return a literal for the conjunction."""
+        if len(literals) == 1:
+            return literals[0]
+        out = self.model.new_bool_var("")
+        self.model.add_bool_and(literals).only_enforce_if(out)
+        self.model.add_bool_or([out, *(~x for x in literals)])
+        return out
+
+    def _covering(self, block: Partition, table: Ints) -> list[tuple[int, int, Any]]:
+        """Add disjoint boxes: exactly one holds the row; those that share a side exclude what is beyond it together."""
+        out: list[tuple[int, int, Any]] = []
+        sides: dict[int, tuple[Any, list[Any]]] = {}
+        for box, s in zip(block.boxes, table[:, self.label].tolist(), strict=True):
+            if self.incidence.empty[s] or box.empty:
+                continue
+            leaf = self.model.new_bool_var("")
+            out.append((s, 1, leaf))
+            for literal in self.literals(box):
+                sides.setdefault(literal.index, (literal, []))[1].append(leaf)
+        self.model.add_exactly_one([leaf for _, _, leaf in out])
+        for literal, leaves in sides.values():
+            self.model.add_at_most_one([~literal, *leaves])
+        return out
+
+    def _ordered(self, block: Partition, table: Ints) -> list[tuple[int, int, Any]]:
+        """Add a rule list: the first box that holds the row."""
+        out: list[tuple[int, int, Any]] = []
+        free = self.model.new_constant(1)
+        for box, s in zip(block.boxes, table[:, self.label].tolist(), strict=True):
+            hit = self.every([free, *self.literals(box)])
+            if self.incidence.empty[s]:
+                self.model.add_bool_or([~hit])
+            out.append((s, 1, hit))
+            free = self.every([free, ~hit])
+        self.model.add_bool_or([~free])
+        return out
+
+    def _loose(self, x: Loose) -> list[tuple[int, int, Any]]:
+        """Add a statement of its own, by groups of parts that count alike."""
+        s = x.statement
+        here = [*self.literals(s.region.box), *(~self.every(self.literals(b)) for b in s.region.minus)]
+        groups = {1: ~0}
+        if s.of is not None:
+            groups = {c: sum(1 << p for p, d in enumerate(s.coefs) if c == d) for c in set(s.coefs) if c}
+        out = []
+        for c, mask in groups.items():
+            counted = self.every([*here, *([] if s.of is None else [self.inside(s.of, mask)])])
+            if self.incidence.empty[x.number]:
+                self.model.add_bool_or([~counted])
+            out.append((x.number, c, counted))
+        return out
+
+    def best(
+        self, weights: Ints, box: Box | None, inside: bool, least: int | None, limits: Limits
+    ) -> tuple[Ints | None, int]:
+        """Return the row inside (outside) the box of greatest -Σ weights a(row) and a proved bound on that worth.
+
+        With `least`, only rows worth at least so much are looked for; `least` - 1 as bound says that there is none.
+        """
+        base = -int(weights[self.incidence.total])
+        priced = [[(-int(weights[s]) * c, x) for s, c, x in group] for group in self.terms]
+        bound, partitions = base, len(self.incidence.partitions)
+        bound += sum(max([w for w, _ in g], default=0) for g in priced[:partitions])
+        bound += sum(max(0, w) for g in priced[partitions:] for w, _ in g)
+        if least is not None and bound < least:
+            return None, least - 1
+        literals = [] if box is None else self.literals(box)
+        model = self.model.clone()
+        if box is not None and inside:
+            model.add_bool_and(literals)
+        elif box is not None:
+            model.add_bool_or([~x for x in literals])
+        flat = [(w, x) for g in priced for w, x in g if w]
+        worth = cp_model.LinearExpr.weighted_sum([x for _, x in flat], [w for w, _ in flat]) + base
+        if least is not None:
+            model.add(worth >= least)
+        model.maximize(worth)
+        solver = cp_model.CpSolver()
+        solver.parameters.num_workers = WORKERS
+        solver.parameters.stop_after_first_solution = least is not None
+        if limits.left() != float("inf"):
+            solver.parameters.max_time_in_seconds = max(0.001, limits.left())
+        seen: list[float] = []
+        solver.best_bound_callback = seen.append  # an UNKNOWN status comes with a bound of 0, which means nothing
+        status = solve(solver, model, limits.stop)
+        if status == cp_model.MODEL_INVALID:
+            raise EngineError(f"CP-SAT refuses the model of one row: {model.validate()}")
+        if status == cp_model.INFEASIBLE:
+            return None, -MOST if least is None else least - 1
+        bound = min([bound, *(rounded(b, True) for b in seen)])
+        if status == cp_model.UNKNOWN:
+            return None, bound if least is None else max(bound, least - 1)
+        row = np.array([solver.value(x) for x in self.parts], dtype=np.int64)
+        return row, min(bound, rounded(solver.best_objective_bound, True))
