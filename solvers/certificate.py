@@ -9,6 +9,7 @@ sum is Farkas' lemma with bounds on the variables, both as in VIPR (Cheung, Glei
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -32,7 +33,7 @@ from solvers.claims import (
     Sum,
 )
 from solvers.claims import Step as ProofStep
-from solvers.errors import CertificateError
+from solvers.errors import CertificateError, Inconclusive, Unsupported
 from solvers.facts import Facts, loose_of
 from solvers.limits import Limits
 from solvers.linear import Ints
@@ -364,7 +365,11 @@ def check_drat(facts: Facts, claim: Claim, proof: Drat, limits: Limits) -> None:
     from solvers.cnf import lower
     from solvers.rup import check
 
-    check(lower(negated(facts.release, proof.blocks, claim), limits, raw=False, sorted_rows=True).clauses, proof.lines)
+    try:
+        lowered = lower(negated(facts.release, proof.blocks, claim), limits, raw=False, sorted_rows=True)
+    except (Unsupported, Inconclusive) as error:
+        raise CertificateError(f"not verified: {error}") from None
+    check(lowered.clauses, proof.lines, None if math.isinf(limits.left()) else limits.left())
 
 
 def negated(release: Release, blocks: Sequence[int], claim: Claim) -> Release:

@@ -5,6 +5,7 @@ Cheapest first: regions that settle a claim by themselves; steps, weighted sums 
 
 from __future__ import annotations
 
+import importlib.util
 import math
 from collections.abc import Iterator
 from functools import cached_property
@@ -21,7 +22,7 @@ from solvers.search import Base, Search
 from solvers.walk import AnyCut, PartitionCut, cuts_of, labels_of, live_cells, start_of
 
 SECONDS = 60.0  # for all claims, where no limit is given
-MOST_CLAUSE_ROWS = 40  # beyond, clauses row by row are too many to refute
+MOST_CLAUSES = 300_000  # beyond, clauses row by row are too many to refute
 MOST_LEFT = 4_096  # pieces of a box that regions counting 0 may leave on the way
 MOST_COUNTED = 5_000  # statements of a rule list tried one by one
 
@@ -64,8 +65,7 @@ class Certifier:
             for branching in (False, True):
                 if (found := Search(self.base, claim, self.limits).proof(branching)) is not None:
                     yield found
-        few = (self.release.rows.high or 0) <= MOST_CLAUSE_ROWS
-        if few and not isinstance(claim, OnlyWorld) and (clauses := self.by_clauses(claim)) is not None:
+        if not isinstance(claim, OnlyWorld) and (clauses := self.by_clauses(claim)) is not None:
             yield clauses
 
     @cached_property
@@ -84,11 +84,14 @@ class Certifier:
 
     def by_clauses(self, claim: Claim) -> Drat | None:
         """Return a refutation of the claim's opposite in clauses, None where none was found."""
-        from solvers.cnf import lower
+        from solvers.cnf import clauses_needed, lower
         from solvers.satisfying import satisfy
 
+        opposite = negated(self.release, self.blocks, claim)
+        if clauses_needed(opposite, raw=False) > MOST_CLAUSES or importlib.util.find_spec("pysat") is None:
+            return None
         try:
-            lowered = lower(negated(self.release, self.blocks, claim), self.limits, raw=False, sorted_rows=True)
+            lowered = lower(opposite, self.limits, raw=False, sorted_rows=True)
             found = satisfy(lowered, self.limits, proof=True)
         except (Unsupported, Inconclusive, EngineError):
             return None

@@ -32,7 +32,7 @@ MOST_PENALTY = 1 << 12
 LEAST_SCALE, MOST_SCALE = 1 << 20, 1 << 36
 SMALL = 1e-6
 TRIES = 4  # searches that find nothing before CP-SAT is asked
-KEPT = 64  # fractional worlds remembered
+KEPT = 512  # fractional worlds remembered, to tell which questions they settle
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,8 +2,8 @@
 
 The models of the CNF of a release are its ordered worlds (`solvers.cnf`), so any model counter counts worlds. None of
 these counters gives a proof, and a cache keyed by hashes or a random sample may be wrong: their figures are estimates
-with a stated guarantee and never enter the bounds of an answer. They cope with few rows only: about ten rows of ten
-binary columns under three trees (briefs/solvers.md, section 4).
+with a stated guarantee and never enter the bounds of an answer. They cope with few rows only: eight rows of ten
+binary columns under three trees take d4 6 s and Ganak 9 s, ten rows more than 30 s.
 
 Source: Sharma, Roy, Soos, Meel, "GANAK: a scalable probabilistic exact model counter", IJCAI 2019; Lagniez, Marquis,
 "An improved decision-DNNF compiler", IJCAI 2017 (d4); Chakraborty, Meel, Vardi, "A scalable approximate model
@@ -30,11 +30,11 @@ from solvers.release import Release
 if TYPE_CHECKING:
     from solvers.cnf import Lowered
 
-MOST_BITS = 1_000  # rows × bits of a row; measured: 176 bits take 6 s, 330 of one tree of depth 3 more than 20 s
-SECONDS = 60.0  # for one counter, where no limit is given
-SHARE = 0.25  # of the time left that a counter takes when it is asked in the chain: others come after it
+MOST_BITS = 400  # rows × bits of a row; measured: 176 bits take 6 s, 330 of one tree of depth 3 more than 20 s
+SECONDS = 60.0  # for one counter that is asked by name, where no limit is given
+CHAIN_SECONDS, CHAIN_SHARE = 10.0, 0.25  # at most so long, and so much of the time left, where engines come after it
 SLACK = 2.0**-46  # relative error of a log2 in floating point, generously
-HASHED = "hashed"  # exact, except with a tiny probability that nobody proved
+HASHED = "hashed"  # meant to be exact, proved by nobody: the weakest of the house's tags for such a figure
 HEXADECIMAL = re.compile(r"0x[0-9a-f]+")
 
 
@@ -95,6 +95,7 @@ class ModelCounter(Engine):
     extra = "count"
     function: ClassVar[str]  # "module:name", takes {"formulas": [...], ...} and returns one reply for each
     guarantee: ClassVar[str] = HASHED
+    most_bits: ClassVar[int] = MOST_BITS
     reserved: ClassVar[int] = 0  # bytes of address space that the counter maps and hardly touches
     percent: ClassVar[int] = 0  # by how much a figure may exceed what is possible, because it is approximate
 
@@ -107,21 +108,21 @@ class ModelCounter(Engine):
         if release.domain.relative:
             return "a continuous attribute has no 'resolution': only ratios of counts mean anything"
         bits = row_bits(release)
-        if bits * release.rows.high > MOST_BITS:
+        if bits * release.rows.high > self.most_bits:
             rows = f"{release.rows.high:,} rows of {bits:,} bits are {bits * release.rows.high:,}"
-            return f"{rows}, more than the {MOST_BITS:,} with which model counters cope"
+            return f"{rows}, more than the {self.most_bits:,} with which {self.name} copes"
         return None
 
     def answer(self, release: Release, query: Query, limits: Limits) -> Answer:
         """Return the number of worlds as an estimate; the bounds hold what any release of that size has.
 
-        Takes a quarter of the time left, at most `SECONDS`. Raises `Inconclusive` where it finds no world, because
-        that is no proof.
+        Takes `CHAIN_SHARE` of the time left, at most `CHAIN_SECONDS`. Raises `Inconclusive` where it finds no world,
+        because that is no proof.
         """
         reason = self.refuses(release, query)
         if reason is not None:
             raise Unsupported(reason)
-        value = self.estimate(release, limits.lasting(min(SECONDS, SHARE * limits.left())))
+        value = self.estimate(release, limits.lasting(min(CHAIN_SECONDS, CHAIN_SHARE * limits.left())))
         if value == 0:
             raise Inconclusive("no world was counted, which is no proof that there is none")
         shown = f"{self.name}: 2^{math.log2(value):.6f} worlds counted [{self.guarantee}], not proved"

@@ -34,7 +34,6 @@ WORKERS = 2
 MOST = 1 << 58  # what all multipliers together may weigh of one row
 LARGEST = 1 << 20  # statements with larger coefficients are left out, which only loosens
 HEATS = (0.3, 0.1, 0.03, 0.003)  # temperatures of the sweeps, in units of the largest multiplier
-TINY = 1e-9
 EVERYWHERE = Box()
 Floats = NDArray[np.float64]
 
@@ -103,8 +102,8 @@ class Incidence:
             low[first : first + len(block)], high[first : first + len(block)] = block.low.tolist(), block.high.tolist()
         for x in self.loose:
             low[x.number], high[x.number] = x.statement.low, x.statement.high
-        low = [None if x is None or x <= -UNBOUNDED else x for x in low]
-        high = [None if x is None or x >= UNBOUNDED else x for x in high]
+        none = (-UNBOUNDED, UNBOUNDED)
+        low, high = ([None if x in none else x for x in ends] for ends in (low, high))
         return [*low, self.release.rows.low], [*high, self.release.rows.high]
 
     @cached_property
@@ -122,7 +121,7 @@ class Incidence:
         return any(bool((p.label != ANY_LABEL).any()) for p, _, _ in self.partitions)
 
     def labels(self, rows: Ints) -> Ints:
-        """Return the label of every row, 0 where it does not matter."""
+        """Return the label of every row (0: it does not matter)."""
         k = self.release.domain.label
         return rows[:, k] if k is not None and self.labelled else np.zeros(len(rows), dtype=np.int64)
 
@@ -199,8 +198,9 @@ class Pricer:
         elif bonus:
             sides = [(box, False, 0), (box, True, bonus)]
         k, found = self.incidence.release.domain.label, list[Priced]()
-        several = k is not None and self.incidence.labelled
-        labels = range(len(self.incidence.release.domain.attributes[k or 0].sizes)) if several else [ANY_LABEL]
+        labels = [ANY_LABEL]
+        if k is not None and self.incidence.labelled:
+            labels = list(range(len(self.incidence.release.domain.attributes[k].sizes)))
         for label, (where, inside, extra) in product(labels, sides):
             if label not in self._models:
                 self._models[label] = OneRow(self.incidence, label)
@@ -235,23 +235,23 @@ class Pricer:
         scale = float(np.abs(weights[:-1]).max(initial=1)) + malus
         value = (worth / scale).astype(np.float32)[:, labels]  # (boxes, rows), which makes rows of memory to gather
         fixed = self.incidence.release.domain.label if self.incidence.labelled else None
-        sides = {k: Side.of(h) for k, h in held.items()}
-        wrong = np.zeros(value.shape, dtype=np.int8 if len(held) < 128 else np.int16)
-        for k, side in sides.items():
-            wrong[side.at] += side.barred[:, rows[:, k]]
-        barred = {k: [p for p in range(len(sides[k].held)) if not m >> p & 1] for k, m in kept.literals if k in sides}
+        at = {k: np.flatnonzero(~h.all(axis=0)) for k, h in held.items()}  # the boxes that name attribute k
+        out = {k: (~h[:, at[k]]).T.astype(np.int16) for k, h in held.items()}  # (at, parts): which parts they exclude
+        gain = {k: h[:, at[k]].astype(np.float32) for k, h in held.items()}
+        wrong = np.zeros(value.shape, dtype=np.int16)  # how many attributes keep each row out of each box
+        for k in held:
+            wrong[at[k]] += out[k][:, rows[:, k]]
+        barred = {k: [p for p in range(len(held[k])) if not m >> p & 1] for k, m in kept.literals if k in held}
         order = [(heat, k) for heat in HEATS for k in self.random.permutation([k for k in held if k != fixed]).tolist()]
         with one_thread():
             for heat, k in order:
-                side = sides[k]
-                others = wrong[side.at] - side.barred[:, rows[:, k]]
-                score = side.held @ np.where(others == 0, value[side.at], np.float32(0))
-                if heat:
-                    noise = self.random.random(score.shape, dtype=np.float32) + np.float32(TINY)
-                    score -= np.log(-np.log(noise)) * np.float32(heat)
+                others = wrong[at[k]] - out[k][:, rows[:, k]]
+                score = gain[k] @ np.where(others == 0, value[at[k]], np.float32(0))
+                noise = self.random.random(score.shape, dtype=np.float32) + np.float32(1e-9)
+                score -= np.log(-np.log(noise)) * np.float32(heat)
                 score[barred.get(k, [])] = -np.inf
                 rows[:, k] = np.argmax(score, axis=0)
-                wrong[side.at] = others + side.barred[:, rows[:, k]]
+                wrong[at[k]] = others + out[k][:, rows[:, k]]
         return rows
 
     def _terms(self, weights: Ints, bonus: int, box: Box) -> tuple[dict[int, NDArray[np.bool_]], Floats] | None:
@@ -275,21 +275,6 @@ class Pricer:
             base[:, x.boxes] = [bool(mask >> p & 1) for p in range(len(sizes))]
             held[k] = base
         return held, worth
-
-
-@dataclass(frozen=True, eq=False)
-class Side:
-    """How one attribute tells boxes apart: those `at` that name it, as (at, parts) `barred`, as (parts, at) `held`."""
-
-    at: NDArray[np.intp]
-    barred: NDArray[np.int8]
-    held: NDArray[np.float32]
-
-    @classmethod
-    def of(cls, held: NDArray[np.bool_]) -> Side:
-        """Return the view of (parts, boxes)."""
-        at = np.flatnonzero(~held.all(axis=0))
-        return cls(at, (~held[:, at]).T.astype(np.int8), held[:, at].astype(np.float32))
 
 
 class OneRow:
@@ -333,10 +318,9 @@ class OneRow:
         for k, mask in box.literals:
             low = (mask & -mask).bit_length() - 1
             if mask and mask + (1 << low) == 1 << mask.bit_length():
-                above, upto = self.inside(k, -1 << low), self.inside(k, (1 << mask.bit_length()) - 1)
+                above, upto = -1 << low, (1 << mask.bit_length()) - 1
                 full = self.incidence.release.domain.attributes[k].full
-                out += [above] if low else []
-                out += [upto] if mask.bit_length() < full.bit_length() else []
+                out += [self.inside(k, m) for m in (above, upto) if m & full != full]
             else:
                 out.append(self.inside(k, mask))
         return out
@@ -352,8 +336,7 @@ class OneRow:
 
     def _covering(self, block: Partition, table: Ints) -> list[tuple[int, int, Any]]:
         """Add disjoint boxes: exactly one holds the row; those that share a side exclude what is beyond it together."""
-        out: list[tuple[int, int, Any]] = []
-        sides: dict[int, tuple[Any, list[Any]]] = {}
+        out, sides = list[tuple[int, int, Any]](), dict[int, tuple[Any, list[Any]]]()
         for box, s in zip(block.boxes, table[:, self.label].tolist(), strict=True):
             if self.incidence.empty[s] or box.empty:
                 continue
@@ -368,8 +351,7 @@ class OneRow:
 
     def _ordered(self, block: Partition, table: Ints) -> list[tuple[int, int, Any]]:
         """Add a rule list: the first box that holds the row."""
-        out: list[tuple[int, int, Any]] = []
-        free = self.model.new_constant(1)
+        out, free = list[tuple[int, int, Any]](), self.model.new_constant(1)
         for box, s in zip(block.boxes, table[:, self.label].tolist(), strict=True):
             hit = self.every([free, *self.literals(box)])
             if self.incidence.empty[s]:
@@ -401,14 +383,13 @@ class OneRow:
 
         With `least`, only rows worth at least so much are looked for; `least` - 1 as bound says that there is none.
         """
-        base = -int(weights[self.incidence.total])
+        base, partitions = -int(weights[self.incidence.total]), len(self.incidence.partitions)
         priced = [[(-int(weights[s]) * c, x) for s, c, x in group] for group in self.terms]
-        bound, partitions = base, len(self.incidence.partitions)
-        bound += sum(max([w for w, _ in g], default=0) for g in priced[:partitions])
+        bound = base + sum(max([w for w, _ in g], default=0) for g in priced[:partitions])
         bound += sum(max(0, w) for g in priced[partitions:] for w, _ in g)
         if least is not None and bound < least:
             return None, least - 1
-        literals = [] if box is None else self.literals(box)
+        literals = [] if box is None else self.literals(box)  # made before the model is copied
         model = self.model.clone()
         if box is not None and inside:
             model.add_bool_and(literals)
@@ -434,5 +415,6 @@ class OneRow:
         bound = min([bound, *(rounded(b, True) for b in seen)])
         if status == cp_model.UNKNOWN:
             return None, bound if least is None else max(bound, least - 1)
-        row = np.array([solver.value(x) for x in self.parts], dtype=np.int64)
-        return row, min(bound, rounded(solver.best_objective_bound, True))
+        return np.array([solver.value(x) for x in self.parts], dtype=np.int64), min(
+            bound, rounded(solver.best_objective_bound, True)
+        )

@@ -276,6 +276,7 @@ def test_refusals_have_figures_and_reasons():
     release = small(rows=100)
     assert row_bits(release) == 2 + 1 + 1 + 10
     assert "100 rows of 14 bits are 1,400, more than the" in d4.KindEngine().refuses(release, ORDERED)
+    assert "560, more than the 400 with which ganak" in ganak.KindEngine().refuses(small(rows=40), ORDERED)
     with pytest.raises(Unsupported, match="1,400"):
         ganak.KindEngine().answer(release, ORDERED, Limits())
     open_ended = Release(release.domain, Rows(0, None), release.blocks)

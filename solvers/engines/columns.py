@@ -22,7 +22,7 @@ from solvers.system import system_of
 
 SECONDS = 60.0  # without a time limit
 COUNTING = 0.25  # share of the time spent on a contradiction before other engines look for a world
-WORLD = 0.5  # share of the time spent on a first fractional world, which all questions start from
+WORLD = 0.6  # share of the time spent on a first fractional world, which all questions start from
 LEAST = 2.0  # seconds that a question gets at least, so that a few are answered rather than all begun
 
 

@@ -20,6 +20,7 @@ class KindEngine(ModelCounter):
     name = "d4"
     rank = 32
     needs = ("py_d4",)
+    most_bits = 1_000  # seven rows over 10^20 values, 511 bits, take 1 s; Ganak and ApproxMC do not end in 10 s
     reserved = 1 << 30  # 836 MB for a table, of which 64 MB are touched at once
     function = "solvers.engines.d4:count"
     about = "few rows: estimates the number of ordered worlds with d4, exact by design but cross-checked only"
