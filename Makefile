@@ -30,6 +30,9 @@ bench: .venv/base
 
 .venv/dev: .venv/base
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@# pyganak brings a pyapproxmc of its own, one that counts wrong: the right one is put back over it
+	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info >= (3, 13))' && $(BIN)/python -m pip install --quiet \
+	  --disable-pip-version-check --force-reinstall --no-deps 'pyapproxmc==4.1.24' || true
 	@touch $@
 
 clean:

@@ -25,6 +25,7 @@ from recon.learners.commands import learn_app
 from recon.options import (
     Certificates,
     ConventionName,
+    Counter,
     Digits,
     DomainFile,
     Files,
@@ -44,7 +45,7 @@ from recon.options import (
     Views,
 )
 from recon.printing import extreme_world, leave_at_once, print_worlds, show, show_verdicts
-from recon.proof_commands import export, stored_certificates, verify
+from recon.proof_commands import estimate_lines, estimates_json, export, stored_certificates, verify
 
 if TYPE_CHECKING:
     from encoders.encoder import EncodedRelease
@@ -85,8 +86,8 @@ def finish(status: str) -> None:
 @app.command()
 def count(
     files: Files, domain: DomainFile = None, independent: Independent = False, convention: ConventionName = None,
-    digits: Digits = 10_000, seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000,
-    json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
+    digits: Digits = 10_000, counter: Counter = None, seconds: Seconds = None, memory: Memory = "1G",
+    max_cells: MaxCells = 200_000, json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Count the possible worlds and measure the uncertainty left."""
     from recon.certificates import contradiction_certificate
@@ -97,16 +98,18 @@ def count(
         release = open_release(files, domain, independent, limits)
         measures = measure(release, convention, limits)
         proved = contradiction_certificate(release, limits) if measures.status == "unsat" else None
+        counted = estimates_json(release, counter or [], digits, limits, measures.counted)
     if json:
         found = count_json(release, measures, digits)
-        print_json(found if proved is None else found | {"certificate": proved})
+        found |= {"certificate": proved} if proved is not None else {}
+        print_json(found | ({"estimates": counted} if counted else {}))
     elif measures.status == "unsat":
         print("possible worlds: 0: the statements contradict each other")
         for source in measures.counted.conflict:
             print(f"  {source}")
         print("\n".join(certified_lines(proved)))
     else:
-        print("\n".join(worlds_lines(measures)))
+        print("\n".join([*worlds_lines(measures), *estimate_lines(counted)]))
         for text in measures.counted.trail if measures.status == "bounds" else ():
             print(f"not exact: {text}", file=sys.stderr)
         print("assuming: " + "; ".join(assumption_lines(release)))

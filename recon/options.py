@@ -47,6 +47,9 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
 LogJson = Annotated[bool, typer.Option("--log-json", help="Progress as JSON lines on standard error.")]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of everything drawn.")]
 Out = Annotated[str | None, typer.Option("--out", help="Write to this file (.csv, .parquet, .json).")]
+Counter = Annotated[
+    list[str] | None, typer.Option("--counter", help="Ask a model counter too: d4, ganak, approxmc (may be repeated).")
+]
 Digits = Annotated[int, typer.Option("--digits", min=1, help="Print counts of up to so many decimal digits.")]
 Limit = Annotated[int, typer.Option("--limit", min=0, help="At most so many.")]
 Views = Annotated[bool, typer.Option("--views", help="Binary columns instead of the attributes behind them.")]
