@@ -24,6 +24,7 @@ import numpy as np
 import oracle
 import pandas as pd
 import pytest
+from extras import WHEELS
 
 import solvers.engines
 from encoders.encoder import encode
@@ -33,6 +34,7 @@ from recon.questions import select_with
 from recon.selections import select_frame
 from solvers import engine as chain
 from solvers import listing, query
+from solvers.counters import ModelCounter
 from solvers.errors import Inconclusive, Unsupported
 from solvers.limits import Limits
 from solvers.release import Choice, Partition
@@ -633,7 +635,8 @@ def present(module):
     engine = engine_of(module)
     reason = engine.missing()
     if reason is not None:
-        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(reason)
+        demanded = os.environ.get("CI") == "true" and all(WHEELS.get(name, True) for name in engine.needs)
+        (pytest.fail if demanded else pytest.skip)(reason)
     return engine
 
 
@@ -659,6 +662,11 @@ def asked(engine, one, question, release=None, limits=None):
     return reason
 
 
+def cramped(module, one):
+    """Return a release and limits: engines for too many cells find them so from the first cell on."""
+    return (encoded(one.release), Limits(cells=1)) if module == "columns" else (None, None)
+
+
 def sensible_questions(one):
     return [q for q in QUESTIONS if sensible(one, q)]
 
@@ -667,8 +675,9 @@ def sensible_questions(one):
 @pytest.mark.parametrize("name", GOLDEN)
 def test_an_engine_refuses_or_is_right(name, module):
     engine, one = present(module), case(name)
+    release, limits = cramped(module, one)
     for question in sensible_questions(one):
-        found = asked(engine, one, question)
+        found = asked(engine, one, question, release, limits)
         if not isinstance(found, str):
             try:
                 consistent(one, question, found)
@@ -683,11 +692,12 @@ def test_every_engine_is_exercised(module):
     answered = set()
     for name in GOLDEN:
         one = case(name)
+        release, limits = cramped(module, one)
         for question in sensible_questions(one):
             kind = type(one.query(question))
             if kind in answered:
                 continue
-            found = asked(engine, one, question)
+            found = asked(engine, one, question, release, limits)
             if not isinstance(found, str) and found.status != "unknown":
                 answered.add(kind)
     assert answered, f"{engine.name} answers nothing on any golden release"
@@ -896,7 +906,8 @@ def test_too_many_cells_name_the_option(name, module):
 def test_a_limit_met_once_is_forgotten(tight, module):
     """Asked again without the limit, an engine answers as it would have at first."""
     engine = present(module)
-    for name in ("join", "list_interval", "table_statistics"):
+    names = ("join", "list_interval", "table_statistics")
+    for name in names[:1] if isinstance(engine, ModelCounter) else names:  # a process for every question
         one, fresh = case(name), encoded(case(name).release)
         for question in sensible_questions(one):
             if question.startswith(("count", "joint", "per")):
