@@ -48,9 +48,9 @@ def verify(
         print_json(found.to_dict())
     else:
         print("\n".join([*told, *lines(found)]))
-    if found.rejected or found.inconsistent or not found.checked:
+    if found.rejected or found.inconsistent:
         raise typer.Exit(VIOLATED)
-    raise typer.Exit(INCONCLUSIVE if found.bare else DONE)
+    raise typer.Exit(INCONCLUSIVE if found.bare or not found.checked else DONE)
 
 
 def lines(found: Verification) -> list[str]:
@@ -121,7 +121,10 @@ def estimates_json(
             if not low - near <= log2 <= high + near:
                 value, note = None, f"counted 2^{log2:.6f}, outside the proved bounds 2^{low:.6f} to 2^{high:.6f}"
         short = value is not None and value.bit_length() / LOG2_10 <= digits
-        said: dict[str, Any] = {"engine": found.engine, "worlds": decimal(value) if short and value is not None else None}
+        said: dict[str, Any] = {
+            "engine": found.engine,
+            "worlds": decimal(value) if short and value is not None else None,
+        }
         said |= {"log2_worlds": None if value is None else log2, "guarantee": found.guarantee, "convention": "ordered"}
         out.append(said | {"seconds": round(found.seconds, 6), "note": note})
     return out

@@ -159,7 +159,12 @@ def refusal(found: Json, release: EncodedRelease, verifier: Verifier, boxes: Box
 
 def named_files(data: Any, result: str) -> list[str]:
     """Return the release files that a result names, as they are or beside it; `ReleaseError` where none is there."""
-    names = next((c.get("release_files") for _, c in certificates_in(data)), None)
+    first = next((c for _, c in certificates_in(data)), None)
+    if first is None:
+        raise ReleaseError(
+            "holds no certificate: give what certify, reconstruct, audit or count --json wrote", file=result
+        )
+    names = first.get("release_files")
     found = []
     for name in names if isinstance(names, list) else []:
         places = (str(name), os.path.join(os.path.dirname(result), str(name)))

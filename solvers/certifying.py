@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from solvers.certificate import Verifier, negated, outside, possible_rows
-from solvers.claims import AtLeast, AtMost, Claim, Drat, NoWorld, OnlyWorld, Proof, Regions
+from solvers.claims import AtLeast, AtMost, Claim, Drat, Node, NoWorld, OnlyWorld, OverCells, Proof, Regions, Sum
 from solvers.errors import CertificateError, EngineError, Inconclusive, Unsupported
 from solvers.limits import Limits
 from solvers.pieces import Layout, padded
@@ -65,6 +65,8 @@ class Certifier:
             for branching in (False, True):
                 if (found := Search(self.base, claim, self.limits).proof(branching)) is not None:
                     yield found
+        if self.base is None and (columns := self.by_columns(claim)) is not None:
+            yield columns
         if not isinstance(claim, OnlyWorld) and (clauses := self.by_clauses(claim)) is not None:
             yield clauses
 
@@ -81,6 +83,18 @@ class Certifier:
         except CertificateError:
             return None
         return Base(self.facts, self.verifier.remember(self.blocks, live), self.blocks, self.limits)
+
+    def by_columns(self, claim: Claim) -> OverCells | None:
+        """Return the weighted sum that column generation found, over the cells of the blocks that it weighs."""
+        if not isinstance(claim, AtMost | AtLeast):
+            return None
+        known = self.release.memo.get("column_multipliers", {}).get((claim.box, isinstance(claim, AtMost)))
+        if known is None:
+            return None
+        multipliers, scale, _ = known
+        pairs = tuple((int(s), int(y)) for s, y in sorted(multipliers.items()) if y)
+        blocks = tuple(sorted({self.facts.block_of(s) for s, _ in pairs if s != self.facts.rows}))
+        return OverCells(blocks, (), (Sum(int(scale), pairs),), Node((), 0))
 
     def by_clauses(self, claim: Claim) -> Drat | None:
         """Return a refutation of the claim's opposite in clauses, None where none was found."""
