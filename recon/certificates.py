@@ -10,6 +10,8 @@ import gzip
 import hashlib
 import json
 from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from encoders.encoder import EncodedRelease
-from encoders.values import Listed
+from encoders.values import Listed, plain
 from recon.selections import from_text, missing, select_frame
 from recon.statements import VERSION, Json, only_world, sealed
 from recon.world import World, wrap
@@ -123,8 +125,9 @@ def profiles_json(release: EncodedRelease, frame: pd.DataFrame) -> list[Json]:
 
 
 def json_value(value: Any) -> Any:
-    """Return a value as JSON has it."""
-    return value.item() if isinstance(value, np.generic) else value
+    """Return a value as JSON has it; exact numbers of other types become whole numbers or floats."""
+    found = value.item() if isinstance(value, np.generic) else value
+    return plain(Fraction(found)) if isinstance(found, Fraction | Decimal) else found
 
 
 def stored(certificate: Json, folder: str, name: str) -> Json:

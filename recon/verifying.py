@@ -161,9 +161,8 @@ def named_files(data: Any, result: str) -> list[str]:
     """Return the release files that a result names, as they are or beside it; `ReleaseError` where none is there."""
     first = next((c for _, c in certificates_in(data)), None)
     if first is None:
-        raise ReleaseError(
-            "holds no certificate: give what certify, reconstruct, audit or count --json wrote", file=result
-        )
+        message = "holds no certificate: give what certify, reconstruct, audit or count --json wrote"
+        raise ReleaseError(message, file=result)
     names = first.get("release_files")
     found = []
     for name in names if isinstance(names, list) else []:
