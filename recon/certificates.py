@@ -63,7 +63,7 @@ def profile_certificates(
     Equal profiles are proved once. Cost: a proof per distinct profile, most by a look at one leaf.
     """
     chosen: Selections = select_frame(release, frame)
-    meets, wholes = chosen.boxes(whole=False), chosen.boxes(whole=True)
+    boxes = chosen.boxes()
     certifier = certifier_of(release, limits)
     proofs: dict[Claim, Proof | None] = {}
     profiles = profiles_json(release, frame)
@@ -72,7 +72,7 @@ def profile_certificates(
         if verdict not in {"certain", "impossible"}:
             out.append(None)
             continue
-        claim: Claim = AtMost(meets[i], 0) if verdict == "impossible" else AtLeast(wholes[i], 1)
+        claim: Claim = AtMost(boxes[i][0], 0) if verdict == "impossible" else AtLeast(boxes[i][1], 1)
         if claim not in proofs:
             certifier.limits.report(f"certificates: {i} of {len(verdicts)} profiles")
             proofs[claim] = None if certifier.limits.expired() else certifier.prove(claim)

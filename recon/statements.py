@@ -42,8 +42,7 @@ def boxes_of(profiles: list[Json], release: EncodedRelease) -> list[Boxes]:
     """Return profiles as boxes of parts; raises `ReleaseError` for names and values that the domain does not have."""
     names = {name for profile in profiles for name in profile}
     frame = pd.DataFrame(profiles, dtype=object) if names else pd.DataFrame(index=range(len(profiles)))
-    chosen = select_frame(release, frame)
-    return list(zip(chosen.boxes(whole=False), chosen.boxes(whole=True), strict=True))
+    return select_frame(release, frame).boxes()
 
 
 def claim_of(said: Any, release: EncodedRelease, known: Boxes | None = None) -> Claim:

@@ -22,7 +22,6 @@ from solvers.errors import Unsupported
 from solvers.limits import Limits
 from solvers.linear import Ints
 from solvers.pricing import Pricer, within
-from solvers.query import Selections
 from solvers.release import ANY_LABEL, Box, Partition, Release
 
 BATCH = 200  # rows that one round of pricing may start from, and add
@@ -284,17 +283,3 @@ class Master:
                 fits = np.where(block.label == ANY_LABEL, fits, allowed[block.label])
             out &= fits
         return out
-
-
-def boxes_of(release: Release, selections: Selections) -> list[tuple[Box, Box]]:
-    """Return, per selection, the box of parts that it meets and that of the parts it holds wholly."""
-    out = []
-    for codes in selections.codes.tolist():
-        meets, inside = [], []
-        for k, code in enumerate(codes):
-            sizes, whole = selections.sizes[k][code], release.domain.attributes[k].sizes
-            if code:
-                meets.append((k, sum(1 << p for p, size in enumerate(sizes) if size > 0)))
-                inside.append((k, sum(1 << p for p, size in enumerate(sizes) if size == whole[p])))
-        out.append((Box.of(meets), Box.of(inside)))
-    return out

@@ -33,19 +33,22 @@ class Selections:
     def __len__(self) -> int:
         return len(self.codes)
 
-    def boxes(self, whole: bool) -> list[Box]:
-        """Return each selection as a box of parts: those that it meets, or (`whole`) those that it holds entirely."""
-        masks = [[part_mask(code, every[0], whole) for code in every] for every in self.sizes]
+    def boxes(self) -> list[tuple[Box, Box]]:
+        """Return each selection as two boxes of parts: those that it meets, and those that it holds entirely."""
+        masks = [[part_masks(code, every[0]) for code in every] for every in self.sizes]
+        full = [(1 << len(every[0])) - 1 for every in self.sizes]
         out = []
         for codes in self.codes.tolist():
-            pairs = [(k, masks[k][c]) for k, c in enumerate(codes) if c]
-            out.append(Box(tuple((k, m) for k, m in pairs if m != (1 << len(self.sizes[k][0])) - 1)))
+            pairs = [(k, *masks[k][c]) for k, c in enumerate(codes) if c]
+            met = Box(tuple((k, m) for k, m, _ in pairs if m != full[k]))
+            out.append((met, Box(tuple((k, w) for k, _, w in pairs if w != full[k]))))
         return out
 
 
-def part_mask(sizes: tuple[int, ...], full: tuple[int, ...], whole: bool) -> int:
-    """Return the parts of which some values, or (`whole`) all, are allowed, as bits."""
-    return sum((z == f if whole else z > 0) << p for p, (z, f) in enumerate(zip(sizes, full, strict=True)))
+def part_masks(sizes: tuple[int, ...], full: tuple[int, ...]) -> tuple[int, int]:
+    """Return the parts of which some values are allowed, and those of which all are, as bits."""
+    pairs = list(enumerate(zip(sizes, full, strict=True)))
+    return sum((z > 0) << p for p, (z, _) in pairs), sum((z == f) << p for p, (z, f) in pairs)
 
 
 @dataclass(frozen=True, slots=True)

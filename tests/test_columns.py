@@ -18,7 +18,7 @@ import recon
 from recon.questions import as_frame
 from recon.selections import select_frame
 from solvers.apart import decide_apart
-from solvers.columns import Master, boxes_of
+from solvers.columns import Master
 from solvers.coupled import met_cells
 from solvers.engine import ask
 from solvers.engines.columns import KindEngine
@@ -42,7 +42,7 @@ def fresh(got):
 def questions(rng, release, truth, got, number=2):
     """Yield (profile, box met, box inside) of random profiles."""
     profiles = [random_profile(rng, release, truth, full=i == 0) for i in range(number)]
-    boxes = boxes_of(got.statements, select_frame(got, as_frame(profiles)))
+    boxes = select_frame(got, as_frame(profiles)).boxes()
     yield from ((p, meets, inside) for p, (meets, inside) in zip(profiles, boxes, strict=True))
 
 
@@ -252,7 +252,7 @@ def test_a_forest_is_bounded_as_tightly_as_with_all_its_cells():
     for _ in range(15):
         profile = {f"a{k}": rng.randrange(8) for k in range(6)} | {"y": rng.randrange(2)}
         chosen = select_frame(got, as_frame([profile]))
-        box, coefs = boxes_of(statements, chosen)[0][0], np.zeros(len(system.sizes), dtype=np.int64)
+        box, coefs = chosen.boxes()[0][0], np.zeros(len(system.sizes), dtype=np.int64)
         coefs[list(met_cells(system, chosen)[0].cells)] = 1
         found = master.bound(box, True, Limits())
         assert found.proved

@@ -106,13 +106,13 @@ def tighter(release: Release, chosen: Selections, known: DecideAnswer, limits: L
 
     The nearest to a verdict come first. Ends with what is proved when time is up.
     """
-    from solvers.columns import Master, boxes_of
+    from solvers.columns import Master
 
     low, high = known.low.copy(), known.high.copy()
     left = np.flatnonzero(known.open)[np.argsort(known.high[known.open], kind="stable")].tolist()
     if not left or limits.expired():
         return known
-    master, boxes = Master.of(release), boxes_of(release, chosen)
+    master, boxes = Master.of(release), chosen.boxes()
     if master.refutes(limits.lasting(WORLD * limits.left())) is not None:
         return None
     for done, q in enumerate(left):

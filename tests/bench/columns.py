@@ -52,7 +52,7 @@ def lines(trees: int) -> list[list[str]]:
     """Return a line for the true rows and one for the changed ones."""
     from recon.selections import select_frame
     from solvers.apart import decide_apart
-    from solvers.columns import Master, boxes_of
+    from solvers.columns import Master
     from solvers.engines.columns import KindEngine
     from solvers.limits import Limits
     from solvers.query import Decide
@@ -70,10 +70,7 @@ def lines(trees: int) -> list[list[str]]:
         ended = time.perf_counter()
         master = Master.of(release.statements)
         open_rows = (found.low <= 0) & (found.high > 0)
-        told = sum(
-            bool(o) and master.hopeless(b, True)
-            for o, (b, _) in zip(open_rows, boxes_of(release.statements, chosen), strict=True)
-        )
+        told = sum(bool(o) and master.hopeless(b, True) for o, (b, _) in zip(open_rows, chosen.boxes(), strict=True))
         line = [f"{trees} trees, {ROWS} {what}", verdicts(alone), f"{middle - begun:.2f}", verdicts(found)]
         out.append([*line, f"{ended - middle:.1f}", f"{told}", f"{len(master.rows):,}"])
     return out
