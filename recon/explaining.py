@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from encoders.encoder import EncodedRelease
@@ -10,7 +10,6 @@ from recon.describe import condition_text
 from recon.statements import claim_text
 from recon.verifying import certificates_in, opened
 from solvers.claims import Branch, Cases, Drat, Node, OverCells, Regions, Sum, proof_from
-from solvers.errors import CertificateError, ReleaseError
 from solvers.facts import Facts
 from solvers.limits import Limits
 from solvers.release import UNBOUNDED, Box
@@ -18,16 +17,15 @@ from solvers.release import UNBOUNDED, Box
 MOST_STEPS = 10_000  # lines printed for one proof
 
 
-def explained(data: Any, release: EncodedRelease, folder: str, limits: Limits) -> list[str]:
-    """Return the proofs of all certificates of a result in words; what cannot be read is left to `verify`."""
+def explained(data: Any, release: EncodedRelease, folder: str, limits: Limits, held: Collection[str]) -> list[str]:
+    """Return the proofs of the certificates at some places, those that hold, in words."""
     facts = Facts(release.statements)
     out = []
     for place, found in certificates_in(data):
-        try:
-            whole = opened(found, folder, limits.memory)
-            told = list(Teller(release, facts).proof(proof_from(whole["proof"])))
-        except (CertificateError, ReleaseError, IndexError):
+        if place not in held:
             continue
+        whole = opened(found, folder, limits.memory)
+        told = list(Teller(release, facts).proof(proof_from(whole["proof"])))
         more = [f"  ... and {len(told) - MOST_STEPS:,} more lines"] if len(told) > MOST_STEPS else []
         out += [f"{place}: {claim_text(whole['claim'])}", *(f"  {line}" for line in told[:MOST_STEPS]), *more, ""]
     return out

@@ -54,9 +54,15 @@ def show_verdicts(found: Any, out: str | None, json: bool, release: EncodedRelea
     from recon.proof_commands import stored_certificates
 
     proved = found["certificate"].tolist()
+    values = [{"profile_values": c["claim"]["profile"]} if c is not None else {} for c in proved]
     kinds = ["" if c is None else f"certified ({c['proof']['kind']})" for c in proved]
     stored = stored_certificates(proved, folder)
-    show(found.assign(certificate=stored if json else kinds), out, json, release)
+    if json:
+        lines = records(found.drop(columns="certificate"))
+        told = zip(lines, values, stored, strict=True)
+        print_json([line | more | {"certificate": one} for line, more, one in told], out)
+        return
+    show(found.assign(certificate=kinds), out, json, release)
 
 
 def leave_at_once() -> None:

@@ -43,7 +43,9 @@ def verify(
         folder = os.path.dirname(result) or "."
         release = open_release(files or named_files(data, result), domain, independent, limits)
         found = run(data, release, limits, folder)
-        told = explained(data, release, folder, limits) if steps else []
+        told = (
+            explained(data, release, folder, limits, {c.place for c in found.checked if not c.error}) if steps else []
+        )
     if json:
         print_json(found.to_dict())
     else:

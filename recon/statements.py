@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from encoders.encoder import EncodedRelease
-from recon.selections import raw_indices, select_frame
+from recon.selections import missing, raw_indices, select_frame
 from solvers.claims import AtLeast, AtMost, Claim, NoWorld, OnlyWorld, entry, keys, number
 from solvers.errors import CertificateError
 from solvers.release import Box
@@ -76,6 +76,8 @@ def profiles_in(said: Any) -> list[Json]:
         return []
     if not isinstance(said["profile"], dict):
         raise CertificateError("the claim's profile is no object")
+    if any(missing(value) for value in said["profile"].values()):
+        raise CertificateError("the claim's profile has an empty value: what is open is left out of a profile")
     return [said["profile"]]
 
 

@@ -16,12 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
 from encoders.encoder import EncodedRelease
+from recon.agreement import agreement
 from recon.formats.release_file import strict_json
-from recon.selections import raw_indices
 from recon.statements import VERSION, Boxes, Json, boxes_of, claim_of, claim_text, profiles_in, seal_of
 from solvers.certificate import Verifier
 from solvers.claims import keys, proof_from
@@ -124,7 +121,8 @@ def verify(data: Any, release: EncodedRelease, limits: Limits | None = None, fol
             error = refusal(whole, release, verifier, boxes)  # noqa: PLW2901 - a certificate that was read
         claim = one.get("claim") if whole is None else whole.get("claim")
         checked.append(Checked(place, claim_text(claim), kind_of(whole or one), error))
-    bare, wrong = agreement(data, release)
+    claims = {place: (one if whole is None else whole).get("claim") for place, one, whole, _ in found}
+    bare, wrong = agreement(data, claims, release)
     return Verification(tuple(checked), tuple(bare), release.assumptions, tuple(wrong))
 
 
@@ -134,6 +132,8 @@ def opened_or_not(found: Json, folder: str, memory: int) -> tuple[Json | None, s
         return opened(found, folder, memory), ""
     except (CertificateError, ReleaseError) as error:
         return None, str(error)
+    except RecursionError:
+        return None, "it is nested too deeply to be a certificate"
 
 
 def profile_boxes(certificates: list[Json | None], release: EncodedRelease) -> list[Boxes | None]:
@@ -178,6 +178,8 @@ def opened(found: Json, folder: str, memory: int) -> Json:
     version = found["recon_certificate"]
     if isinstance(version, bool) or not isinstance(version, int):
         raise CertificateError(f"recon_certificate is {version!r}, not a version")
+    if version < 1:
+        raise CertificateError(f"recon_certificate is {version}: there never was such a format")
     if version > VERSION:
         raise CertificateError(f"it is written in format {version}, this version of recon reads up to {VERSION}")
     if "file" not in found:
@@ -202,7 +204,11 @@ def opened(found: Json, folder: str, memory: int) -> Json:
 
 def check(found: Json, release: EncodedRelease, verifier: Verifier, boxes: Boxes | None) -> None:
     """Check one certificate; raises `CertificateError` with the reason it does not hold."""
-    if found["seal"] != seal_of(found):
+    try:
+        seal = seal_of(found)
+    except (TypeError, ValueError) as error:
+        raise CertificateError(f"it holds what JSON cannot hold ({error})") from None
+    if found["seal"] != seal:
         raise CertificateError("its seal is broken: it was changed after it was written")
     if release.sha256 and found["release_sha256"] is not None and found["release_sha256"] != release.sha256:
         raise CertificateError(f"it is about another release (SHA-256 {found['release_sha256']})")
@@ -223,50 +229,3 @@ def kind_of(found: Any) -> str:
     proof = found.get("proof") if isinstance(found, dict) else None
     kind = proof.get("kind") if isinstance(proof, dict) else None
     return kind if isinstance(kind, str) else ""
-
-
-def agreement(data: Any, release: EncodedRelease) -> tuple[list[str], list[str]]:
-    """Return the places of verdicts without a certificate, and of those whose certificate claims something else."""
-    bare: list[str] = []
-    wrong: list[str] = []
-    if isinstance(data, list):
-        for i, line in enumerate(data):
-            if isinstance(line, dict) and line.get("verdict") in {"certain", "impossible"}:
-                said = claim_in(line.get("certificate"))
-                wanted = {"at_most": 0} if line["verdict"] == "impossible" else {"at_least": 1}
-                if said is None:
-                    bare.append(f"[{i}]")
-                elif {k: v for k, v in said.items() if k != "profile"} != wanted:
-                    wrong.append(f"[{i}]: the verdict is {line['verdict']}, its certificate says: {claim_text(said)}")
-    if not isinstance(data, dict) or "recon_certificate" in data:
-        return bare, wrong
-    if data.get("unique") is True or data.get("status") == "unsat":
-        said = claim_in(data.get("certificate"))
-        if said is None:
-            bare.append("the whole result")
-        elif (data.get("status") == "unsat") != ("worlds" in said):
-            wrong.append(f"the whole result: its certificate says: {claim_text(said)}")
-        elif isinstance(data.get("rows"), list) and isinstance(said.get("only_world"), dict):
-            wrong += same_rows(data["rows"], said["only_world"], release)
-    return bare, wrong
-
-
-def claim_in(certificate: Any) -> Json | None:
-    """Return the claim of a certificate, None where there is none."""
-    said = certificate.get("claim") if isinstance(certificate, dict) else None
-    return said if isinstance(said, dict) else None
-
-
-def same_rows(rows: list[Any], world: Json, release: EncodedRelease) -> list[str]:
-    """Return what is wrong where the rows of a reconstruction are not those that its certificate lists."""
-    try:
-        listed = pd.DataFrame(world["rows"], columns=world["columns"], dtype=object)
-        if sum(world["times"]) != len(rows):
-            return ["the reconstruction has not as many rows as its certificate lists"]
-        certified = np.repeat(raw_indices(release.domain, listed), world["times"], axis=0)
-        given = raw_indices(release.domain, pd.DataFrame(rows, dtype=object))
-    except (ReleaseError, KeyError, TypeError, ValueError) as error:
-        return [f"the rows of the reconstruction cannot be read: {error}"]
-    if sorted(map(tuple, certified.tolist())) != sorted(map(tuple, given.tolist())):
-        return ["the rows of the reconstruction are not those that its certificate lists"]
-    return []

@@ -183,7 +183,7 @@ def proof_from(data: Any) -> Proof:
         keys(data, {"kind", "blocks", "lines"}, "proof")
         lines = every(data["lines"], text, "proof.lines")
         return Drat(whole_numbers(data["blocks"], "proof.blocks"), lines)
-    if kind not in {"propagation", "farkas", "branching"}:
+    if kind not in ("propagation", "farkas", "branching"):
         known = "regions, propagation, farkas, branching and drat"
         raise CertificateError(f"proof.kind is {kind!r}: this version reads {known}")
     keys(data, {"kind", "blocks", "cells", "sums", "tree"}, "proof")

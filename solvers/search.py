@@ -217,7 +217,7 @@ class Search:
         candidates = np.flatnonzero(asked if asked.any() else room > 0)
         cell = int(candidates[np.argmin(room[candidates])])
         value = int(found.lower[cell] + found.upper[cell]) // 2
-        if target is not None:
+        if target is not None and found.lower[cell] <= target[cell] <= found.upper[cell]:
             value = int(target[cell]) - (1 if target[cell] > found.lower[cell] else 0)
         draft.branch = cell, value
         for below in (True, False):
