@@ -58,6 +58,7 @@ class EncodedRelease:
     statements: Release
     file: str = ""
     sha256: str = ""
+    files: tuple[str, ...] = ()
 
     @property
     def rows(self) -> Rows:

@@ -48,7 +48,7 @@ def join(parts: Sequence[Published], domain: Domain | None = None) -> EncodedRel
     check(united, models, origins)
     found = assemble(united, models, joint_rows(parts), origins, name_of(parts))
     digest = hashlib.sha256("".join(part.sha256 for part in parts).encode()).hexdigest()
-    return replace(found, sha256=digest)
+    return replace(found, sha256=digest, files=tuple(part.file for part in parts))
 
 
 def name_of(parts: Sequence[Published]) -> str:

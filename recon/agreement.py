@@ -25,6 +25,9 @@ WANTED: dict[str, Json | None] = {
 }
 
 
+VALUES = ("rows", "profile_values", "regions", "truth")  # keys below which attributes, not results, have names
+
+
 def agreement(data: Any, claims: dict[str, Any], release: EncodedRelease) -> tuple[list[str], list[str]]:
     """Return the places of results without a certificate, and what does not agree with its certificate.
 
@@ -50,13 +53,14 @@ def agreement(data: Any, claims: dict[str, Any], release: EncodedRelease) -> tup
 
 
 def objects_in(data: Any) -> Iterator[tuple[str, Json]]:
-    """Yield every object outside certificates, with its place."""
+    """Yield every object that may be a result, with its place: what holds values of attributes is none."""
     stack = [("", data)]
     while stack:
         place, found = stack.pop()
         if isinstance(found, dict) and "recon_certificate" not in found:
             yield place, found
-            stack += [(f"{place}.{key}" if place else str(key), value) for key, value in found.items()]
+            inner = [(key, value) for key, value in found.items() if key not in VALUES]
+            stack += [(f"{place}.{key}" if place else str(key), value) for key, value in inner]
         elif isinstance(found, list):
             stack += [(f"{place}[{i}]", value) for i, value in enumerate(found)]
 
@@ -101,6 +105,8 @@ def same_rows(rows: Any, world: Any, release: EncodedRelease) -> list[str]:
     """Return what is wrong where the rows of a reconstruction are not those that its certificate lists."""
     if not isinstance(rows, list):
         return ["it has no rows to compare with its certificate"]
+    if not isinstance(world, dict):
+        return ["its certificate could not be read, so its rows were not compared"]
     try:
         listed = pd.DataFrame(world["rows"], columns=world["columns"], dtype=object)
         if sum(world["times"]) != len(rows):

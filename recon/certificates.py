@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import os
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -45,7 +46,7 @@ def certificate_json(release: EncodedRelease, fingerprint: str, claim: Json, pro
     return sealed(
         {
             "recon_certificate": VERSION,
-            "release_files": release.file.split(" + ") if release.file else [],
+            "release_files": list(release.files),
             "release_sha256": release.sha256 or None,
             "statements_sha256": fingerprint,
             "claim": claim,
@@ -130,8 +131,11 @@ def json_value(value: Any) -> Any:
     return plain(Fraction(found)) if isinstance(found, Fraction | Decimal) else found
 
 
-def stored(certificate: Json, folder: str, name: str) -> Json:
-    """Write a certificate to FOLDER/NAME.json.gz and return what names it: its claim, the file and its checksum."""
+def stored(certificate: Json, folder: str, name: str, seen_from: str) -> Json:
+    """Write a certificate to FOLDER/NAME.json.gz and return what names it: its claim, the file and its checksum.
+
+    The file is named as seen from the folder `seen_from`, where the result goes.
+    """
     path = Path(folder) / f"{name}.json.gz"
     text = json.dumps(certificate, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     data = gzip.compress(text.encode("utf-8", "surrogatepass"), mtime=0)
@@ -144,4 +148,4 @@ def stored(certificate: Json, folder: str, name: str) -> Json:
     named = {key: certificate[key] for key in kept}
     if "only_world" in named["claim"]:
         named["claim"] = {"only_world": None}
-    return {**named, "file": str(path), "sha256": hashlib.sha256(data).hexdigest()}
+    return {**named, "file": os.path.relpath(path, seen_from or "."), "sha256": hashlib.sha256(data).hexdigest()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -66,7 +67,7 @@ app.command()(export)
 
 def open_release(files: list[str], domain: str | None, independent: bool, limits: Limits) -> EncodedRelease:
     """Return the release of the files, its domain replaced or its columns made independent if asked."""
-    from encoders.encoder import EncodedRelease, encode
+    from encoders.encoder import encode
     from recon.loading import load, read_domain
 
     limits.report(f"reading {files[0]}")
@@ -75,7 +76,7 @@ def open_release(files: list[str], domain: str | None, independent: bool, limits
     if not independent:
         return release
     bits = encode(release.domain.as_columns(), release.models, release.rows, file=release.file)
-    return EncodedRelease(bits.domain, bits.models, bits.cut, bits.statements, release.file, release.sha256)
+    return replace(bits, sha256=release.sha256, files=release.files)
 
 
 def finish(status: str) -> None:
@@ -200,14 +201,14 @@ def reconstruct(
     if json:
         found: dict[str, Any] = {"unique": world.unique, "note": world.note, "rows": records(world.to_frame(views))}
         found["assumptions"] = list(release.assumptions)
-        (found["certificate"],) = stored_certificates([proved], certificates)
+        (found["certificate"],) = stored_certificates([proved], certificates, out)
         print_json(found if checked is None else found | {"truth": truth_json(checked)}, out)
         return
     write_table(world.to_frame(views), out)
     alone = "a possible world; whether there are others is not decided"
     if world.unique is not None:
         alone = "the only possible world" if world.unique else "one of several possible worlds"
-    stored_certificates([proved], certificates)
+    stored_certificates([proved], certificates, out)
     said = certified_lines(proved)
     for line in (
         alone,

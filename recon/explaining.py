@@ -46,8 +46,12 @@ class Teller:
         elif isinstance(proof, Drat):
             yield f"{len(proof.lines):,} clauses, each by unit propagation from the lowered release and those before"
         else:
-            blocks = "all" if len(proof.blocks) == len(self.release.statements.blocks) else str(list(proof.blocks))
-            yield f"over the cells that the blocks {blocks} leave; a cell is named by one of its rows:"
+            blocks = (
+                "all blocks"
+                if len(proof.blocks) == len(self.release.statements.blocks)
+                else f"the blocks {list(proof.blocks)}"
+            )
+            yield f"over the cells that {blocks} leave; a cell is named by one of its rows:"
             self.cells = proof.cells
             for i, one in enumerate(proof.sums):
                 yield f"sum {i}:"

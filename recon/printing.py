@@ -56,7 +56,7 @@ def show_verdicts(found: Any, out: str | None, json: bool, release: EncodedRelea
     proved = found["certificate"].tolist()
     values = [{"profile_values": c["claim"]["profile"]} if c is not None else {} for c in proved]
     kinds = ["" if c is None else f"certified ({c['proof']['kind']})" for c in proved]
-    stored = stored_certificates(proved, folder)
+    stored = stored_certificates(proved, folder, out)
     if json:
         lines = records(found.drop(columns="certificate"))
         told = zip(lines, values, stored, strict=True)

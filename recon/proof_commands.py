@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recon.console import DONE, INCONCLUSIVE, VIOLATED, print_json, working
-from recon.options import DomainFile, Independent, Json, LogJson, MaxCells, Memory, Quiet, Seconds
+from recon.options import DomainFile, Independent, Json, LogJson, MaxCells, Memory, Quiet, Seconds, known_size
 
 if TYPE_CHECKING:
     from encoders.encoder import EncodedRelease
@@ -22,6 +22,10 @@ SHOWN = 20  # claims printed one by one
 ResultFile = Annotated[
     str, typer.Argument(metavar="RESULT", help="What audit, certify, count or reconstruct --json wrote.")
 ]
+CheckSeconds = Annotated[float | None, typer.Option("--time", min=0, help="Give up after so many seconds.")]
+CheckMemory = Annotated[
+    str, typer.Option("--memory", help="Read and hold no more than this, e.g. 512M, 2G.", callback=known_size)
+]
 ReleaseFiles = Annotated[
     list[str] | None, typer.Argument(metavar="[FILE...]", help="The release; by default the files that RESULT names.")
 ]
@@ -30,7 +34,8 @@ ReleaseFiles = Annotated[
 def verify(
     result: ResultFile, files: ReleaseFiles = None, domain: DomainFile = None, independent: Independent = False,
     steps: Annotated[bool, typer.Option("--steps", help="Print every step of every proof in words.")] = False,
-    seconds: Seconds = None, memory: Memory = "1G", json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
+    seconds: CheckSeconds = None, memory: CheckMemory = "1G", json: Json = False, quiet: Quiet = False,
+    log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Re-check every certificate in a result from the release alone; no solver is needed."""
     from recon.cli import open_release
@@ -49,26 +54,30 @@ def verify(
     if json:
         print_json(found.to_dict())
     else:
-        print("\n".join([*told, *lines(found)]))
+        print("\n".join([*told, *lines(found, bool(files))]))
     if found.rejected or found.inconsistent:
         raise typer.Exit(VIOLATED)
-    raise typer.Exit(INCONCLUSIVE if found.bare or not found.checked else DONE)
+    raise typer.Exit(INCONCLUSIVE if found.bare or found.unsettled or not found.checked else DONE)
 
 
-def lines(found: Verification) -> list[str]:
-    """Return what a verification found, for people."""
-    out = [f"certified ({c.kind}): {c.claim}" for c in found.checked if not c.error][:SHOWN]
-    out += [f"REJECTED at {c.place}: {c.claim or 'no claim'}: {c.error}" for c in found.rejected]
+def lines(found: Verification, given: bool) -> list[str]:
+    """Return what a verification found, for people; `given`: the user said which release, not the result."""
+    out = [f"certified ({c.kind}): {c.claim}" for c in found.verified][:SHOWN]
+    if len(found.verified) > SHOWN:
+        out.append(f"... and {len(found.verified) - SHOWN:,} more")
+    out += [f"REJECTED at {c.place}: {c.claim}: {c.error}" for c in found.rejected]
     out += [f"REJECTED at {text}" for text in found.inconsistent]
-    good = len(found.checked) - len(found.rejected)
-    if good > SHOWN:
-        out.append(f"... and {good - SHOWN:,} more")
-    out.append(f"{good:,} of {len(found.checked):,} certificates verified from the release alone")
+    out += [f"NOT SETTLED at {c.place}: {c.claim}: {c.error}" for c in found.unsettled]
+    chosen = "" if given else ", the release that the result itself names"
+    out.append(
+        f"{len(found.verified):,} of {len(found.checked):,} certificates verified against {found.release}{chosen}"
+    )
+    out.append(f"SHA-256 of the release: {found.sha256}")
     if not found.checked:
         out.append("there is no certificate in the result: nothing is certified")
     if found.bare:
         shown = ", ".join(found.bare[:SHOWN]) + (", ..." if len(found.bare) > SHOWN else "")
-        out.append(f"not certified: {len(found.bare):,} results carry no certificate: {shown}")
+        out.append(f"not certified, they carry no certificate: {len(found.bare):,} ({shown})")
     out.append("not covered: counts, shares and probabilities that stand beside a verdict")
     return [*out, "assuming: " + "; ".join(found.assumptions)]
 
@@ -94,13 +103,19 @@ def export(
         print("\n".join(found.about))
 
 
-def stored_certificates(found: list[Any], folder: str | None) -> list[Any]:
-    """Return certificates, or, with a folder, what names the files into which they were written."""
+def stored_certificates(found: list[Any], folder: str | None, out: str | None) -> list[Any]:
+    """Return certificates, or, with a folder, what names the files into which they were written.
+
+    Files are named as seen from the folder of the result, `out`.
+    """
     from recon.certificates import stored
 
     if folder is None:
         return found
-    return [None if c is None else stored(c, folder, f"certificate-{i:05}") for i, c in enumerate(found)]
+    return [
+        None if c is None else stored(c, folder, f"certificate-{i:05}-{c['seal'][:8]}", os.path.dirname(out or ""))
+        for i, c in enumerate(found)
+    ]
 
 
 def estimates_json(

@@ -105,8 +105,11 @@ def claim_text(said: Any) -> str:
     if "worlds" in said:
         return "there is no possible training set"
     profile = said.get("profile")
-    who = " and ".join(f"{k} = {v}" for k, v in profile.items()) if isinstance(profile, dict) and profile else "any row"
+    named = [f"{k} = {v}" for k, v in profile.items()] if isinstance(profile, dict) else []
+    who = f" has {' and '.join(named)}" if named else " exists"
     if said.get("at_most") == 0:
-        return f"no training row has {who}"
+        return f"no training row{who}"
+    if said.get("at_least") == 1:
+        return f"some training row{who}"
     side = f"at least {said.get('at_least')}" if "at_least" in said else f"at most {said.get('at_most')}"
-    return f"{side} training rows have {who}"
+    return f"{side} training rows {'have ' + ' and '.join(named) if named else 'exist'}"

@@ -12,7 +12,7 @@ import io
 import os
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from recon.formats.release_file import strict_json
 from recon.statements import VERSION, Boxes, Json, boxes_of, claim_of, claim_text, profiles_in, seal_of
 from solvers.certificate import Verifier
 from solvers.claims import keys, proof_from
-from solvers.errors import CertificateError, ReleaseError
+from solvers.errors import CertificateError, NotVerified, ReleaseError
 from solvers.limits import Limits
 
 COMMON = {"recon_certificate", "release_files", "release_sha256", "statements_sha256", "claim"}
@@ -32,38 +32,60 @@ NAMED = COMMON | {"file", "sha256"}
 
 @dataclass(frozen=True)
 class Checked:
-    """One certificate: where it stands, what it claims in words, by which kind of proof; `error` "" if verified."""
+    """One certificate: where it stands, what it claims in words, by which kind of proof; `error` "" if verified.
+
+    `open`: a limit ended the check, the certificate may be right.
+    """
 
     place: str
     claim: str
     kind: str
     error: str = ""
+    open: bool = False
 
 
 @dataclass(frozen=True)
 class Verification:
-    """What became of a result: its certificates, and the places of verdicts that carry none."""
+    """What became of a result: its certificates, and the places of verdicts that carry none.
+
+    `release` and `sha256` say which release it was checked against.
+    """
 
     checked: tuple[Checked, ...]
     bare: tuple[str, ...]
     assumptions: tuple[str, ...]
-    inconsistent: tuple[str, ...] = field(default=())
+    inconsistent: tuple[str, ...] = ()
+    release: str = ""
+    sha256: str = ""
 
     def to_dict(self) -> Json:
         """Return the verification as an object ready for JSON."""
         return {
-            "verified": len(self.checked) - len(self.rejected),
+            "release": self.release,
+            "release_sha256": self.sha256 or None,
+            "verified": len(self.verified),
             "rejected": [{"place": c.place, "claim": c.claim, "reason": c.error} for c in self.rejected],
+            "unsettled": [{"place": c.place, "claim": c.claim, "reason": c.error} for c in self.unsettled],
             "inconsistent": list(self.inconsistent),
             "not_certified": list(self.bare),
-            "certificates": [{"place": c.place, "claim": c.claim, "kind": c.kind} for c in self.checked if not c.error],
+            "certificates": [{"place": c.place, "claim": c.claim, "kind": c.kind} for c in self.verified],
             "assumptions": list(self.assumptions),
         }
 
     @property
     def rejected(self) -> tuple[Checked, ...]:
-        """Return the certificates that were not verified."""
-        return tuple(c for c in self.checked if c.error)
+        """Return the certificates that do not hold."""
+        return tuple(c for c in self.checked if c.error and not c.open)
+
+    @property
+    def verified(self) -> tuple[Checked, ...]:
+        """Return the certificates that hold."""
+        return tuple(c for c in self.checked if not c.error)
+
+    @property
+    def unsettled(self) -> tuple[Checked, ...]:
+        """Return the certificates whose check met a limit."""
+        return tuple(c for c in self.checked if c.open)
 
 
 def read_result(path: str, memory: int) -> Any:
@@ -117,13 +139,12 @@ def verify(data: Any, release: EncodedRelease, limits: Limits | None = None, fol
     known = profile_boxes([whole for _, _, whole, _ in found], release)
     for (place, one, whole, error), boxes in zip(found, known, strict=True):
         limits.report(f"verifying {place}")
-        if whole is not None:
-            error = refusal(whole, release, verifier, boxes)  # noqa: PLW2901 - a certificate that was read
-        claim = one.get("claim") if whole is None else whole.get("claim")
-        checked.append(Checked(place, claim_text(claim), kind_of(whole or one), error))
+        claim = claim_text((one if whole is None else whole).get("claim"))
+        said, limit = (error, False) if whole is None else refusal(whole, release, verifier, boxes)
+        checked.append(Checked(place, claim, kind_of(whole or one), said, limit))
     claims = {place: (one if whole is None else whole).get("claim") for place, one, whole, _ in found}
     bare, wrong = agreement(data, claims, release)
-    return Verification(tuple(checked), tuple(bare), release.assumptions, tuple(wrong))
+    return Verification(tuple(checked), tuple(bare), release.assumptions, tuple(wrong), release.file, release.sha256)
 
 
 def opened_or_not(found: Json, folder: str, memory: int) -> tuple[Json | None, str]:
@@ -146,15 +167,19 @@ def profile_boxes(certificates: list[Json | None], release: EncodedRelease) -> l
         return [None] * len(certificates)  # one of them cannot be read: each is looked at by itself
 
 
-def refusal(found: Json, release: EncodedRelease, verifier: Verifier, boxes: Boxes | None) -> str:
-    """Return why a certificate does not hold, "" where it does."""
+def refusal(found: Json, release: EncodedRelease, verifier: Verifier, boxes: Boxes | None) -> tuple[str, bool]:
+    """Return why a certificate does not hold ("" where it does), and whether that is only a limit that was met."""
     try:
         check(found, release, verifier, boxes)
     except (CertificateError, ReleaseError) as error:
-        return str(error)
+        return str(error), isinstance(error, NotVerified)
     except RecursionError:
-        return "it is nested too deeply to be a certificate"
-    return ""
+        return "it is nested too deeply to be a certificate", False
+    except MemoryError:
+        return "not verified: out of memory", True
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # what no check foresaw is no proof either
+        return f"it is malformed ({type(error).__name__})", False
+    return "", False
 
 
 def named_files(data: Any, result: str) -> list[str]:
@@ -211,7 +236,8 @@ def check(found: Json, release: EncodedRelease, verifier: Verifier, boxes: Boxes
     if found["seal"] != seal:
         raise CertificateError("its seal is broken: it was changed after it was written")
     if release.sha256 and found["release_sha256"] is not None and found["release_sha256"] != release.sha256:
-        raise CertificateError(f"it is about another release (SHA-256 {found['release_sha256']})")
+        other = f"SHA-256 {found['release_sha256']}, several files in the order in which they were given"
+        raise CertificateError(f"it is about another release ({other})")
     if found["statements_sha256"] != verifier.facts.fingerprint:
         how = (
             "give verify the same files and --domain"

@@ -33,13 +33,13 @@ from solvers.claims import (
     Sum,
 )
 from solvers.claims import Step as ProofStep
-from solvers.errors import CertificateError, Inconclusive, Unsupported
+from solvers.errors import CertificateError, Inconclusive, NotVerified, Unsupported
 from solvers.facts import Facts, loose_of
 from solvers.limits import Limits
 from solvers.linear import Ints
 from solvers.pieces import Layout, Words, split
 from solvers.release import UNBOUNDED, Box, Choice, Partition, Region, Release, Rows, Statement
-from solvers.walk import Live, cells_at, live_cells, statement_sums
+from solvers.walk import Live, cells_at, live_cells, statement_sums, subtract
 
 LOOK = 256  # steps between looks at the clock
 SAFE = 1 << 61  # sums below stay exact in 64 bits
@@ -50,7 +50,8 @@ class Verifier:
     """Checks proofs about one release; cells of the same blocks are walked once."""
 
     def __init__(self, release: Release, limits: Limits | None = None) -> None:
-        self.facts, self.limits = Facts(release), limits or Limits()
+        self.limits = limits or Limits()
+        self.facts = Facts(release, self.limits)
         self._live: dict[tuple[int, ...], Live] = {}
 
     def verify(self, claim: Claim, proof: Proof) -> None:
@@ -113,10 +114,9 @@ def check_regions(facts: Facts, claim: Claim, proof: Regions) -> None:
             raise CertificateError(f"statement {s} is no count that holds in every world")
     release = facts.release
     if isinstance(claim, AtMost):
-        layout = Layout(release.domain)
-        left = possible_rows(release, claim.box)
+        left = possible_rows(facts, claim.box)
         for s in numbers:
-            left = without(layout, left, facts.statement(s).region)
+            left = without(facts, left, facts.statement(s).region)
         total = sum(int(facts.high[s]) for s in numbers)
         if len(left):
             raise CertificateError("the regions that the proof names do not cover the rows of the claim")
@@ -139,27 +139,22 @@ def check_regions(facts: Facts, claim: Claim, proof: Regions) -> None:
         raise CertificateError(f"the regions count at least {total} rows, the claim needs {rows}")
 
 
-def possible_rows(release: Release, box: Box) -> Words:
+def possible_rows(facts: Facts, box: Box) -> Words:
     """Return the possible rows of a box as pieces."""
-    layout = Layout(release.domain)
+    layout = Layout(facts.release.domain)
     inside, _, _, _ = split(layout, layout.full[None].copy(), box)
-    return subtract(layout, inside, release.impossible)
+    return subtract(facts, inside, facts.release.impossible)
 
 
-def subtract(layout: Layout, words: Words, boxes: Sequence[Box]) -> Words:
-    """Return pieces without some boxes."""
-    for box in boxes:
-        _, _, words, _ = split(layout, words, box)
-    return words
-
-
-def without(layout: Layout, words: Words, region: Region) -> Words:
+def without(facts: Facts, words: Words, region: Region) -> Words:
     """Return pieces without a region (a box minus boxes)."""
+    layout = Layout(facts.release.domain)
     inside, _, rest, _ = split(layout, words, region.box)
     kept = [rest]
     for box in region.minus:
         hit, _, inside, _ = split(layout, inside, box)
         kept.append(hit)
+        facts.make_room(len(inside) + sum(map(len, kept)), words.shape[1])
     found: Words = np.concatenate(kept)
     return found
 
@@ -169,7 +164,7 @@ def outside(facts: Facts, region: Region, box: Box) -> Words:
     layout = Layout(facts.release.domain)
     inside, _, _, _ = split(layout, layout.full[None].copy(), region.box)
     _, _, beyond, _ = split(layout, inside, box)
-    return subtract(layout, beyond, (*region.minus, *facts.release.impossible))
+    return subtract(facts, beyond, (*region.minus, *facts.release.impossible))
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,7 +207,7 @@ class Replay:
 
     def __init__(self, facts: Facts, live: Live, proof: OverCells, limits: Limits) -> None:
         self.facts, self.live, self.proof, self.limits = facts, live, proof, limits
-        most = int(facts.release.rows.high or 0)
+        self.most = most = int(facts.release.rows.high or 0)
         self.known = np.zeros(len(facts), dtype=bool)
         for b in proof.blocks:
             self.known[facts.first[b] : facts.first[b + 1]] = True
@@ -227,7 +222,9 @@ class Replay:
         self.coef: Whole = linear.coef.astype(kind)
         self.lower: Whole = np.zeros(live.cells, dtype=kind)
         self.upper: Whole = np.full(live.cells, most, dtype=kind)
-        self.combined = [self.combine(s) for s in proof.sums]
+        self._combined: tuple[int, Whole] | None = None
+        for one in proof.sums:
+            self._check_sum(one)
 
     def check(self, claim: Claim) -> None:
         """Check that the tree proves the claim."""
@@ -236,10 +233,10 @@ class Replay:
     def _node(self, node: Node, goal: Goal) -> None:
         """Check a node: the goal holds for all that is left within the bounds."""
         if self.limits.expired():
-            raise CertificateError("not verified: the time was up")
+            raise NotVerified("not verified: the time was up")
         for i, step in enumerate(node.steps):
             if i % LOOK == LOOK - 1 and self.limits.expired():
-                raise CertificateError("not verified: the time was up")
+                raise NotVerified("not verified: the time was up")
             self._step(step, i)
         end = node.end
         if isinstance(end, Branch):
@@ -278,15 +275,17 @@ class Replay:
             return
         found = self.greatest(goal.weights, end)
         if found > goal.most:
-            raise CertificateError(f"the proof shows at most {found}, the claim needs at most {goal.most}")
+            raise CertificateError(f"the proof shows at most {told(found)}, the claim needs at most {told(goal.most)}")
 
     def greatest(self, weights: Whole, number: int | None) -> int:
         """Return a bound on weights @ z from a sum and the bounds on cells, rounded down."""
         if number is None:
             return int((weights * np.where(weights > 0, self.upper, self.lower)).sum())
-        if not 0 <= number < len(self.combined):
+        if not 0 <= number < len(self.proof.sums):
             raise CertificateError(f"there is no sum {number} in the proof")
-        return self.by_sum(weights, self.proof.sums[number], self.combined[number])
+        if self._combined is None or self._combined[0] != number:
+            self._combined = number, self.combine(self.proof.sums[number])
+        return self.by_sum(weights, self.proof.sums[number], self._combined[1])
 
     def by_sum(self, weights: Whole, one: Sum, combined: Whole) -> int:
         """Return the bound on weights @ z that a sum (`combined` over the cells) proves, rounded down."""
@@ -296,13 +295,17 @@ class Replay:
         total += sum(int(r) * int(low) for r, low in zip(rest[rest < 0], self.lower[rest < 0], strict=True))
         return total // one.over
 
+    def _check_sum(self, one: Sum) -> None:
+        """Refuse a sum of statements that are not in the blocks of the proof."""
+        for s, _ in one.multipliers:
+            if not 0 <= s < len(self.facts) or not self.known[s]:
+                raise CertificateError(f"statement {s} is in none of the blocks of the proof")
+
     def combine(self, one: Sum) -> Whole:
         """Return Σ y a over every cell, exactly."""
         out: Whole = np.zeros(self.live.cells, dtype=object)
         linear = self.live.linear
         for s, y in one.multipliers:
-            if not 0 <= s < len(self.facts) or not self.known[s]:
-                raise CertificateError(f"statement {s} is in none of the blocks of the proof")
             span = slice(int(linear.start[s]), int(linear.start[s + 1]))
             out[linear.col[span]] += self.coef[span].astype(object) * y
         return out
@@ -327,12 +330,13 @@ class Replay:
         cell = self._cell(step.cell)
         value = self.implied(cell, step.upper, step.reason)
         if value is None or value != step.value:
-            says, side = "nothing" if value is None else value, "<=" if step.upper else ">="
-            raise CertificateError(f"step {i} says {side} {step.value}, but its reason implies {says}")
+            says, side = "nothing" if value is None else told(value), "<=" if step.upper else ">="
+            raise CertificateError(f"step {i} says {side} {told(step.value)}, but its reason implies {says}")
+        # Beyond these ends bounds cross already, and go on fitting into 64 bits.
         if step.upper:
-            self.upper[cell] = min(self.upper[cell], value)
+            self.upper[cell] = max(-1, min(self.upper[cell], value))
         else:
-            self.lower[cell] = max(self.lower[cell], value)
+            self.lower[cell] = min(self.most + 1, max(self.lower[cell], value))
 
     def implied(self, cell: int, upper: bool, reason: int) -> int | None:
         """Return the bound that a statement, or a sum, implies for a cell within the present bounds; None for none."""
@@ -360,6 +364,11 @@ class Replay:
         return left // a if upper else -(-left // a)
 
 
+def told(number: int) -> str:
+    """Return a whole number for a message; of very long ones only how long."""
+    return str(number) if number.bit_length() < 200 else f"a number of {number.bit_length():,} bits"
+
+
 def check_drat(facts: Facts, claim: Claim, proof: Drat, limits: Limits) -> None:
     """Check clauses by unit propagation, from our own lowering of the blocks and the claim's negation."""
     from solvers.cnf import lower
@@ -368,7 +377,7 @@ def check_drat(facts: Facts, claim: Claim, proof: Drat, limits: Limits) -> None:
     try:
         lowered = lower(negated(facts.release, proof.blocks, claim), limits, raw=False, sorted_rows=True)
     except (Unsupported, Inconclusive) as error:
-        raise CertificateError(f"not verified: {error}") from None
+        raise NotVerified(f"not verified: {error}") from None
     check(lowered.clauses, proof.lines, None if math.isinf(limits.left()) else limits.left())
 
 

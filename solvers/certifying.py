@@ -42,7 +42,7 @@ class Certifier:
         """Return this one with other limits; what was derived before stays."""
         limits = limits or Limits()
         self.limits = limits.lasting(SECONDS) if math.isinf(limits.left()) else limits
-        self.verifier.limits = self.limits
+        self.verifier.limits = self.facts.limits = self.limits
         return self
 
     def prove(self, claim: Claim) -> Proof | None:
@@ -57,9 +57,16 @@ class Certifier:
             return proof
         return None
 
+    def regions(self, claim: Claim) -> Regions | None:
+        """Return regions that settle a claim, None where none were found within the limits."""
+        try:
+            return regions_for(self, claim)
+        except CertificateError:
+            return None
+
     def candidates(self, claim: Claim) -> Iterator[Proof]:
         """Yield proofs that may hold, the shortest kinds first."""
-        if (by_regions := regions_for(self, claim)) is not None:
+        if (by_regions := self.regions(claim)) is not None:
             yield by_regions
         if self.base is not None:
             for branching in (False, True):
@@ -127,7 +134,7 @@ def covering(certifier: Certifier, claim: AtMost) -> Regions | None:
     if claim.rows <= 0 and certifier.base is not None and certifier.base.live.meeting(claim.box).any():
         return None  # what regions that count 0 leave is known
     layout = Layout(certifier.release.domain)
-    left = start_of(facts, cuts, possible_rows(certifier.release, claim.box))
+    left = start_of(facts, cuts, possible_rows(facts, claim.box))
     zeros: list[int] = []
     for cut in cuts:
         if not len(left) or len(left) > MOST_LEFT:

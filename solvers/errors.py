@@ -49,3 +49,7 @@ class EngineError(ReconError):
 
 class CertificateError(ReconError):
     """A certificate does not prove what it claims."""
+
+
+class NotVerified(CertificateError):  # noqa: N818 - a limit was met, the certificate may be right
+    """A limit (time, memory, pieces) ended the check of a certificate before it was settled."""

@@ -14,17 +14,20 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.errors import CertificateError
+from solvers.errors import CertificateError, NotVerified
+from solvers.limits import Limits
 from solvers.release import UNBOUNDED, Block, Box, Choice, Partition, Region, Release, Statement
 
 Ints = NDArray[np.int64]
+MOST_PIECES = 1_000_000
+COPIES = 8  # of the pieces that a step of a walk holds at a time
 
 
 class Facts:
     """Statement s says low[s] <= ... <= high[s]; `usable` are those that hold in every world."""
 
-    def __init__(self, release: Release) -> None:
-        self.release = release
+    def __init__(self, release: Release, limits: Limits | None = None) -> None:
+        self.release, self.limits = release, limits or Limits()
         self.first = [0]
         low, high = [], []
         for block in release.blocks:
@@ -47,6 +50,14 @@ class Facts:
 
     def __len__(self) -> int:
         return len(self.low)
+
+    def make_room(self, pieces: int, width: int) -> None:
+        """Refuse to hold so many pieces of `width` words, or to go on when time is up, with `NotVerified`."""
+        most = min(MOST_PIECES, self.limits.memory // (8 * COPIES * max(1, width)))
+        if pieces > most:
+            raise NotVerified(f"not verified: the regions cut the row space into more than {most:,} pieces (--memory)")
+        if self.limits.expired():
+            raise NotVerified("not verified: the time was up")
 
     def block_of(self, s: int) -> int:
         """Return the block of a statement that is not the number of rows."""

@@ -21,6 +21,7 @@ from solvers.release import ANY_LABEL, Choice, Partition, Region, Release, State
 PRUNE_FROM = 4_096  # pieces; below, pruning costs more than it saves
 UNLIMITED = 1 << 62
 MOST_SUM = 1 << 59  # sums over all pieces stay exact in 64 bits
+WORD_BYTES, COPIES = 8, 4  # what a step of the refinement holds at a time
 FAR = 3  # times the limit: so many pieces may come out of one tree before pruning
 NOWHERE = -1
 
@@ -106,7 +107,7 @@ def refine(release: Release, limits: Limits, words: Words | None = None) -> Refi
     for done, (b, block) in enumerate(partitions, start=1):
         limits.report(f"cells: {done} of {len(partitions)} models, {len(found.words):,} pieces")
         if block.first_match:
-            by_order(found, b, block, release)
+            by_order(found, b, block, release, limits)
         else:
             by_covering(found, b, block, release, limits.cells)
         if len(found.words) > max(PRUNE_FROM, 2 * known):
@@ -114,7 +115,7 @@ def refine(release: Release, limits: Limits, words: Words | None = None) -> Refi
             known = len(found.words)
         check(found, limits)
     for splitter in loose_splitters(release):
-        by_region(found, splitter)
+        by_region(found, splitter, limits)
         check(found, limits)
     return found
 
@@ -125,6 +126,16 @@ def check(found: Refinement, limits: Limits) -> None:
         raise TooLarge(f"more than {limits.cells:,} live cells (--max-cells)")
     if limits.expired():
         raise Inconclusive(f"the time was up while the cells were derived ({len(found.words):,} so far)")
+
+
+def make_room(found: Refinement, pieces: int, limits: Limits) -> None:
+    """Refuse far more pieces on the way than the limit, or more than fit into memory, before they are cut."""
+    if pieces > FAR * limits.cells:
+        raise TooLarge(f"more than {limits.cells:,} live cells (--max-cells)")
+    if pieces * found.words.shape[1] * WORD_BYTES * COPIES > limits.memory:
+        raise TooLarge(f"{pieces:,} boxes on the way to the cells do not fit into the memory (--memory)")
+    if limits.expired():
+        raise Inconclusive(f"the time was up while the cells were derived ({pieces:,} boxes so far)")
 
 
 def by_covering(found: Refinement, b: int, block: Partition, release: Release, most: int = UNLIMITED) -> None:
@@ -141,7 +152,7 @@ def by_covering(found: Refinement, b: int, block: Partition, release: Release, m
     found.step(covering.cut(found.words, piece, box), piece, Splitter(block=b), box)
 
 
-def by_order(found: Refinement, b: int, block: Partition, release: Release) -> None:
+def by_order(found: Refinement, b: int, block: Partition, release: Release, limits: Limits) -> None:
     """Refine by a rule list: every box takes what the boxes before it left."""
     rest, rest_of = found.words, np.arange(len(found.words), dtype=np.int64)
     words, origins, regions = [], [], []
@@ -151,12 +162,13 @@ def by_order(found: Refinement, b: int, block: Partition, release: Release) -> N
         origins.append(rest_of[inside_of])
         regions.append(np.full(len(inside), j, dtype=np.int64))
         rest_of = rest_of[outside_of]
+        make_room(found, len(rest) + sum(map(len, words)), limits)
     found.step(np.concatenate(words), np.concatenate(origins), Splitter(block=b), np.concatenate(regions))
     table = statement_table(block, release.domain.labels)
     found.keep(block.high[table[found.columns()[-1], found.labels()]] > 0)
 
 
-def by_region(found: Refinement, splitter: Splitter) -> None:
+def by_region(found: Refinement, splitter: Splitter, limits: Limits) -> None:
     """Refine by one region of loose statements, or by an attribute's classes of parts inside it."""
     if splitter.region is None:
         raise TypeError("a splitter of loose statements has a region")
@@ -167,6 +179,7 @@ def by_region(found: Refinement, splitter: Splitter) -> None:
         out.append(hit)
         out_of.append(inside_of[hit_of])
         inside_of = inside_of[rest_of]
+        make_room(found, len(inside) + sum(map(len, out)), limits)
     inner = np.zeros(len(inside), dtype=np.int64)
     if splitter.of is not None:
         masks = [0] * (max(splitter.classes) + 1)

@@ -16,13 +16,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.errors import CertificateError
+from solvers.errors import CertificateError, NotVerified
 from solvers.facts import Facts, loose_of
 from solvers.linear import Ints, Linear, same_rows
-from solvers.pieces import Covering, Index, Layout, Words, minus, packed, padded, split, split_parts
+from solvers.pieces import Covering, Index, Layout, Words, packed, padded, split, split_parts
 from solvers.release import ANY_LABEL, Box, Partition, Region
 
-MOST_PIECES = 1_000_000
 FEW = 1 << 22  # rows times pieces: so many are compared one by one
 Bits = NDArray[np.bool_]
 
@@ -59,13 +58,12 @@ class PartitionCut:
         """Return the boxes of a tree, ready to be met."""
         return Covering(Layout(self.facts.release.domain), self.block.boxes)
 
-    def apply(self, words: Words, labels: Ints, dead: bool, most: int = MOST_PIECES) -> tuple[Words, Index, Ints]:
+    def apply(self, words: Words, labels: Ints, dead: bool) -> tuple[Words, Index, Ints]:
         """Return the finer pieces, which piece each comes from, and its statement; no piece that must be empty."""
         counted = self.facts.high[self.table] > 0 if dead else np.ones_like(self.table, dtype=bool)
         if not self.block.first_match:
             piece, region = self.covering.meet(words, packed(counted.T)[labels])
-            if len(piece) > most:
-                raise CertificateError(too_many(most))
+            self.facts.make_room(len(piece), words.shape[1])
             return self.covering.cut(words, piece, region), piece, self.table[region, labels[piece]]
         layout, rest, rest_of = self.covering.layout, words, np.arange(len(words), dtype=np.int64)
         found, origins, statements = [], [], []
@@ -76,8 +74,7 @@ class PartitionCut:
             found.append(inside[kept])
             origins.append(origin[kept])
             statements.append(self.table[j, labels[origin[kept]]])
-            if len(rest) > most:
-                raise CertificateError(too_many(most))
+            self.facts.make_room(len(rest) + sum(map(len, found)), words.shape[1])
         return np.concatenate(found), np.concatenate(origins), np.concatenate(statements)
 
     def entries(self, value: Ints) -> tuple[Ints, Ints, Ints]:
@@ -96,13 +93,14 @@ class LooseCut:
     classes: tuple[tuple[int, ...], ...]  # per class of parts (one if rows are counted): every statement's coefficient
     masks: tuple[int, ...]  # per class: its parts
 
-    def apply(self, words: Words, labels: Ints, dead: bool, most: int = MOST_PIECES) -> tuple[Words, Index, Ints]:
+    def apply(self, words: Words, labels: Ints, dead: bool) -> tuple[Words, Index, Ints]:
         """Return the finer pieces, which piece each comes from, and its class (-1 outside the region)."""
         layout = Layout(self.facts.release.domain)
         inside, inside_of, outside, outside_of = split(layout, words, self.region.box)
         out, out_of = [outside], [outside_of]
         for box in self.region.minus:
             hit, hit_of, inside, rest_of = split(layout, inside, box)
+            self.facts.make_room(len(inside) + sum(map(len, out)), words.shape[1])
             out.append(hit)
             out_of.append(inside_of[hit_of])
             inside_of = inside_of[rest_of]
@@ -212,7 +210,7 @@ class Live:
 def start_of(facts: Facts, cuts: Sequence[AnyCut], words: Words | None = None) -> Words:
     """Return the possible rows (all, or of the given pieces), labels apart where some statement tells them apart."""
     layout, k = Layout(facts.release.domain), facts.release.domain.label
-    words = minus(layout, layout.full[None].copy() if words is None else words, facts.release.impossible)
+    words = subtract(facts, layout.full[None].copy() if words is None else words, facts.release.impossible)
     apart = any(isinstance(c, PartitionCut) and bool((c.block.label != ANY_LABEL).any()) for c in cuts)
     if k is not None and apart:
         singles = [1 << p for p in range(len(facts.release.domain.attributes[k].sizes))]
@@ -229,30 +227,36 @@ def labels_of(layout: Layout, words: Words) -> Ints:
     return found
 
 
+def subtract(facts: Facts, words: Words, boxes: Sequence[Box]) -> Words:
+    """Return pieces without some boxes."""
+    layout = Layout(facts.release.domain)
+    for box in boxes:
+        _, _, words, _ = split(layout, words, box)
+        facts.make_room(len(words), words.shape[1])
+    return words
+
+
 def walk(
-    facts: Facts, cuts: Sequence[AnyCut], words: Words, dead: bool = True, most: int = MOST_PIECES
+    facts: Facts, cuts: Sequence[AnyCut], words: Words, dead: bool = True, most: int | None = None
 ) -> tuple[Words, list[Ints], Index]:
     """Return the finest pieces, per cut the value of each, and which of `words` each comes from.
 
-    `dead`: rows in regions that count 0 are dropped. Raises `CertificateError` above `most` pieces.
+    `dead`: rows in regions that count 0 are dropped. Raises `NotVerified` above `most` pieces, or where the limits of
+    the facts are met.
     """
     layout, values = Layout(facts.release.domain), list[Ints]()
     labels, came = labels_of(layout, words), np.arange(len(words), dtype=np.int64)
     for cut in cuts:
-        words, origin, value = cut.apply(words, labels, dead, most)
+        words, origin, value = cut.apply(words, labels, dead)
         values = [v[origin] for v in values] + [value]
         labels, came = labels[origin], came[origin]
-        if len(words) > most:
-            raise CertificateError(too_many(most))
+        facts.make_room(len(words), words.shape[1] + len(values))
+        if most is not None and len(words) > most:
+            raise NotVerified(f"not verified: the regions cut the row space into more than {most:,} pieces")
     return words, values, came
 
 
-def too_many(most: int) -> str:
-    """Say that a walk met its limit."""
-    return f"not verified: the regions cut the row space into more than {most:,} pieces"
-
-
-def live_cells(facts: Facts, blocks: Sequence[int], most: int = MOST_PIECES) -> Live:
+def live_cells(facts: Facts, blocks: Sequence[int], most: int | None = None) -> Live:
     """Return the cells that the regions of some blocks leave, with their statements. Cost: pieces times blocks."""
     cuts = cuts_of(facts, blocks)
     words, values, _ = walk(facts, cuts, start_of(facts, cuts), most=most)

@@ -35,7 +35,7 @@ def read_release(path: str, domain: Domain | None = None) -> EncodedRelease:
         found = encode(declared, to_models(part), to_rows(part), file=path)
     except ReleaseError as error:
         raise error.at(file=path) from None
-    return replace(found, sha256=sha256)
+    return replace(found, sha256=sha256, files=(path,))
 
 
 def read_releases(paths: Sequence[str], domain: Domain | None = None) -> EncodedRelease:
