@@ -14,7 +14,7 @@ import pandas as pd
 
 from encoders.encoder import EncodedRelease
 from recon.selections import raw_indices
-from recon.statements import Json, claim_text
+from recon.statements import VALUES, Json, claim_text
 from solvers.errors import ReleaseError
 
 WANTED: dict[str, Json | None] = {
@@ -23,9 +23,6 @@ WANTED: dict[str, Json | None] = {
     "possible": None,
     "unknown": None,
 }
-
-
-VALUES = ("rows", "profile_values", "regions", "truth")  # keys below which attributes, not results, have names
 
 
 def agreement(data: Any, claims: dict[str, Any], release: EncodedRelease) -> tuple[list[str], list[str]]:

@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 
 from encoders.encoder import EncodedRelease
 from recon.selections import missing, raw_indices, select_frame
-from solvers.claims import AtLeast, AtMost, Claim, NoWorld, OnlyWorld, entry, keys, number
+from solvers.claims import AtLeast, AtMost, Claim, NoWorld, OnlyWorld, entry, keys, number, told
 from solvers.errors import CertificateError
 from solvers.release import Box
 
 VERSION = 1
 Json = dict[str, Any]
+VALUES = ("rows", "profile_values", "regions", "truth")  # keys below which attributes, not results, have names
 
 
 def sealed(content: Json) -> Json:
@@ -105,11 +106,11 @@ def claim_text(said: Any) -> str:
     if "worlds" in said:
         return "there is no possible training set"
     profile = said.get("profile")
-    named = [f"{k} = {v}" for k, v in profile.items()] if isinstance(profile, dict) else []
+    named = [f"{k} = {told(v)}" for k, v in profile.items()] if isinstance(profile, dict) else []
     who = f" has {' and '.join(named)}" if named else " exists"
     if said.get("at_most") == 0:
         return f"no training row{who}"
     if said.get("at_least") == 1:
         return f"some training row{who}"
-    side = f"at least {said.get('at_least')}" if "at_least" in said else f"at most {said.get('at_most')}"
+    side = f"at least {told(said['at_least'])}" if "at_least" in said else f"at most {told(said.get('at_most'))}"
     return f"{side} training rows {'have ' + ' and '.join(named) if named else 'exist'}"

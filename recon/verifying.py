@@ -19,7 +19,7 @@ from typing import Any
 from encoders.encoder import EncodedRelease
 from recon.agreement import agreement
 from recon.formats.release_file import strict_json
-from recon.statements import VERSION, Boxes, Json, boxes_of, claim_of, claim_text, profiles_in, seal_of
+from recon.statements import VALUES, VERSION, Boxes, Json, boxes_of, claim_of, claim_text, profiles_in, seal_of
 from solvers.certificate import Verifier
 from solvers.claims import keys, proof_from
 from solvers.errors import CertificateError, NotVerified, ReleaseError
@@ -122,7 +122,8 @@ def certificates_in(data: Any, place: str = "") -> Iterator[tuple[str, Json]]:
             if "recon_certificate" in found:
                 yield where or "the certificate", found
                 continue
-            stack += [(f"{where}.{key}" if where else str(key), value) for key, value in reversed(found.items())]
+            inner = [(key, value) for key, value in reversed(found.items()) if key not in VALUES]
+            stack += [(f"{where}.{key}" if where else str(key), value) for key, value in inner]
         elif isinstance(found, list):
             stack += [(f"{where}[{i}]", value) for i, value in reversed(list(enumerate(found)))]
 

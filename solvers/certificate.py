@@ -30,9 +30,10 @@ from solvers.claims import (
     OverCells,
     Proof,
     Regions,
+    Step,
     Sum,
+    told,
 )
-from solvers.claims import Step as ProofStep
 from solvers.errors import CertificateError, Inconclusive, NotVerified, Unsupported
 from solvers.facts import Facts, loose_of
 from solvers.limits import Limits
@@ -325,7 +326,7 @@ class Replay:
             raise CertificateError(f"there is no cell {i} in the proof")
         return int(self.cells[i])
 
-    def _step(self, step: ProofStep, i: int) -> None:
+    def _step(self, step: Step, i: int) -> None:
         """Move one bound, if the step says exactly what its reason implies."""
         cell = self._cell(step.cell)
         value = self.implied(cell, step.upper, step.reason)
@@ -362,11 +363,6 @@ class Replay:
             return None
         left = bound - rest
         return left // a if upper else -(-left // a)
-
-
-def told(number: int) -> str:
-    """Return a whole number for a message; of very long ones only how long."""
-    return str(number) if number.bit_length() < 200 else f"a number of {number.bit_length():,} bits"
 
 
 def check_drat(facts: Facts, claim: Claim, proof: Drat, limits: Limits) -> None:

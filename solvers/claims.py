@@ -18,6 +18,7 @@ from solvers.errors import CertificateError
 from solvers.release import Box
 
 T = TypeVar("T")
+LONG = 200  # bits of a number that a message spells out
 MOST_DEPTH = 200  # branches below each other; far below what Python can follow
 
 
@@ -291,3 +292,10 @@ def every(data: Any, read: Callable[[Any, str], T], place: str) -> tuple[T, ...]
     if not isinstance(data, list):
         raise CertificateError(f"{place} is no list")
     return tuple(read(item, f"{place}[{i}]") for i, item in enumerate(data))
+
+
+def told(value: Any) -> str:
+    """Return a value for a message; of very long numbers only how long, because Python refuses to print them."""
+    if isinstance(value, int) and value.bit_length() >= LONG:
+        return f"a number of {value.bit_length():,} bits"
+    return str(value)
