@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from solvers.errors import Unsupported
 from solvers.limits import Limits
 from solvers.linear import Ints
+from solvers.natively import natively
 from solvers.pricing import Pricer, within
 from solvers.release import ANY_LABEL, Box, Partition, Release
 
@@ -88,6 +89,7 @@ class Master:
     def _empty_program(self) -> Any:
         """Return the program without rows: slack on every side of every statement, so that it is always feasible."""
         solver = highspy.Highs()
+        solver.HandleUserInterrupt = True
         solver.silent()
         solver.setOptionValue("threads", 1)
         solver.setOptionValue("presolve", "off")  # keeps the basis for the next round
@@ -206,7 +208,7 @@ class Master:
         solver.changeColsCost(len(costs), np.arange(first, first + len(costs), dtype=np.int32), costs)
         if limits.left() != float("inf"):
             solver.setOptionValue("time_limit", float(solver.getRunTime() + max(0.001, limits.left())))
-        solver.run()
+        natively(solver.run, limits.stop, solver.cancelSolve)
         if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             return None
         solution = solver.getSolution()
