@@ -22,6 +22,7 @@ from solvers.search import Base, Search
 from solvers.walk import AnyCut, PartitionCut, cuts_of, labels_of, live_cells, start_of
 
 SECONDS = 60.0  # for all claims, where no limit is given
+SHARES = 8  # one hard claim takes no more than such a part of the time that is left
 MOST_CLAUSES = 300_000  # beyond, clauses row by row are too many to refute
 MOST_LEFT = 4_096  # pieces of a box that regions counting 0 may leave on the way
 MOST_COUNTED = 5_000  # statements of a rule list tried one by one
@@ -39,7 +40,9 @@ class Certifier:
         self.blocks = tuple(range(len(release.blocks)))
 
     def within(self, limits: Limits | None) -> Certifier:
-        """Return this one with other limits; what was derived before stays."""
+        """Return this one with other limits; what was derived before stays, what met a limit is forgotten."""
+        if self.__dict__.get("base", self) is None:
+            del self.__dict__["base"]
         limits = limits or Limits()
         self.limits = limits.lasting(SECONDS) if math.isinf(limits.left()) else limits
         self.verifier.limits = self.facts.limits = self.limits
@@ -69,8 +72,9 @@ class Certifier:
         if (by_regions := self.regions(claim)) is not None:
             yield by_regions
         if self.base is not None:
+            share = self.limits.lasting(max(1.0, self.limits.left() / SHARES))
             for branching in (False, True):
-                if (found := Search(self.base, claim, self.limits).proof(branching)) is not None:
+                if (found := Search(self.base, claim, share).proof(branching)) is not None:
                     yield found
         if self.base is None and (columns := self.by_columns(claim)) is not None:
             yield columns
@@ -112,8 +116,9 @@ class Certifier:
         if clauses_needed(opposite, raw=False) > MOST_CLAUSES or importlib.util.find_spec("pysat") is None:
             return None
         try:
-            lowered = lower(opposite, self.limits, raw=False, sorted_rows=True)
-            found = satisfy(lowered, self.limits, proof=True)
+            share = self.limits.lasting(max(1.0, self.limits.left() / SHARES))
+            lowered = lower(opposite, share, raw=False, sorted_rows=True)
+            found = satisfy(lowered, share, proof=True)
         except (Unsupported, Inconclusive, EngineError):
             return None
         return None if found.proof is None else Drat(self.blocks, tuple(found.proof))

@@ -172,3 +172,11 @@ def test_unused_sums_cost_nothing():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 200 << 20, "each sum takes 32 kB once it is added up"
+
+
+def test_a_limit_met_once_is_forgotten():
+    release = recon.load(TWO)
+    people = [{"smoker": 1, "age": "old"}]
+    cramped = recon.certify(release, people, limits=Limits(cells=1))
+    assert cramped["verdict"].tolist() == ["certain"]
+    assert recon.certify(release, people)["certificate"][0]["proof"]["kind"] == "propagation"
