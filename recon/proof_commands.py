@@ -27,7 +27,7 @@ CheckMemory = Annotated[
     str, typer.Option("--memory", help="Read and hold no more than this, e.g. 512M, 2G.", callback=known_size)
 ]
 ReleaseFiles = Annotated[
-    list[str] | None, typer.Argument(metavar="[FILE...]", help="The release; by default the files that RESULT names.")
+    list[str] | None, typer.Argument(metavar="FILE...", help="The release; by default the files that RESULT names.")
 ]
 
 

@@ -269,6 +269,8 @@ def test_estimates_of_all_counters():
 
 
 def test_refusals_have_figures_and_reasons():
+    for package in PACKAGES.values():
+        extra(package)
     for convention in ("assigned", "multiset"):
         assert {e.note for e in estimates(small(), convention, Limits())} == {
             "the models of a CNF are 'ordered' worlds"
