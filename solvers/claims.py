@@ -140,11 +140,6 @@ class Drat:
 Proof = Regions | OverCells | Drat
 
 
-def proof_kind(proof: Proof) -> str:
-    """Return the name of a proof's form."""
-    return "regions" if isinstance(proof, Regions) else "drat" if isinstance(proof, Drat) else proof.kind
-
-
 def proof_json(proof: Proof) -> dict[str, Any]:
     """Return a proof as JSON."""
     if isinstance(proof, Regions):
