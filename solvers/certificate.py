@@ -209,10 +209,7 @@ class Replay:
     def __init__(self, facts: Facts, live: Live, proof: OverCells, limits: Limits) -> None:
         self.facts, self.live, self.proof, self.limits = facts, live, proof, limits
         self.most = most = int(facts.release.rows.high or 0)
-        self.known = np.zeros(len(facts), dtype=bool)
-        for b in proof.blocks:
-            self.known[facts.first[b] : facts.first[b + 1]] = True
-        self.known[facts.rows] = True
+        self.known = facts.within(proof.blocks)
         self.usable = facts.usable & self.known
         self.cells = cells_at(facts, live, proof.cells)
         if len(set(self.cells.tolist())) != len(self.cells):

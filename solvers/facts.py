@@ -7,7 +7,7 @@ one after the other; the number of rows comes last.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import pairwise
 
@@ -58,6 +58,14 @@ class Facts:
             raise NotVerified(f"not verified: the regions cut the row space into more than {most:,} pieces (--memory)")
         if self.limits.expired():
             raise NotVerified("not verified: the time was up")
+
+    def within(self, blocks: Iterable[int]) -> NDArray[np.bool_]:
+        """Tell which statements are of some blocks, or the number of rows."""
+        out = np.zeros(len(self), dtype=bool)
+        for b in blocks:
+            out[self.first[b] : self.first[b + 1]] = True
+        out[self.rows] = True
+        return out
 
     def block_of(self, s: int) -> int:
         """Return the block of a statement that is not the number of rows."""

@@ -45,11 +45,7 @@ class Base:
     def __init__(self, facts: Facts, live: Live, blocks: tuple[int, ...], limits: Limits) -> None:
         self.facts, self.live, self.blocks = facts, live, blocks
         most = int(facts.release.rows.high or 0)
-        known = np.zeros(len(facts), dtype=bool)
-        for b in blocks:
-            known[facts.first[b] : facts.first[b + 1]] = True
-        known[facts.rows] = True
-        self.usable = known & facts.usable
+        self.usable = facts.within(blocks) & facts.usable
         self.linear = live.linear.take(self.usable)
         start = np.zeros(live.cells, dtype=np.int64)
         self.found = propagate(self.linear, start, np.full(live.cells, most, dtype=np.int64), limits.expired)

@@ -9,15 +9,12 @@ import math
 
 import numpy as np
 
-from solvers.apart import decide_apart
+from solvers.apart import bounded, decide_apart, decide_by_rows
 from solvers.engine import Engine, no_coupling
 from solvers.errors import Unsupported
 from solvers.limits import Limits
-from solvers.linear import Ints
-from solvers.membership import Prior
 from solvers.query import Answer, Count, CountAnswer, Decide, DecideAnswer, Query, Selections
-from solvers.release import ANY_LABEL, Release
-from solvers.space import Space
+from solvers.release import Release
 from solvers.system import system_of
 
 SECONDS = 60.0  # without a time limit
@@ -73,32 +70,7 @@ def start(release: Release, query: Decide, limits: Limits) -> DecideAnswer:
     try:
         return decide_apart(release, query, limits)
     except Unsupported:
-        pass
-    q = len(query.selections)
-    unknown = np.full(q, np.nan)
-    before, expected = unknown, unknown
-    if release.rows.exact:
-        rows = {ANY_LABEL: release.rows.low}
-        prior = Prior(Space.of(release, limits), query.selections, query.convention, {ANY_LABEL})
-        before, expected = -np.expm1(prior.log_absent(rows)), prior.expected(rows)
-    none = np.zeros(q, dtype=np.int64)
-    return answered(
-        none, none + (release.rows.high or 0), DecideAnswer("bounds", before=before, expected_before=expected)
-    )
-
-
-def answered(low: Ints, high: Ints, known: DecideAnswer) -> DecideAnswer:
-    """Return an answer with these bounds, and what is known before the release."""
-    return DecideAnswer(
-        "bounds",
-        low=low,
-        high=high,
-        probability=np.where(low > 0, 1.0, np.where(high == 0, 0.0, np.nan)),
-        before=known.before,
-        expected=np.full(len(low), np.nan),
-        expected_before=known.expected_before,
-        open=(low <= 0) & (high > 0),
-    )
+        return decide_by_rows(release, query, limits)
 
 
 def tighter(release: Release, chosen: Selections, known: DecideAnswer, limits: Limits) -> DecideAnswer | None:
@@ -128,4 +100,4 @@ def tighter(release: Release, chosen: Selections, known: DecideAnswer, limits: L
             low[q], high[q] = (low[q], min(high[q], value)) if greatest else (max(low[q], value), high[q])
             if low[q] > high[q]:
                 return None
-    return answered(low, high, known)
+    return bounded(low, high, known)

@@ -11,17 +11,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from solvers.apart import coarse, decide_apart, world_of
+from solvers.apart import coarse, decide_apart, decide_by_rows, world_of
 from solvers.cnf import Lowering, clauses_needed, lower, stated
 from solvers.draws import Dice
 from solvers.engine import COARSE, Engine, no_coupling
 from solvers.errors import Inconclusive, Unsupported
 from solvers.limits import Limits
-from solvers.membership import Prior
-from solvers.query import Answer, Count, CountAnswer, Decide, DecideAnswer, MostLikely, Query, Selections, WorldsAnswer
-from solvers.release import ANY_LABEL, Box, Region, Release
+from solvers.query import Answer, Count, CountAnswer, Decide, MostLikely, Query, Selections, WorldsAnswer
+from solvers.release import Box, Region, Release
 from solvers.satisfying import Found, Question, satisfy, settle
-from solvers.space import Space
 from solvers.totals import FALSE
 
 SECONDS = 60.0
@@ -94,7 +92,7 @@ def decide(release: Release, query: Decide, limits: Limits) -> Answer:
     try:
         start = decide_apart(release, Decide(chosen, query.convention), limits)
     except Unsupported:
-        start, trivial = before_release(release, chosen, query, limits), True
+        start, trivial = decide_by_rows(release, Decide(chosen, query.convention), limits), True
     low, high, unsettled = start.low.copy(), np.minimum(start.high, release.rows.low), start.open.copy()
     questions: dict[Question, int] = {Question(): 0}
     about: list[tuple[int, int, int]] = []  # selection, question "can a row be there", question "can none be"
@@ -123,23 +121,6 @@ def decide(release: Release, query: Decide, limits: Limits) -> Answer:
     share = np.where(low > 0, 1.0, np.where(high == 0, 0.0, np.nan))
     out = replace(start, low=low, high=high, probability=share, open=unsettled & (low <= 0) & (high > 0))
     return out.at(back)
-
-
-def before_release(release: Release, chosen: Selections, query: Decide, limits: Limits) -> DecideAnswer:
-    """Return what is known of selections from the number of rows alone."""
-    rows, q = {ANY_LABEL: release.rows.low}, len(chosen)
-    prior = Prior(Space.of(release, limits), chosen, query.convention, set(rows))
-    unknown = np.full(q, np.nan)
-    return DecideAnswer(
-        "bounds",
-        low=np.zeros(q, dtype=np.int64),
-        high=np.full(q, release.rows.low, dtype=np.int64),
-        probability=unknown,
-        before=-np.expm1(prior.log_absent(rows)),
-        expected=unknown,
-        expected_before=prior.expected(rows),
-        open=np.ones(q, dtype=bool),
-    )
 
 
 def questions_of(made: Lowering, chosen: Selections, i: int) -> tuple[Question, Question]:
