@@ -10,7 +10,8 @@ import importlib
 import importlib.util
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Generic, TypeVar, cast
 
@@ -19,11 +20,12 @@ from encoders.models import AnyModel, Question
 from encoders.supports import MOST_ROWS
 from encoders.values import Cuts, Position, Ranges
 from solvers.errors import ContradictionError, ReleaseError, Unsupported
-from solvers.release import Attribute, Block, Box, Release, Rows
+from solvers.release import UNBOUNDED, Attribute, Block, Box, Observed, Partition, Release, Rows
 from solvers.release import Domain as SolverDomain
 
 M = TypeVar("M")
 Resolved = dict[int, Ranges]  # attribute -> the positions that pass
+CONFIDENCE = Fraction(95, 100)  # joint, of the intervals around noisy counts
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,23 @@ class EncodedRelease:
     file: str = ""
     sha256: str = ""
     files: tuple[str, ...] = ()
+    declared: Rows | None = None
+
+    @property
+    def confidence(self) -> float:
+        """Return the confidence at which the statements hold: 1 unless counts carry unbounded noise."""
+        found = self.statements.confidence
+        return 1.0 if found is None or self.certain else float(found)
+
+    @property
+    def noisy(self) -> bool:
+        """Tell whether counts carry noise."""
+        return bool(self.statements.observed)
+
+    @property
+    def certain(self) -> bool:
+        """Tell whether the statements hold whatever the noise: nothing is noisy, or all noise is bounded."""
+        return all(seen is None or seen.law.bounded for seen in self.statements.observed)
 
     @property
     def rows(self) -> Rows:
@@ -69,6 +88,23 @@ class EncodedRelease:
     def assumptions(self) -> tuple[str, ...]:
         """Return what every answer about this release assumes."""
         return self.statements.assumptions
+
+    def at_confidence(self, confidence: Fraction | float) -> EncodedRelease:
+        """Return the release read at another joint confidence in (0, 1]; itself where nothing is noisy.
+
+        At 1, counts with unbounded noise say nothing, and what is left is certain. Cost: that of encoding, once per
+        confidence. Raises `ReleaseError` for a number that is none.
+        """
+        level = confidence_level(confidence)
+        if not self.noisy or level == self.statements.confidence:
+            return self
+        key = f"at {level}"
+        if key not in self.statements.memo:
+            origins = [Origin("", f"models[{i}]") for i in range(len(self.models))]
+            found = assemble(self.domain, self.models, self.declared or Rows(), origins, self.file, level)
+            self.statements.memo[key] = replace(found, sha256=self.sha256, files=self.files)
+        found = self.statements.memo[key]
+        return cast(EncodedRelease, found)
 
 
 class Encoder(ABC, Generic[M]):
@@ -92,6 +128,12 @@ class Encoder(ABC, Generic[M]):
     def total(self, model: M) -> int | None:
         """Return the number of rows the model itself publishes, None where it leaves it open."""
 
+    def observed(
+        self, model: M, cut: CutDomain, resolved: Mapping[Condition, Resolved], rows: Rows, place: str
+    ) -> list[tuple[Block, Observed | None]]:
+        """Return the blocks, each with the noisy figures behind it (None: exact)."""
+        return [(block, None) for block in self.blocks(model, cut, resolved, rows, place)]
+
     def least(self, model: M) -> int:
         """Return how many rows there are at least, by the model alone."""
         return self.total(model) or 0
@@ -113,6 +155,27 @@ def encoder_for(kind: str) -> Encoder[AnyModel]:
     return found
 
 
+def encoder_of(model: AnyModel, alpha: Fraction = Fraction(0)) -> Encoder[AnyModel]:
+    """Return the encoder of a model; `alpha` is what the interval around a noisy count leaves out."""
+    found = encoder_for(model.kind)
+    if model.noise is None:
+        return found
+    from encoders.noisy_counts import NoisyEncoder
+
+    return NoisyEncoder(found, alpha)
+
+
+def confidence_level(confidence: Fraction | float) -> Fraction:
+    """Return a confidence as an exact number; `ReleaseError` outside (0, 1]."""
+    try:
+        level = Fraction(str(confidence)) if isinstance(confidence, float) else Fraction(confidence)
+    except (ValueError, TypeError):
+        raise ReleaseError(f"the confidence {confidence!r} is no number in (0, 1]") from None
+    if not 0 < level <= 1:
+        raise ReleaseError(f"the confidence {confidence} is not in (0, 1]")
+    return level
+
+
 @dataclass(frozen=True, slots=True)
 class Origin:
     """Where a published model stands: its file (empty where the caller fills it in) and its place in there."""
@@ -130,43 +193,57 @@ def asking(release: EncodedRelease, question: Question) -> EncodedRelease:
     Cost: that of encoding. Raises `ReleaseError` for names and values that the domain does not have.
     """
     domain, models = release.domain, [*release.models, cast(AnyModel, question)]
+    known, level = (release.declared or release.rows), release.statements.confidence or CONFIDENCE
     origins = [Origin("", f"models[{i}]") for i in range(len(release.models))] + [Origin("", "the question")]
     encoder_for(question.kind).check(cast(AnyModel, question), domain, "of")
-    found = assemble(domain, models, release.rows, origins, release.file)
-    return EncodedRelease(domain, release.models, found.cut, found.statements, release.file, release.sha256)
+    found = assemble(domain, models, known, origins, release.file, level)
+    return replace(release, cut=found.cut, statements=found.statements)
 
 
-def encode(domain: Domain, models: Sequence[AnyModel], rows: Rows | None = None, file: str = "") -> EncodedRelease:
+def encode(
+    domain: Domain,
+    models: Sequence[AnyModel],
+    rows: Rows | None = None,
+    file: str = "",
+    confidence: Fraction | float = CONFIDENCE,
+) -> EncodedRelease:
     """Return the release that the published models make over the domain.
 
-    `rows` None means: as many as the models count. Raises `ReleaseError` for malformed models and
-    `ContradictionError` when two models count different numbers of rows. Cost: linear in nodes and literals;
-    a condition that occurs often is resolved once.
+    `rows` None means: as many as the models count. `confidence` is that of the joint intervals around noisy counts.
+    Raises `ReleaseError` for malformed models and `ContradictionError` when two models count different numbers of
+    rows. Cost: linear in nodes and literals; a condition that occurs often is resolved once.
     """
     if not models:
         raise ReleaseError("there is no model in the release", place="models", file=file)
     origins = [Origin("", f"models[{i}]") for i in range(len(models))]
     check(domain, models, origins)
-    return assemble(domain, models, total_rows(models, rows, origins), origins, file)
+    level = confidence_level(confidence)
+    return assemble(domain, models, total_rows(models, rows, origins), origins, file, level)
 
 
 def check(domain: Domain, models: Sequence[AnyModel], origins: Sequence[Origin]) -> None:
     """Refuse malformed models with `ReleaseError`, naming file and place."""
     for model, origin in zip(models, origins, strict=True):
         try:
-            encoder_for(model.kind).check(model, domain, origin.place)
+            encoder_of(model).check(model, domain, origin.place)
         except ReleaseError as error:
             raise error.at(file=origin.file) from None
 
 
 def assemble(
-    domain: Domain, models: Sequence[AnyModel], known: Rows, origins: Sequence[Origin], file: str = ""
+    domain: Domain,
+    models: Sequence[AnyModel],
+    known: Rows,
+    origins: Sequence[Origin],
+    file: str = "",
+    confidence: Fraction = CONFIDENCE,
 ) -> EncodedRelease:
     """Return the release of checked models over `known` rows: the domain cut, then one block after the other.
 
     Raises `ReleaseError` naming file and place for conditions that do not fit the domain.
     """
-    encoders = [encoder_for(m.kind) for m in models]
+    alpha = share_left_out(models, confidence)
+    encoders = [encoder_of(m, alpha) if isinstance(m, AnyModel) else encoder_for(m.kind) for m in models]
     impossible = [domain.resolve(c, f"domain.impossible[{i}]") for i, c in enumerate(domain.impossible)]
     resolved: dict[Condition, Resolved] = {}
     positions: dict[int, set[Position]] = {}
@@ -184,16 +261,61 @@ def assemble(
     if domain.label is not None:
         positions.setdefault(len(domain.all) - 1, set()).update(range(domain.label.span[1]))
     cut = CutDomain(domain, tuple(Cuts.at(a, positions.get(k, set())) for k, a in enumerate(domain.all)))
-    blocks: list[Block] = []
+    blocks: list[tuple[Block, Observed | None]] = []
     for model, encoder, origin in zip(models, encoders, origins, strict=True):
         try:
-            blocks += encoder.blocks(model, cut, resolved, known, origin.place)
+            blocks += encoder.observed(model, cut, resolved, known, origin.place)
         except ReleaseError as error:
             raise error.at(place=origin.place, file=origin.file) from None
     said = [line for model, encoder in zip(models, encoders, strict=True) for line in encoder.assumes(model)]
     boxes = tuple(cut.box(r) for r in impossible)
-    release = Release(cut.solver, known, tuple(blocks), boxes, assumptions(domain, known, len(models), said))
-    return EncodedRelease(domain, tuple(models), cut, release, file)
+    noisy = any(seen is not None for _, seen in blocks)
+    said += privacy_lines(models, known) if noisy else []
+    found = tuple(block for block, _ in blocks)
+    release = Release(
+        cut.solver,
+        rows_between(found, known) if noisy else known,
+        found,
+        boxes,
+        assumptions(domain, known, len(models), said, noisy),
+        tuple(seen for _, seen in blocks) if noisy else (),
+        confidence if noisy else None,
+    )
+    return EncodedRelease(domain, tuple(models), cut, release, file, declared=known)
+
+
+def share_left_out(models: Sequence[AnyModel], confidence: Fraction) -> Fraction:
+    """Return α per noisy statement so that all intervals hold together with the confidence (independent noise)."""
+    noisy = [m for m in models if isinstance(m, AnyModel) and m.noise is not None and not m.noise.law.bounded]
+    if not noisy or confidence == 1:
+        return Fraction(0)
+    from encoders.noisy_counts import published
+    from solvers.noise import per_statement
+
+    return per_statement(1 - confidence, max(1, sum(1 for m in noisy for _ in published(m, ""))))
+
+
+def rows_between(blocks: Sequence[Block], known: Rows) -> Rows:
+    """Return the numbers of rows that every partition's intervals allow (the least of them where none is left)."""
+    low, high = known.low, known.high
+    for block in blocks:
+        if isinstance(block, Partition):
+            low = max(low, int(block.low.sum()))
+            tops = block.high.tolist()
+            if max(tops, default=0) < UNBOUNDED:
+                high = sum(tops) if high is None else min(high, sum(tops))
+    return known if high is not None and low > high else Rows(low, high)
+
+
+def privacy_lines(models: Sequence[AnyModel], known: Rows) -> list[str]:
+    """Return what the number of rows gives away beside private counts."""
+    relations = {m.noise.neighbours for m in models if isinstance(m, AnyModel) and m.noise is not None}
+    if known.exact and "add_remove" in relations:
+        return [
+            "the exact number of rows is released beside counts that are private for adding or removing a row: "
+            "an exact release, which that privacy does not cover"
+        ]
+    return []
 
 
 def total_rows(models: Sequence[AnyModel], rows: Rows | None, origins: Sequence[Origin]) -> Rows:
@@ -202,7 +324,7 @@ def total_rows(models: Sequence[AnyModel], rows: Rows | None, origins: Sequence[
     Raises `ReleaseError` when one model's counts do not sum to `rows`, `ContradictionError` when two models do
     not agree.
     """
-    encoders = [encoder_for(m.kind) for m in models]
+    encoders = [encoder_of(m) for m in models]
     totals = [encoder.total(model) for model, encoder in zip(models, encoders, strict=True)]
     least = [encoder.least(model) for model, encoder in zip(models, encoders, strict=True)]
     for total, few, origin in zip(totals, least, origins, strict=True):
@@ -224,19 +346,23 @@ def total_rows(models: Sequence[AnyModel], rows: Rows | None, origins: Sequence[
     return rows if rows is not None else Rows()
 
 
-def assumptions(domain: Domain, rows: Rows, models: int, said_by_models: Sequence[str] = ()) -> tuple[str, ...]:
+def assumptions(
+    domain: Domain, rows: Rows, models: int, said_by_models: Sequence[str] = (), noisy: bool = False
+) -> tuple[str, ...]:
     """Return what every verdict about the release assumes (design.md, section 2)."""
     if domain.source == DECLARED:
         where = "the domain is as declared: no row lies outside it"
     else:
         where = f"the domain was read off the {domain.source}: an adversary may not know it"
     n = f"exactly {rows.low} rows" if rows.exact else f"at least {rows.low} rows"
+    n = "any number of rows" if noisy and rows == Rows() else n
     if not rows.exact and rows.high is not None:
         n = f"between {rows.low} and {rows.high} rows"
     said = [
         where,
         n,
-        "counts are of raw training rows: unweighted, not resampled, without noise or missing values",
+        f"counts are of raw training rows: unweighted, not resampled, {'' if noisy else 'without noise or '}"
+        f"{'without ' if noisy else ''}missing values",
         "the adversary does not use how the learner chose the model",
         *domain.notes,
     ]

@@ -9,9 +9,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from encoders.domain import DECLARED, Domain, View
-from encoders.encoder import EncodedRelease, Origin, assemble, check, encoder_for, total_rows
+from encoders.encoder import CONFIDENCE, EncodedRelease, Origin, assemble, check, encoder_of, total_rows
 from encoders.models import AnyModel
 from encoders.values import AnyAttribute, Grid, Listed
 from solvers.errors import ContradictionError, ReleaseError
@@ -34,9 +35,10 @@ class Published:
         return [Origin(self.file, f"models[{i}]") for i in range(len(self.models))]
 
 
-def join(parts: Sequence[Published], domain: Domain | None = None) -> EncodedRelease:
+def join(parts: Sequence[Published], domain: Domain | None = None, confidence: Fraction = CONFIDENCE) -> EncodedRelease:
     """Return the release of all models over the united domain (or the given one).
 
+    `confidence` is that of the joint intervals around noisy counts.
     Raises `ReleaseError` naming the files where domains do not agree or a model is malformed, and
     `ContradictionError` where no number of rows fits all files.
     """
@@ -46,7 +48,7 @@ def join(parts: Sequence[Published], domain: Domain | None = None) -> EncodedRel
     if not models:
         raise ReleaseError("there is no model in the files", place="models", file=name_of(parts))
     check(united, models, origins)
-    found = assemble(united, models, joint_rows(parts), origins, name_of(parts))
+    found = assemble(united, models, joint_rows(parts), origins, name_of(parts), confidence)
     digest = hashlib.sha256("".join(part.sha256 for part in parts).encode()).hexdigest()
     return replace(found, sha256=digest, files=tuple(part.file for part in parts))
 
@@ -59,7 +61,7 @@ def name_of(parts: Sequence[Published]) -> str:
 def joint_rows(parts: Sequence[Published]) -> Rows:
     """Return the numbers of rows that all files allow; `ContradictionError` naming two files where none is left."""
     known = [total_rows(part.models, part.rows, part.origins) for part in parts]
-    least = [max((encoder_for(m.kind).least(m) for m in part.models), default=0) for part in parts]
+    least = [max((encoder_of(m).least(m) for m in part.models), default=0) for part in parts]
     lows = [max(rows.low, few) for rows, few in zip(known, least, strict=True)]
     tops = [(rows.high, i) for i, rows in enumerate(known) if rows.high is not None]
     most = max(range(len(parts)), key=lambda i: lows[i])

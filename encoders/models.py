@@ -7,7 +7,10 @@ a cycle can be named instead of looped over.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar, Literal
+
+from solvers.noise import Law, Neighbours
 
 from encoders.domain import Condition
 from encoders.values import Value
@@ -15,17 +18,35 @@ from encoders.values import Value
 StatisticKind = Literal["mean", "total", "median"]
 
 
+Published = int | Fraction  # a number of rows, or what noise made of one
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """The law of the noise on a model's counts, and the privacy budget it was stated by (None: by its scale)."""
+
+    law: Law
+    epsilon: Fraction | None = None
+    delta: Fraction | None = None
+    sensitivity: Fraction | None = None
+    neighbours: Neighbours | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Support:
-    """How many training rows: per class (`counts`) or in all (`count`); at most one is given."""
+    """How many training rows: per class (`counts`) or in all (`count`); at most one is given.
 
-    counts: tuple[int, ...] | None = None
-    count: int | None = None
+    Whole numbers, or exact fractions where the model carries noise.
+    """
+
+    counts: tuple[Published, ...] | None = None
+    count: Published | None = None
 
     @property
     def total(self) -> int | None:
-        """Return the number of rows, None where nothing was published."""
-        return sum(self.counts) if self.counts is not None else self.count
+        """Return the number of rows, None where nothing was published. Of models without noise only."""
+        found = sum(self.counts) if self.counts is not None else self.count
+        return None if found is None else int(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +67,7 @@ class Tree:
     kind: ClassVar[str] = "tree"
     nodes: tuple[Node, ...]
     name: str = "tree"
+    noise: Noise | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +86,7 @@ class RuleList:
     kind: ClassVar[str] = "rule_list"
     rules: tuple[Rule, ...]
     name: str = "rule list"
+    noise: Noise | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +96,7 @@ class RuleSet:
     kind: ClassVar[str] = "rule_set"
     rules: tuple[Rule, ...]
     name: str = "rule set"
+    noise: Noise | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +106,7 @@ class Forest:
     kind: ClassVar[str] = "forest"
     trees: tuple[Tree, ...]
     name: str = "forest"
+    noise: Noise | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +128,7 @@ class Figure:
     """
 
     condition: Condition
-    count: int | None = None
+    count: Published | None = None
     low: int | None = None
     high: int | None = None
     statistic: Statistic | None = None
@@ -118,6 +143,7 @@ class Table:
     kind: ClassVar[str] = "table"
     statements: tuple[Figure, ...]
     name: str = "table"
+    noise: Noise | None = None
 
 
 @dataclass(frozen=True, slots=True)

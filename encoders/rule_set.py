@@ -43,8 +43,8 @@ class KindEncoder(Encoder[RuleSet]):
         for rule, name in zip(model.rules, names, strict=True):
             box, source = cut.box(resolved[rule.condition]), f"{model.name}, {name}"
             if rule.support.count is not None:
-                out.append(Statement(Region(box), rule.support.count, rule.support.count, source))
+                out.append(Statement(Region(box), int(rule.support.count), int(rule.support.count), source))
             for c, count in enumerate(rule.support.counts or ()):
                 with_label = box & Box(((label, 1 << c),))
-                out.append(Statement(Region(with_label), count, count, f"{source}, class {labels[c]}"))
+                out.append(Statement(Region(with_label), int(count), int(count), f"{source}, class {labels[c]}"))
         return (tuple(out),) if out else ()

@@ -93,7 +93,7 @@ def check_support(support: Support, domain: Domain, place: str) -> None:
     published = support.counts if support.counts is not None else (support.count,)
     for count in published:
         if count is not None:
-            check_count(count, place)
+            check_count(int(count), place)
 
 
 def check_count(count: int, place: str) -> None:

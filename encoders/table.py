@@ -42,7 +42,7 @@ class KindEncoder(Encoder[Table]):
 
     def total(self, model: Table) -> int | None:
         """Return the count of everybody, None where it is not in the table."""
-        return next((f.count for f in model.statements if not f.condition and f.count is not None), None)
+        return next((int(f.count) for f in model.statements if not f.condition and f.count is not None), None)
 
     def blocks(
         self, model: Table, cut: CutDomain, resolved: Mapping[Condition, Resolved], rows: Rows, place: str
@@ -93,7 +93,7 @@ def check_figure(figure: Figure, domain: Domain, place: str) -> None:
         raise ReleaseError(f"{ask}{', not several' if any(given) else ''}", place=place)
     for count in (figure.count, figure.low, figure.high):
         if count is not None:
-            check_count(count, place)
+            check_count(int(count), place)
     if figure.low is not None and figure.high is not None and figure.high < figure.low:
         raise ReleaseError(f"at_most {figure.high} is below at_least {figure.low}", place=place)
     if figure.statistic is not None:
@@ -116,7 +116,7 @@ def check_statistic(statistic: Statistic, domain: Domain, place: str) -> None:
 def count_statements(figure: Figure, region: Region, source: str) -> list[Statement]:
     """Return the statement of a count or an interval, none for a suppressed count without bounds."""
     if figure.count is not None:
-        return [Statement(region, figure.count, figure.count, source)]
+        return [Statement(region, int(figure.count), int(figure.count), source)]
     if figure.low is None and figure.high is None:
         return []
     return [Statement(region, figure.low or 0, UNBOUNDED if figure.high is None else figure.high, source)]

@@ -33,7 +33,7 @@ def exact(value: Value) -> Fraction:
     return Fraction(repr(float(value))) if isinstance(value, float) else Fraction(value)
 
 
-def plain(value: Fraction) -> int | float:
+def plain(value: Fraction | int) -> int | float:
     """Return an int where the number is whole, else the nearest float."""
     return int(value) if value.denominator == 1 else float(value)
 

@@ -13,12 +13,18 @@ if TYPE_CHECKING:
     from encoders.encoder import EncodedRelease as EncodedRelease
     from recon.auditing import audit as audit
     from recon.bounds import bound as bound
+    from recon.denoising import denoise as denoise
     from recon.exporting import export as export
+    from recon.learners.bayesian_rule_list import BayesianRuleListClassifier as BayesianRuleListClassifier
+    from recon.learners.bayesian_rule_list import DPBayesianRuleListClassifier as DPBayesianRuleListClassifier
+    from recon.learners.dp_greedy_rule_list import DPGreedyRuleListClassifier as DPGreedyRuleListClassifier
     from recon.learners.greedy_rule_list import GreedyRuleListClassifier as GreedyRuleListClassifier
     from recon.loading import encode as encode
     from recon.loading import load as load
     from recon.measures import Measures as Measures
     from recon.measures import measure as measure
+    from recon.noisy import Posterior as Posterior
+    from recon.noisy import posterior as posterior
     from recon.probabilistic import table as table
     from recon.questions import attribute as attribute
     from recon.questions import certify as certify
@@ -27,6 +33,7 @@ if TYPE_CHECKING:
     from recon.questions import sample as sample
     from recon.questions import worlds as worlds
     from recon.report import Report as Report
+    from recon.sweeping import sweep as sweep
     from recon.verifying import verify as verify
     from recon.world import World as World
     from solvers.errors import ContradictionError as ContradictionError
@@ -43,11 +50,17 @@ _HOME = {
     "EncodedRelease": "encoders.encoder",
     "audit": "recon.auditing",
     "export": "recon.exporting",
+    "BayesianRuleListClassifier": "recon.learners.bayesian_rule_list",
+    "DPBayesianRuleListClassifier": "recon.learners.bayesian_rule_list",
+    "DPGreedyRuleListClassifier": "recon.learners.dp_greedy_rule_list",
     "GreedyRuleListClassifier": "recon.learners.greedy_rule_list",
     "encode": "recon.loading",
     "load": "recon.loading",
     "Measures": "recon.measures",
     "measure": "recon.measures",
+    "denoise": "recon.denoising",
+    "Posterior": "recon.noisy",
+    "posterior": "recon.noisy",
     "table": "recon.probabilistic",
     "attribute": "recon.questions",
     "bound": "recon.bounds",
@@ -57,6 +70,7 @@ _HOME = {
     "sample": "recon.questions",
     "worlds": "recon.questions",
     "Report": "recon.report",
+    "sweep": "recon.sweeping",
     "verify": "recon.verifying",
     "World": "recon.world",
     "ContradictionError": "solvers.errors",

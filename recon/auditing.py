@@ -51,7 +51,10 @@ def certificate_of(release: EncodedRelease, found: Measures, limits: Limits) -> 
 
 
 def group_disclosure(release: EncodedRelease) -> GroupDisclosure:
-    """Return pure regions, zero cells and the smallest groups of a release's partitions."""
+    """Return pure regions, zero cells and the smallest groups of a release's partitions.
+
+    Of noisy counts the least that the intervals leave: pure and empty hold at the release's confidence.
+    """
     pure: list[tuple[str, str, int]] = []
     zeros: list[tuple[str, str]] = []
     totals: list[tuple[str, int]] = []
@@ -61,13 +64,14 @@ def group_disclosure(release: EncodedRelease) -> GroupDisclosure:
             continue
         for j, statements in block.by_region.items():
             cells = [(int(block.label[s]), int(block.low[s])) for s in statements]
+            empty = [label for (label, _), s in zip(cells, statements, strict=True) if not block.high[s]]
             name = f"{block.kind}, {block.names[j]}" if several else block.names[j]
             filled = [(label, c) for label, c in cells if c]
             totals.append((name, sum(c for _, c in cells)))
-            if cells[0][0] == ANY_LABEL or not filled:
+            if cells[0][0] == ANY_LABEL or (not filled and len(empty) == len(cells)):
                 continue
-            zeros += [(name, block.labels[label]) for label, c in cells if not c]
-            if len(filled) == 1 and len(cells) > 1:
+            zeros += [(name, block.labels[label]) for label in empty]
+            if len(filled) == 1 and len(empty) == len(cells) - 1 > 0:
                 pure.append((name, block.labels[filled[0][0]], filled[0][1]))
     occupied = [(name, n) for name, n in totals if n]
     small = sorted((pair for pair in occupied if pair[1] < SMALL_GROUP), key=lambda pair: pair[1])

@@ -23,8 +23,10 @@ from recon.console import (
     write_text,
 )
 from recon.learners.commands import learn_app
+from recon.noise_commands import denoise, posterior, sweep
 from recon.options import (
     Certificates,
+    Confidence,
     ConventionName,
     Counter,
     Digits,
@@ -61,21 +63,24 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(learn_app, name="learn")
-app.command()(verify)
-app.command()(export)
+for command in (verify, export, posterior, denoise, sweep):
+    app.command()(command)
 
 
-def open_release(files: list[str], domain: str | None, independent: bool, limits: Limits) -> EncodedRelease:
+def open_release(
+    files: list[str], domain: str | None, independent: bool, limits: Limits, confidence: float = 0.95
+) -> EncodedRelease:
     """Return the release of the files, its domain replaced or its columns made independent if asked."""
     from encoders.encoder import encode
     from recon.loading import load, read_domain
 
     limits.report(f"reading {files[0]}")
     declared = None if domain is None else read_domain(domain)
-    release = load(*files, domain=declared)
+    release = load(*files, domain=declared, confidence=confidence)
     if not independent:
         return release
-    bits = encode(release.domain.as_columns(), release.models, release.rows, file=release.file)
+    domain_of_bits, known = release.domain.as_columns(), release.declared
+    bits = encode(domain_of_bits, release.models, known, file=release.file, confidence=confidence)
     return replace(bits, sha256=release.sha256, files=release.files)
 
 
@@ -88,15 +93,18 @@ def finish(status: str) -> None:
 def count(
     files: Files, domain: DomainFile = None, independent: Independent = False, convention: ConventionName = None,
     digits: Digits = 10_000, counter: Counter = None, seconds: Seconds = None, memory: Memory = "1G",
-    max_cells: MaxCells = 200_000, json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
+    max_cells: MaxCells = 200_000,
+    confidence: Confidence = 0.95, json: Json = False,
+    quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Count the possible worlds and measure the uncertainty left."""
     from recon.certificates import contradiction_certificate
     from recon.measures import measure
+    from recon.noise_report import noise_lines
     from recon.report import assumption_lines, certified_lines, count_json, worlds_lines
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits)
+        release = open_release(files, domain, independent, limits, confidence)
         measures = measure(release, convention, limits)
         proved = contradiction_certificate(release, limits) if measures.status == "unsat" else None
         counted = estimates_json(release, counter or [], digits, limits, measures.counted)
@@ -110,7 +118,7 @@ def count(
             print(f"  {source}")
         print("\n".join(certified_lines(proved)))
     else:
-        print("\n".join([*worlds_lines(measures), *estimate_lines(counted)]))
+        print("\n".join([*noise_lines(release, measures), *worlds_lines(measures), *estimate_lines(counted)]))
         for text in measures.counted.trail if measures.status == "bounds" else ():
             print(f"not exact: {text}", file=sys.stderr)
         print("assuming: " + "; ".join(assumption_lines(release)))
@@ -121,7 +129,7 @@ def count(
 def audit(
     files: Files, domain: DomainFile = None, independent: Independent = False, convention: ConventionName = None,
     truth: Truth = None, population: Population = None, seed: Seed = 0, digits: Digits = 10_000, out: Out = None,
-    seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000,
+    seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000, confidence: Confidence = 0.95,
     json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Report what a release gives away: worlds, uncertainty, who is exposed, what its counts say by themselves."""
@@ -129,7 +137,7 @@ def audit(
     from recon.selections import read_table
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits)
+        release = open_release(files, domain, independent, limits, confidence)
         real = None if truth is None else read_table(truth)
         people = None if population is None else read_table(population)
         report = run(release, convention=convention, truth=real, population=people, limits=limits, seed=seed)
@@ -144,13 +152,15 @@ def worlds(
     files: Files, limit: Limit = 10, views: Views = False, domain: DomainFile = None,
     independent: Independent = False, convention: ConventionName = None, out: Out = None, seconds: Seconds = None,
     memory: Memory = "1G",
-    max_cells: MaxCells = 200_000, json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
+    max_cells: MaxCells = 200_000,
+    confidence: Confidence = 0.95, json: Json = False,
+    quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """List possible worlds, each dataset once up to row order."""
     from recon.questions import worlds as run
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits)
+        release = open_release(files, domain, independent, limits, confidence)
         print_worlds(list(run(release, limit, convention, limits)), views, out, json)
 
 
@@ -159,14 +169,14 @@ def sample(
     files: Files, k: Annotated[int, typer.Option("-k", "--worlds", min=0, help="How many worlds.")] = 1,
     seed: Seed = 0, views: Views = False, domain: DomainFile = None, independent: Independent = False,
     convention: ConventionName = None, out: Out = None, seconds: Seconds = None, memory: Memory = "1G",
-    max_cells: MaxCells = 200_000,
+    max_cells: MaxCells = 200_000, confidence: Confidence = 0.95,
     json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Draw possible worlds, exactly uniform over the convention's worlds."""
     from recon.questions import sample as run
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits)
+        release = open_release(files, domain, independent, limits, confidence)
         drawn = run(release, k, seed, convention, limits)
         print_worlds(drawn, views, out, json)
     for note in dict.fromkeys(w.note for w in drawn if w.note):
@@ -177,7 +187,7 @@ def sample(
 def reconstruct(
     files: Files, seed: Seed = 0, views: Views = False, domain: DomainFile = None, independent: Independent = False,
     out: Out = None, truth: Truth = None, population: Population = None, certificates: Certificates = None,
-    seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000,
+    seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000, confidence: Confidence = 0.95,
     json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Give back one most likely training set, and say whether it is the only one."""
@@ -189,7 +199,7 @@ def reconstruct(
     from recon.truth import check_truth
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits)
+        release = open_release(files, domain, independent, limits, confidence)
         world = run(release, seed, limits)
         proved = world_certificate(release, world, limits) if world.unique else None
         checked = None
@@ -223,7 +233,7 @@ def reconstruct(
 def certify(
     files: Files, profiles: ProfileFile, domain: DomainFile = None, independent: Independent = False,
     convention: ConventionName = None, out: Out = None, certificates: Certificates = None, seconds: Seconds = None,
-    memory: Memory = "1G", max_cells: MaxCells = 200_000,
+    memory: Memory = "1G", max_cells: MaxCells = 200_000, confidence: Confidence = 0.95,
     json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Say for each profile whether it certainly, possibly or certainly not is among the rows."""
@@ -231,7 +241,7 @@ def certify(
     from recon.selections import read_table
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits)
+        release = open_release(files, domain, independent, limits, confidence)
         found = run(release, read_table(profiles), convention, limits, certificates=True if certificates else None)
     show_verdicts(found, out, json, release, certificates)
     finish("unknown" if (found["verdict"] == "unknown").any() else "exact")
@@ -242,7 +252,8 @@ def attribute(
     files: Files, profiles: ProfileFile,
     sensitive: Annotated[str, typer.Option("--sensitive", help="The attribute or column to infer.")],
     domain: DomainFile = None, independent: Independent = False, convention: ConventionName = None, out: Out = None,
-    seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000, json: Json = False,
+    seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000,
+    confidence: Confidence = 0.95, json: Json = False,
     quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Infer a sensitive column of people known to be in the data from partial profiles."""
@@ -250,7 +261,7 @@ def attribute(
     from recon.selections import read_table
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits)
+        release = open_release(files, domain, independent, limits, confidence)
         found = run(release, read_table(profiles), sensitive, convention, limits)
     show(found, out, json, release)
     finish(found.attrs["status"])
@@ -266,7 +277,8 @@ def bound(
         str | None, typer.Option("--attained", help="Write a world that attains the least (min) or greatest (max).")
     ] = None,
     domain: DomainFile = None, independent: Independent = False, convention: ConventionName = None, out: Out = None,
-    seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000, json: Json = False,
+    seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000,
+    confidence: Confidence = 0.95, json: Json = False,
     quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Bound a count, a mean, a share or a correlation of the rows that meet a condition over all worlds."""
@@ -279,7 +291,7 @@ def bound(
     if attained not in {None, "min", "max"}:
         raise typer.BadParameter(f"--attained is min or max, not '{attained}'")
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits)
+        release = open_release(files, domain, independent, limits, confidence)
         found = run(release, parse_where(where), named, convention=convention, limits=limits)
         world = None if attained is None else extreme_world(found, attained == "max")
     if json:
@@ -294,14 +306,15 @@ def bound(
 @app.command()
 def table(
     files: Files, domain: DomainFile = None, independent: Independent = False, out: Out = None,
-    seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000, json: Json = False,
+    seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000,
+    confidence: Confidence = 0.95, json: Json = False,
     quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Print the probabilistic dataset: per training row the values each attribute can still have."""
     from recon.probabilistic import table as run
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        found = run(open_release(files, domain, independent, limits), limits)
+        found = run(open_release(files, domain, independent, limits, confidence), limits)
     if json:
         print_json(records(found), out)
     else:
@@ -335,7 +348,7 @@ def convert(
     from solvers.limits import Limits
 
     release = open_release(files, domain, independent, Limits())
-    write_text(dump(release_json(release.domain, release.models, release.rows)), out)
+    write_text(dump(release_json(release.domain, release.models, release.declared)), out)
 
 
 @app.command()

@@ -256,7 +256,7 @@ def constraint_json(one: Constraint, source: str) -> dict[str, Any]:
 def clause_map(release: EncodedRelease, lowered: Lowered, about: tuple[str, ...]) -> Iterator[str]:
     """Yield the map of clauses: what the bits of every row mean, and the release itself, to check rows against."""
     yield from head(release, "dimacs", about)
-    document = release_json(release.domain, release.models, release.rows)
+    document = release_json(release.domain, release.models, release.declared)
     yield f' "document": {dumped(document)},\n "variables": {lowered.variables},\n "bits": ['
     for i, bit in enumerate(lowered.bits):
         yield ("," if i else "") + "\n  " + dumped(bit_json(release.cut, bit))

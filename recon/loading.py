@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import os
+from fractions import Fraction
 from typing import Any
 
 from encoders.domain import Domain
-from encoders.encoder import EncodedRelease
+from encoders.encoder import CONFIDENCE, EncodedRelease
 from encoders.encoder import encode as encode_models
 from recon.formats import release_file, sklearn_forest, sklearn_tree
 from solvers.errors import ReleaseError, Unsupported
 
 
-def load(*paths: str | os.PathLike[str], domain: Domain | str | None = None) -> EncodedRelease:
+def load(
+    *paths: str | os.PathLike[str], domain: Domain | str | None = None, confidence: float | Fraction = CONFIDENCE
+) -> EncodedRelease:
     """Return the release in a file; `domain` (or a file with one) replaces the file's own.
 
+    `confidence` in (0, 1] is that of the joint intervals around noisy counts (no effect on exact ones).
     Several files are one joined release of the same rows. Raises `ReleaseError` for malformed files, naming file,
     place and value, and `ContradictionError` where no number of rows fits all of them.
     """
@@ -28,8 +32,8 @@ def load(*paths: str | os.PathLike[str], domain: Domain | str | None = None) -> 
         raise ReleaseError(f"domain is a Domain or a path, not a {type(declared).__name__}: see Domain.from_frame")
     files = [os.fspath(path) for path in paths]
     if len(files) > 1:
-        return release_file.read_releases(files, declared)
-    return release_file.read_release(files[0], declared)
+        return release_file.read_releases(files, declared, confidence)
+    return release_file.read_release(files[0], declared, confidence)
 
 
 def encode(model: Any, domain: Domain) -> EncodedRelease:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -26,6 +26,9 @@ from solvers.numbers import log2_multisets, log2_worlds
 from solvers.query import Convention, CountAnswer
 from solvers.release import ANY_LABEL, Release
 from solvers.space import Space
+
+if TYPE_CHECKING:
+    from recon.noisy import Posterior
 
 EXPOSURE = (
     "name",
@@ -73,6 +76,7 @@ class Measures:
     assumptions: tuple[str, ...] = field(default=())
     of_cells: bool = False
     datasets: CountAnswer | None = None
+    posterior: Posterior | None = None
 
 
 def measure(
@@ -90,6 +94,16 @@ def measure(
     answer = counted or count(release, chosen, limits)
     if answer.status == "unsat":
         return empty(release, chosen, answer)
+    found = measured(release, chosen, answer, limits)
+    if not release.noisy:
+        return found
+    from recon.noisy_questions import known_posterior
+
+    return replace(found, posterior=known_posterior(release, limits))
+
+
+def measured(release: EncodedRelease, chosen: Convention, answer: CountAnswer, limits: Limits) -> Measures:
+    """Return the measures from the count; see `measure`."""
     if no_closed_form(release.statements) is not None:
         from recon.coupled import measure_coupled
 

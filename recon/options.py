@@ -16,6 +16,13 @@ def known_convention(name: str | None) -> str | None:
     return name
 
 
+def known_confidence(level: float) -> float:
+    """Return the confidence; wrong usage outside (0, 1]."""
+    if not 0 < level <= 1:
+        raise typer.BadParameter(f"the confidence must be above 0 and at most 1, not {level:g}")
+    return level
+
+
 def known_size(text: str) -> str:
     """Return the size; wrong usage when it is none."""
     try:
@@ -42,6 +49,10 @@ Memory = Annotated[
 ]
 MaxCells = Annotated[
     int, typer.Option("--max-cells", min=1, help="Stop with what is known at more live cells of coupled models.")
+]
+Confidence = Annotated[
+    float,
+    typer.Option("--confidence", help="Joint, of the intervals around noisy counts.", callback=known_confidence),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
 LogJson = Annotated[bool, typer.Option("--log-json", help="Progress as JSON lines on standard error.")]

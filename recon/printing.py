@@ -45,6 +45,8 @@ def show(found: Any, out: str | None, json: bool, release: EncodedRelease) -> No
     write_table(found, out)
     from recon.report import assumption_lines
 
+    for note in found.attrs.get("notes", ()):
+        print(note, file=sys.stderr)
     convention = found.attrs["convention"]
     print(f"convention: {convention}; assuming: " + "; ".join(assumption_lines(release)), file=sys.stderr)
 

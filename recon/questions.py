@@ -43,13 +43,13 @@ Profiles = pd.DataFrame | Sequence[dict[str, Any]]
 def convention_of(release: EncodedRelease, convention: str | None) -> Convention:
     """Return the convention asked for; by default `assigned` for one partition, else `ordered`."""
     blocks = release.statements.blocks
-    one = len(blocks) == 1 and isinstance(blocks[0], Partition)
+    one = len(blocks) == 1 and isinstance(blocks[0], Partition) and not release.noisy
     if convention is None:
         return "assigned" if one else "ordered"
     if convention not in CONVENTIONS:
         raise Unsupported(f"there is no convention '{convention}': choose assigned, ordered or multiset")
     if convention == "assigned" and not one:
-        raise Unsupported("the convention 'assigned' needs exactly one tree or rule list")
+        raise Unsupported("the convention 'assigned' needs exactly one tree or rule list with exact counts")
     return convention
 
 
@@ -94,9 +94,15 @@ def sample(
 def reconstruct(release: EncodedRelease, seed: int = 0, limits: Limits | None = None) -> World:
     """Return a world of maximum likelihood, among equals with the heaviest histogram; `.unique` says if it is alone.
 
-    Exact counts leave all worlds equally likely; inside a cell rows are spread evenly and drawn with `seed`.
+    Exact counts leave all worlds equally likely; noisy ones favour worlds that need little noise, whatever the
+    confidence. Inside a cell rows are spread evenly and drawn with `seed`.
     """
-    return wrap(release, next(ask(release.statements, MostLikely(seed), WorldsAnswer, limits).worlds))
+    statements = release.statements
+    if release.noisy:
+        from recon.denoising import certain_release
+
+        statements = certain_release(release)
+    return wrap(release, next(ask(statements, MostLikely(seed), WorldsAnswer, limits).worlds))
 
 
 def as_frame(profiles: Profiles) -> pd.DataFrame:
@@ -120,13 +126,30 @@ def certify(
 
     Columns: profile (0-based), verdict, min_count, max_count (rows over all worlds), probability (share of worlds
     of the convention with at least one such row), probability_before (the same before the release),
-    expected_count, confidence (1: the counts are exact), certificate (of the verdicts certain and impossible: an
+    expected_count, confidence (1: it holds for certain; below, noisy counts: it holds at that confidence, jointly for
+    all profiles, and the verdict is never "certain"), certificate (of the verdicts certain and impossible: an
     object that `recon.verify` accepts, verified before it is given out; None where there is none). Certificates are
-    made for at most 1,000 profiles unless asked for. `attrs["assumptions"]` and `attrs["convention"]` go with it.
+    made for at most 1,000 profiles unless asked for. Of one noisy tree or rule list, the probabilities are those of
+    `recon.posterior` (`attrs["prior"]`), of other noisy releases NaN. `attrs` has the assumptions and the convention.
     Cost: linear in distinct profiles times attributes; certificates about 1 ms per profile of a deep forest.
     """
     frame = as_frame(profiles)
     chosen = convention_of(release, convention)
+    if release.noisy:
+        from recon.noisy_questions import certify_noisy
+
+        return certify_noisy(release, frame, chosen, limits, certificates)
+    return certify_exact(release, frame, chosen, limits, certificates)
+
+
+def certify_exact(
+    release: EncodedRelease,
+    frame: pd.DataFrame,
+    chosen: Convention,
+    limits: Limits | None,
+    certificates: bool | None = None,
+) -> pd.DataFrame:
+    """Return the verdicts that hold for certain where the statements do; see `certify`."""
     found = ask(release.statements, Decide(select_frame(release, frame), chosen), DecideAnswer, limits)
     verdict = np.where(found.low > 0, "certain", np.where(found.high > 0, "possible", "impossible")).astype(object)
     verdict[found.open] = "unknown"
@@ -187,6 +210,10 @@ def attribute(
     if sensitive in frame.columns:
         raise ReleaseError(f"the profiles already say '{sensitive}', the sensitive column")
     chosen = convention_of(release, convention)
+    if release.noisy:
+        from recon.noisy_questions import attribute_noisy
+
+        return attribute_noisy(release, frame, (sensitive, values), chosen, limits)
     lines = []
     known = ask(release.statements, Decide(select_frame(release, frame), chosen), DecideAnswer, limits)
     for i in range(len(values)):

@@ -12,6 +12,7 @@ from encoders.encoder import EncodedRelease
 from recon.bounds import BoundAnswer
 from recon.findings import Findings, TruthCheck
 from recon.measures import Measures
+from recon.noise_report import noise_json, noise_lines
 from recon.statements import claim_text
 from solvers.query import CountAnswer
 
@@ -79,6 +80,7 @@ def count_json(release: EncodedRelease, measures: Measures, digits: int = DIGITS
         "seconds": round(answer.seconds, 6),
         "trail": list(answer.trail),
     }
+    out |= noise_json(release, measures)
     if len(answer.log2_per_rows) > 1:
         out["per_rows"] = {str(n): finite(x) for n, x in answer.log2_per_rows.items()}
         out["prior_on_rows"] = "uniform"
@@ -215,7 +217,9 @@ class Report:
         if found.measures.status == "unsat":
             conflict = [*found.measures.counted.conflict, *certified_lines(found.certificate)]
             return [("No possible world: the statements contradict each other", conflict)]
+        noise = noise_lines(found.release, found.measures)
         out = [
+            *([("What the noise leaves", noise)] if noise else []),
             ("What an adversary is left with", [*worlds_lines(found.measures), *certified_lines(found.certificate)]),
             ("Who is most exposed", exposure_lines(found.measures)),
             ("What the counts say without any reconstruction", group_lines(found)),

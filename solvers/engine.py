@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import math
 import pkgutil
 import time
 from abc import ABC, abstractmethod
@@ -14,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import ClassVar, TypeVar
 
-from solvers.errors import ContradictionError, Inconclusive, TooLarge, Unsupported
+from solvers.errors import ContradictionError, EmptyConfidenceSet, Inconclusive, TooLarge, Unsupported
 from solvers.limits import Limits
 from solvers.query import Answer, Enumerate, MostLikely, Query, Sample
 from solvers.release import Release
@@ -132,6 +133,8 @@ def ask(release: Release, query: Query, kind: type[A], limits: Limits | None = N
         if release.rows.exact:
             raise
         raise Inconclusive(str(error)) from None
+    if found.status == "unsat" and release.confidence not in {None, 1}:
+        raise EmptyConfidenceSet(empty_set(release, found.conflict, limits or Limits()))
     if found.status == "unsat" and kind.__name__ != "CountAnswer":
         raise ContradictionError("the statements contradict each other: there is no possible world", found.conflict)
     if found.status == "unknown":
@@ -139,6 +142,27 @@ def ask(release: Release, query: Query, kind: type[A], limits: Limits | None = N
     if not isinstance(found, kind):
         raise TypeError(f"{found.engine} answered {type(query).__name__} with a {type(found).__name__}")
     return found
+
+
+def empty_set(release: Release, conflict: tuple[str, ...], limits: Limits) -> str:
+    """Say that no dataset fits the intervals at this confidence, which statements clash, and from where on one does."""
+    from solvers.likeliest import level_of
+    from solvers.observations import observations, widened
+    from solvers.system import system_of
+
+    level = float(release.confidence or 1)
+    said = f"no dataset has all its noise inside the joint intervals at confidence {level:g}"
+    said += f" ({'; '.join(conflict[:8])})" if conflict else ""
+    try:
+        wide = widened(release)
+        seen = observations(wide)
+        found = level_of(system_of(wide, limits), seen, limits.lasting(EXPLAIN))
+    except (Inconclusive, Unsupported):
+        return f"{said}: so much noise is improbable, not impossible; ask at a higher confidence"
+    if found.confidence < 1 - 1e-6:
+        return f"{said}; from confidence {math.ceil(found.confidence * 10**6) / 10**6:g} on there is one"
+    beyond = -math.expm1(len(seen) * math.log1p(-found.tail))
+    return f"{said}; only from confidence 1 - {beyond:.1g} on is there one"
 
 
 def iter_statuses() -> Iterator[tuple[str, str, str]]:

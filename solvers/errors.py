@@ -43,6 +43,10 @@ class Inconclusive(ReconError):  # noqa: N818 - a limit was met, nothing is wron
     """A limit (time, memory, unbounded rows) leaves the question open."""
 
 
+class EmptyConfidenceSet(Inconclusive):
+    """No dataset has all its noise inside the joint intervals: improbable noise, not a contradiction."""
+
+
 class EngineError(ReconError):
     """An engine failed or contradicted itself; nothing it said may be used."""
 

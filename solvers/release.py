@@ -14,11 +14,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from solvers.noise import Law
 
 ANY_LABEL = -1
 UNBOUNDED = int(np.iinfo(np.int64).max)
@@ -240,6 +244,14 @@ Block = Partition | Choice | tuple[Statement, ...]
 
 
 @dataclass(frozen=True, slots=True)
+class Observed:
+    """The noisy figures behind a block: the law of the noise, and per statement what was published (None: no noise)."""
+
+    law: Law
+    published: tuple[Fraction | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Rows:
     """The number of rows: exact (`low == high`), an interval, or unbounded above (`high` None)."""
 
@@ -256,6 +268,9 @@ class Rows:
 class Release:
     """Everything that was released: domain, number of rows, blocks of statements, impossible boxes.
 
+    `observed` has one entry per block where counts carry noise, () elsewhere. The bounds of noisy statements are joint
+    intervals at `confidence` (over the noise, with the data fixed; 1: what bounded noise makes certain, None: nothing
+    is noisy).
     `memo` keeps what was derived from it (cells, systems) as long as the release itself lives, no longer.
     """
 
@@ -264,6 +279,8 @@ class Release:
     blocks: tuple[Block, ...]
     impossible: tuple[Box, ...] = ()
     assumptions: tuple[str, ...] = ()
+    observed: tuple[Observed | None, ...] = ()
+    confidence: Fraction | None = None
     memo: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def statements(self) -> Iterator[Statement]:

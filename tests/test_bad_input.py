@@ -154,7 +154,18 @@ MALFORMED = [
     (lambda r: nodes(r)[1].update(distinct=3), ["models[0].nodes[1].distinct", "not read"]),
     (lambda r: r["models"][0].update(dataset="before"), ["models[0].dataset", "not read"]),
     (lambda r: r["models"][0].update(kind="oak"), ["models[0]", "oak"]),
-    (lambda r: r["models"][0].update(noise={"law": "laplace", "scale": 1}), ["models[0].noise"]),
+    (lambda r: r["models"][0].update(noise={"law": "laplace", "scale": 0}), ["models[0].noise", "0"]),
+    (lambda r: r["models"][0].update(noise={"law": "laplace"}), ["models[0].noise", "epsilon", "missing"]),
+    (lambda r: r["models"][0].update(noise={"law": "cauchy", "scale": 1}), ["models[0].noise.law", "cauchy"]),
+    (lambda r: r["models"][0].update(noise={"law": "laplace", "scale": 1, "epsilon": 1}), ["models[0].noise", "both"]),
+    (
+        lambda r: r["models"][0].update(noise={"law": "laplace", "scale": 1, "decided": "the splits"}),
+        ["models[0].noise.decided", "the splits"],
+    ),
+    (
+        lambda r: r["models"][0].update(noise={"law": "laplace", "scale": 1, "adjusted": True}),
+        ["models[0].noise.adjusted"],
+    ),
     (lambda r: r["models"].append(5), ["models[1]", "5"]),
     (lambda r: r["domain"].pop("label"), ["nodes[", "need a label"]),
 ]

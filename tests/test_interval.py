@@ -126,7 +126,7 @@ def test_a_forest_on_real_data_is_bracketed_closely(data, convention):
     found = KindEngine(count_small=False).answer(release, Count(convention), Limits(seconds=20, progress=said.append))
     low, high = found.bounds
     assert low <= known.log2 <= high
-    # Loose on purpose: how close it comes depends on the machine (bench/main_job.py prints that). 3 % and 28 % are usual.
+    # Loose on purpose: how close it comes depends on the machine; 3 % and 28 % are usual.
     assert high - low < (0.15 if convention == "ordered" else 0.6) * high
     assert any(s.startswith("between") for s in said)
     low, high = KindEngine().answer(release, Count(convention), Limits(seconds=20)).bounds

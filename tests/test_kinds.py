@@ -538,7 +538,7 @@ REFUSED = {
         edited(FOREST, lambda m: m.update(multiplicities=[[1, 2]])),
         ["models[0].multiplicities", "not read"],
     ),
-    "noise": (edited(RULES, lambda m: m.update(noise={"law": "laplace"})), ["models[0].noise", "not read"]),
+    "noise": (edited(RULES, lambda m: m.update(noise={"law": "laplace"})), ["models[0].noise", "missing"]),
     "distinct": (
         edited(FOREST, lambda m: m["trees"][1]["nodes"][0].update(distinct=2)),
         ["models[0].trees[1].nodes[0].distinct", "not read"],

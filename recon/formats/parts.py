@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import replace
 
 from encoders.domain import Condition, Domain, View
 from encoders.models import (
@@ -10,6 +12,8 @@ from encoders.models import (
     Figure,
     Forest,
     Node,
+    Noise,
+    Published,
     Rule,
     RuleList,
     RuleSet,
@@ -21,6 +25,7 @@ from encoders.models import (
 )
 from encoders.supports import MOST_ROWS
 from encoders.values import AnyAttribute, Continuous, Grid, Listed, Test, exact
+from recon.formats.noise import figure, to_noise
 from recon.formats.schema import (
     AnyModelPart,
     AttributePart,
@@ -119,16 +124,19 @@ def to_domain(part: DomainPart) -> Domain:
         raise error.at(place="domain") from None
 
 
-def to_support(part: SupportPart, place: str) -> Support:
-    """Return the published counts; `ReleaseError` when both kinds are given, or one is no number of rows."""
+Read = Callable[[float, str], Published]
+
+
+def to_support(part: SupportPart, place: str, read: Read) -> Support:
+    """Return the published counts; `ReleaseError` when both kinds are given, or `read` refuses one."""
     if part.counts is not None and part.count is not None:
         raise ReleaseError("give 'counts' or 'count', not both", place=place)
     if part.distinct is not None:
         raise ReleaseError("numbers of distinct rows are not read by this version", place=f"{place}.distinct")
     counts = None if part.counts is None else enumerate(part.counts)
     return Support(
-        None if counts is None else tuple(to_count(c, f"{place}.counts[{i}]") for i, c in counts),
-        None if part.count is None else to_count(part.count, f"{place}.count"),
+        None if counts is None else tuple(read(c, f"{place}.counts[{i}]") for i, c in counts),
+        None if part.count is None else read(part.count, f"{place}.count"),
     )
 
 
@@ -139,9 +147,9 @@ def to_count(value: float, place: str) -> int:
     return int(value)
 
 
-def to_node(part: NodePart, place: str, known: dict[Condition, Condition]) -> Node:
+def to_node(part: NodePart, place: str, known: dict[Condition, Condition], read: Read) -> Node:
     """Return a node; `ReleaseError` for half an inner node. Equal conditions become one object of `known`."""
-    support = to_support(part, place)
+    support = to_support(part, place, read)
     if part.condition is None:
         if part.then is not None or part.otherwise is not None:
             raise ReleaseError("a node with 'then' or 'else' needs 'if'", place=place)
@@ -152,39 +160,41 @@ def to_node(part: NodePart, place: str, known: dict[Condition, Condition]) -> No
     return Node(support, known.setdefault(condition, condition), part.then, part.otherwise, part.name)
 
 
-def to_nodes(part: TreePart | ForestTreePart, place: str, known: dict[Condition, Condition]) -> tuple[Node, ...]:
+def to_nodes(
+    part: TreePart | ForestTreePart, place: str, known: dict[Condition, Condition], read: Read
+) -> tuple[Node, ...]:
     """Return the nodes of a tree."""
-    return tuple(to_node(n, f"{place}.nodes[{k}]", known) for k, n in enumerate(part.nodes))
+    return tuple(to_node(n, f"{place}.nodes[{k}]", known, read) for k, n in enumerate(part.nodes))
 
 
-def to_rules(part: RuleListPart | RuleSetPart, place: str) -> tuple[Rule, ...]:
+def to_rules(part: RuleListPart | RuleSetPart, place: str, read: Read) -> tuple[Rule, ...]:
     """Return the rules of a list or set."""
-    return tuple(to_rule(rule, f"{place}.rules[{k}]") for k, rule in enumerate(part.rules))
+    return tuple(to_rule(rule, f"{place}.rules[{k}]", read) for k, rule in enumerate(part.rules))
 
 
-def to_rule(part: RulePart, place: str) -> Rule:
+def to_rule(part: RulePart, place: str, read: Read) -> Rule:
     """Return a rule."""
-    return Rule(to_condition(part.condition, f"{place}.if"), to_support(part, place), part.name)
+    return Rule(to_condition(part.condition, f"{place}.if"), to_support(part, place, read), part.name)
 
 
-def to_forest(part: ForestPart, name: str, place: str) -> Forest:
+def to_forest(part: ForestPart, name: str, place: str, read: Read) -> Forest:
     """Return a forest (bootstrap samples were refused before, see `check_built`)."""
     known: dict[Condition, Condition] = {}
     trees = (
-        Tree(to_nodes(tree, f"{place}.trees[{t}]", known), tree.name or f"tree {t}")
+        Tree(to_nodes(tree, f"{place}.trees[{t}]", known, read), tree.name or f"tree {t}")
         for t, tree in enumerate(part.trees)
     )
     return Forest(tuple(trees), name)
 
 
-def to_figure(part: StatementPart, place: str) -> Figure:
+def to_figure(part: StatementPart, place: str, read: Read) -> Figure:
     """Return a published figure, its numbers as written; `ReleaseError` for two statistics and for no counts."""
-    read: tuple[tuple[StatisticKind, StatisticPart | None], ...] = (
+    kinds: tuple[tuple[StatisticKind, StatisticPart | None], ...] = (
         ("mean", part.mean),
         ("total", part.total),
         ("median", part.median),
     )
-    given = [Statistic(kind, one.of, one.value, one.within) for kind, one in read if one is not None]
+    given = [Statistic(kind, one.of, one.value, one.within) for kind, one in kinds if one is not None]
     if len(given) > 1:
         raise ReleaseError(f"give one of {', '.join(repr(s.kind) for s in given)}, not several", place=place)
     for word, bound in (("at_least", part.at_least), ("at_most", part.at_most)):
@@ -192,7 +202,7 @@ def to_figure(part: StatementPart, place: str) -> Figure:
             to_count(bound, f"{place}.{word}")
     return Figure(
         to_condition(part.where, f"{place}.where"),
-        None if part.count is None else to_count(part.count, f"{place}.count"),
+        None if part.count is None else read(part.count, f"{place}.count"),
         part.at_least,
         part.at_most,
         given[0] if given else None,
@@ -211,20 +221,23 @@ def to_models(release: ReleasePart, first: int = 0, several: bool | None = None)
 
 def to_model(part: AnyModelPart, place: str, number: str) -> AnyModel:
     """Return a published model, by default named after its kind and number."""
-    if part.noise is not None:
-        raise ReleaseError("noisy counts are not read by this version", place=f"{place}.noise")
     if part.dataset is not None:
         raise ReleaseError("models of several datasets are not read by this version", place=f"{place}.dataset")
     name = part.name or part.kind.replace("_", " ") + number
+    noise: Noise | None = None
+    read: Read = to_count
+    if part.noise is not None:
+        noise, read = to_noise(part.noise, f"{place}.noise"), figure
     if isinstance(part, TreePart):
-        return Tree(to_nodes(part, place, {}), name)
+        return Tree(to_nodes(part, place, {}, read), name, noise)
     if isinstance(part, RuleListPart):
-        return RuleList(to_rules(part, place), name)
+        return RuleList(to_rules(part, place, read), name, noise)
     if isinstance(part, RuleSetPart):
-        return RuleSet(to_rules(part, place), name)
+        return RuleSet(to_rules(part, place, read), name, noise)
     if isinstance(part, ForestPart):
-        return to_forest(part, name, place)
-    return Table(tuple(to_figure(f, f"{place}.statements[{k}]") for k, f in enumerate(part.statements)), name)
+        return replace(to_forest(part, name, place, read), noise=noise)
+    figures = (to_figure(f, f"{place}.statements[{k}]", read) for k, f in enumerate(part.statements))
+    return Table(tuple(figures), name, noise)
 
 
 def to_rows(release: ReleasePart) -> Rows | None:

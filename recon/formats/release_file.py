@@ -7,13 +7,14 @@ import json
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, NoReturn
 
 from pydantic import ValidationError
 
 from encoders.domain import Domain
-from encoders.encoder import EncodedRelease, encode
+from encoders.encoder import CONFIDENCE, EncodedRelease, confidence_level, encode
 from encoders.joining import Published, join
 from recon.formats.parts import to_condition, to_domain, to_models, to_rows
 from recon.formats.schema import ReleasePart
@@ -23,22 +24,25 @@ __all__ = ["explain", "parse", "read_domain", "read_release", "read_releases", "
 __all__ += ["to_condition", "to_domain", "to_models", "to_rows"]
 
 
-def read_release(path: str, domain: Domain | None = None) -> EncodedRelease:
+def read_release(path: str, domain: Domain | None = None, confidence: float | Fraction = CONFIDENCE) -> EncodedRelease:
     """Return the encoded release in a file ("-": standard input); `domain` replaces the file's own.
 
+    `confidence` is that of the joint intervals around noisy counts.
     Raises `ReleaseError` naming file, place and value. Cost: linear in the size of the file.
     """
     data, sha256 = read_bytes(path)
     part = parse(data, path)
     try:
         declared = domain if domain is not None else to_domain(part.domain)
-        found = encode(declared, to_models(part), to_rows(part), file=path)
+        found = encode(declared, to_models(part), to_rows(part), file=path, confidence=confidence)
     except ReleaseError as error:
         raise error.at(file=path) from None
     return replace(found, sha256=sha256, files=(path,))
 
 
-def read_releases(paths: Sequence[str], domain: Domain | None = None) -> EncodedRelease:
+def read_releases(
+    paths: Sequence[str], domain: Domain | None = None, confidence: float | Fraction = CONFIDENCE
+) -> EncodedRelease:
     """Return the release that several files make together, all of the same rows; see `encoders.joining.join`.
 
     Models without a name are numbered over all files. Raises `ReleaseError` naming file, place and value.
@@ -56,7 +60,7 @@ def read_releases(paths: Sequence[str], domain: Domain | None = None) -> Encoded
         except ReleaseError as error:
             raise error.at(file=path) from None
         first += len(models)
-    return join(published, domain)
+    return join(published, domain, confidence_level(confidence))
 
 
 def read_domain(path: str) -> Domain:
@@ -129,8 +133,6 @@ def check_built(model: object, place: str, file: str) -> None:
         if model.get("kind") == "forest" and model.get(key) not in (None, False):
             message = "forests of bootstrap samples are not read by this version"
             raise ReleaseError(message, place=f"{place}.{key}", file=file)
-    if model.get("noise") is not None:
-        raise ReleaseError("noisy counts are not read by this version", place=f"{place}.noise", file=file)
 
 
 def no_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

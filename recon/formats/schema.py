@@ -89,15 +89,24 @@ class RulePart(SupportPart):
 
 
 class NoisePart(Part):
-    """The law of the noise on a model's counts: its scale, or the privacy budget it follows from."""
+    """The law of the noise on a model's counts: its `scale`, or the privacy budget it follows from.
+
+    `bound`: of truncated Laplace noise given by its scale. `rounded`: to whole numbers after the noise. `clamped`:
+    negative results were published as 0. `decided`: what else the same draws decided (such releases are refused, and
+    so are counts that were `adjusted` to add up), because the law of what was published is then another.
+    """
 
     law: Literal["laplace", "discrete_laplace", "gaussian", "discrete_gaussian", "truncated_laplace"]
-    scale: Number | None = Field(None, gt=0)
-    epsilon: Number | None = Field(None, gt=0)
-    delta: Number = Field(0, ge=0, lt=1)
-    sensitivity: Number = Field(1, gt=0)
+    scale: Number | None = None
+    epsilon: Number | None = None
+    delta: Number | None = None
+    sensitivity: Number | None = None
     neighbours: Literal["add_remove", "replace"] | None = None
+    bound: Number | None = None
     rounded: StrictBool = False
+    clamped: StrictBool = False
+    decided: StrictStr | None = None
+    adjusted: StrictBool = False
 
 
 class ModelPart(Part):

@@ -9,6 +9,7 @@ from typing import Any
 from encoders.domain import Condition, Domain, View
 from encoders.models import AnyModel, Figure, Forest, Node, RuleList, RuleSet, Support, Table
 from encoders.values import AnyAttribute, Continuous, Listed, Test, plain
+from recon.formats.noise import noise_json
 from solvers.errors import ReleaseError
 from solvers.release import Rows
 
@@ -68,9 +69,9 @@ def support_json(support: Support, name: str | None) -> dict[str, Any]:
     """Return the counts (and name) of a node or rule as they stand in a file."""
     out: dict[str, Any] = {} if name is None else {"name": name}
     if support.counts is not None:
-        out["counts"] = list(support.counts)
+        out["counts"] = [plain(c) for c in support.counts]
     elif support.count is not None:
-        out["count"] = support.count
+        out["count"] = plain(support.count)
     return out
 
 
@@ -91,7 +92,8 @@ def figure_json(figure: Figure) -> dict[str, Any]:
     out["where"] = condition_json(figure.condition)
     if figure.suppressed is not None:
         out["suppressed"] = figure.suppressed
-    for key, value in (("count", figure.count), ("at_least", figure.low), ("at_most", figure.high)):
+    count = None if figure.count is None else plain(figure.count)
+    for key, value in (("count", count), ("at_least", figure.low), ("at_most", figure.high)):
         if value is not None:
             out[key] = value
     if figure.statistic is not None:
@@ -103,6 +105,8 @@ def figure_json(figure: Figure) -> dict[str, Any]:
 def model_json(model: AnyModel) -> dict[str, Any]:
     """Return a model as it stands in a file."""
     out: dict[str, Any] = {"kind": model.kind, "name": model.name}
+    if model.noise is not None:
+        out["noise"] = noise_json(model.noise)
     if isinstance(model, (RuleList, RuleSet)):
         rules = [{"if": condition_json(r.condition), **support_json(r.support, r.name)} for r in model.rules]
         return {**out, "rules": rules}

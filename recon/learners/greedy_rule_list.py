@@ -6,7 +6,6 @@ SaTML 2024 (CART-like: minimise the impurity after the split; ties go to the sma
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -14,11 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from encoders.models import Rule, RuleList, Support
-from encoders.values import Test, Value
+from recon.learners.estimator import Literal, RuleListClassifier, binary_columns, is_whole, labels_of
 from solvers.errors import ReleaseError
 
-Literal = tuple[str, int]
 TIE = 1e-12  # impurities closer than this (relative) are equal: what is left is rounding
 
 
@@ -34,7 +31,7 @@ class Table:
         return Table(self.truth[rows], self.weight[rows])
 
 
-class GreedyRuleListClassifier:
+class GreedyRuleListClassifier(RuleListClassifier):
     """Greedy rule list over binary columns, with scikit-learn's estimator interface.
 
     `width`: literals per rule at most. `min_support`: rows that a rule must capture, a share of all rows (float)
@@ -44,8 +41,6 @@ class GreedyRuleListClassifier:
     After `fit`: `rules_`, a list of (literals, class counts), the default rule last with no literals; `classes_`.
     Cost per rule: distinct rows x (literals)^width / literals, vectorised.
     """
-
-    _estimator_type = "classifier"
 
     def __init__(
         self,
@@ -58,31 +53,6 @@ class GreedyRuleListClassifier:
         self.min_support = min_support
         self.max_length = max_length
         self.negations = negations
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the constructor's arguments by name."""
-        return {name: getattr(self, name) for name in ("width", "min_support", "max_length", "negations")}
-
-    def set_params(self, **params: Any) -> GreedyRuleListClassifier:
-        """Set constructor arguments; `ValueError` for a name it does not have."""
-        for name, value in params.items():
-            if name not in self.get_params():
-                raise ValueError(f"GreedyRuleListClassifier has no parameter '{name}'")
-            setattr(self, name, value)
-        return self
-
-    def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
-
-        return Tags(
-            estimator_type="classifier",
-            target_tags=TargetTags(required=True),
-            classifier_tags=ClassifierTags(),
-            input_tags=InputTags(),
-        )
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in self.get_params().items())})"
 
     def fit(self, X: Any, y: ArrayLike) -> GreedyRuleListClassifier:  # noqa: N803 - scikit-learn's name
         """Return the fitted list.
@@ -98,8 +68,7 @@ class GreedyRuleListClassifier:
             self.classes_, codes = np.unique(target, return_inverse=True)
         except TypeError:
             raise ReleaseError("the labels mix values that have no order, such as numbers and text") from None
-        self.n_features_in_ = bits.shape[1]
-        self.feature_names_in_ = np.array(names, dtype=object)
+        self._note_columns(names)
         literals = [(name, v) for name in names for v in ((1, 0) if self.negations else (1,))]
         distinct, back = np.unique(bits, axis=0, return_inverse=True)
         weight = np.zeros((len(distinct), len(self.classes_)))
@@ -133,105 +102,6 @@ class GreedyRuleListClassifier:
             rules.append((tuple(literals[i] for i in chosen), counts))
             table = table.keep(~hit)
         return [*rules, ((), np.rint(table.weight.sum(axis=0)).astype(int).tolist())]
-
-    def _check_fitted(self) -> None:
-        """Raise `ReleaseError` before `fit`."""
-        if not hasattr(self, "rules_"):
-            raise ReleaseError(f"this {type(self).__name__} is not fitted yet: call 'fit' first")
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
-        """Return (rows, classes) shares of the training rows that the matching rule captured."""
-        self._check_fitted()
-        names, bits = binary_columns(X, [str(n) for n in self.feature_names_in_])
-        column = {name: k for k, name in enumerate(names)}
-        out = np.zeros((len(bits), len(self.classes_)))
-        free = np.ones(len(bits), dtype=bool)
-        overall = np.sum([counts for _, counts in self.rules_], axis=0)
-        for literals, counts in self.rules_:
-            hit = free.copy()
-            for name, value in literals:
-                hit &= bits[:, column[name]] == bool(value)
-            held = np.asarray(counts if sum(counts) else overall, dtype=float)
-            out[hit] = held / held.sum()
-            free &= ~hit
-        return out
-
-    def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
-        """Return the majority class of the matching rule (ties: the first class)."""
-        self._check_fitted()
-        found: NDArray[Any] = self.classes_[np.argmax(self.predict_proba(X), axis=1)]
-        return found
-
-    def score(self, X: Any, y: ArrayLike) -> float:  # noqa: N803
-        """Return the share of rows predicted right."""
-        found = self.predict(X)
-        return float((found == labels_of(y, len(found))).mean())
-
-    def to_model(self, name: str = "rule list", label_values: Sequence[Value] | None = None) -> RuleList:
-        """Return the published list; counts follow `label_values` (the domain's label), unseen ones count 0."""
-        self._check_fitted()
-        seen = [c.item() if isinstance(c, np.generic) else c for c in self.classes_]
-        values = list(seen if label_values is None else label_values)
-        if unknown := [c for c in seen if c not in values]:
-            raise ReleaseError(f"the class {unknown[0]!r} is not among the label's values {values}")
-        order = [seen.index(v) if v in seen else None for v in values]
-
-        def support(counts: list[int]) -> Support:
-            return Support(tuple(0 if i is None else int(counts[i]) for i in order))
-
-        return RuleList(
-            tuple(
-                Rule(tuple((column, Test(values=(value,))) for column, value in literals), support(counts))
-                for literals, counts in self.rules_
-            ),
-            name,
-        )
-
-
-def is_whole(value: Any) -> bool:
-    """Tell whether a parameter is an integer and no boolean."""
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-
-
-def labels_of(y: ArrayLike, n: int) -> NDArray[Any]:
-    """Return the (n,) labels; `ReleaseError` for another shape or a missing label."""
-    import pandas as pd
-
-    labels = np.asarray(y)
-    if labels.shape != (n,):
-        raise ReleaseError(f"{n} rows and labels of shape {labels.shape}: there must be as many labels as rows")
-    missing = np.asarray(pd.isna(labels))
-    if missing.any():
-        raise ReleaseError(f"row {int(missing.argmax()) + 1} has no label")
-    return labels
-
-
-def binary_columns(x: Any, expected: list[str] | None = None) -> tuple[list[str], NDArray[np.bool_]]:
-    """Return column names and (rows, columns) booleans; `ReleaseError` naming column and value otherwise."""
-    import pandas as pd
-
-    if hasattr(x, "columns"):
-        names = [str(c) for c in x.columns]
-        values = x.to_numpy()
-        if double := next((n for k, n in enumerate(names) if n in names[:k]), None):
-            raise ReleaseError(f"two columns named '{double}'")
-    else:
-        values = np.asarray(x)
-        names = expected or [f"x{k}" for k in range(values.shape[1] if values.ndim == 2 else 0)]
-    if values.ndim != 2 or len(names) != values.shape[1]:
-        raise ReleaseError(f"binary columns are a table of {len(names)} columns, not an array of shape {values.shape}")
-    if expected is not None and names != expected:
-        raise ReleaseError(f"the columns are not those of fit: {names[:5]} instead of {expected[:5]}")
-    if values.dtype == object:  # pandas.NA has no truth value
-        values = np.where(np.asarray(pd.isna(values)), np.nan, values)
-    bits = values == 1
-    wrong = ~(bits | (values == 0))
-    if wrong.any():
-        row, column = (int(i) for i in np.argwhere(wrong)[0])
-        value = values[row, column]
-        shown = value.item() if isinstance(value, np.generic) else value
-        raise ReleaseError(f"row {row + 1}, column '{names[column]}': {shown!r} is neither 0 nor 1")
-    return names, np.asarray(bits, dtype=bool)
 
 
 def best_conjunction(table: Table, width: int, least: float) -> tuple[int, ...] | None:

@@ -2,48 +2,74 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
 from encoders.domain import Domain
 from encoders.encoder import encode
 from recon.formats.writing import dump, release_json
-from recon.learners.greedy_rule_list import GreedyRuleListClassifier
+from recon.learners.estimator import RuleListClassifier
 from recon.loading import read_domain
 from recon.selections import numbers_of, read_table
 from solvers.errors import ReleaseError
+from solvers.release import Rows
 
 
-def greedy_rule_list_release(
-    data: str,
-    label: str | None,
-    domain: str | None,
-    independent: bool,
-    *,
-    width: int,
-    min_support: float,
-    max_length: int | None,
-) -> tuple[str, list[str]]:
-    """Return the text of a release file with a GreedyRL list trained on a table, and what to tell the user.
+@dataclass(frozen=True, eq=False)
+class Training:
+    """A table to learn from: its file, rows, label column and domain (declared, or read off the rows)."""
 
-    The domain is `domain` (a file), or read off the rows. Raises `ReleaseError` for columns that are not binary.
-    """
+    file: str
+    frame: pd.DataFrame
+    label: str
+    domain: Domain
+    declared: bool
+
+    @property
+    def values(self) -> list[Any]:
+        """Return the label's values as the domain lists them."""
+        assert self.domain.label is not None
+        return [self.domain.label.value(i) for i in range(self.domain.label.span[1])]
+
+
+def training(data: str, label: str | None, domain: str | None, independent: bool) -> Training:
+    """Return the table in a file, with the domain in `domain` (a file) or read off the rows."""
     frame = numbers_of(read_table(data))
-    target = label or str(frame.columns[-1])
+    target = label or (str(frame.columns[-1]) if len(frame.columns) else "")
     if target not in frame.columns:
         raise ReleaseError(f"the data have no column '{target}', which should be the label", file=data)
-    try:
-        learner = GreedyRuleListClassifier(width=width, min_support=min_support, max_length=max_length)
-        learner.fit(frame.drop(columns=target), frame[target])
-    except ReleaseError as error:
-        raise error.at(file=data) from None
     if domain is not None:
         declared = read_domain(domain)
     else:
         declared = Domain.from_frame(frame, label=target, independent=independent)
     if declared.label is None:
         raise ReleaseError("the domain has no label", file=domain or data)
-    values = [declared.label.value(i) for i in range(declared.label.span[1])]
-    release = encode(declared, [learner.to_model(label_values=values)])
-    share = float((learner.predict(frame.drop(columns=target)) == frame[target]).mean())
-    notes = [f"{len(learner.rules_)} rules, {100 * share:.1f} % of the {len(frame):,} training rows right"]
-    return dump(release_json(release.domain, release.models, release.rows)), notes + [
-        f"assumed: {note}" for note in declared.notes
-    ]
+    return Training(data, frame, target, declared, domain is not None)
+
+
+def learned_release(table: Training, learner: RuleListClassifier, publish_rows: bool = False) -> tuple[str, list[str]]:
+    """Return the text of a release file with the list that a learner trains on the table, and what to tell the user.
+
+    The number of rows is written where counts are exact, or where `publish_rows` says that it is public. Raises
+    `ReleaseError` for columns that are not binary.
+    """
+    rows, labels = table.frame.drop(columns=table.label), table.frame[table.label]
+    try:
+        learner.fit(rows, labels)
+        model = learner.to_model(label_values=table.values)
+    except ReleaseError as error:
+        raise error.at(file=table.file) from None
+    known = Rows(len(rows), len(rows)) if model.noise is None or publish_rows else None
+    release = encode(table.domain, [model], known)
+    share = float((learner.predict(rows) == labels).mean())
+    notes = [f"{len(learner.rules_)} rules, {100 * share:.1f} % of the {len(rows):,} training rows right"]
+    ledger = getattr(learner, "ledger_", None)
+    if ledger is not None:
+        notes[0] += " (that share is not private: do not publish it)"
+        notes += ledger.lines()
+        if not table.declared:
+            notes.append("the domain was read off the training rows, which no ledger covers: give --domain")
+    notes += [f"assumed: {note}" for note in table.domain.notes]
+    return dump(release_json(release.domain, release.models, release.declared)), notes

@@ -1,0 +1,138 @@
+"""Consistent counts: the non-negative whole numbers that add up and make the published noise most likely.
+
+Source: design.md, section 2 (the most likely world); Hay, Rastogi, Miklau, Suciu, "Boosting the accuracy of
+differentially private histograms through consistency", VLDB 2010 (post-processing costs no privacy).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from encoders.encoder import EncodedRelease
+from encoders.models import AnyModel, Figure, Forest, Node, Rule, Support, Table, Tree
+from solvers.errors import Inconclusive, Unsupported
+from solvers.likeliest import Likeliest, likeliest
+from solvers.limits import Limits
+from solvers.observations import Observation, observations, widened
+from solvers.release import Choice, Partition, Release, Rows
+from solvers.system import System, system_of
+
+
+@dataclass(frozen=True, eq=False)
+class Denoised:
+    """A release's models with consistent counts; `found` says how likely their histogram is and whether proved best.
+
+    `moved`: Σ |published - consistent| over the noisy counts; `rows` the number of rows of the counts.
+    """
+
+    models: tuple[AnyModel, ...]
+    found: Likeliest
+    moved: float
+    rows: int
+
+
+def certain_release(release: EncodedRelease) -> Release:
+    """Return what holds whatever the noise, with a number of rows that is bounded.
+
+    Where nothing bounds it, noise puts it within the joint interval of confidence 1 - 1e-9.
+    """
+    sure = widened(release.statements)
+    declared = release.declared or Rows()
+    if declared.high is None:
+        wide = release.at_confidence(1 - 1e-9).rows
+        if wide.high is None:
+            raise Inconclusive("nothing bounds the number of rows: give 'rows', or at_most")
+        declared = Rows(declared.low, wide.high)
+    return replace(sure, rows=declared, memo={})
+
+
+def most_likely(release: EncodedRelease, limits: Limits) -> tuple[System, tuple[Observation, ...], Likeliest]:
+    """Return the cells, the noisy figures and a histogram that makes the noise most likely; see `likeliest`."""
+    if not release.noisy:
+        raise Unsupported("the counts carry no noise: they are consistent or contradict each other")
+    sure = certain_release(release)
+    system, seen = system_of(sure, limits), observations(sure)
+    return system, seen, likeliest(system, seen, limits)
+
+
+def denoise(release: EncodedRelease, limits: Limits | None = None) -> Denoised:
+    """Return the models of a noisy release with consistent counts.
+
+    They are post-processing: the noisy counts' privacy holds for them too, their law of noise does not. Raises
+    `Unsupported` for exact releases and too many cells, `ContradictionError` where exact statements clash.
+    """
+    system, seen, found = most_likely(release, limits or Limits())
+    sums = values(system, found.histogram)
+    counts = {o.statement: int(sums[o.statement]) for o in seen}
+    moved = float(sum(abs(o.published - counts[o.statement]) for o in seen))
+    by_block: dict[int, list[int]] = {}
+    for b, start in block_offsets(release.statements).items():
+        observed = release.statements.observed[b]
+        if observed is not None:
+            by_block[b] = [counts[start + s] for s, p in enumerate(observed.published) if p is not None]
+    left = iter([by_block[b] for b in sorted(by_block)])
+    models = tuple(m if m.noise is None else filled(m, left) for m in release.models)
+    return Denoised(models, found, moved, int(found.histogram.sum()))
+
+
+def values(system: System, z: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the value of every statement in a histogram."""
+    linear = system.linear
+    out = np.zeros(len(linear), dtype=np.int64)
+    np.add.at(out, linear.row, linear.coef * z[linear.col])
+    return out
+
+
+def block_offsets(release: Release) -> dict[int, int]:
+    """Return, per block, the number of its first statement in the system."""
+    order = [b for b, x in enumerate(release.blocks) if isinstance(x, Partition)]
+    order += [b for b, x in enumerate(release.blocks) if not isinstance(x, Partition)]
+    out, first = {}, 0
+    for b in order:
+        block = release.blocks[b]
+        out[b] = first
+        first += sum(map(len, block.alternatives)) if isinstance(block, Choice) else len(block)
+    return out
+
+
+def filled(model: AnyModel, left: Iterator[list[int]]) -> AnyModel:
+    """Return a model with the given counts, block by block in the order in which they are encoded, without noise."""
+    if isinstance(model, Forest):
+        leaves = [iter(next(left)) for _ in model.trees]
+        trees = tuple(filled_tree(t, one, left) for t, one in zip(model.trees, leaves, strict=True))
+        return replace(model, trees=trees, noise=None)
+    if isinstance(model, Tree):
+        return filled_tree(model, iter(next(left)), left)
+    counts = iter(next(left, []))
+    if isinstance(model, Table):
+        return replace(model, statements=tuple(filled_figure(f, counts) for f in model.statements), noise=None)
+    rules = tuple(Rule(r.condition, filled_support(r.support, counts), r.name) for r in model.rules)
+    return replace(model, rules=rules, noise=None)
+
+
+def filled_tree(tree: Tree, leaves: Iterator[int], left: Iterator[list[int]]) -> Tree:
+    """Return a tree with the counts of its leaves; inner nodes keep none: they are sums of leaves now."""
+
+    def node(one: Node) -> Node:
+        return replace(one, support=filled_support(one.support, leaves) if one.condition is None else Support())
+
+    nodes = tuple(node(n) for n in tree.nodes)
+    if any(n.condition is not None and n.support != Support() for n in tree.nodes):
+        next(left)
+    return replace(tree, nodes=nodes, noise=None)
+
+
+def filled_support(support: Support, counts: Iterator[int]) -> Support:
+    """Return a support with the next counts."""
+    if support.counts is not None:
+        return Support(counts=tuple(next(counts) for _ in support.counts))
+    return Support(count=None if support.count is None else next(counts))
+
+
+def filled_figure(figure: Figure, counts: Iterator[int]) -> Figure:
+    """Return a figure with the next count."""
+    return figure if figure.count is None else replace(figure, count=next(counts))

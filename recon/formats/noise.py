@@ -1,0 +1,96 @@
+"""The `noise` of a model in a release file turned into a law, and back."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+from encoders.models import Noise
+from encoders.values import plain
+from recon.formats.schema import NoisePart
+from solvers.errors import ReleaseError
+from solvers.noise import Law, scale_of, truncation_of
+
+GAUSSIAN = {"gaussian", "discrete_gaussian"}
+
+
+def to_noise(part: NoisePart, place: str) -> Noise:
+    """Return the law of a model's noise; `ReleaseError` for a missing or impossible number, or another law."""
+    if part.decided is not None:
+        message = f"the draws also decided {part.decided!r}, so the law of the published counts is another one"
+        raise ReleaseError(f"{message}: release fresh draws", place=f"{place}.decided")
+    if part.adjusted:
+        message = "counts adjusted to add up no longer carry independent noise: give the counts before that"
+        raise ReleaseError(message, place=f"{place}.adjusted")
+    budget = {name: getattr(part, name) for name in ("epsilon", "delta", "sensitivity", "neighbours")}
+    given = {name: value for name, value in budget.items() if value is not None}
+    try:
+        if part.scale is not None:
+            if given:
+                raise ReleaseError(f"give 'scale' or {', '.join(map(repr, given))}, not both")
+            bound = None if part.bound is None else number(part.bound, "bound")
+            return Noise(Law(part.law, number(part.scale, "scale"), bound, part.rounded, part.clamped))
+        return from_budget(part)
+    except ReleaseError as error:
+        raise error.at(place=place) from None
+
+
+def from_budget(part: NoisePart) -> Noise:
+    """Return the law that ε, δ and the sensitivity make; every number that matters must be given."""
+    truncated = part.law == "truncated_laplace"
+    if part.bound is not None:
+        raise ReleaseError("'bound' belongs to 'scale': with 'epsilon' it follows from δ")
+    needed = ["epsilon", "sensitivity", "neighbours", *(["delta"] if truncated or part.law in GAUSSIAN else [])]
+    missing = [name for name in needed if getattr(part, name) is None]
+    if missing:
+        raise ReleaseError(f"{' and '.join(map(repr, missing))} missing: give them, or the 'scale' of the noise")
+    epsilon, sensitivity = number(part.epsilon, "epsilon"), number(part.sensitivity, "sensitivity")
+    delta = number(part.delta or 0, "delta")
+    for name, value in (("epsilon", epsilon), ("sensitivity", sensitivity)):
+        if value <= 0:
+            raise ReleaseError(f"{name} must be above 0, not {float(value):g}")
+    if (truncated or part.law in GAUSSIAN) and not 0 < delta < 1:
+        raise ReleaseError(f"delta must be between 0 and 1 for {part.law} noise, not {float(delta):g}")
+    if delta and not truncated and part.law not in GAUSSIAN:
+        raise ReleaseError(f"{part.law} noise has delta 0, not {float(delta):g}")
+    scale = sensitivity / epsilon if truncated else scale_of(part.law, epsilon, delta, sensitivity)
+    bound = truncation_of(epsilon, delta, sensitivity) if truncated else None
+    law = Law(part.law, scale, bound, part.rounded, part.clamped)
+    return Noise(law, epsilon, delta, sensitivity, part.neighbours)
+
+
+def number(value: float | None, name: str) -> Fraction:
+    """Return a JSON number exactly as it is written (0.1 is 1/10)."""
+    if value is None or not math.isfinite(value):
+        raise ReleaseError(f"{name} must be a finite number, not {value}")
+    return Fraction(repr(value))
+
+
+def figure(value: float, place: str) -> Fraction | int:
+    """Return a noisy count exactly as it is written; `ReleaseError` where it is not finite or beyond 2^53."""
+    if not math.isfinite(value) or abs(value) > 1 << 53:
+        raise ReleaseError(f"the noisy count {value!r} is not between -2^53 and 2^53", place=place)
+    exact = Fraction(repr(value))
+    return exact.numerator if exact.denominator == 1 else exact
+
+
+def noise_json(noise: Noise) -> dict[str, Any]:
+    """Return the noise as it stands in a file."""
+    law = noise.law
+    out: dict[str, Any] = {"law": law.name}
+    if noise.epsilon is None:
+        out["scale"] = plain(law.scale)
+        if law.bound is not None:
+            out["bound"] = plain(law.bound)
+    else:
+        out["epsilon"] = plain(noise.epsilon)
+        if noise.delta:
+            out["delta"] = plain(noise.delta)
+        if noise.sensitivity is not None:
+            out["sensitivity"] = plain(noise.sensitivity)
+        out["neighbours"] = noise.neighbours
+    for name in ("rounded", "clamped"):
+        if getattr(law, name):
+            out[name] = True
+    return out

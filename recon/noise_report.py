@@ -1,0 +1,59 @@
+"""What reports say of noisy counts: the level of their figures, and the posterior with its prior."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from encoders.encoder import EncodedRelease
+from recon.measures import Measures
+from recon.noisy import Posterior, why_none
+
+
+def noise_json(release: EncodedRelease, measures: Measures) -> dict[str, Any]:
+    """Return what noise adds to JSON results, nothing for exact counts."""
+    if not release.noisy:
+        return {}
+    out: dict[str, Any] = {"confidence": release.confidence, "posterior_entropy_bits": None}
+    return out if measures.posterior is None else out | posterior_json(measures.posterior)
+
+
+def posterior_json(found: Posterior) -> dict[str, Any]:
+    """Return the figures of a posterior."""
+    return {
+        "posterior_entropy_bits": found.entropy_bits,
+        "posterior_uninformed_bits": found.uninformed_bits,
+        "posterior_bits_removed_per_row": found.bits_removed_per_row,
+        "posterior_prior": f"{found.prior}: {found.prior_text}",
+        "posterior_remainder": found.remainder,
+        "posterior_odds_factor": found.odds_factor,
+    }
+
+
+def posterior_lines(found: Posterior) -> list[str]:
+    """Return the figures of a posterior for people."""
+    per_row = found.bits_removed_per_row
+    removed = "" if per_row is None else f", {per_row:,.4f} bits removed per row"
+    lines = [
+        f"posterior uncertainty: {found.entropy_bits:,.1f} of {found.uninformed_bits:,.1f} bits{removed}"
+        f"   [prior {found.prior}: {found.prior_text}]"
+    ]
+    if found.bits_removed < 0:
+        lines.append("more is open than before: the counts put rows into larger regions than the prior expected")
+    if found.odds_factor is None:
+        return [*lines, "this noise gives no finite factor for the odds of a named row"]
+    moved = f"{found.odds_factor:,.4g}"
+    return [
+        *lines,
+        f"if rows are independent, the odds of a named row being x against y move by a factor {moved} at most",
+    ]
+
+
+def noise_lines(release: EncodedRelease, measures: Measures) -> list[str]:
+    """Return what noisy counts still say; nothing for exact counts."""
+    if not release.noisy:
+        return []
+    level = "whatever the noise, which is bounded" if release.certain else f"at confidence {release.confidence:g}"
+    lines = [f"the counts carry noise: figures on training sets that agree with them hold {level}"]
+    if measures.posterior is None:
+        return [*lines, f"no posterior: {why_none(release) or 'not within the limits'}"]
+    return lines + posterior_lines(measures.posterior)

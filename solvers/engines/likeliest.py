@@ -1,0 +1,56 @@
+"""The most likely world of a noisy release: a histogram of maximum likelihood, its rows spread inside the cells.
+
+Source: `solvers.likeliest` and what it names.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from solvers.answers import refuted
+from solvers.engine import COARSE, Engine, no_coupling
+from solvers.errors import ContradictionError, Unsupported
+from solvers.limits import Limits
+from solvers.query import Answer, MostLikely, Query, WorldsAnswer
+from solvers.release import Release
+from solvers.system import system_of
+
+
+class KindEngine(Engine):
+    """Releases with noisy counts; a world whose counts make the published figures most likely."""
+
+    name = "likeliest"
+    rank = 5
+    answers = (MostLikely,)
+    needs = ("ortools", "scipy")
+    about = "the most likely world of noisy counts, by CP-SAT on their log-likelihoods"
+
+    def refuses(self, release: Release, query: Query) -> str | None:
+        """Return why no most likely world is looked for, or None."""
+        if not any(release.observed):
+            return "no noisy counts"
+        return no_coupling(release, query)
+
+    def answer(self, release: Release, query: Query, limits: Limits) -> Answer:
+        """Return a world of maximum likelihood; its note says how good it is proved to be.
+
+        Status "bounds" where the optimum is not proved in time, "unsat" where no world has a positive likelihood.
+        """
+        from solvers.draws import Dice
+        from solvers.likeliest import likeliest
+        from solvers.observations import observations
+        from solvers.worlds import filled_cells, spread_world
+
+        if not isinstance(query, MostLikely):
+            raise Unsupported("only the most likely world is looked for")
+        system = system_of(release, limits)
+        if system.coarse:
+            raise Unsupported(COARSE)
+        try:
+            found = likeliest(system, observations(release), limits)
+        except ContradictionError as error:
+            return replace(refuted(query), conflict=error.conflict)
+        world = spread_world(release.domain, filled_cells(system, found.histogram), Dice(query.seed))
+        said = "proved optimal" if found.proved else f"at most {found.bound:.4f} for any world"
+        note = f"log-likelihood {found.log_likelihood:.4f} nats, {said}"
+        return WorldsAnswer("exact" if found.proved else "bounds", worlds=iter([replace(world, note=note)]))
