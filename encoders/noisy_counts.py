@@ -268,6 +268,9 @@ def describe(noise: Noise) -> str:
         delta = f", δ = {float(noise.delta):.3g}" if noise.delta else ""
         said += f" (ε = {float(noise.epsilon):.6g}{delta}, sensitivity {float(noise.sensitivity):.6g}, "
         said += f"neighbours by {WORDS[noise.neighbours]})"
+    if noise.epsilon is not None and law.name in {"gaussian", "discrete_gaussian"}:
+        said += ", taken as the analytic Gaussian mechanism's: give 'scale' where it is another"
+        said += "; the discrete law's δ is somewhat larger" if law.discrete else ""
     said += ", rounded to whole numbers" if law.rounded else ""
     return said + (", negative results published as 0" if law.clamped else "")
 

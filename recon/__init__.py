@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from recon.questions import sample as sample
     from recon.questions import worlds as worlds
     from recon.report import Report as Report
+    from recon.sampled import SampledPosterior as SampledPosterior
+    from recon.sampled import sampled as sampled
     from recon.sweeping import sweep as sweep
     from recon.verifying import verify as verify
     from recon.world import World as World
@@ -70,6 +72,8 @@ _HOME = {
     "sample": "recon.questions",
     "worlds": "recon.questions",
     "Report": "recon.report",
+    "SampledPosterior": "recon.sampled",
+    "sampled": "recon.sampled",
     "sweep": "recon.sweeping",
     "verify": "recon.verifying",
     "World": "recon.world",

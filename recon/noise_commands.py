@@ -46,19 +46,26 @@ def known_epsilons(text: str) -> list[float]:
 
 
 def posterior(
-    files: Files, prior: PriorName = "counts", domain: DomainFile = None, independent: Independent = False,
+    files: Files, prior: PriorName = "counts",
+    draws: Annotated[int, typer.Option("--draws", min=4, help="Draws, where the posterior is sampled.")] = 2_000,
+    seed: Seed = 0, domain: DomainFile = None, independent: Independent = False,
     out: Out = None, seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000,
     json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
-    """Say what noisy counts of one tree or rule list tell about the true counts, with the prior named."""
+    """Say what noisy counts tell about the true counts: exact for one tree or rule list, else sampled."""
     from recon.cli import open_release
     from recon.noise_report import posterior_json, posterior_lines
     from recon.noisy import posterior as run
+    from recon.noisy import single
     from recon.report import assumption_lines
+    from recon.sampled import sampled
 
     chosen = known_prior(prior)
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits)
+        if release.noisy and not single(release):
+            show_sampled(sampled(release, draws, seed, limits), json, out)
+            return
         found = run(release, chosen, limits)
     if json:
         counts = records(found.counts)
@@ -67,6 +74,22 @@ def posterior(
     write_table(found.counts, out)
     for line in (*posterior_lines(found), "assuming: " + "; ".join(assumption_lines(release))):
         print(line, file=sys.stderr)
+
+
+def show_sampled(found: Any, json: bool, out: str | None) -> None:
+    """Print a sampled posterior with its diagnostics."""
+    from recon.noisy import PRIORS
+
+    prior = f"worlds: {PRIORS['worlds']}"
+    said = {"posterior_prior": prior, "sampled": True, "trusted": found.trusted, "note": found.note}
+    said |= {name: value if math.isfinite(value := getattr(found, name)) else None for name in ("rhat", "ess")}
+    if json:
+        print_json(said | {"counts": records(found.counts), "assumptions": list(found.release.assumptions)}, out)
+        return
+    write_table(found.counts, out)
+    print(f"sampled, prior {prior}", file=sys.stderr)
+    verdict = "no reason against the sample" if found.trusted else "do NOT trust these figures: ask for more draws"
+    print(f"split R-hat {found.rhat:.3f}, effective draws {found.ess:.0f}: {verdict}; {found.note}", file=sys.stderr)
 
 
 def denoise(

@@ -15,6 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from encoders.encoder import EncodedRelease
+from recon.questions import Profiles, as_frame
 from recon.selections import select_frame
 from solvers.cells import Cells, cells_of
 from solvers.errors import Inconclusive, Unsupported
@@ -71,9 +72,9 @@ class Posterior:
         """Return the prior in words."""
         return PRIORS[self.prior]
 
-    def membership(self, profiles: pd.DataFrame) -> pd.DataFrame:
+    def membership(self, profiles: Profiles) -> pd.DataFrame:
         """Return per profile: probability (that a row fits), probability_before, expected_count, expected_before."""
-        shares = self._shares(select_frame(self.release, profiles))
+        shares = self._shares(select_frame(self.release, as_frame(profiles)))
         return pd.DataFrame(
             {
                 "probability": 1.0 - self._found.absent(shares),
@@ -134,13 +135,19 @@ def posterior(release: EncodedRelease, prior: Prior = "counts", limits: Limits |
     return found
 
 
+def single(release: EncodedRelease) -> bool:
+    """Tell whether a release is exactly one tree or rule list."""
+    blocks = release.statements.blocks
+    return len(blocks) == 1 and isinstance(blocks[0], Partition)
+
+
 def why_none(release: EncodedRelease) -> str | None:
     """Return why a release has no exact posterior, or None."""
-    blocks, rows = release.statements.blocks, release.declared
+    rows = release.declared
     if not release.noisy:
         return "the counts carry no noise: the posterior is the worlds themselves"
-    if len(blocks) != 1 or not isinstance(blocks[0], Partition):
-        return "an exact posterior needs exactly one noisy tree or rule list; others are sampled"
+    if not single(release):
+        return "an exact posterior needs exactly one noisy tree or rule list; others are sampled (recon posterior)"
     if rows is None or rows.high is None:
         return "a posterior needs the number of rows, or an interval for it (uniform prior): give 'rows'"
     if release.domain.continuous:

@@ -15,13 +15,17 @@ from numpy.typing import NDArray
 
 from encoders.encoder import EncodedRelease
 from encoders.values import Value
-from recon.noisy import Posterior, posterior, why_none
+from recon.noisy import Posterior, posterior, single, why_none
 from recon.questions import certify_exact, select_with
 from recon.selections import select_frame
+from solvers.cells import cells_of
 from solvers.engine import ask
 from solvers.errors import Inconclusive, Unsupported
 from solvers.limits import Limits
+from solvers.membership import Prior
 from solvers.query import Convention, Decide, DecideAnswer, Selections, Share, ShareAnswer
+from solvers.release import ANY_LABEL, Partition
+from solvers.space import Space
 
 
 def certify_noisy(
@@ -40,6 +44,9 @@ def certify_noisy(
         out = certify_exact(release, frame, convention, limits, certificates)
     else:
         out = at_confidence(release, frame, convention, limits)
+        excluded = outside(release, select_frame(release, frame), limits)
+        for name, value in (("verdict", "impossible"), ("min_count", 0), ("max_count", 0), ("confidence", 1.0)):
+            out.loc[excluded, name] = value
         sure = certain_verdicts(release, frame, convention, limits)
         if sure is not None:
             settled = sure["verdict"].isin(["certain", "impossible"]).to_numpy()
@@ -87,7 +94,7 @@ def at_confidence(
     release: EncodedRelease, frame: pd.DataFrame, convention: Convention, limits: Limits | None
 ) -> pd.DataFrame:
     """Return what the joint intervals say about every profile."""
-    found = ask(release.statements, Decide(select_frame(release, frame), convention), DecideAnswer, limits)
+    found = decided(release, select_frame(release, frame), convention, limits)
     verdict = np.where(found.high > 0, "possible", "impossible").astype(object)
     verdict[found.open] = "unknown"
     return pd.DataFrame(
@@ -103,6 +110,40 @@ def at_confidence(
             "certificate": None,
         }
     )
+
+
+def decided(release: EncodedRelease, chosen: Selections, convention: Convention, limits: Limits | None) -> DecideAnswer:
+    """Return bounds on the rows of every selection inside the joint intervals.
+
+    Of one tree or rule list they are exact sums: cells that a selection meets can have all their rows in it, those
+    that it holds must. Cost: linear in distinct selections times cells; other releases are asked of the engines.
+    """
+    block, rows = release.statements.blocks[0], release.statements.rows
+    if not single(release) or not isinstance(block, Partition) or rows.high is None:
+        return ask(release.statements, Decide(chosen, convention), DecideAnswer, limits)
+    cells = cells_of(release.statements, limits or Limits())
+    possible = np.array([size > 0 for size in cells.low])
+    least, most = block.low, np.where(possible, np.minimum(block.high, rows.high), 0)
+    fits = int(least.sum()) <= rows.high and int(most.sum()) >= rows.low and bool((least <= most).all())
+    if not fits or not cells.exact:
+        return ask(release.statements, Decide(chosen, convention), DecideAnswer, limits)
+    distinct, back = np.unique(chosen.codes, axis=0, return_inverse=True)
+    low, high = np.zeros(len(distinct), dtype=np.int64), np.zeros(len(distinct), dtype=np.int64)
+    for i, codes in enumerate(distinct.tolist()):
+        inside = cells.sizes_within({k: chosen.sizes[k][c] for k, c in enumerate(codes) if c})[0]
+        met = np.array([size > 0 for size in inside])
+        whole = np.array([a == b for a, b in zip(inside, cells.low, strict=True)])
+        low[i] = max(int(least[whole].sum()), rows.low - int(most[~whole].sum()))
+        high[i] = min(int(most[met].sum()), rows.high - int(least[~met].sum()))
+    at = back.reshape(-1)
+    return DecideAnswer("exact", low=low[at], high=high[at], open=np.zeros(len(at), dtype=bool))
+
+
+def outside(release: EncodedRelease, chosen: Selections, limits: Limits | None) -> NDArray[np.bool_]:
+    """Tell which selections hold no row of the domain, whatever was released."""
+    space = Space.of(release.statements, limits or Limits())
+    found: NDArray[np.bool_] = Prior(space, chosen, "ordered", {ANY_LABEL}).expected({ANY_LABEL: 1}) == 0.0
+    return found
 
 
 def certain_verdicts(
@@ -141,8 +182,7 @@ def attribute_noisy(
     for i, value in enumerate(values):
         inner = select_with(release, frame, sensitive, [value])
         other = select_with(release, frame, sensitive, [v for j, v in enumerate(values) if j != i])
-        counted = ask(release.statements, Decide(inner, convention), DecideAnswer, limits)
-        without = ask(release.statements, Decide(other, convention), DecideAnswer, limits)
+        counted, without = (decided(release, one, convention, limits) for one in (inner, other))
         between = ask(release.statements, Share(inner, other, outer), ShareAnswer, limits)
         probability, before = shares(found, inner, outer)
         alone = (counted.high > 0) & (without.high == 0)

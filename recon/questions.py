@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -83,12 +84,19 @@ def sample(
 ) -> list[World]:
     """Return k worlds drawn independently, exactly uniform over the convention's worlds.
 
-    With the number of rows in an interval, it is drawn uniformly first.
+    With the number of rows in an interval, it is drawn uniformly first. Of noisy counts: over the worlds inside the
+    joint intervals, which their note says; `recon.sampled` weighs worlds by the noise.
     """
     if k < 0:
         raise ReleaseError(f"cannot draw {k} worlds")
     query = Sample(k, seed, convention_of(release, convention))
-    return [wrap(release, w) for w in ask(release.statements, query, WorldsAnswer, limits).worlds]
+    found = ask(release.statements, query, WorldsAnswer, limits).worlds
+    if release.certain:
+        return [wrap(release, w) for w in found]
+    level = (
+        f"from the worlds inside the joint intervals at confidence {release.confidence:g}, not weighted by the noise"
+    )
+    return [wrap(release, replace(w, note="; ".join(filter(None, (w.note, level))))) for w in found]
 
 
 def reconstruct(release: EncodedRelease, seed: int = 0, limits: Limits | None = None) -> World:

@@ -124,6 +124,8 @@ def no_closed_form(release: Release) -> str | None:
     """
     if len(release.blocks) != 1 or not isinstance(release.blocks[0], Partition):
         return f"{len(release.blocks)} blocks of statements instead of one partition"
+    if release.observed:
+        return "noisy counts need not sum to the number of rows"
     block = release.blocks[0]
     loose = np.flatnonzero(block.low != block.high)
     if len(loose) > 1:

@@ -261,12 +261,12 @@ class Mixed:
         return mean, variance
 
 
-def tilt(cells: Sequence[Cell], rows: tuple[int, int], prior: Rows) -> tuple[float, Floats]:
+def tilt(cells: Sequence[Cell], rows: tuple[int, int], prior: Rows, still: int = 0) -> tuple[float, Floats]:
     """Return θ and the spread of every cell, such that the tilted means sum to the likeliest number of rows.
 
-    The probability of a number of rows is stationary where the slope of its log prior is θ.
+    The probability of a number of rows is stationary where the slope of its log prior is θ; `still` rows are fixed.
     """
-    least, most = sum(c.low for c in cells), sum(c.high for c in cells)
+    least, most = still + sum(c.low for c in cells), still + sum(c.high for c in cells)
     first, last = max(rows[0], least + 0.5), min(rows[1], most - 0.5)
     centre, unit = np.array([float(c.peak(0.0)) for c in cells]), np.ones(len(cells))
     theta = 0.0
@@ -274,7 +274,7 @@ def tilt(cells: Sequence[Cell], rows: tuple[int, int], prior: Rows) -> tuple[flo
         mixed = Mixed(cells, centre, unit)
 
         def rises(at: float, mixed: Mixed = mixed) -> bool:
-            total = float(mixed.moments(at)[0].sum())
+            total = still + float(mixed.moments(at)[0].sum())
             return total < first or (total <= last and prior.slope(total) > at)
 
         step = 1e-3 / float(unit.max())

@@ -169,17 +169,17 @@ class CountPosterior:
         Cost: a product with one marginal where a profile meets one cell, else a pass over the cells between the first
         and the last one that it meets; equal profiles are answered once.
         """
-        chosen, back = np.unique(self._checked(shares), axis=0, return_inverse=True)
-        out = np.ones(len(chosen))
-        met = (chosen > 0).sum(axis=1)
+        given = self._checked(shares)
+        met, out = (given > 0).sum(axis=1), np.ones(len(given))
         for s, marginal in enumerate(self.marginals):
-            mine = np.flatnonzero((met == 1) & (chosen[:, s] > 0))
+            mine = np.flatnonzero((met == 1) & (given[:, s] > 0))
             counts = self.low[s] + np.arange(len(marginal))
             for some in np.array_split(mine, 1 + len(mine) * len(marginal) // CHUNK):
-                out[some] = powers(chosen[some, s], counts) @ marginal
-        for i in np.flatnonzero(met > 1).tolist():
-            out[i] = math.fsum(part.share * self._without(part, chosen[i]) for part in self.parts)
-        return np.minimum(out[back.reshape(-1)], 1.0)
+                out[some] = powers(given[some, s], counts) @ marginal
+        chosen, back = np.unique(given[met > 1], axis=0, return_inverse=True)
+        found = [math.fsum(part.share * self._without(part, x) for part in self.parts) for x in chosen]
+        out[met > 1] = np.array(found, dtype=np.float64)[back.reshape(-1)]
+        return np.minimum(out, 1.0)
 
     def absent_before(self, shares: NDArray[np.float64]) -> Floats:
         """Return the same probability under the prior alone. Cost: O(n) per profile and cell that it meets.
@@ -287,7 +287,7 @@ def solve(
                 found = draft(cells, weights, r, less, limits)
                 found.chain.run_forward(less, limits)
         if found.chain.total == 0.0:
-            skipped += [found.scale + math.log(found.chain.lost)] * (found.chain.lost > 0)
+            skipped += [found.scale + math.log(found.chain.lost)] if found.chain.lost > 0 else []
             continue
         if 2 * sum(f.nbytes for f in found.chain.forward) > limits.memory:
             raise Inconclusive("the partial sums of the noisy counts need more memory than allowed: allow more memory")
@@ -316,7 +316,7 @@ def draft(cells: list[Cell], weights: Rows, rows: tuple[int, int], spare: float,
     tight = [c.within(rows[0] - most + c.high, rows[1] - least + c.low) for c in cells]
     fixed = np.array([c.low if c.low == c.high else 0 for c in tight], dtype=np.int64)
     free = [c for c in tight if c.low < c.high]
-    theta, spread = tilt(free, rows, weights) if free else (0.0, np.zeros(0))
+    theta, spread = tilt(free, rows, weights, int(fixed.sum())) if free else (0.0, np.zeros(0))
     windows = []
     for c, wide in zip(free, spread.tolist(), strict=True):
         check(limits)

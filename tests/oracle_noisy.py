@@ -254,7 +254,7 @@ class Posterior:
             raise ValueError("one tree or rule list only")
         regions = [one.region for one in self.noisy]
         rest = frozenset(oracle.rows(release)) - frozenset().union(*regions)
-        self.cells = [*regions, rest] if rest else regions
+        self.cells = [*regions, rest] if rest or oracle._lacks_default(bare(model)) else regions
         self.sizes = [len(cell) for cell in self.cells]
         self.before: dict[Vector, float] = {}
         for n in _numbers(release):
@@ -316,6 +316,8 @@ class Posterior:
         """Return P(row i is x | release) / P(row i is x) for every raw row x (the same for every i)."""
         ratios = {}
         for j, cell in enumerate(self.cells):
+            if not cell:
+                continue
             now = math.fsum(p * v[j] / sum(v) for v, p in self.after.items())
             then = math.fsum(p * v[j] / sum(v) for v, p in self.before.items())
             ratios |= dict.fromkeys(cell, now / then)

@@ -246,6 +246,8 @@ WALKS = {
     "overlapping rules": (lambda: [overlapping(), by_b(False)], [5, None], Rows(3, 3), False),
     "only overlapping rules": (lambda: [overlapping()], [6], Rows(2, 4), True),
     "exact overlapping rules": (lambda: [overlapping(), by_a()], [None, 2], Rows(4, 4), False),
+    "exact overlapping rules, pairs": (lambda: [overlapping(), by_b()], [None, 1], Rows(4, 4), False),
+    "exact overlapping rules, more rows": (lambda: [overlapping(), by_b()], [None, 3], Rows(5, 5), False),
     "bounded noise": (lambda: [by_a(), by_b()], [4, 7], Rows(3, 3), False),
 }
 

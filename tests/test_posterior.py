@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from scipy.special import gammaln
 
-from solvers.convolving import correlate
+from solvers.convolving import Chain, Window, correlate
 from solvers.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
 from solvers.limits import Limits
 from solvers.posterior import Term, posterior
@@ -355,6 +355,51 @@ def test_the_remainder_bounds_what_coarse_windows_leave_out(seed, prior):
     shares = rng.choice([0.0, 0.01, 0.5], (3, cells))
     assert (np.abs(coarse.absent(shares) - fine.absent(shares)) <= coarse.remainder + fine.remainder).all()
     assert coarse.likely.sum() in range(rows[0], rows[1] + 1)
+
+
+@pytest.mark.parametrize("prior", PRIORS)
+@pytest.mark.parametrize("spread", [8.0, 400.0])
+def test_several_tilts_are_one_posterior(prior, spread):
+    high = 220
+    terms = [Term(laplace(60.5, spread), 40), Term(flat, 30, 2, 2), Term(gaussian(90, spread), 3)]
+    found = posterior(terms, (2, high), prior)
+    assert (len(found.parts) > 1) == (prior == "worlds")
+    a, b = np.meshgrid(np.arange(high - 1), np.arange(high - 1), indexing="ij")
+    n = a + b + 2
+    logs = terms[0].log_likelihood(a) + terms[2].log_likelihood(b) + gammaln(n + 1.0)
+    if prior == "counts":
+        logs -= gammaln(n + 3.0) - gammaln(3.0)
+    else:
+        logs += a * math.log(40 / 73) + b * math.log(3 / 73) + 2 * math.log(30 / 73)
+        logs -= gammaln(a + 1.0) + gammaln(b + 1.0) + gammaln(3.0)
+    logs[n > high] = -np.inf
+    law = np.exp(logs - np.logaddexp.reduce(logs, axis=None))
+    some = law > 0
+    assert found.entropy_counts_bits == pytest.approx(-float(law[some] @ np.log2(law[some])), rel=1e-9)
+    close(found.expected, [float((law * a).sum()), 2.0, float((law * b).sum())], 1e-7)
+    rows = np.bincount(n.ravel(), law.ravel(), minlength=high + 1)
+    close([found.rows_distribution.get(k, 0.0) for k in range(high + 1)], rows[: high + 1], found.remainder + 1e-12)
+    assert logs[found.likely[0], found.likely[2]] == pytest.approx(logs.max(), abs=1e-9)
+    for x in ([0.01, 0.0, 0.02], [0.02, 0.1, 0.0], [0.0, 0.3, 0.0]):
+        truth = float((law * (1 - x[0]) ** a * (1 - x[2]) ** b).sum()) * (1 - x[1]) ** 2
+        assert found.absent(np.array([x]))[0] == pytest.approx(truth, abs=1e-9)
+
+
+@examples(40)
+@given(st.integers(0, 10**9), st.sampled_from([1e-1, 1e-2, 1e-4]))
+def test_cut_partial_sums_are_paid_for(seed, spare):
+    rng = np.random.default_rng(seed)
+    laws = [np.diff(np.tanh(np.linspace(-3, rng.uniform(1, 3), int(rng.integers(3, 30))))) for _ in range(5)]
+    laws = [law / law.sum() for law in laws]
+    truth = np.ones(1)
+    for law in laws:
+        truth = np.convolve(truth, law)
+    end = int(rng.choice(len(truth), p=truth / truth.sum()))
+    chain = Chain([Window(0, law, 0.0, 0.0, 0, 0.0) for law in laws], end, np.ones(1))
+    chain.run_forward(spare, Limits())
+    assert chain.total * (1 - 1e-12) <= truth[end] <= (chain.total + chain.lost) * (1 + 1e-12)
+    if spare == 1e-1:
+        assert chain.total < truth[end]  # something was cut
 
 
 @pytest.mark.parametrize("off", [500, -500, 20_000])

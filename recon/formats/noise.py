@@ -54,7 +54,7 @@ def from_budget(part: NoisePart) -> Noise:
         raise ReleaseError(f"delta must be between 0 and 1 for {part.law} noise, not {float(delta):g}")
     if delta and not truncated and part.law not in GAUSSIAN:
         raise ReleaseError(f"{part.law} noise has delta 0, not {float(delta):g}")
-    scale = sensitivity / epsilon if truncated else scale_of(part.law, epsilon, delta, sensitivity)
+    scale = scale_of(part.law, epsilon, delta, sensitivity)
     bound = truncation_of(epsilon, delta, sensitivity) if truncated else None
     law = Law(part.law, scale, bound, part.rounded, part.clamped)
     return Noise(law, epsilon, delta, sensitivity, part.neighbours)

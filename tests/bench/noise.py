@@ -1,0 +1,149 @@
+"""Noisy counts: posteriors of a tree, most likely worlds of a private forest, and what noise buys.
+
+    python tests/bench/noise.py [posterior] [forest] [sweep]
+
+Adult24 (48,842 rows, a tree of 16 leaves) and COMPAS14 (100 rows, 5 trees of depth 3); discrete Laplace noise, fixed
+seeds. The row-by-row baseline of the forest is one Boolean per row and column (10 s). Needs scikit-learn.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import pandas as pd
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+DATA = Path(os.environ.get("RECON_DATA", ROOT.parent / "shared" / "data"))
+
+
+def discrete_laplace(scale: Fraction):
+    """Return the noise of a model."""
+    from encoders.models import Noise
+    from solvers.noise import Law
+
+    return Noise(Law("discrete_laplace", scale))
+
+
+def adult_tree(rows: int | None = None):
+    """Return the exact release of a tree with 16 leaves, and the data."""
+    from sklearn.tree import DecisionTreeClassifier
+
+    import recon
+
+    frame = pd.read_csv(DATA / "adult24.csv.gz").head(rows)
+    label = frame.columns[-1]
+    domain = recon.Domain.from_frame(frame, label=label)
+    tree = DecisionTreeClassifier(max_leaf_nodes=16, random_state=0).fit(frame.drop(columns=label), frame[label])
+    return recon.encode(tree, domain), frame
+
+
+def posteriors() -> None:
+    """Print the time of exact posteriors and of 1,000 verdicts."""
+    import recon
+    from recon.learners.randomness import Randomness
+    from recon.sweeping import exact_counts, with_noise
+
+    release, frame = adult_tree()
+    _, truth = exact_counts(release)
+    print("| ε | counts | posterior | left out | 1,000 verdicts | count at 0.95 |")
+    print("|---|---|---|---|---|---|")
+    for epsilon in (Fraction(10), Fraction(1), Fraction(1, 10), Fraction(1, 100)):
+        dice = Randomness(0)
+        noisy = [int(c) + dice.discrete_laplace(1 / epsilon) for c in truth]
+        private = with_noise(release, noisy, discrete_laplace(1 / epsilon))
+        begun = time.perf_counter()
+        found = recon.posterior(private)
+        first = time.perf_counter()
+        recon.certify(private, frame.head(1000))
+        second = time.perf_counter()
+        status = recon.count(private).status
+        third = time.perf_counter()
+        times = [f"{b - a:.2f} s" for a, b in ((begun, first), (first, second), (second, third))]
+        print(f"| {float(epsilon):g} | {len(truth)} | {times[0]} | {found.remainder:.1g} | {times[1]} | "
+              f"{status}, {times[2]} |")  # fmt: skip
+
+
+def private_forest(rows_known: bool):
+    """Return the release of a private forest (ε = 1 over 5 trees) and its true log-likelihood."""
+    import numpy as np
+    from sklearn.ensemble import RandomForestClassifier
+
+    import recon
+    from encoders.encoder import encode
+    from encoders.models import Forest
+    from recon.denoising import filled_tree
+    from recon.formats.sklearn_forest import to_forest
+    from recon.learners.randomness import Randomness
+
+    frame = pd.read_csv(DATA / "compas14.csv.gz")
+    label = frame.columns[-1]
+    domain = recon.Domain.from_frame(frame, label=label)
+    some = frame.sample(100, random_state=0)
+    forest = RandomForestClassifier(5, max_depth=3, bootstrap=False, random_state=0)
+    exact = to_forest(forest.fit(some.drop(columns=label), some[label]), domain)
+    dice, scale, log = Randomness(0), Fraction(5), 0.0
+    law = discrete_laplace(scale).law
+    trees = []
+    for tree in exact.trees:
+        counts = [c for n in tree.nodes if n.condition is None for c in n.support.counts or ()]
+        noisy = [int(c) + dice.discrete_laplace(scale) for c in counts]
+        log += sum(float(law.log_likelihood(Fraction(p), np.array([c]))[0]) for p, c in zip(noisy, counts, strict=True))
+        cleared = replace(tree, nodes=tuple(n for n in tree.nodes))
+        trees.append(filled_tree(cleared, iter(noisy), iter([[]] * len(cleared.nodes))))
+    from solvers.release import Rows
+
+    made = Forest(tuple(trees), noise=discrete_laplace(scale))
+    return encode(domain, [made], Rows(100, 100) if rows_known else None), log
+
+
+def forests() -> None:
+    """Print how long the most likely world of a private forest takes."""
+    from recon.denoising import most_likely
+    from solvers.limits import Limits
+
+    print("| rows | cells | most likely | proved | log-likelihood | the truth's |")
+    print("|---|---|---|---|---|---|")
+    for known in (True, False):
+        release, log = private_forest(known)
+        begun = time.perf_counter()
+        system, seen, found = most_likely(release, Limits(seconds=60))
+        seconds = time.perf_counter() - begun
+        print(f"| {'100' if known else 'not known'} | {len(system.sizes)} ({len(seen)} counts) | {seconds:.2f} s | "
+              f"{found.proved} | {found.log_likelihood:.3f} | {log:.3f} |")  # fmt: skip
+    sampling(private_forest(True)[0])
+
+
+def sampling(release) -> None:
+    """Print how a sample of the forest's likely worlds mixes."""
+    import recon
+
+    for draws in (2_000, 20_000):
+        begun = time.perf_counter()
+        found = recon.sampled(release, draws)
+        print(f"{draws:,} draws: {time.perf_counter() - begun:.1f} s, split R-hat {found.rhat:.3f}, "
+              f"effective draws {found.ess:.0f}, trusted: {found.trusted}")  # fmt: skip
+
+
+def sweeps() -> None:
+    """Print what noise buys."""
+    import recon
+    from recon.noise_commands import sweep_lines
+
+    release, _ = adult_tree(1_000)
+    begun = time.perf_counter()
+    found = recon.sweep(release, [0.01, 0.1, 1.0, 10.0], draws=20)
+    print("\n".join(sweep_lines(found)))
+    print(f"{time.perf_counter() - begun:.1f} s")
+
+
+if __name__ == "__main__":
+    sections = {"posterior": posteriors, "forest": forests, "sweep": sweeps}
+    for name in sys.argv[1:] or sections:
+        print(f"\n## {name}\n")
+        sections[name]()
