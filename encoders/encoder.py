@@ -270,7 +270,7 @@ def assemble(
     said = [line for model, encoder in zip(models, encoders, strict=True) for line in encoder.assumes(model)]
     boxes = tuple(cut.box(r) for r in impossible)
     noisy = any(seen is not None for _, seen in blocks)
-    said += privacy_lines(models, known) if noisy else []
+    said += [*level_lines(models, confidence), *privacy_lines(models, known)] if noisy else []
     found = tuple(block for block, _ in blocks)
     release = Release(
         cut.solver,
@@ -305,6 +305,18 @@ def rows_between(blocks: Sequence[Block], known: Rows) -> Rows:
             if max(tops, default=0) < UNBOUNDED:
                 high = sum(tops) if high is None else min(high, sum(tops))
     return known if high is not None and low > high else Rows(low, high)
+
+
+def level_lines(models: Sequence[AnyModel], confidence: Fraction) -> list[str]:
+    """Return what unbounded noise makes of every figure."""
+    if all(m.noise is None or m.noise.law.bounded for m in models if isinstance(m, AnyModel)):
+        return []
+    if confidence == 1:
+        return ["counts with unbounded noise are left out: at confidence 1 they say nothing"]
+    level = f"{float(confidence):g}"
+    return [
+        f"noisy counts are intervals, jointly at confidence {level} over the noise: figures hold at it, not for certain"
+    ]
 
 
 def privacy_lines(models: Sequence[AnyModel], known: Rows) -> list[str]:

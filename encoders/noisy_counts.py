@@ -267,7 +267,7 @@ def describe(noise: Noise) -> str:
     if noise.epsilon is not None and noise.neighbours is not None and noise.sensitivity is not None:
         delta = f", δ = {float(noise.delta):.3g}" if noise.delta else ""
         said += f" (ε = {float(noise.epsilon):.6g}{delta}, sensitivity {float(noise.sensitivity):.6g}, "
-        said += f"neighbours by {WORDS[noise.neighbours]})"
+        said += f"neighbours by {WORDS[noise.neighbours]}, for these counts)"
     if noise.epsilon is not None and law.name in {"gaussian", "discrete_gaussian"}:
         said += ", taken as the analytic Gaussian mechanism's: give 'scale' where it is another"
         said += "; the discrete law's δ is somewhat larger" if law.discrete else ""

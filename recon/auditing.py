@@ -45,6 +45,8 @@ def certificate_of(release: EncodedRelease, found: Measures, limits: Limits) -> 
     """Return the certificate that there is no possible world, or only one; None for neither."""
     if found.status == "unsat":
         return contradiction_certificate(release, limits)
+    if not release.certain:
+        return None  # at a confidence below 1 nothing is certified
     datasets = found.counted if found.datasets is None else found.datasets
     alone = datasets.log2 == 0.0 and datasets.convention != "ordered"
     return all_of_it(release, limits) if alone else None

@@ -33,7 +33,11 @@ from solvers.query import MostLikely, Selections, WorldsAnswer
 
 
 def certifier_of(release: EncodedRelease, limits: Limits | None) -> Certifier:
-    """Return who proves claims about a release; cells once walked are kept with the release."""
+    """Return who proves claims about a release; cells once walked are kept with the release.
+
+    Joint intervals around noisy counts prove nothing: what is proved is what holds at confidence 1.
+    """
+    release = release.at_confidence(1)
     memo = release.statements.memo
     known: Certifier | None = memo.get("certifier")
     if known is None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from encoders.domain import Domain
 from encoders.encoder import EncodedRelease
 from encoders.models import AnyModel, Figure, Forest, Node, Rule, Support, Table, Tree
 from solvers.errors import Inconclusive, Unsupported
@@ -21,14 +22,18 @@ from solvers.observations import Observation, observations, widened
 from solvers.release import Choice, Partition, Release, Rows
 from solvers.system import System, system_of
 
+DENOISED = "the counts are denoised, the most likely ones and not the true ones: verdicts about them prove nothing"
+
 
 @dataclass(frozen=True, eq=False)
 class Denoised:
-    """A release's models with consistent counts; `found` says how likely their histogram is and whether proved best.
+    """A release's models with consistent counts, and its domain with a note that says so.
 
-    `moved`: Σ |published - consistent| over the noisy counts; `rows` the number of rows of the counts.
+    `found` says how likely their histogram is and whether it is proved best. `moved`: Σ |published - consistent| over
+    the noisy counts; `rows` the number of rows of the counts.
     """
 
+    domain: Domain
     models: tuple[AnyModel, ...]
     found: Likeliest
     moved: float
@@ -76,7 +81,8 @@ def denoise(release: EncodedRelease, limits: Limits | None = None) -> Denoised:
             by_block[b] = [counts[start + s] for s, p in enumerate(observed.published) if p is not None]
     left = iter([by_block[b] for b in sorted(by_block)])
     models = tuple(m if m.noise is None else filled(m, left) for m in release.models)
-    return Denoised(models, found, moved, int(found.histogram.sum()))
+    noted = replace(release.domain, notes=(*release.domain.notes, DENOISED))
+    return Denoised(noted, models, found, moved, int(found.histogram.sum()))
 
 
 def values(system: System, z: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -106,7 +106,7 @@ def denoise(
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits, confidence)
         found = run(release, limits)
-    write_text(dump(release_json(release.domain, found.models, Rows(found.rows, found.rows))), out)
+    write_text(dump(release_json(found.domain, found.models, Rows(found.rows, found.rows))), out)
     best = "proved to be the most likely" if found.found.proved else "not proved to be the most likely"
     print(f"counts of {found.rows:,} rows, {best}; the noise taken out is {found.moved:,.4g} in all", file=sys.stderr)
     print("these are most likely counts, not the true ones: never audit them as exact", file=sys.stderr)

@@ -42,10 +42,8 @@ def posterior_lines(found: Posterior) -> list[str]:
     if found.odds_factor is None:
         return [*lines, "this noise gives no finite factor for the odds of a named row"]
     moved = f"{found.odds_factor:,.4g}"
-    return [
-        *lines,
-        f"if rows are independent, the odds of a named row being x against y move by a factor {moved} at most",
-    ]
+    said = f"if rows are independent, the odds of a named row being x against y move by a factor {moved} at most"
+    return [*lines, f"{said}, by these counts alone (not by how the regions were chosen)"]
 
 
 def noise_lines(release: EncodedRelease, measures: Measures) -> list[str]:

@@ -77,12 +77,20 @@ class Posterior:
         shares = self._shares(select_frame(self.release, as_frame(profiles)))
         return pd.DataFrame(
             {
-                "probability": 1.0 - self._found.absent(shares),
+                "probability": self._present(shares),
                 "probability_before": 1.0 - self._found.absent_before(shares),
                 "expected_count": self._found.expected_rows(shares),
                 "expected_before": self._found.expected_before(shares),
             }
         )
+
+    def _present(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return P(a row fits), kept off 0 and 1 by the remainder where no share makes it so."""
+        found, spare = 1.0 - self._found.absent(shares), self.remainder
+        held = np.array([size > 0 for size in self._cells.low])
+        found = np.where((shares > 0).any(axis=1), np.maximum(found, min(spare, 0.5)), 0.0)
+        every: NDArray[np.bool_] = (shares[:, held] == 1.0).all(axis=1)
+        return np.where(every, found, np.minimum(found, 1.0 - min(spare, 0.5)))
 
     def empty(self) -> NDArray[np.float64]:
         """Return per count the probability that it is 0."""

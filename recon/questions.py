@@ -59,7 +59,8 @@ def count(release: EncodedRelease, convention: str | None = None, limits: Limits
 
     Raises `Unsupported` (no engine accepts) and `Inconclusive` (the number of rows is unbounded).
     """
-    return ask(release.statements, Count(convention_of(release, convention)), CountAnswer, limits)
+    found = ask(release.statements, Count(convention_of(release, convention)), CountAnswer, limits)
+    return found if release.certain else replace(found, guarantee=f"confidence {release.confidence:g}")
 
 
 def worlds(

@@ -217,12 +217,13 @@ class Report:
         if found.measures.status == "unsat":
             conflict = [*found.measures.counted.conflict, *certified_lines(found.certificate)]
             return [("No possible world: the statements contradict each other", conflict)]
-        noise = noise_lines(found.release, found.measures)
+        noise, certain = noise_lines(found.release, found.measures), found.release.certain
+        level = "" if certain else f", at confidence {found.release.confidence:g} (rows: at least; never for certain)"
         out = [
             *([("What the noise leaves", noise)] if noise else []),
             ("What an adversary is left with", [*worlds_lines(found.measures), *certified_lines(found.certificate)]),
-            ("Who is most exposed", exposure_lines(found.measures)),
-            ("What the counts say without any reconstruction", group_lines(found)),
+            ("Who is most exposed" + level, exposure_lines(found.measures)),
+            ("What the counts say without any reconstruction" + level, group_lines(found)),
         ]
         if found.truth is not None:
             out.append(("The true rows", truth_lines(found.truth)))

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import ClassVar, TypeVar
 
-from solvers.errors import ContradictionError, EmptyConfidenceSet, Inconclusive, TooLarge, Unsupported
+from solvers.errors import ContradictionError, EmptyConfidenceSet, Inconclusive, ReleaseError, TooLarge, Unsupported
 from solvers.limits import Limits
 from solvers.query import Answer, Enumerate, MostLikely, Query, Sample
 from solvers.release import Release
@@ -157,7 +157,7 @@ def empty_set(release: Release, conflict: tuple[str, ...], limits: Limits) -> st
         wide = widened(release)
         seen = observations(wide)
         found = level_of(system_of(wide, limits), seen, limits.lasting(EXPLAIN))
-    except (Inconclusive, Unsupported):
+    except (Inconclusive, Unsupported, ReleaseError):
         return f"{said}: so much noise is improbable, not impossible; ask at a higher confidence"
     if found.confidence < 1 - 1e-6:
         return f"{said}; from confidence {math.ceil(found.confidence * 10**6) / 10**6:g} on there is one"

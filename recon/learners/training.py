@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from encoders.domain import Domain
+from encoders.domain import DECLARED, Domain
 from encoders.encoder import encode
 from recon.formats.writing import dump, release_json
 from recon.learners.estimator import RuleListClassifier
@@ -46,7 +46,7 @@ def training(data: str, label: str | None, domain: str | None, independent: bool
         declared = Domain.from_frame(frame, label=target, independent=independent)
     if declared.label is None:
         raise ReleaseError("the domain has no label", file=domain or data)
-    return Training(data, frame, target, declared, domain is not None)
+    return Training(data, frame, target, declared, declared.source == DECLARED)
 
 
 def learned_release(table: Training, learner: RuleListClassifier, publish_rows: bool = False) -> tuple[str, list[str]]:
@@ -56,6 +56,8 @@ def learned_release(table: Training, learner: RuleListClassifier, publish_rows: 
     `ReleaseError` for columns that are not binary.
     """
     rows, labels = table.frame.drop(columns=table.label), table.frame[table.label]
+    if table.declared and getattr(learner, "classes", ()) is None:
+        learner.set_params(classes=table.values)  # public, so that the ledger need not trust the labels
     try:
         learner.fit(rows, labels)
         model = learner.to_model(label_values=table.values)
@@ -69,6 +71,10 @@ def learned_release(table: Training, learner: RuleListClassifier, publish_rows: 
     if ledger is not None:
         notes[0] += " (that share is not private: do not publish it)"
         notes += ledger.lines()
+        if publish_rows and ledger.neighbours == "add_remove":
+            notes.append("the exact number of rows is written too: the ledger does not cover it")
+        if getattr(learner, "random_state", None) is not None:
+            notes.append("a seed was given: whoever knows or guesses it knows the noise, and the ledger is void")
         if not table.declared:
             notes.append("the domain was read off the training rows, which no ledger covers: give --domain")
     notes += [f"assumed: {note}" for note in table.domain.notes]
