@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from recon.learners.bayesian_rule_list import DPBayesianRuleListClassifier as DPBayesianRuleListClassifier
     from recon.learners.dp_greedy_rule_list import DPGreedyRuleListClassifier as DPGreedyRuleListClassifier
     from recon.learners.greedy_rule_list import GreedyRuleListClassifier as GreedyRuleListClassifier
+    from recon.likely_worlds import SampledPosterior as SampledPosterior
+    from recon.likely_worlds import sampled as sampled
     from recon.loading import encode as encode
     from recon.loading import load as load
     from recon.measures import Measures as Measures
@@ -33,8 +35,6 @@ if TYPE_CHECKING:
     from recon.questions import sample as sample
     from recon.questions import worlds as worlds
     from recon.report import Report as Report
-    from recon.sampled import SampledPosterior as SampledPosterior
-    from recon.sampled import sampled as sampled
     from recon.sweeping import sweep as sweep
     from recon.verifying import verify as verify
     from recon.world import World as World
@@ -72,8 +72,8 @@ _HOME = {
     "sample": "recon.questions",
     "worlds": "recon.questions",
     "Report": "recon.report",
-    "SampledPosterior": "recon.sampled",
-    "sampled": "recon.sampled",
+    "SampledPosterior": "recon.likely_worlds",
+    "sampled": "recon.likely_worlds",
     "sweep": "recon.sweeping",
     "verify": "recon.verifying",
     "World": "recon.world",

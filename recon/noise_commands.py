@@ -54,11 +54,11 @@ def posterior(
 ) -> None:  # fmt: skip
     """Say what noisy counts tell about the true counts: exact for one tree or rule list, else sampled."""
     from recon.cli import open_release
+    from recon.likely_worlds import sampled
     from recon.noise_report import posterior_json, posterior_lines
     from recon.noisy import posterior as run
     from recon.noisy import single
     from recon.report import assumption_lines
-    from recon.sampled import sampled
 
     chosen = known_prior(prior)
     with working(seconds, memory, max_cells, quiet, log_json) as limits:

@@ -283,3 +283,55 @@ def test_every_learners_release_is_audited_and_certified(learner, rows_file, tmp
     lines = json.loads(run("certify", out, "--profiles", people, "--json").stdout)
     assert len(lines) == 2
     assert all(line["confidence"] == (0.95 if private else 1.0) for line in lines)
+
+
+FOREST = {
+    "recon": 1,
+    "domain": DOMAIN,
+    "rows": 20,
+    "models": [
+        {
+            "kind": "forest",
+            "noise": {"law": "laplace", "scale": 1.5},
+            "trees": [
+                {
+                    "nodes": [
+                        {"if": {"a": {"below": 5}}, "then": 1, "else": 2},
+                        {"counts": [6.2, -2.1]},
+                        {"count": 13.9},
+                    ]
+                },
+                {"nodes": [{"if": {"b": "x"}, "then": 1, "else": 2}, {"count": 7.3}, {"count": 11.9}]},
+            ],
+        }
+    ],
+}
+
+
+def test_coupled_noisy_counts_are_sampled_with_diagnostics(write, run):
+    release = recon.load(write(FOREST))
+    found = recon.sampled(release, draws=2_000, seed=1)
+    assert found.trusted
+    assert found.rhat < 1.05
+    assert ((found.counts["low"] <= found.counts["mean"]) & (found.counts["mean"] <= found.counts["high"])).all()
+    said = found.membership([{"a": 3}, {}])
+    assert 0 < said["probability"][0] < 1
+    assert said["expected_count"][1] == pytest.approx(20)
+    assert [len(w.to_frame()) for w in found.worlds(3)] == [20, 20, 20]
+    told = run("posterior", write(FOREST), "--draws", "200")
+    assert "split R-hat" in told.stderr
+    assert "prior worlds" in told.stderr
+
+
+def test_below_confidence_1_is_no_proof(write, run):
+    steep = tree([[0, 0], [2, 0], [0, 0]], {"law": "discrete_laplace", "scale": 0.05}, rows=2)
+    path = write(steep)
+    for command in ("audit", "count"):
+        out = json.loads(run(command, path, "--json").stdout)
+        assert out.get("certificate") is None
+        assert out["guarantee"] == "confidence 0.95"
+        assert any("0.95" in text for text in out["assumptions"])
+    assert "certified" not in run("audit", path).stdout
+    assert "certified" not in run("reconstruct", path).stderr
+    lines = json.loads(run("certify", path, "--profiles", write("a\n3\n", "p.csv"), "--json").stdout)
+    assert 0 < lines[0]["probability"] < 1
