@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
 from encoders.encoder import EncodedRelease
 from recon.certificates import all_of_it, contradiction_certificate
-from recon.findings import Findings, GroupDisclosure
+from recon.findings import Bought, Findings, GroupDisclosure
 from recon.measures import Measures, measure
+from recon.noisy import posterior
 from recon.report import Report
 from recon.statements import Json
+from recon.sweeping import exact_counts
 from recon.truth import check_truth
+from solvers.cells import cells_of
 from solvers.errors import Unsupported
 from solvers.limits import Limits
+from solvers.numbers import log2_worlds
 from solvers.release import ANY_LABEL, Partition
 
 SMALL_GROUP = 10  # published groups below this size are pointed out (the usual minimum cell count)
@@ -25,20 +30,37 @@ def audit(
     convention: str | None = None,
     truth: pd.DataFrame | None = None,
     population: pd.DataFrame | None = None,
+    without_noise: EncodedRelease | None = None,
     limits: Limits | None = None,
     seed: int = 0,
 ) -> Report:
     """Return the report on a release: worlds, uncertainty left, exposure, group disclosure and, given it, the truth.
 
     `truth` are the real training rows, `population` other rows of the same kind (for the fresh-sample baseline).
-    Raises what `count` raises. A `policy` is refused by this version.
+    `without_noise` is the same tree or rule list with exact counts, to say what the noise bought. Raises what `count`
+    raises. A `policy` is refused by this version.
     """
     if policy is not None:
         raise Unsupported("policies are not read by this version")
     limits = limits or Limits()
     first = measure(release, convention, limits)
     checked = None if truth is None else check_truth(release, truth, population, first, seed, limits)
-    return Report(Findings(release, first, group_disclosure(release), checked, certificate_of(release, first, limits)))
+    bought = None if without_noise is None else what_noise_bought(release, without_noise, limits)
+    proved = certificate_of(release, first, limits)
+    return Report(Findings(release, first, group_disclosure(release), checked, proved, bought))
+
+
+def what_noise_bought(noisy: EncodedRelease, exact: EncodedRelease, limits: Limits) -> Bought:
+    """Return a noisy release beside the same one without noise; `Unsupported` where they are not of one partition."""
+    block, truth = exact_counts(exact)
+    found = posterior(noisy, limits=limits)
+    sources = [block.source(s) for s in range(len(block))]
+    if sources != found.counts["source"].tolist() or exact.domain.all != noisy.domain.all:
+        raise Unsupported("the release without noise has other regions or classes than the noisy one")
+    n, sizes = int(truth.sum()), list(cells_of(exact.statements, limits).low)
+    removed = (found.uninformed_bits - log2_worlds(sizes, truth, "ordered")) / n if n else 0.0
+    likely = float(np.abs(found.counts["likely"].to_numpy() - truth).sum()) / 2
+    return Bought(found.prior, found.bits_removed_per_row or 0.0, removed, found.distance(truth), likely)
 
 
 def certificate_of(release: EncodedRelease, found: Measures, limits: Limits) -> Json | None:

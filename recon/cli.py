@@ -46,6 +46,7 @@ from recon.options import (
     Seed,
     Truth,
     Views,
+    WithoutNoise,
 )
 from recon.printing import extreme_world, leave_at_once, print_worlds, show, show_verdicts
 from recon.proof_commands import estimate_lines, estimates_json, export, stored_certificates, verify
@@ -79,8 +80,7 @@ def open_release(
     release = load(*files, domain=declared, confidence=confidence)
     if not independent:
         return release
-    domain_of_bits, known = release.domain.as_columns(), release.declared
-    bits = encode(domain_of_bits, release.models, known, file=release.file, confidence=confidence)
+    bits = encode(release.domain.as_columns(), release.models, release.declared, release.file, confidence)
     return replace(bits, sha256=release.sha256, files=release.files)
 
 
@@ -130,7 +130,7 @@ def audit(
     files: Files, domain: DomainFile = None, independent: Independent = False, convention: ConventionName = None,
     truth: Truth = None, population: Population = None, seed: Seed = 0, digits: Digits = 10_000, out: Out = None,
     seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000, confidence: Confidence = 0.95,
-    json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
+    without_noise: WithoutNoise = None, json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Report what a release gives away: worlds, uncertainty, who is exposed, what its counts say by themselves."""
     from recon.auditing import audit as run
@@ -140,7 +140,9 @@ def audit(
         release = open_release(files, domain, independent, limits, confidence)
         real = None if truth is None else read_table(truth)
         people = None if population is None else read_table(population)
-        report = run(release, convention=convention, truth=real, population=people, limits=limits, seed=seed)
+        exact = None if without_noise is None else open_release([without_noise], domain, independent, limits)
+        report = run(release, None, convention=convention, truth=real, population=people, without_noise=exact,
+                     limits=limits, seed=seed)  # fmt: skip
     ending = "json" if json else (out or "").rpartition(".")[2]
     formats = {"json": lambda: report.to_json(digits), "md": report.to_markdown, "html": report.to_html}
     write_text(formats.get(ending, report.to_text)(), out)

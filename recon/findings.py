@@ -40,10 +40,25 @@ class TruthCheck:
 
 
 @dataclass(frozen=True)
+class Bought:
+    """What the noise bought: bits removed per row with it and without, against the same prior, and rows to change.
+
+    `typical`: rows that change cells on average over the posterior from the exact counts; `likely`: to the most likely.
+    """
+
+    prior: str
+    noisy: float
+    exact: float
+    typical: float
+    likely: float
+
+
+@dataclass(frozen=True)
 class Findings:
     """Everything an audit found; the report formats it.
 
-    `certificate`: that there is no possible world, or only one (None: neither, or not proved).
+    `certificate`: that there is no possible world, or only one (None: neither, or not proved). `bought`: the noisy
+    counts beside the exact ones, where those were given.
     """
 
     release: EncodedRelease
@@ -51,3 +66,4 @@ class Findings:
     groups: GroupDisclosure
     truth: TruthCheck | None = None
     certificate: dict[str, Any] | None = None
+    bought: Bought | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from encoders.encoder import EncodedRelease
+from recon.findings import Bought
 from recon.measures import Measures
 from recon.noisy import Posterior, why_none
 
@@ -46,7 +47,16 @@ def posterior_lines(found: Posterior) -> list[str]:
     return [*lines, f"{said}, by these counts alone (not by how the regions were chosen)"]
 
 
-def noise_lines(release: EncodedRelease, measures: Measures) -> list[str]:
+def bought_line(found: Bought) -> str:
+    """Return what the noise bought, one line."""
+    return (
+        f"what the noise bought: {found.noisy:,.4f} bits removed per row instead of {found.exact:,.4f} "
+        f"(prior {found.prior}); rows to change from the exact counts: {found.likely:,.0f} to the most likely ones, "
+        f"{found.typical:,.1f} on average"
+    )
+
+
+def noise_lines(release: EncodedRelease, measures: Measures, bought: Bought | None = None) -> list[str]:
     """Return what noisy counts still say; nothing for exact counts."""
     if not release.noisy:
         return []
@@ -54,4 +64,4 @@ def noise_lines(release: EncodedRelease, measures: Measures) -> list[str]:
     lines = [f"the counts carry noise: figures on training sets that agree with them hold {level}"]
     if measures.posterior is None:
         return [*lines, f"no posterior: {why_none(release) or 'not within the limits'}"]
-    return lines + posterior_lines(measures.posterior)
+    return [*lines, *posterior_lines(measures.posterior), *([] if bought is None else [bought_line(bought)])]

@@ -65,6 +65,9 @@ Digits = Annotated[int, typer.Option("--digits", min=1, help="Print counts of up
 Limit = Annotated[int, typer.Option("--limit", min=0, help="At most so many.")]
 Views = Annotated[bool, typer.Option("--views", help="Binary columns instead of the attributes behind them.")]
 Truth = Annotated[str | None, typer.Option("--truth", help="The true rows (.csv, .parquet), to compare with.")]
+WithoutNoise = Annotated[
+    str | None, typer.Option("--without-noise", help="The same release with exact counts: what did the noise buy?")
+]
 Population = Annotated[
     str | None, typer.Option("--population", help="Other rows of the same kind, for the fresh-sample baseline.")
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from html import escape
 from typing import Any
 
@@ -177,6 +177,8 @@ class Report:
         }
         if found.truth is not None:
             out["truth"] = truth_json(found.truth)
+        if found.bought is not None:
+            out["without_noise"] = asdict(found.bought)
         if found.certificate is not None:
             out["certificate"] = found.certificate
         return out
@@ -217,7 +219,7 @@ class Report:
         if found.measures.status == "unsat":
             conflict = [*found.measures.counted.conflict, *certified_lines(found.certificate)]
             return [("No possible world: the statements contradict each other", conflict)]
-        noise, certain = noise_lines(found.release, found.measures), found.release.certain
+        noise, certain = noise_lines(found.release, found.measures, found.bought), found.release.certain
         level = "" if certain else f", at confidence {found.release.confidence:g} (rows: at least; never for certain)"
         out = [
             *([("What the noise leaves", noise)] if noise else []),

@@ -335,3 +335,19 @@ def test_below_confidence_1_is_no_proof(write, run):
     assert "certified" not in run("reconstruct", path).stderr
     lines = json.loads(run("certify", path, "--profiles", write("a\n3\n", "p.csv"), "--json").stdout)
     assert 0 < lines[0]["probability"] < 1
+
+
+def test_an_audit_says_what_the_noise_bought(write, run):
+    path, exact = write(NOISY), write(EXACT, "exact.json")
+    found = json.loads(run("audit", path, "--without-noise", exact, "--json").stdout)["without_noise"]
+    truth = np.array([30, 0, 2, 19, 40, 9])
+    sizes = np.array([15, 15, 5, 5, 10, 10])
+    worlds = math.lgamma(101) - sum(map(math.lgamma, truth + 1)) + float(truth @ np.log(sizes))
+    prior = recon.posterior(recon.load(path)).uninformed_bits
+    assert found["exact"] == pytest.approx((prior - worlds / math.log(2)) / 100)
+    likely = recon.posterior(recon.load(path)).counts["likely"]
+    assert found["likely"] == np.abs(likely - truth).sum() / 2
+    assert found["noisy"] < found["exact"]
+    assert "what the noise bought" in run("audit", path, "--without-noise", exact).stdout
+    other = {**EXACT, "models": [{"kind": "tree", "nodes": [{"counts": [60, 40]}]}]}
+    assert "other regions" in run("audit", path, "--without-noise", write(other, "other.json"), code=3).stderr
