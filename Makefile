@@ -10,8 +10,8 @@ test: .venv/dev
 	$(BIN)/python -m pytest -n 2
 
 lint: .venv/dev
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
+	$(BIN)/ruff check --no-cache .
+	$(BIN)/ruff format --check --no-cache .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Literal
 
-from solvers.noise import Law, Neighbours
-
 from encoders.domain import Condition
 from encoders.values import Value
+from solvers.noise import Law, Neighbours
 
 StatisticKind = Literal["mean", "total", "median"]
 
