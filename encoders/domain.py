@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 Condition = tuple[tuple[str, Test], ...]
 DECLARED = "declared"
 TRAINING_DATA = "training data"
+GUESSED = "model file"  # nobody declared it: what the file says, and its thresholds
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,8 @@ class Domain:
             raise ReleaseError("the domain has no attributes")
         if isinstance(self.label, Continuous):
             raise ReleaseError(f"the label '{self.label.name}' is continuous: list its values")
+        if self.label is not None and self.label.missing:
+            raise ReleaseError(f"the label '{self.label.name}' may be missing: only other attributes can be")
         for name in self.columns:
             self.view_ranges(name)
 
@@ -88,6 +91,16 @@ class Domain:
     def continuous(self) -> tuple[str, ...]:
         """Return the names of the attributes without a grid."""
         return tuple(a.name for a in self.all if isinstance(a, Continuous))
+
+    @cached_property
+    def about_missing(self) -> tuple[str, ...]:
+        """Return what every answer assumes about missing values; empty where none can be missing."""
+        found = [a for a in self.attributes if a.missing]
+        said = [f"missing is one more value of {', '.join(a.name for a in found)}"] if found else []
+        heavy = [a.name for a in found if isinstance(a, Continuous)]
+        if heavy:
+            said.append(f"missing weighs as much as the whole range of {', '.join(heavy)} (continuous)")
+        return tuple(said)
 
     @cached_property
     def _views(self) -> dict[str, tuple[int, Ranges]]:

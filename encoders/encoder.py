@@ -15,8 +15,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Generic, TypeVar, cast
 
-from encoders.domain import DECLARED, Condition, Domain
-from encoders.models import AnyModel, Question
+from encoders.domain import DECLARED, GUESSED, Condition, Domain
+from encoders.models import AnyModel, Forest, Question
 from encoders.supports import MOST_ROWS
 from encoders.values import Cuts, Position, Ranges
 from solvers.errors import ContradictionError, ReleaseError, Unsupported
@@ -62,6 +62,7 @@ class EncodedRelease:
     sha256: str = ""
     files: tuple[str, ...] = ()
     declared: Rows | None = None
+    said: tuple[str, ...] = ()
 
     @property
     def confidence(self) -> float:
@@ -144,6 +145,14 @@ class Encoder(ABC, Generic[M]):
 
     def assumes(self, model: M) -> tuple[str, ...]:
         """Return what every answer assumes about a model of this kind."""
+        return ()
+
+    def evidence(self, model: M, few: int) -> str:
+        """Say why there are `few` rows (`total`, `least`), in words that go behind "but"."""
+        return f"the counts sum to {few}"
+
+    def loosens(self, model: M) -> tuple[str, ...]:
+        """Return what the statements leave out of what the model publishes, so that more worlds meet them than it."""
         return ()
 
 
@@ -268,18 +277,22 @@ def assemble(
         except ReleaseError as error:
             raise error.at(place=origin.place, file=origin.file) from None
     said = [line for model, encoder in zip(models, encoders, strict=True) for line in encoder.assumes(model)]
+    said += [note for m in models if isinstance(m, AnyModel) and m.origin is not None for note in m.origin.notes]
     boxes = tuple(cut.box(r) for r in impossible)
     noisy = any(seen is not None for _, seen in blocks)
     said += [*level_lines(models, confidence), *privacy_lines(models, known)] if noisy else []
     found = tuple(block for block, _ in blocks)
+    loosened = tuple(line for model, encoder in zip(models, encoders, strict=True) for line in encoder.loosens(model))
+    resampled = any(isinstance(model, Forest) and model.resampled for model in models)
     release = Release(
         cut.solver,
         rows_between(found, known) if noisy else known,
         found,
         boxes,
-        assumptions(domain, known, len(models), said, noisy),
+        assumptions(domain, known, len(models), [*said, *loosened], noisy, resampled),
         tuple(seen for _, seen in blocks) if noisy else (),
         confidence if noisy else None,
+        loosened,
     )
     return EncodedRelease(domain, tuple(models), cut, release, file, declared=known)
 
@@ -339,19 +352,25 @@ def total_rows(models: Sequence[AnyModel], rows: Rows | None, origins: Sequence[
     encoders = [encoder_of(m) for m in models]
     totals = [encoder.total(model) for model, encoder in zip(models, encoders, strict=True)]
     least = [encoder.least(model) for model, encoder in zip(models, encoders, strict=True)]
-    for total, few, origin in zip(totals, least, origins, strict=True):
+    said_by = [e.evidence(model, few) for model, e, few in zip(models, encoders, least, strict=True)]
+    for total, few, why, origin in zip(totals, least, said_by, origins, strict=True):
         if few > MOST_ROWS:
-            message = f"the counts sum to {few}, more than 2^53 rows"
+            message = f"{why}, more than 2^53 rows"
             raise ReleaseError(message, place=origin.place, file=origin.file)
         if rows is None:
             continue
         if (rows.high is not None and few > rows.high) or (total is not None and total < rows.low):
             said = str(rows.low) if rows.exact else f"{rows.low} to {'any' if rows.high is None else rows.high}"
-            message = f"rows is {said}, but the counts sum to {few}"
+            message = f"rows is {said}, but {why}"
             raise ReleaseError(message, place=origin.place, file=origin.file)
     found = [t for t in totals if t is not None]
     if len(set(found)) > 1 or (found and max(least) > found[0]):
-        named = tuple(f"{o} counts {few} rows" for o, few in zip(origins, least, strict=True) if few)
+        exact = [total is not None for total in totals]
+        named = tuple(
+            f"{o} {'counts' if sure else 'needs'} {few} rows"
+            for o, few, sure in zip(origins, least, exact, strict=True)
+            if few
+        )
         raise ContradictionError("the models count different numbers of rows", named)
     if found:
         return Rows(found[0], found[0])
@@ -359,11 +378,18 @@ def total_rows(models: Sequence[AnyModel], rows: Rows | None, origins: Sequence[
 
 
 def assumptions(
-    domain: Domain, rows: Rows, models: int, said_by_models: Sequence[str] = (), noisy: bool = False
+    domain: Domain,
+    rows: Rows,
+    models: int,
+    said_by_models: Sequence[str] = (),
+    noisy: bool = False,
+    resampled: bool = False,
 ) -> tuple[str, ...]:
     """Return what every verdict about the release assumes (design.md, section 2)."""
     if domain.source == DECLARED:
         where = "the domain is as declared: no row lies outside it"
+    elif domain.source == GUESSED:
+        where = "nobody declared a domain: it was read off the model file, and no row lies outside it"
     else:
         where = f"the domain was read off the {domain.source}: an adversary may not know it"
     n = f"exactly {rows.low} rows" if rows.exact else f"at least {rows.low} rows"
@@ -373,9 +399,9 @@ def assumptions(
     said = [
         where,
         n,
-        f"counts are of raw training rows: unweighted, not resampled, {'' if noisy else 'without noise or '}"
-        f"{'without ' if noisy else ''}missing values",
+        raw_rows_line(domain, noisy, resampled),
         "the adversary does not use how the learner chose the model",
+        *domain.about_missing,
         *domain.notes,
     ]
     if models > 1:
@@ -384,3 +410,10 @@ def assumptions(
     if domain.continuous:
         said.append(f"continuous without a resolution, only relative figures: {', '.join(domain.continuous)}")
     return tuple(said)
+
+
+def raw_rows_line(domain: Domain, noisy: bool, resampled: bool = False) -> str:
+    """Return what is assumed of the rows behind counts; where values may be missing, that is said elsewhere."""
+    without = ([] if noisy else ["noise"]) + ([] if domain.about_missing else ["missing values"])
+    line = f"counts are of raw training rows: unweighted{'' if resampled else ', not resampled'}"
+    return f"{line}, without {' or '.join(without)}" if without else line

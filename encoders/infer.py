@@ -34,24 +34,34 @@ def infer(
     Binary columns become bits, or views of one attribute where names and data agree: exactly one or at most
     one is 1, nested thresholds, intervals of one ordered attribute, complementary pairs. Whole numbers become
     the integers of the observed range, decimals the coarsest decimal grid that holds all values as written (at
-    most 6 decimals, else a continuous range), text its sorted values. Every row of the frame is in the domain.
+    most 6 decimals, else a continuous range), text its sorted values. A column with empty cells (NaN, None, empty
+    text) becomes an attribute that may be missing. Every row of the frame is in the domain.
 
     `label`: the column that is the label, none if None. `one_hot`: groups of columns known to be one attribute.
     `strict`: only those are grouped. `independent`: every column is its own attribute, nothing is grouped.
     Cost: rows x (binary columns)^2, vectorised. Raises `ReleaseError` for an empty frame, doubled or unknown
-    column names, missing or infinite values, and declared groups in which a row has two ones.
+    column names, infinite values, declared groups in which a row has two ones, and empty cells in the label, in a
+    group of columns, or in every row of a column.
     """
     names = _names(df)
     target_name = None if label is None else str(label)
     declared = _declared(names, target_name, one_hot)
     columns: dict[str, AnyAttribute] = {}
     bits: dict[str, Bits] = {}
+    empty: dict[str, int] = {}
     for k, name in enumerate(names):
-        distinct = _distinct(df.iloc[:, k], name, used_only=name == target_name)
+        column = df.iloc[:, k]
+        gaps = _empty(column)
+        if gaps.any():
+            empty[name], column = int(gaps.argmax()) + 1, column[~gaps]
+            if name == target_name or not len(column):
+                raise ReleaseError(f"column '{name}' has no value in row {empty[name]} (counted from 1)")
+        distinct = _distinct(column, name, used_only=name == target_name)
         as_list = name == target_name or str(df.dtypes.iloc[k]) == "category"
-        columns[name] = _listed(name, distinct) if as_list else _attribute(name, distinct)
+        columns[name] = (_listed if as_list else _attribute)(name, distinct, name in empty)
         if name != target_name and _binary(distinct):
-            bits[name] = np.asarray(df.iloc[:, k].to_numpy() == 1, dtype=np.bool_)
+            bits[name] = np.zeros(len(df), dtype=np.bool_)
+            bits[name][~gaps] = column.to_numpy() == 1
     target = None if target_name is None else columns.pop(target_name)
     bitset = Bitset.of(list(bits), list(bits.values()), len(df))
     notes: list[str] = []
@@ -65,6 +75,7 @@ def infer(
             notes.append("only declared one-hot groups are grouped; every other column is its own attribute")
         else:
             groups += guess(bitset, taken, notes)
+    _refuse_gaps(bitset, groups, empty)
     groups = unique_names(sorted(groups, key=lambda g: min(g.columns)), set(names))
     notes = [group.note for group in groups] + notes + _column_notes(bitset, columns)
     attributes, views = _assemble(columns, bitset, groups)
@@ -108,6 +119,28 @@ def _declared(names: list[str], label: str | None, one_hot: Sequence[Sequence[st
     return groups
 
 
+def _empty(column: pd.Series[Any]) -> Bits:
+    """Return which cells are NaN, None or empty text."""
+    import pandas as pd
+
+    empty = column.isna()
+    if not pd.api.types.is_numeric_dtype(column.dtype):
+        empty |= column.astype(object) == ""
+    return empty.to_numpy(dtype=np.bool_)
+
+
+def _refuse_gaps(data: Bitset, groups: list[Group], empty: dict[str, int]) -> None:
+    """Refuse empty cells in a group of columns: they would leave open which value of its attribute the row has."""
+    for group in groups:
+        for name in (data.names[c] for c in group.columns):
+            if name in empty:
+                others = quoted([data.names[c] for c in group.columns if data.names[c] != name])
+                raise ReleaseError(
+                    f"column '{name}' has no value in row {empty[name]} (counted from 1), and views one attribute "
+                    f"with {others}: fill the cell, or let every column be its own attribute (`independent`)"
+                )
+
+
 def _distinct(column: pd.Series[Any], name: str, used_only: bool) -> list[Value]:
     """Return the distinct values of a column, numbers ascending, then text (ordered categories as declared).
 
@@ -115,13 +148,10 @@ def _distinct(column: pd.Series[Any], name: str, used_only: bool) -> list[Value]
     """
     import pandas as pd
 
-    missing = column.isna().to_numpy()
-    if missing.any():
-        raise ReleaseError(f"column '{name}' has no value in row {int(missing.argmax()) + 1} (counted from 1)")
     kept = False
     if isinstance(column.dtype, pd.CategoricalDtype):
         used = set(column.unique().tolist())
-        found: list[Any] = [v for v in column.cat.categories.tolist() if v in used or not used_only]
+        found: list[Any] = [v for v in column.cat.categories.tolist() if v in used or (not used_only and v != "")]
         kept = bool(column.cat.ordered)
     elif pd.api.types.is_numeric_dtype(column.dtype):
         found = np.unique(column.to_numpy()).tolist()
@@ -156,20 +186,22 @@ def _binary(distinct: list[Value]) -> bool:
     return bool(distinct) and all(is_number(v) and v in BIT for v in distinct)
 
 
-def _listed(name: str, distinct: list[Value]) -> Listed:
+def _listed(name: str, distinct: list[Value], missing: bool) -> Listed:
     """Return the listed attribute of the values; (0, 1) where all of them are bits."""
-    return Listed(name, BIT if _binary(distinct) else tuple(distinct))
+    return Listed(name, BIT if _binary(distinct) else tuple(distinct), missing=missing)
 
 
-def _attribute(name: str, distinct: list[Value]) -> AnyAttribute:
+def _attribute(name: str, distinct: list[Value], missing: bool) -> AnyAttribute:
     """Return the attribute of one column of its own: a bit, integers, a decimal grid, a range or a list."""
     if _binary(distinct) or not all(is_number(v) for v in distinct):
-        return _listed(name, distinct)
+        return _listed(name, distinct, missing)
     decimals = _decimals(distinct)
     low, high = distinct[0], distinct[-1]
     if decimals <= MOST_DECIMALS:
-        return Grid.between(name, low, high, float(f"1e-{decimals}") if decimals else 1)
-    return Listed(name, (low,)) if low == high else Continuous(name, exact(low), exact(high))
+        return Grid.between(name, low, high, float(f"1e-{decimals}") if decimals else 1, missing)
+    if low == high:
+        return Listed(name, (low,), missing=missing)
+    return Continuous(name, exact(low), exact(high), missing=missing)
 
 
 def _decimals(values: list[Value]) -> int:
@@ -208,7 +240,7 @@ def _assemble(
 def _column_notes(data: Bitset, columns: dict[str, AnyAttribute]) -> list[str]:
     """Return what is assumed about columns of their own: constants, observed ranges, resolutions, categories."""
     notes = []
-    constant = [data.names[c] for c in range(len(data.names)) if data.constant(c)]
+    constant = [name for c, name in enumerate(data.names) if data.constant(c) and not columns[name].missing]
     if constant:
         notes.append(f"columns {quoted(constant)} are the same in every row; both 0 and 1 are taken as possible")
     for name, a in columns.items():
@@ -216,7 +248,9 @@ def _column_notes(data: Bitset, columns: dict[str, AnyAttribute]) -> list[str]:
             kind = "the integers" if a.step == 1 else f"the numbers in steps of {float(a.step):g}"
             notes.append(f"column '{name}' can be {kind} from {shown(a.minimum)} to {shown(a.maximum)}, as observed")
         elif isinstance(a, Continuous):
-            notes.append(f"column '{name}' needs more than {MOST_DECIMALS} decimals: continuous, {a.describe()}")
+            notes.append(f"column '{name}' needs more than {MOST_DECIMALS} decimals: continuous, {a.values_text()}")
         elif isinstance(a, Listed) and a.values != BIT:
-            notes.append(f"column '{name}' can be {a.describe()} ({len(a.values)} in all), no other")
+            notes.append(f"column '{name}' can be {a.values_text()} ({len(a.values)} in all), no other")
+    if gaps := [name for name, a in columns.items() if a.missing]:
+        notes.append(f"columns {quoted(gaps)} have empty cells: missing is one more value of each")
     return notes

@@ -136,7 +136,11 @@ def same_values(a: AnyAttribute, b: AnyAttribute) -> bool:
     if isinstance(a, Listed) and isinstance(b, Grid):
         a, b = b, a
     if isinstance(a, Grid) and isinstance(b, Listed):
-        return b.numeric and b.numbers == [a.minimum + a.step * i for i in range(min(a.count, len(b.values) + 1))]
+        return (
+            a.missing == b.missing
+            and b.numeric
+            and b.numbers == [a.minimum + a.step * i for i in range(min(a.count, len(b.values) + 1))]
+        )
     return a == b
 
 

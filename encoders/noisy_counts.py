@@ -58,6 +58,13 @@ class NoisyEncoder(Encoder[AnyModel]):
 
     def check(self, model: AnyModel, domain: Domain, place: str) -> None:
         """Refuse counts that the law cannot give, and whatever the kind refuses whatever its counts."""
+        if isinstance(model, Forest) and model.resampled:
+            raise ReleaseError("noisy counts of resamples (bootstrap) are not read yet", place=f"{place}.noise")
+        for tree, at in trees_of(model, place):
+            for i, node in enumerate(tree.nodes):
+                if node.support.distinct is not None:
+                    message = "numbers of different rows are not read beside noisy counts"
+                    raise ReleaseError(message, place=f"{at}.nodes[{i}].distinct")
         self.inner.check(without_counts(model), domain, place)
         law = noise_of(model).law
         figures = list(published(model, place))
@@ -115,8 +122,7 @@ class NoisyEncoder(Encoder[AnyModel]):
         out: list[tuple[Block, Observed | None]] = [
             self._filled(b, law, f, rows) for b, f in zip(blocks, figures, strict=bool(blocks))
         ]
-        trees = model.trees if isinstance(model, Forest) else (model,) if isinstance(model, Tree) else ()
-        for tree in trees:
+        for tree, _ in trees_of(model, place):
             if inner := list(inner_statements(tree, cut, resolved)):
                 statements = tuple(s for s, _ in inner)
                 out.append(self._filled(statements, law, [f for _, f in inner], rows))
@@ -163,6 +169,13 @@ class NoisyEncoder(Encoder[AnyModel]):
             figures = [f.count for f in model.statements if f.count is not None]
             out.append(self._filled(loose, noise_of(model).law, figures, rows))
         return out + [(b, None) for b in self.inner.blocks(rest, cut, resolved, rows, place)]
+
+
+def trees_of(model: AnyModel, place: str) -> list[tuple[Tree, str]]:
+    """Return the trees of a forest, or the tree itself, each with its place; none of other kinds."""
+    if isinstance(model, Forest):
+        return [(tree, f"{place}.trees[{t}]") for t, tree in enumerate(model.trees)]
+    return [(model, place)] if isinstance(model, Tree) else []
 
 
 def without_counts(model: AnyModel) -> AnyModel:

@@ -44,6 +44,7 @@ class KindEncoder(Encoder[Question]):
         out = [Statement(region, 0, UNBOUNDED, "the question")]
         for name in model.of:
             numbers = numbers_of(cut, name)
+            numbers.refuse_missing(region.box, f"the question about {name}")
             classes: dict[tuple[int, int], int] = {}
             pairs = zip(numbers.least, numbers.greatest, strict=True)
             coefs = tuple(classes.setdefault(pair, len(classes) + 1) for pair in pairs)

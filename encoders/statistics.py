@@ -58,8 +58,10 @@ def value_cuts(domain: Domain, names: Iterable[str]) -> dict[int, set[Position]]
         k = numeric(domain, name)
         if name in domain.columns:
             domain.cut_points(dict([domain.view_ranges(name)]), out)
-        elif domain.all[k].span[1] <= MOST_VALUES:
+        elif domain.all[k].known[1] <= MOST_VALUES:
             out.setdefault(k, set()).update(range(*domain.all[k].span))
+        else:
+            out.setdefault(k, set()).add(domain.all[k].known[1])
     return out
 
 
@@ -72,12 +74,22 @@ def number(attribute: Listed | Grid, position: int) -> Fraction:
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """The least and greatest number that each part of attribute `of` holds, times `scale`: whole numbers."""
+    """The least and greatest number that each part of attribute `of` holds, times `scale`: whole numbers.
+
+    `missing` is the part of missing values, if there is one: it has no number (0 stands there).
+    """
 
     of: int
     scale: int
     least: tuple[int, ...]
     greatest: tuple[int, ...]
+    missing: int | None = None
+
+    def refuse_missing(self, box: Box, source: str) -> None:
+        """Refuse a statistic of the rows of a box where some may be missing: a mean over them is not defined."""
+        if self.missing is not None and dict(box.literals).get(self.of, -1) >> self.missing & 1:
+            ask = 'leave them out by the condition, such as {"missing": false}'
+            raise ReleaseError(f"{source}: a mean, total or median over missing values is not defined: {ask}")
 
 
 def numbers_of(cut: CutDomain, name: str) -> Numbers:
@@ -90,10 +102,13 @@ def numbers_of(cut: CutDomain, name: str) -> Numbers:
         return Numbers(k, 1, bits, bits)
     if isinstance(cuts.attribute, Continuous):
         raise TypeError("a continuous attribute has no numbers")
-    least = [number(cuts.attribute, edge) for edge in cuts.edges[:-1]]
-    greatest = [number(cuts.attribute, edge - 1) for edge in cuts.edges[1:]]
+    missing = len(cuts.sizes) - 1 if cuts.attribute.missing else None
+    edges = cuts.edges if missing is None else cuts.edges[:-1]  # a part of missing values has no numbers
+    none = [] if missing is None else [Fraction(0)]
+    least = [*(number(cuts.attribute, edge) for edge in edges[:-1]), *none]
+    greatest = [*(number(cuts.attribute, edge - 1) for edge in edges[1:]), *none]
     scale = math.lcm(*(v.denominator for v in chain(least, greatest)))
-    return Numbers(k, scale, tuple(int(v * scale) for v in least), tuple(int(v * scale) for v in greatest))
+    return Numbers(k, scale, tuple(int(v * scale) for v in least), tuple(int(v * scale) for v in greatest), missing)
 
 
 def bounds(statistic: Statistic) -> tuple[Fraction, Fraction]:
@@ -143,6 +158,7 @@ class Group:
 
 def statements_of(statistic: Statistic, group: Group, odd: bool) -> Choice | list[Statement]:
     """Return the statements of a mean, total or median; `odd`: the number of rows is known to be odd."""
+    group.numbers.refuse_missing(group.region.box, group.source)
     low, high = bounds(statistic)
     if statistic.kind == "total":
         return total(group, low, high)

@@ -75,8 +75,8 @@ def shape(nodes: Sequence[Node]) -> Shape | None:
     return Shape(inner, children, tuple(levels)) if seen == len(nodes) else None
 
 
-def check_tree(model: Tree, domain: Domain, place: str) -> None:
-    """Refuse a malformed tree with `ReleaseError`, naming the node."""
+def check_tree(model: Tree, domain: Domain, place: str, repeated: bool = False) -> None:
+    """Refuse a malformed tree with `ReleaseError`, naming the node; `repeated`: its counts are of repeated rows."""
     nodes = model.nodes
     if not nodes:
         raise ReleaseError("the tree has no nodes", place=f"{place}.nodes")
@@ -97,6 +97,8 @@ def check_tree(model: Tree, domain: Domain, place: str) -> None:
             message = "a split must test exactly one attribute (else its 'else' side is no box)"
             raise ReleaseError(message, place=f"{here}.if")
     check_inner_counts(model, found, place)
+    if any(s.distinct is not None for s in supports):
+        check_distinct(model, found, place, repeated)
 
 
 def tests(nodes: Sequence[Node]) -> Iterator[tuple[Condition, int]]:
@@ -173,6 +175,31 @@ def check_inner_counts(model: Tree, found: Shape, place: str) -> None:
         raise ReleaseError(message, place=f"{place}.nodes[{i}]")
     for i in np.flatnonzero((counted | plain) & (total != totals)).tolist():
         raise ReleaseError(f"the node says {total[i]}, its leaves sum to {totals[i]}", place=f"{place}.nodes[{i}]")
+
+
+def check_distinct(model: Tree, found: Shape, place: str, repeated: bool) -> None:
+    """Refuse numbers of different rows that no rows can have, and of an inner node those that its leaves contradict."""
+    everybody = tree_total(model)
+    for i, node in enumerate(model.nodes):
+        said, at = node.support.distinct, f"{place}.nodes[{i}].distinct"
+        if said is None:
+            continue
+        total = everybody if node.support.total is None else node.support.total
+        numbers = node.support.counts if node.support.counts is not None else (node.support.count,)
+        least = sum(1 for n in numbers if n)
+        if not repeated and said != total and node.support.total is not None:
+            raise ReleaseError(f"{said} different rows among {total}: only a bootstrap sample repeats rows", place=at)
+        if not least <= said <= total:
+            raise ReleaseError(f"{said} different rows, but the counts are those of {least} to {total}", place=at)
+    sums = [node.support.distinct if node.condition is None else None for node in model.nodes]
+    for level in reversed(found.levels):
+        for i in level[found.inner[level]].tolist():
+            then, otherwise = (sums[j] for j in found.children[i].tolist())
+            sums[i] = None if then is None or otherwise is None else then + otherwise
+            said = model.nodes[i].support.distinct
+            if said is not None and sums[i] is not None and said != sums[i]:
+                message = f"the node says {said} different rows, its leaves sum to {sums[i]}"
+                raise ReleaseError(message, place=f"{place}.nodes[{i}].distinct")
 
 
 def tree_partition(model: Tree, kind: str, cut: CutDomain, resolved: Mapping[Condition, Resolved]) -> Partition:

@@ -3,6 +3,7 @@
 Every attribute is a line of *positions*: a test ("at most 25", "one of a, b") is a union of half-open ranges of
 positions. Listed and gridded attributes use the index of the value; a continuous attribute uses pairs
 (x, side), where side 0 stands just below x and side 1 just above, so that "below x" and "at most x" differ.
+Where cells may be empty, "missing" is one more position behind all values.
 """
 
 from __future__ import annotations
@@ -10,20 +11,22 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeGuard
 
 from solvers.errors import ReleaseError
 
 Value = int | float | str | bool
+Cell = Value | None  # None: missing
+MISSING = "missing"  # how profiles ask for a missing value
 Position = Any  # int, or (Fraction, 0 | 1) for continuous attributes; only compared with its own kind
 UNITS = 1 << 64  # a continuous part is at least so many times longer than one number
 Ranges = tuple[tuple[Position, Position], ...]
 
 
-def is_number(value: object) -> bool:
+def is_number(value: object) -> TypeGuard[int | float]:
     """Tell whether a value is a finite number (booleans are 0 and 1)."""
     return isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
 
@@ -40,7 +43,11 @@ def plain(value: Fraction | int) -> int | float:
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """A test on one attribute or column: one of `values`, or a range with open or closed ends."""
+    """A test on one attribute or column: one of `values`, or a range with open or closed ends.
+
+    `missing`: a missing value passes too, and nothing else where there are neither values nor ends. Without it no
+    missing value passes.
+    """
 
     __test__ = False  # not a pytest class
 
@@ -49,18 +56,32 @@ class Test:
     high: Value | None = None
     low_open: bool = False
     high_open: bool = False
+    missing: bool = False
+
+    @property
+    def bare(self) -> bool:
+        """Tell whether the test names no value: it asks for missing alone, or for any value."""
+        return not self.values and self.low is None and self.high is None and (self.missing or self.values is None)
 
     def __str__(self) -> str:
-        if self.values is not None:
-            return f"= {self.values[0]}" if len(self.values) == 1 else f"in {list(self.values)}"
+        if self.bare:
+            return "is missing" if self.missing else "is not missing"
         low = "" if self.low is None else f"{'>' if self.low_open else '>='} {self.low}"
         high = "" if self.high is None else f"{'<' if self.high_open else '<='} {self.high}"
-        return " and ".join(part for part in (low, high) if part)
+        said = " and ".join(part for part in (low, high) if part)
+        if self.values is not None:
+            said = f"= {self.values[0]}" if len(self.values) == 1 else f"in {list(self.values)}"
+        return f"{said} (or missing)" if self.missing else said
 
 
 def equals(value: Value) -> Test:
     """Return the test for one value."""
     return Test(values=(value,))
+
+
+def cell_text(cell: Cell) -> str:
+    """Return a value or "missing" in words."""
+    return MISSING if cell is None else str(cell)
 
 
 def normal(ranges: list[tuple[Position, Position]]) -> Ranges:
@@ -92,14 +113,26 @@ def intersection(a: Ranges, b: Ranges) -> Ranges:
 
 @dataclass(frozen=True)
 class AttributeBase(ABC):
-    """What all attributes share: a name, a span of positions, tests turned into ranges."""
+    """What all attributes share: a name, whether it may be missing, positions, tests turned into ranges."""
 
     name: str
+    missing: bool = field(default=False, kw_only=True)
 
     @property
     @abstractmethod
+    def known(self) -> tuple[Position, Position]:
+        """Return the first position of a value and the one after the last."""
+
+    @property
+    def gap(self) -> tuple[Position, Position]:
+        """Return the range of "missing", behind all values; empty where no value may be missing."""
+        end = self.known[1]
+        return end, end + self.missing
+
+    @cached_property
     def span(self) -> tuple[Position, Position]:
-        """Return the first position and the one after the last."""
+        """Return the first position and the one after the last, "missing" included."""
+        return self.known[0], self.gap[1]
 
     @abstractmethod
     def point(self, value: Value) -> tuple[Position, Position]:
@@ -110,28 +143,42 @@ class AttributeBase(ABC):
         """Return the position just above or just below the threshold x."""
 
     @abstractmethod
-    def value(self, position: Position) -> Value:
-        """Return the value at a position."""
+    def value_at(self, position: Position) -> Value:
+        """Return the value at a position that is not "missing"."""
 
-    @abstractmethod
+    def value(self, position: Position) -> Cell:
+        """Return the value at a position, None where it is "missing"."""
+        return None if self.missing and position >= self.known[1] else self.value_at(position)
+
     def measure(self, start: Position, end: Position) -> Fraction:
-        """Return how many values (continuous: what length) lie between two positions."""
+        """Return how many values (continuous: what length) lie between two positions; "missing" is one more."""
+        return Fraction(end - start)
 
     def ranges(self, test: Test) -> Ranges:
-        """Return the positions that pass the test."""
+        """Return the positions that pass the test; "missing" only where the test says so."""
+        if test.missing and not self.missing:
+            why = "is asked for missing values, which it cannot have"
+            raise ReleaseError(f"attribute '{self.name}' ({self.describe()}) {why}: declare it with \"missing\": true")
+        passed: list[tuple[Position, Position]] = []
         if test.values is not None:
-            return normal([self.point(v) for v in test.values])
-        start = self.span[0] if test.low is None else self.cut(test.low, test.low_open)
-        end = self.span[1] if test.high is None else self.cut(test.high, not test.high_open)
-        return normal([(start, end)])
+            passed = [self.point(v) for v in test.values]
+        elif not (test.bare and test.missing):
+            start = self.known[0] if test.low is None else self.cut(test.low, test.low_open)
+            end = self.known[1] if test.high is None else self.cut(test.high, not test.high_open)
+            passed = [(start, end)]
+        return normal([*passed, self.gap] if test.missing else passed)
 
     def refuse(self, value: object, why: str) -> ReleaseError:
         """Return the refusal of a value, naming it and the attribute."""
         return ReleaseError(f"{value!r} {why} attribute '{self.name}' ({self.describe()})")
 
-    @abstractmethod
     def describe(self) -> str:
         """Return the values in a few words."""
+        return f"{self.values_text()}{', or missing' if self.missing else ''}"
+
+    @abstractmethod
+    def values_text(self) -> str:
+        """Return the values in a few words, "missing" left out."""
 
 
 @dataclass(frozen=True)
@@ -148,6 +195,8 @@ class Listed(AttributeBase):
             raise ReleaseError(f"attribute '{self.name}' lists the value {double!r} twice")
         if self.numeric and any(b < a for a, b in zip(self.numbers, self.numbers[1:], strict=False)):
             raise ReleaseError(f"the numbers of attribute '{self.name}' must ascend")
+        if self.missing and MISSING in self.index:
+            raise ReleaseError(f"attribute '{self.name}' may be missing and lists the value '{MISSING}': rename that")
 
     @cached_property
     def index(self) -> dict[Value, int]:
@@ -165,7 +214,7 @@ class Listed(AttributeBase):
         return [exact(v) for v in self.values]
 
     @property
-    def span(self) -> tuple[int, int]:
+    def known(self) -> tuple[int, int]:
         """Return (0, number of values)."""
         return 0, len(self.values)
 
@@ -187,15 +236,11 @@ class Listed(AttributeBase):
             raise self.refuse(x, "is a threshold outside the range of")
         return (bisect_right if above else bisect_left)(self.numbers, exact(x))
 
-    def value(self, position: int) -> Value:
+    def value_at(self, position: int) -> Value:
         """Return the value with this index."""
         return self.values[position]
 
-    def measure(self, start: int, end: int) -> Fraction:
-        """Return the number of values."""
-        return Fraction(end - start)
-
-    def describe(self) -> str:
+    def values_text(self) -> str:
         """Return the values, shortened."""
         shown = ", ".join(repr(v) for v in self.values[:6])
         return f"values {shown}{', ...' if len(self.values) > 6 else ''}"
@@ -210,7 +255,7 @@ class Grid(AttributeBase):
     count: int
 
     @classmethod
-    def between(cls, name: str, low: Value, high: Value, step: Value = 1) -> Grid:
+    def between(cls, name: str, low: Value, high: Value, step: Value = 1, missing: bool = False) -> Grid:
         """Return the grid from low to high, both on it; `ReleaseError` otherwise."""
         lo, hi, by = exact(low), exact(high), exact(step)
         if by <= 0:
@@ -219,7 +264,7 @@ class Grid(AttributeBase):
             raise ReleaseError(f"attribute '{name}': max {high} is below min {low}")
         if ((hi - lo) / by).denominator != 1:
             raise ReleaseError(f"attribute '{name}': max {high} is not on the grid {low} + k * {step}")
-        return cls(name, lo, by, int((hi - lo) / by) + 1)
+        return cls(name, lo, by, int((hi - lo) / by) + 1, missing=missing)
 
     @property
     def maximum(self) -> Fraction:
@@ -227,7 +272,7 @@ class Grid(AttributeBase):
         return self.minimum + self.step * (self.count - 1)
 
     @property
-    def span(self) -> tuple[int, int]:
+    def known(self) -> tuple[int, int]:
         """Return (0, number of values)."""
         return 0, self.count
 
@@ -247,15 +292,11 @@ class Grid(AttributeBase):
         steps = (exact(x) - self.minimum) / self.step
         return math.floor(steps) + 1 if above else math.ceil(steps)
 
-    def value(self, position: int) -> Value:
+    def value_at(self, position: int) -> Value:
         """Return the number with this index."""
         return plain(self.minimum + self.step * position)
 
-    def measure(self, start: int, end: int) -> Fraction:
-        """Return the number of values."""
-        return Fraction(end - start)
-
-    def describe(self) -> str:
+    def values_text(self) -> str:
         """Return the range and the step."""
         step = "" if self.step == 1 else f" in steps of {plain(self.step)}"
         return f"{plain(self.minimum)} to {plain(self.maximum)}{step}"
@@ -263,7 +304,10 @@ class Grid(AttributeBase):
 
 @dataclass(frozen=True)
 class Continuous(AttributeBase):
-    """All real numbers between minimum and maximum: no grid, so only relative figures."""
+    """All real numbers between minimum and maximum: no grid, so only relative figures.
+
+    "Missing" has no length of its own: where it is possible it weighs as much as the whole range.
+    """
 
     minimum: Fraction
     maximum: Fraction
@@ -273,9 +317,14 @@ class Continuous(AttributeBase):
             raise ReleaseError(f"attribute '{self.name}': max must be above min where resolution is null")
 
     @property
-    def span(self) -> tuple[Position, Position]:
+    def known(self) -> tuple[Position, Position]:
         """Return the positions of both ends."""
         return (self.minimum, 0), (self.maximum, 1)
+
+    @property
+    def gap(self) -> tuple[Position, Position]:
+        """Return the range of "missing": a side of its own behind the maximum."""
+        return (self.maximum, 1), (self.maximum, 1 + self.missing)
 
     def inside(self, x: Value) -> Fraction:
         """Return x as an exact number; `ReleaseError` outside the range."""
@@ -294,19 +343,20 @@ class Continuous(AttributeBase):
 
     def ranges(self, test: Test) -> Ranges:
         """Return the positions that pass a range test; equality is refused."""
-        if test.values is not None:
+        if test.values:
             raise self.refuse(list(test.values), "is tested for equality: give a 'resolution' to")
         return super().ranges(test)
 
-    def value(self, position: Position) -> Value:
+    def value_at(self, position: Position) -> Value:
         """Return the number at a position."""
         return plain(position[0])
 
     def measure(self, start: Position, end: Position) -> Fraction:
-        """Return the length."""
-        return Fraction(end[0] - start[0])
+        """Return the length, that of the whole range for "missing"."""
+        gaps = (end[1] == 2) - (start[1] == 2)
+        return Fraction(end[0] - start[0] + gaps * (self.maximum - self.minimum))
 
-    def describe(self) -> str:
+    def values_text(self) -> str:
         """Return the range."""
         return f"{plain(self.minimum)} to {plain(self.maximum)}, continuous"
 
@@ -329,8 +379,7 @@ class Cuts:
 
     def bounds(self, part: int) -> tuple[Position, Position]:
         """Return the first position of a part and the one after its last."""
-        edges = (self.attribute.span[0], *self.inner, self.attribute.span[1])
-        return edges[part], edges[part + 1]
+        return self.edges[part], self.edges[part + 1]
 
     @cached_property
     def edges(self) -> tuple[Position, ...]:

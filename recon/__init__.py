@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from encoders.domain import Domain as Domain
     from encoders.encoder import EncodedRelease as EncodedRelease
+    from recon.attaching import attach_counts as attach_counts
     from recon.auditing import audit as audit
     from recon.bounds import bound as bound
     from recon.denoising import denoise as denoise
     from recon.exporting import export as export
+    from recon.inspection.inspecting import Inspection as Inspection
+    from recon.inspection.inspecting import inspect as inspect
     from recon.learners.bayesian_rule_list import BayesianRuleListClassifier as BayesianRuleListClassifier
     from recon.learners.bayesian_rule_list import DPBayesianRuleListClassifier as DPBayesianRuleListClassifier
     from recon.learners.dp_greedy_rule_list import DPGreedyRuleListClassifier as DPGreedyRuleListClassifier
@@ -50,12 +53,15 @@ __version__ = "0.1.0"
 _HOME = {
     "Domain": "encoders.domain",
     "EncodedRelease": "encoders.encoder",
+    "attach_counts": "recon.attaching",
     "audit": "recon.auditing",
     "export": "recon.exporting",
     "BayesianRuleListClassifier": "recon.learners.bayesian_rule_list",
     "DPBayesianRuleListClassifier": "recon.learners.bayesian_rule_list",
     "DPGreedyRuleListClassifier": "recon.learners.dp_greedy_rule_list",
     "GreedyRuleListClassifier": "recon.learners.greedy_rule_list",
+    "Inspection": "recon.inspection.inspecting",
+    "inspect": "recon.inspection.inspecting",
     "encode": "recon.loading",
     "load": "recon.loading",
     "Measures": "recon.measures",

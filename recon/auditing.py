@@ -8,6 +8,7 @@ import pandas as pd
 from encoders.encoder import EncodedRelease
 from recon.certificates import all_of_it, contradiction_certificate
 from recon.findings import Bought, Findings, GroupDisclosure
+from recon.inspection.inspecting import Inspection, inspect
 from recon.measures import Measures, measure
 from recon.noisy import posterior
 from recon.report import Report
@@ -47,7 +48,14 @@ def audit(
     checked = None if truth is None else check_truth(release, truth, population, first, seed, limits)
     bought = None if without_noise is None else what_noise_bought(release, without_noise, limits)
     proved = certificate_of(release, first, limits)
-    return Report(Findings(release, first, group_disclosure(release), checked, proved, bought))
+    stored = stored_outright(release, limits)
+    return Report(Findings(release, first, group_disclosure(release), checked, proved, bought, stored))
+
+
+def stored_outright(release: EncodedRelease, limits: Limits) -> tuple[Inspection, ...]:
+    """Return what the model files that a release was read from store of the training data, without any attack."""
+    read = any(model.origin is not None for model in release.models)
+    return tuple(inspect(file, limits.memory) for file in release.files if file != "-") if read else ()
 
 
 def what_noise_bought(noisy: EncodedRelease, exact: EncodedRelease, limits: Limits) -> Bought:
@@ -77,14 +85,15 @@ def certificate_of(release: EncodedRelease, found: Measures, limits: Limits) -> 
 def group_disclosure(release: EncodedRelease) -> GroupDisclosure:
     """Return pure regions, zero cells and the smallest groups of a release's partitions.
 
-    Of noisy counts the least that the intervals leave: pure and empty hold at the release's confidence.
+    Of noisy counts the least that the intervals leave: pure and empty hold at the release's confidence. Counts of
+    resamples are left out where they leave the number of training rows open.
     """
     pure: list[tuple[str, str, int]] = []
     zeros: list[tuple[str, str]] = []
     totals: list[tuple[str, int]] = []
     several = len(release.statements.blocks) > 1
     for block in release.statements.blocks:
-        if not isinstance(block, Partition):
+        if not isinstance(block, Partition) or (block.open_counts > 1 and not release.noisy):
             continue
         for j, statements in block.by_region.items():
             cells = [(int(block.label[s]), int(block.low[s])) for s in statements]

@@ -100,6 +100,7 @@ class Asked:
 def asked(release: EncodedRelease, where: Condition, of: tuple[str, ...], limits: Limits) -> Asked:
     """Return the release cut for a question. Raises `Unsupported` for too many cells."""
     cut = asking(release, Question(where, of))
+    cut = replace(cut, statements=replace(cut.statements, loosened=release.statements.loosened))
     system = system_of(cut.statements, limits)
     first = len(system.linear) - (0 if system.total is None else 1) - 1 - len(of)
     dense = np.zeros((1 + len(of), len(system.sizes)), dtype=np.int64)
@@ -134,6 +135,10 @@ def bound(
     names = () if of is None else (of,) if isinstance(of, str) else tuple(of)
     if len(names) > 2:
         raise ReleaseError(f"'of' names {len(names)} attributes: give one for a mean, two for a correlation")
+    if kept := release.statements.loosened:  # extremes over too many worlds are outer bounds
+        everything = replace(release, statements=replace(release.statements, loosened=()))
+        found = bound(everything, where, of, convention, limits)
+        return replace(found, status="bounds", expectation=None, trail=(*found.trail, *kept), _more=None)
     chosen, condition = convention_of(release, convention), as_condition(where)
     limits = limits or Limits()
     if not names:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -22,6 +21,7 @@ from recon.console import (
     write_table,
     write_text,
 )
+from recon.inspection.command import inspect
 from recon.learners.commands import learn_app
 from recon.noise_commands import denoise, posterior, sweep
 from recon.options import (
@@ -50,6 +50,8 @@ from recon.options import (
 )
 from recon.printing import extreme_world, leave_at_once, print_worlds, show, show_verdicts
 from recon.proof_commands import estimate_lines, estimates_json, export, stored_certificates, verify
+from recon.reading_commands import convert, domain
+from recon.reading_commands import open_release as open_files
 
 if TYPE_CHECKING:
     from encoders.encoder import EncodedRelease
@@ -64,24 +66,16 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(learn_app, name="learn")
-for command in (verify, export, posterior, denoise, sweep):
+for command in (inspect, convert, domain, verify, export, posterior, denoise, sweep):
     app.command()(command)
 
 
 def open_release(
     files: list[str], domain: str | None, independent: bool, limits: Limits, confidence: float = 0.95
 ) -> EncodedRelease:
-    """Return the release of the files, its domain replaced or its columns made independent if asked."""
-    from encoders.encoder import encode
-    from recon.loading import load, read_domain
-
+    """Return the release of the files, as the options say; progress says which is being read."""
     limits.report(f"reading {files[0]}")
-    declared = None if domain is None else read_domain(domain)
-    release = load(*files, domain=declared, confidence=confidence)
-    if not independent:
-        return release
-    bits = encode(release.domain.as_columns(), release.models, release.declared, release.file, confidence)
-    return replace(bits, sha256=release.sha256, files=release.files)
+    return open_files(files, domain, independent, limits.memory, confidence)
 
 
 def finish(status: str) -> None:
@@ -322,35 +316,6 @@ def table(
     else:
         write_table(found, out)
     finish(found.attrs["status"])
-
-
-@app.command()
-def domain(
-    data: Annotated[str, typer.Argument(metavar="DATA", help="A table (.csv, .csv.gz, .parquet) or a release file.")],
-    label: Annotated[str | None, typer.Option("--label", help="Label column; by default the last.")] = None,
-    independent: Independent = False, out: Out = None,
-) -> None:  # fmt: skip
-    """Read a domain off data, say what was assumed, and write it to a file to edit and give to --domain."""
-    from recon.formats.writing import domain_json, dump
-    from recon.loading import read_domain
-
-    found = read_domain(data, label, independent)
-    write_text(dump({"recon": 1, "domain": domain_json(found)}), out)
-    for note in found.notes:
-        print(f"assumed: {note}", file=sys.stderr)
-
-
-@app.command()
-def convert(
-    files: Files, domain: DomainFile = None, independent: Independent = False,
-    out: Out = None,
-) -> None:  # fmt: skip
-    """Read a release and write it as a release file (checked, with the domain given)."""
-    from recon.formats.writing import dump, release_json
-    from solvers.limits import Limits
-
-    release = open_release(files, domain, independent, Limits())
-    write_text(dump(release_json(release.domain, release.models, release.declared)), out)
 
 
 @app.command()

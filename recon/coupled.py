@@ -100,7 +100,8 @@ def smallest_count(release: Release) -> int | None:
     found: list[int] = []
     for block in release.blocks:
         if isinstance(block, Partition):
-            found += block.low[block.low > 0].tolist()
+            told = (block.low == block.high) | bool(release.observed)  # of resamples, groups of rows are not counted
+            found += block.low[(block.low > 0) & told].tolist()
         elif isinstance(block, tuple):
             found += [s.low for s in block if s.of is None and s.low == s.high and s.low > 0]
     return min(found, default=None)

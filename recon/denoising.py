@@ -9,17 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-import numpy as np
-from numpy.typing import NDArray
-
 from encoders.domain import Domain
 from encoders.encoder import EncodedRelease
 from encoders.models import AnyModel, Figure, Forest, Node, Rule, Support, Table, Tree
 from solvers.errors import Inconclusive, Unsupported
 from solvers.likeliest import Likeliest, likeliest
 from solvers.limits import Limits
-from solvers.observations import Observation, observations, widened
-from solvers.release import Choice, Partition, Release, Rows
+from solvers.observations import Observation, first_statements, observations, widened
+from solvers.release import Release, Rows
 from solvers.system import System, system_of
 
 DENOISED = "the counts are denoised, the most likely ones and not the true ones: verdicts about them prove nothing"
@@ -71,11 +68,11 @@ def denoise(release: EncodedRelease, limits: Limits | None = None) -> Denoised:
     `Unsupported` for exact releases and too many cells, `ContradictionError` where exact statements clash.
     """
     system, seen, found = most_likely(release, limits or Limits())
-    sums = values(system, found.histogram)
+    sums = system.linear.sums(found.histogram)
     counts = {o.statement: int(sums[o.statement]) for o in seen}
     moved = float(sum(abs(o.published - counts[o.statement]) for o in seen))
     by_block: dict[int, list[int]] = {}
-    for b, start in block_offsets(release.statements).items():
+    for b, start in first_statements(release.statements).items():
         observed = release.statements.observed[b]
         if observed is not None:
             by_block[b] = [counts[start + s] for s, p in enumerate(observed.published) if p is not None]
@@ -83,26 +80,6 @@ def denoise(release: EncodedRelease, limits: Limits | None = None) -> Denoised:
     models = tuple(m if m.noise is None else filled(m, left) for m in release.models)
     noted = replace(release.domain, notes=(*release.domain.notes, DENOISED))
     return Denoised(noted, models, found, moved, int(found.histogram.sum()))
-
-
-def values(system: System, z: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the value of every statement in a histogram."""
-    linear = system.linear
-    out = np.zeros(len(linear), dtype=np.int64)
-    np.add.at(out, linear.row, linear.coef * z[linear.col])
-    return out
-
-
-def block_offsets(release: Release) -> dict[int, int]:
-    """Return, per block, the number of its first statement in the system."""
-    order = [b for b, x in enumerate(release.blocks) if isinstance(x, Partition)]
-    order += [b for b, x in enumerate(release.blocks) if not isinstance(x, Partition)]
-    out, first = {}, 0
-    for b in order:
-        block = release.blocks[b]
-        out[b] = first
-        first += sum(map(len, block.alternatives)) if isinstance(block, Choice) else len(block)
-    return out
 
 
 def filled(model: AnyModel, left: Iterator[list[int]]) -> AnyModel:

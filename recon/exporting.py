@@ -179,18 +179,21 @@ def values_json(cut: CutDomain, k: int, mask: int) -> list[Any]:
         if mask >> p & 1:
             start = spans.pop()[0] if spans and spans[-1][1] == cuts.edges[p] else cuts.edges[p]
             spans.append((start, cuts.edges[p + 1]))
-    attribute = cuts.attribute
+    attribute, gaps = cuts.attribute, []
+    if spans and spans[-1][1] > attribute.known[1]:  # a range says nothing about missing values
+        start, gaps = spans.pop()[0], [{"missing": True}]
+        spans += [(start, attribute.known[1])] if start < attribute.known[1] else []
     if isinstance(attribute, Continuous):
         return [
             {"above" if a[1] else "at_least": plain(a[0]), "at_most" if b[1] else "below": plain(b[0])}
             for a, b in spans
-        ]
+        ] + gaps
     if isinstance(attribute, Listed):
-        return [attribute.value(i) for a, b in spans for i in range(a, b)]
+        return [attribute.value(i) for a, b in spans for i in range(a, b)] + gaps
     return [
         attribute.value(a) if b == a + 1 else {"at_least": attribute.value(a), "at_most": attribute.value(b - 1)}
         for a, b in spans
-    ]
+    ] + gaps
 
 
 def head(release: EncodedRelease, to: str, about: tuple[str, ...]) -> Iterator[str]:
@@ -332,8 +335,8 @@ def first(values: list[Any]) -> Any:
     test = values[0]
     if not isinstance(test, dict):
         return test
-    if "at_least" in test:
-        return test["at_least"]
+    if "at_least" in test or "missing" in test:
+        return test.get("at_least", math.nan)
     return test["at_most"] if "at_most" in test else (test["above"] + test["below"]) / 2
 
 

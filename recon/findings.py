@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from encoders.encoder import EncodedRelease
+from recon.inspection.inspecting import Inspection
 from recon.matching import Comparison
 from recon.measures import Measures
 
@@ -58,7 +59,8 @@ class Findings:
     """Everything an audit found; the report formats it.
 
     `certificate`: that there is no possible world, or only one (None: neither, or not proved). `bought`: the noisy
-    counts beside the exact ones, where those were given.
+    counts beside the exact ones, where those were given. `stored`: what each model file stores of the training data
+    outright, besides what its counts say.
     """
 
     release: EncodedRelease
@@ -67,3 +69,4 @@ class Findings:
     truth: TruthCheck | None = None
     certificate: dict[str, Any] | None = None
     bought: Bought | None = None
+    stored: tuple[Inspection, ...] = ()

@@ -104,7 +104,7 @@ def measure(
 
 def measured(release: EncodedRelease, chosen: Convention, answer: CountAnswer, limits: Limits) -> Measures:
     """Return the measures from the count; see `measure`."""
-    if no_closed_form(release.statements) is not None:
+    if no_closed_form(release.statements) is not None or release.statements.loosened:
         from recon.coupled import measure_coupled
 
         return measure_coupled(release, chosen, answer, limits)

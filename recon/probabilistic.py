@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from encoders.encoder import CutDomain, EncodedRelease
+from encoders.values import cell_text
 from recon.console import free_name
 from recon.describe import condition_text, values_text
 from recon.questions import convention_of
@@ -125,5 +126,5 @@ def joint_text(cut: CutDomain, cells: Cells, s: int) -> str:
 def tuple_text(cut: CutDomain, cells: Cells, row: tuple[int, ...], s: int) -> str:
     """Return one raw row as a tuple; the label is left out where it is published."""
     skip = cells.release.domain.label if int(cells.block.label[s]) != ANY_LABEL else None
-    shown = [str(c.attribute.value(row[k])) for k, c in enumerate(cut.cuts) if k != skip]
+    shown = [cell_text(c.attribute.value(row[k])) for k, c in enumerate(cut.cuts) if k != skip]
     return "(" + ", ".join(shown) + ")"

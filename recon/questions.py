@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from encoders.encoder import EncodedRelease
-from encoders.values import Continuous, Listed, Test, Value, intersection
+from encoders.values import MISSING, Continuous, Listed, Value, intersection
 from recon.certificates import profile_certificates
-from recon.selections import frame_ranges, select_frame, selections_of
+from recon.selections import frame_ranges, one_of, select_frame, selections_of
 from recon.world import World, wrap
 from solvers.engine import ask
 from solvers.errors import ReleaseError, Unsupported
@@ -44,7 +44,8 @@ Profiles = pd.DataFrame | Sequence[dict[str, Any]]
 def convention_of(release: EncodedRelease, convention: str | None) -> Convention:
     """Return the convention asked for; by default `assigned` for one partition, else `ordered`."""
     blocks = release.statements.blocks
-    one = len(blocks) == 1 and isinstance(blocks[0], Partition) and not release.noisy
+    one = len(blocks) == 1 and isinstance(blocks[0], Partition) and blocks[0].open_counts <= 1
+    one = one and not release.noisy and not release.statements.loosened
     if convention is None:
         return "assigned" if one else "ordered"
     if convention not in CONVENTIONS:
@@ -215,7 +216,7 @@ def attribute(
     if isinstance(source, Continuous) or source.span[1] > MOST_VALUES:
         limit = f"the sensitive attribute '{sensitive}' must have at most {MOST_VALUES:,} values"
         raise ReleaseError(f"{limit} ({source.describe()})")
-    values = tuple(source.value(i) for i in range(source.span[1]))
+    values = tuple(MISSING if v is None else v for v in map(source.value, range(source.span[1])))
     if sensitive in frame.columns:
         raise ReleaseError(f"the profiles already say '{sensitive}', the sensitive column")
     chosen = convention_of(release, convention)
@@ -279,7 +280,7 @@ def attribute_value(
 def select_with(release: EncodedRelease, frame: pd.DataFrame, name: str, values: list[Any]) -> Selections:
     """Return the frame's selections, each narrowed to the given values of one column."""
     found = frame_ranges(frame, release.domain)
-    k, wanted = release.domain.ranges(name, Test(values=tuple(values)))
+    k, wanted = release.domain.ranges(name, one_of(release.domain, name, values))
     span = release.domain.all[k].span
     back, every = found.get(k, (np.zeros(len(frame), dtype=np.int64), [(span,)]))
     narrowed = [intersection(r, wanted) for r in every]

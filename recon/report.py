@@ -8,11 +8,13 @@ from dataclasses import asdict, dataclass
 from html import escape
 from typing import Any
 
+from encoders.domain import GUESSED
 from encoders.encoder import EncodedRelease
 from recon.bounds import BoundAnswer
 from recon.findings import Findings, TruthCheck
 from recon.measures import Measures
 from recon.noise_report import noise_json, noise_lines
+from recon.provenance import provenance_json, provenance_lines, stored_lines
 from recon.statements import claim_text
 from solvers.query import CountAnswer
 
@@ -163,6 +165,7 @@ class Report:
         out = {
             "audit": 1,
             "file": found.release.file,
+            "read_from": provenance_json(found.release),
             **count_json(found.release, found.measures, digits),
             "group_disclosure": {
                 "pure_regions": [{"name": n, "class": c, "rows": k} for n, c, k in groups.pure[:LISTED]],
@@ -175,6 +178,8 @@ class Report:
                 "smallest_group": groups.smallest,
             },
         }
+        if found.stored:
+            out["stored"] = [one.to_json() for one in found.stored]
         if found.truth is not None:
             out["truth"] = truth_json(found.truth)
         if found.bought is not None:
@@ -221,7 +226,9 @@ class Report:
             return [("No possible world: the statements contradict each other", conflict)]
         noise, certain = noise_lines(found.release, found.measures, found.bought), found.release.certain
         level = "" if certain else f", at confidence {found.release.confidence:g} (rows: at least; never for certain)"
+        stored = [line for one in found.stored for line in stored_lines(one)]
         out = [
+            *([("What the file stores outright, without any attack", stored)] if stored else []),
             *([("What the noise leaves", noise)] if noise else []),
             ("What an adversary is left with", [*worlds_lines(found.measures), *certified_lines(found.certificate)]),
             ("Who is most exposed" + level, exposure_lines(found.measures)),
@@ -229,6 +236,7 @@ class Report:
         ]
         if found.truth is not None:
             out.append(("The true rows", truth_lines(found.truth)))
+        out.append(("What the counts are", provenance_lines(found.release)))
         return [*out, ("This assumes", assumption_lines(found.release))]
 
 
@@ -289,6 +297,8 @@ def exposure_lines(m: Measures) -> list[str]:
         known = (
             "size only known between bounds"
             if ratio is None or math.isnan(ratio)
+            else f"{number(line['bits_removed'], 2)} bits removed"
+            if m.counted.relative
             else f"known exactly, {number(line['bits_removed'], 2)} bits removed"
             if line["worlds_per_row"] == 1
             else (
@@ -332,7 +342,7 @@ def power_of(value: int) -> str:
 
 def assumption_lines(release: EncodedRelease) -> list[str]:
     """Return the assumptions, the notes on the domain in one line (`recon domain` and --json give them whole)."""
-    notes = release.domain.notes
+    notes = () if release.domain.source == GUESSED else release.domain.notes
     kept = [a for a in release.assumptions if a not in notes]
     return kept + ([f"the domain makes {len(notes)} further assumptions, listed by --json"] if notes else [])
 

@@ -1,7 +1,8 @@
 """Profiles, conditions and data frames turned into selections of rows and raw value indices.
 
 A column of a frame is an attribute, the label, or a binary view of an attribute; several views of one attribute
-are intersected. Text from a CSV file is matched with the declared values, then read as a number.
+are intersected. Text from a CSV file is matched with the declared values, then read as a number. An empty cell of a
+profile is open; of an attribute that may be missing, the cell "missing" asks for that, and of whole rows the empty one.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 
 from encoders.domain import Condition, Domain
 from encoders.encoder import CutDomain, EncodedRelease
-from encoders.values import AnyAttribute, Continuous, Grid, Listed, Ranges, Test, Value, equals, intersection
+from encoders.values import MISSING, AnyAttribute, Continuous, Grid, Listed, Ranges, Test, Value, intersection
 from solvers.errors import ReleaseError
 from solvers.query import Selections
 
@@ -117,6 +118,28 @@ def missing(value: object) -> bool:
     return value is None or value is pd.NA or value == "" or (isinstance(value, float) and math.isnan(value))
 
 
+def whole_rows(frame: pd.DataFrame, domain: Domain) -> pd.DataFrame:
+    """Return a frame of whole rows with "missing" in the empty cells of attributes that may be missing."""
+    gaps = {a.name for a in domain.all if a.missing}
+    columns = [i for i, name in enumerate(frame.columns) if str(name) in gaps]
+    out = frame.copy(deep=False) if columns else frame
+    for i in columns:
+        cells = frame.iloc[:, i].astype(object)
+        empty = cells.isna() | (cells == "")
+        if empty.any():
+            out.isetitem(i, cells.where(~empty, MISSING).to_numpy())
+    return out
+
+
+def one_of(domain: Domain, name: str, values: Sequence[Value]) -> Test:
+    """Return the test for some values of a column; "missing" is one where the attribute may be missing."""
+    k = domain.place.get(name)
+    if k is None or not domain.all[k].missing:
+        return Test(values=tuple(values))
+    given = tuple(v for v in values if v != MISSING)
+    return Test(values=given, missing=len(given) < len(values))
+
+
 def columns_by_attribute(frame: pd.DataFrame, domain: Domain) -> dict[int, list[int]]:
     """Return, per attribute index, the positions of the frame's columns that speak about it.
 
@@ -144,9 +167,10 @@ def cell_ranges(domain: Domain, name: str, value: Any, text: bool) -> tuple[int,
     k = domain.place.get(name)
     if isinstance(plain, str) and text:
         plain = from_text(plain, domain.all[k] if k is not None else Listed(name, (0, 1)))
-    if k is not None and isinstance(domain.all[k], Continuous):
+    wanted = one_of(domain, name, (plain,))
+    if k is not None and isinstance(domain.all[k], Continuous) and not wanted.missing:
         return k, (domain.all[k].point(plain),)
-    return domain.ranges(name, equals(plain))
+    return domain.ranges(name, wanted)
 
 
 def frame_ranges(frame: pd.DataFrame, domain: Domain) -> dict[int, tuple[NDArray[np.int64], list[Ranges]]]:
@@ -326,11 +350,11 @@ def select_conditions(release: EncodedRelease, conditions: Sequence[Condition], 
 
 
 def raw_indices(domain: Domain, frame: pd.DataFrame) -> NDArray[Any]:
-    """Return (rows, attributes) raw value indices of complete rows, the label last.
+    """Return (rows, attributes) raw value indices of whole rows, the label last; see `whole_rows`.
 
     Raises `ReleaseError` where a row leaves an attribute open, or an attribute is continuous.
     """
-    found, file = frame_ranges(frame, domain), frame.attrs.get("file", "")
+    found, file = frame_ranges(whole_rows(frame, domain), domain), frame.attrs.get("file", "")
     out: NDArray[Any] = np.empty((len(frame), len(domain.all)), dtype=object)
     for k, attribute in enumerate(domain.all):
         if isinstance(attribute, Continuous):

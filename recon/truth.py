@@ -19,7 +19,7 @@ from recon.findings import TruthCheck
 from recon.matching import against_baselines
 from recon.measures import Measures
 from recon.questions import certify, reconstruct
-from recon.selections import frame_ranges, raw_indices, select_frame
+from recon.selections import frame_ranges, raw_indices, select_frame, whole_rows
 from solvers.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
 from solvers.limits import Limits
 from solvers.release import ANY_LABEL, UNBOUNDED, Box, Boxes, Choice, Partition, Region, Statement
@@ -35,7 +35,11 @@ def check_truth(
     seed: int,
     limits: Limits | None = None,
 ) -> TruthCheck:
-    """Return whether the true rows are a possible world and how a reconstruction compares with baselines."""
+    """Return whether the true rows are a possible world and how a reconstruction compares with baselines.
+
+    An empty cell of an attribute that may be missing is missing; of any other it is open.
+    """
+    truth = whole_rows(truth, release.domain)
     violated = violations(release, truth)
     if release.domain.continuous or (measures.status != "exact" and not measures.of_cells):
         return TruthCheck(not violated, tuple(violated), None, "no reconstruction: sizes are not exact")
@@ -67,6 +71,7 @@ def violations(release: EncodedRelease, truth: pd.DataFrame) -> list[str]:
     if missing := [a.name for a in release.domain.all if not speaks_of(release, truth, a.name)]:
         message = f"the truth says nothing about the attribute '{missing[0]}'"
         raise ReleaseError(message, file=truth.attrs.get("file", ""))
+    truth = whole_rows(truth, release.domain)
     rows = TrueRows.of(release, truth)
     broken = []
     known = release.rows
@@ -171,7 +176,7 @@ class TrueRows:
     @classmethod
     def of(cls, release: EncodedRelease, truth: pd.DataFrame) -> TrueRows:
         """Return the true rows as the release sees them."""
-        selected = select_frame(release, truth)
+        selected = select_frame(release, whole_rows(truth, release.domain))
         codes, back, times = np.unique(selected.codes, axis=0, return_inverse=True, return_counts=True)
         parts = tuple(np.array(table) > 0 for table in selected.sizes)
         names = tuple(a.name for a in release.domain.all)

@@ -11,17 +11,22 @@ from numpy.typing import NDArray
 
 from encoders.domain import Domain
 from encoders.encoder import EncodedRelease
-from encoders.values import AnyAttribute, Grid, Listed
+from encoders.values import AnyAttribute, Grid, Value, is_number
 from solvers.release import World as SolverWorld
 
 
 def values_of(attribute: AnyAttribute, indices: NDArray[Any]) -> NDArray[Any]:
-    """Return the values at raw indices, decoded once per distinct index."""
+    """Return the values at raw indices, decoded once per distinct index; NaN where one is missing.
+
+    Numbers with a missing one are floats, as pandas reads such columns, unless floats cannot tell them apart.
+    """
     distinct, back = np.unique(indices, return_inverse=True)
-    if isinstance(attribute, Listed):
-        decoded = [attribute.values[int(i)] for i in distinct]
-    else:
-        decoded = [attribute.value(int(i)) for i in distinct]
+    cells = [attribute.value(int(i)) for i in distinct]
+    decoded: list[Value] = [np.nan if c is None else c for c in cells]
+    if None in cells:
+        known = [c for c in cells if c is not None]
+        plain = all(is_number(c) and not isinstance(c, bool) and abs(c) <= 1 << 53 for c in known)
+        return np.array(decoded, dtype=np.float64 if plain else object)[back.reshape(-1)]
     whole = all(isinstance(v, int) and abs(v) < 1 << 62 for v in decoded)
     kind: Any = np.int64 if whole else (np.float64 if isinstance(attribute, Grid) else object)
     if isinstance(attribute, Grid) and not whole and all(isinstance(v, int) for v in decoded):
@@ -58,7 +63,10 @@ class World:
         return np.repeat(self.inner.values, self.inner.times, axis=0)
 
     def to_frame(self, views: bool = False) -> pd.DataFrame:
-        """Return the rows: one column per attribute and the label; `views`: the binary columns where declared."""
+        """Return the rows: one column per attribute and the label; `views`: the binary columns where declared.
+
+        A missing value is NaN (0 or 1 in a binary column, as its test says).
+        """
         values = self.indices()
         columns: dict[str, NDArray[Any]] = {}
         viewed: dict[int, list[str]] = {}

@@ -60,9 +60,8 @@ class CellModel:
         lower = self.system.bounds.lower
         for part in presolve(linear, self.system.bounds).components:
             if part.matrix is None:
-                rows, r = np.unique(linear.row, return_inverse=True)
-                entries = [np.flatnonzero(r == i) for i in range(len(rows))]
-                for s, at in zip(rows.tolist(), entries, strict=True):
+                for s in np.unique(linear.row).tolist():
+                    at = slice(int(linear.start[s]), int(linear.start[s + 1]))
                     self._row(linear.col[at], linear.coef[at], int(linear.low[s]), int(linear.high[s]), None)
                 return
             cells = part.cells

@@ -17,6 +17,7 @@ from typing import ClassVar, TypeVar
 
 from solvers.errors import ContradictionError, EmptyConfidenceSet, Inconclusive, ReleaseError, TooLarge, Unsupported
 from solvers.limits import Limits
+from solvers.loosening import loosen
 from solvers.query import Answer, Enumerate, MostLikely, Query, Sample
 from solvers.release import Release
 
@@ -81,7 +82,8 @@ def answer(release: Release, query: Query, limits: Limits | None = None) -> Answ
     """Return the answer of the cheapest engine that accepts the question.
 
     The refusals before it, and engines that gave up within the limits, stay in `Answer.trail`. Raises `Unsupported`
-    with every reason when all refuse, `Inconclusive` when some of them met a limit.
+    with every reason when all refuse, `Inconclusive` when some of them met a limit. Of a loosened release the answer is
+    what that of the engine proves (`solvers.loosening`).
     """
     limits = limits or Limits()
     trail: list[str] = []
@@ -102,6 +104,8 @@ def answer(release: Release, query: Query, limits: Limits | None = None) -> Answ
             continue
         if found.status == "unsat" and not found.conflict:
             found = replace(found, conflict=known_conflict(release, limits))
+        if release.loosened:
+            found = loosen(release, query, found)
         seconds = time.perf_counter() - begun
         return replace(found, engine=engine.name, seconds=seconds, trail=(*trail, *found.trail))
     if limited:

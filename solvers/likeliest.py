@@ -130,15 +130,6 @@ def least_noise(system: System, seen: Sequence[Observation], limits: Limits) -> 
     return found.histogram, sum((abs(o.published - int(counts[o.statement])) for o in seen), Fraction(0))
 
 
-def nearest_level(system: System, seen: Sequence[Observation], limits: Limits) -> tuple[float, tuple[str, ...]]:
-    """Return the least joint confidence found at which a histogram exists, and what clashes just below it.
-
-    See `level_of`. The figures that clash are () where a limit ended the search.
-    """
-    found = level_of(system, seen, limits)
-    return found.confidence, found.conflict
-
-
 def level_of(system: System, seen: Sequence[Observation], limits: Limits) -> Level:
     """Return the least joint confidence at which a histogram exists, and what clashes just below it.
 
@@ -270,4 +261,4 @@ def bounded(statement: Statement, ends: tuple[int, int] | None) -> Statement:
     return statement if ends is None else replace(statement, low=ends[0], high=ends[1])
 
 
-__all__ = ["Level", "Likeliest", "gains_of", "least_noise", "level_of", "likeliest", "nearest_level", "reach"]
+__all__ = ["Level", "Likeliest", "gains_of", "least_noise", "level_of", "likeliest", "reach"]

@@ -25,25 +25,29 @@ class Observation:
 
 
 def observations(release: Release) -> tuple[Observation, ...]:
-    """Return every noisy figure; statements are numbered partitions first, in block order, then loose ones."""
+    """Return every noisy figure, numbered like the statements of the system (`first_statements`)."""
     if not release.observed:
         return ()
-    partitions = [b for b, block in enumerate(release.blocks) if isinstance(block, Partition)]
-    loose = [b for b, block in enumerate(release.blocks) if not isinstance(block, Partition)]
     out: list[Observation] = []
-    first = 0
-    for b in (*partitions, *loose):
+    for b, first in first_statements(release).items():
         block, seen = release.blocks[b], release.observed[b]
-        if isinstance(block, Choice):
-            first += sum(len(alternative) for alternative in block.alternatives)
+        if seen is None or isinstance(block, Choice):
             continue
-        if seen is not None:
-            for s, published in enumerate(seen.published):
-                if published is not None:
-                    source = block.source(s) if isinstance(block, Partition) else block[s].source
-                    out.append(Observation(first + s, seen.law, published, source))
-        first += len(block)
+        for s, published in enumerate(seen.published):
+            if published is not None:
+                source = block.source(s) if isinstance(block, Partition) else block[s].source
+                out.append(Observation(first + s, seen.law, published, source))
     return tuple(out)
+
+
+def first_statements(release: Release) -> dict[int, int]:
+    """Return the number of every block's first statement in the system: partitions in block order, then the others."""
+    out: dict[int, int] = {}
+    first = 0
+    for b in sorted(range(len(release.blocks)), key=lambda b: not isinstance(release.blocks[b], Partition)):
+        block, out[b] = release.blocks[b], first
+        first += sum(map(len, block.alternatives)) if isinstance(block, Choice) else len(block)
+    return out
 
 
 def widened(release: Release) -> Release:

@@ -221,6 +221,11 @@ class Partition:
             found.setdefault(j, []).append(s)
         return found
 
+    @cached_property
+    def open_counts(self) -> int:
+        """Return how many counts are not exact."""
+        return int((self.low != self.high).sum())
+
     def source(self, s: int) -> str:
         """Say in words where statement s comes from."""
         name = f"{self.kind}, {self.names[int(self.region[s])]}"
@@ -270,7 +275,8 @@ class Release:
 
     `observed` has one entry per block where counts carry noise, () elsewhere. The bounds of noisy statements are joint
     intervals at `confidence` (over the noise, with the data fixed; 1: what bounded noise makes certain, None: nothing
-    is noisy).
+    is noisy). `loosened` says what was published and is not in the statements: the worlds that they leave are the true
+    ones and others.
     `memo` keeps what was derived from it (cells, systems) as long as the release itself lives, no longer.
     """
 
@@ -281,6 +287,7 @@ class Release:
     assumptions: tuple[str, ...] = ()
     observed: tuple[Observed | None, ...] = ()
     confidence: Fraction | None = None
+    loosened: tuple[str, ...] = ()
     memo: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def statements(self) -> Iterator[Statement]:

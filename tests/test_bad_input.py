@@ -134,12 +134,14 @@ MALFORMED = [
     (lambda r: r["domain"].update(impossible=[{"age": {"below": 5}}]), ["domain.impossible[0]", "5"]),
     (
         lambda r: r["models"].append({"kind": "forest", "trees": [{"nodes": [{"counts": [1, 2], "distinct": 2}]}]}),
-        ["models[1].trees[0].nodes[0].distinct", "not read"],
+        ["models[1].trees[0].nodes[0].distinct", "2 different rows among 3"],
     ),
     (lambda r: r["models"].append({"kind": "table"}), ["models[1].statements", "missing"]),
     (
-        lambda r: r["models"].append({"kind": "forest", "bootstrap": True, "trees": [{"nodes": [{"count": 10}]}]}),
-        ["models[1].bootstrap", "not read"],
+        lambda r: r["models"].append(
+            {"kind": "forest", "bootstrap": True, "trees": [{"nodes": [{"count": 10, "distinct": 11}]}]}
+        ),
+        ["models[1].trees[0].nodes[0].distinct", "11 different rows"],
     ),
     (
         lambda r: r["models"].append({"kind": "table", "statements": [{"count": 11}]}),
@@ -151,7 +153,7 @@ MALFORMED = [
     (lambda r: nodes(r)[1].update(counts=[2**52, 2**52]), ["models[0]"]),
     (lambda r: r.update(rows=10**30), ["rows", "2^53"]),
     (lambda r: r["domain"]["attributes"][0].update(name="\ud800"), ["surrogate"]),
-    (lambda r: nodes(r)[1].update(distinct=3), ["models[0].nodes[1].distinct", "not read"]),
+    (lambda r: nodes(r)[1].update(distinct=3), ["models[0].nodes[1].distinct", "3 different rows among"]),
     (lambda r: r["models"][0].update(dataset="before"), ["models[0].dataset", "not read"]),
     (lambda r: r["models"][0].update(kind="oak"), ["models[0]", "oak"]),
     (lambda r: r["models"][0].update(noise={"law": "laplace", "scale": 0}), ["models[0].noise", "0"]),

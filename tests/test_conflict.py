@@ -7,6 +7,7 @@ import json
 import random
 import re
 import time
+from dataclasses import replace
 from itertools import combinations_with_replacement, product
 
 import numpy as np
@@ -422,7 +423,7 @@ def test_real_forest_with_one_row_moved(data, capsys):
     import pandas as pd
 
     import recon
-    from recon.formats.sklearn_tree import to_tree
+    from recon.loading import models_of
 
     frame = pd.read_csv(data("compas14.csv.gz"))
     label = frame.columns[-1]
@@ -433,7 +434,7 @@ def test_real_forest_with_one_row_moved(data, capsys):
     models = []
     for i, fitted in enumerate(forest.estimators_):
         fitted.feature_names_in_, fitted.classes_ = forest.feature_names_in_, forest.classes_
-        models.append(to_tree(fitted, domain, name=f"tree {i}"))
+        models.append(replace(models_of(fitted, domain)[0], name=f"tree {i}"))
     release = encode(domain, models).statements
     assert conflict_of(release, Limits()) == ()
     rng = np.random.default_rng(7)

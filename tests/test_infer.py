@@ -365,9 +365,9 @@ class TestColumns:
         assert len(domain.attributes) == 1
 
     @pytest.mark.parametrize("empty", [None, float("nan"), pd.NA])
-    def test_missing_values_are_refused_by_column_and_row(self, empty):
+    def test_missing_labels_are_refused_by_column_and_row(self, empty):
         with pytest.raises(ReleaseError, match=r"column 'b' has no value in row 2"):
-            infer(pd.DataFrame({"a": [1, 2], "b": [1, empty]}))
+            infer(pd.DataFrame({"a": [1, 2], "b": [1, empty]}), label="b")
 
     @pytest.mark.parametrize("bad", [float("inf"), pd.Timestamp("2020-01-01"), 1j])
     def test_values_that_are_no_values(self, bad):

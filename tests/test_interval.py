@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+from dataclasses import replace
 
 import numpy as np
 import oracle_coupled
@@ -105,14 +106,14 @@ def medium(data, rows, trees, depth):
     label = frame.columns[-1]
     domain = recon.Domain.from_frame(frame, label=label)
     some = frame.sample(rows, random_state=0)
-    from recon.formats.sklearn_tree import to_tree
+    from recon.loading import models_of
 
     forest = ensemble.RandomForestClassifier(trees, max_depth=depth, bootstrap=False, random_state=0)
     forest.fit(some.drop(columns=label), some[label])
     models = []
     for i, tree in enumerate(forest.estimators_):
         tree.feature_names_in_, tree.classes_ = forest.feature_names_in_, forest.classes_
-        models.append(to_tree(tree, domain, name=f"tree {i}"))
+        models.append(replace(models_of(tree, domain)[0], name=f"tree {i}"))
     return encode(domain, models).statements
 
 

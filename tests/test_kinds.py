@@ -533,15 +533,18 @@ def figures(*statements):
 
 
 REFUSED = {
-    "bootstrap": (edited(FOREST, lambda m: m.update(bootstrap=True)), ["models[0].bootstrap", "not read"]),
+    "bootstrap": (
+        edited(FOREST, lambda m: m.update(bootstrap=True, resample="without")),
+        ["models[0].resample", "with replacement"],
+    ),
     "multiplicities": (
         edited(FOREST, lambda m: m.update(multiplicities=[[1, 2]])),
-        ["models[0].multiplicities", "not read"],
+        ["models[0].multiplicities", "'bootstrap': true"],
     ),
     "noise": (edited(RULES, lambda m: m.update(noise={"law": "laplace"})), ["models[0].noise", "missing"]),
     "distinct": (
         edited(FOREST, lambda m: m["trees"][1]["nodes"][0].update(distinct=2)),
-        ["models[0].trees[1].nodes[0].distinct", "not read"],
+        ["models[0].trees[1].nodes[0].distinct", "2 different rows among 3"],
     ),
     "no trees": (edited(FOREST, lambda m: m["trees"].clear()), ["models[0].trees", "[]"]),
     "totals": (

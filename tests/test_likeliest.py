@@ -18,7 +18,7 @@ import recon
 from solvers.denoised import denoised
 from solvers.engines.likeliest import KindEngine
 from solvers.errors import ContradictionError, Unsupported
-from solvers.likeliest import least_noise, level_of, likeliest, nearest_level
+from solvers.likeliest import least_noise, level_of, likeliest
 from solvers.limits import Limits
 from solvers.noise import Law
 from solvers.observations import observations
@@ -222,7 +222,6 @@ def test_the_nearest_level_is_the_best_of_all_histograms():
         expected = 0.0 if best >= 1 else (1 - float(best)) ** len(seen)
         assert found.confidence == pytest.approx(expected, abs=1e-5)
         assert system.satisfied(found.histogram)
-        assert nearest_level(system, seen, limits) == (found.confidence, found.conflict)
         assert bool(found.conflict) == (best < 1)
         clashing += len(found.conflict) > 1
     assert clashing

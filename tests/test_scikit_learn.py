@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import recon
 from encoders.domain import Domain
 from encoders.values import Grid, Listed
-from recon.formats.sklearn_tree import class_counts, to_tree
+from recon.loading import models_of
 from recon.truth import TrueRows, violations
 
 tree = extra("sklearn.tree")
@@ -50,45 +50,50 @@ def test_the_truth_is_never_excluded(seed, n, depth):
         assert violations(release, wrong) != []
 
 
-def test_counts_and_fractions_are_told_apart_by_the_data():
-    x = np.array([[0], [0], [1], [1], [1]])
-    model = tree.DecisionTreeClassifier().fit(x, [0, 0, 0, 1, 1])
-
-    class Old:
-        """What scikit-learn stored up to 1.3: counts."""
-
-        n_node_samples = model.tree_.n_node_samples
-        weighted_n_node_samples = model.tree_.weighted_n_node_samples
-        value = model.tree_.value * model.tree_.weighted_n_node_samples[:, None, None]
-
-    assert class_counts(model.tree_).tolist() == class_counts(Old).tolist() == [[3, 2], [2, 0], [1, 2]]
-
-
 def test_thresholds_follow_float32():
     """16,777,217 is 16,777,216 as float32, so it goes left of a threshold between the two."""
     domain = Domain((Grid.between("x", 0, 2**25),), Listed("y", (0, 1)))
     x = pd.DataFrame({"x": [16_777_215, 16_777_218]})
     model = tree.DecisionTreeClassifier().fit(x, [0, 1])
-    found = to_tree(model, domain).nodes[0].condition[0][1].high
+    found = models_of(model, domain)[0].nodes[0].condition[0][1].high
     values = np.arange(2**24 - 4, 2**24 + 4)
     left = model.apply(pd.DataFrame({"x": values})) == 1
     assert found == values[left].max()
 
 
-def test_models_that_are_not_rows_are_refused():
+def test_models_that_do_not_fit_the_domain_are_refused():
     domain = Domain((Listed("x", (0, 1)),), Listed("y", (0, 1)))
     x = pd.DataFrame({"x": [0, 0, 1, 1, 1]})
     y = [0, 0, 0, 1, 1]
-    with pytest.raises(recon.Unsupported, match="weights"):
-        recon.encode(tree.DecisionTreeClassifier(class_weight="balanced").fit(x, y), domain)
-    with pytest.raises(recon.Unsupported, match="monotonic"):
-        recon.encode(tree.DecisionTreeClassifier(monotonic_cst=[1]).fit(x, y), domain)
     with pytest.raises(recon.ReleaseError, match="'z'"):
         recon.encode(tree.DecisionTreeClassifier().fit(x.rename(columns={"x": "z"}), y), domain)
     with pytest.raises(recon.ReleaseError, match="2 is not a value"):
         recon.encode(tree.DecisionTreeClassifier().fit(x, [0, 0, 0, 1, 2]), domain)
-    with pytest.raises(recon.Unsupported, match="DecisionTreeRegressor"):
-        recon.encode(tree.DecisionTreeRegressor().fit(x, y), domain)
+
+
+def test_weights_per_class_are_solved_for_and_others_leave_sizes():
+    domain = Domain((Listed("x", (0, 1)),), Listed("y", (0, 1)))
+    x = pd.DataFrame({"x": [0, 0, 1, 1, 1]})
+    y = [0, 0, 0, 1, 1]
+    plain = recon.encode(tree.DecisionTreeClassifier().fit(x, y), domain)
+    for weight in ("balanced", {0: 3, 1: 0.7}):
+        found = recon.encode(tree.DecisionTreeClassifier(class_weight=weight).fit(x, y), domain)
+        assert found.models[0].nodes == plain.models[0].nodes
+        assert "weighted" in found.said[0]
+    any_weights = recon.encode(tree.DecisionTreeClassifier().fit(x, y, sample_weight=[1, 2, 3, 4, 5.5]), domain)
+    assert [n.support.count for n in any_weights.models[0].nodes if n.condition is None] == [2, 3]
+    assert any_weights.models[0].origin.counts == ("size",)
+    assert "hides the classes" in any_weights.said[0]
+
+
+def test_a_regression_tree_gives_sizes_and_totals_of_a_numeric_label():
+    frame = pd.DataFrame({"x": [0, 0, 1, 1, 1], "y": [3, 4, 10, 11, 15]})
+    model = tree.DecisionTreeRegressor(max_depth=1).fit(frame[["x"]], frame["y"])
+    domain = Domain((Listed("x", (0, 1)),), Grid.between("y", 0, 20))
+    release = recon.encode(model, domain)
+    assert violations(release, frame) == []
+    assert recon.bound(release, {"x": 1}, "y").min == recon.bound(release, {"x": 1}, "y").max == 12
+    assert violations(release, frame.assign(y=[3, 4, 10, 11, 16])) != []
 
 
 def random_frame(rng, n):
@@ -134,20 +139,16 @@ def test_every_leaf_of_a_forest_counts_the_rows_that_reach_it(family, seed, n, d
 def test_forests_that_are_not_read_say_why():
     frame = random_frame(np.random.default_rng(0), 40)
     domain, x, y = Domain.from_frame(frame, label="y"), frame.drop(columns="y"), frame["y"]
-    with pytest.raises(recon.Unsupported, match="fit it with bootstrap=False"):
-        recon.encode(ensemble.RandomForestClassifier(n_estimators=3).fit(x, y), domain)
-    weighted = ensemble.RandomForestClassifier(n_estimators=3, bootstrap=False, class_weight="balanced")
-    with pytest.raises(recon.Unsupported, match="weights"):
-        recon.encode(weighted.fit(x, y), domain)
     two = ensemble.ExtraTreesClassifier(n_estimators=3).fit(x, pd.DataFrame({"a": y, "b": y}))
     with pytest.raises(recon.Unsupported, match="several outputs"):
         recon.encode(two, domain)
     with pytest.raises(recon.ReleaseError, match="'shoe'"):
         recon.encode(ensemble.ExtraTreesClassifier(n_estimators=3).fit(x.rename(columns={"age": "shoe"}), y), domain)
-    for other in (ensemble.RandomForestRegressor, ensemble.GradientBoostingClassifier, ensemble.BaggingClassifier):
-        with pytest.raises(recon.Unsupported, match=other.__name__):
-            recon.encode(other(n_estimators=3).fit(x, y == "yes"), domain)
-    with pytest.raises(recon.Unsupported, match="RandomForestClassifier is not read"):
+    with pytest.raises(recon.Unsupported, match="KNeighborsClassifier"):
+        recon.encode(ensemble.BaggingClassifier(extra("sklearn.neighbors").KNeighborsClassifier()).fit(x, y), domain)
+    with pytest.raises(recon.Unsupported, match=r"LogisticRegression.*recon inspect"):
+        recon.encode(extra("sklearn.linear_model").LogisticRegression(max_iter=2000).fit(x, y), domain)
+    with pytest.raises(recon.ReleaseError, match="fitted"):
         recon.encode(ensemble.RandomForestClassifier(bootstrap=False), domain)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from encoders.domain import Condition, Domain, View
 from encoders.models import (
@@ -13,6 +14,7 @@ from encoders.models import (
     Forest,
     Node,
     Noise,
+    Provenance,
     Published,
     Rule,
     RuleList,
@@ -56,8 +58,13 @@ def to_test(part: TestPart, place: str) -> Test:
         if (value := getattr(part, name, None)) is not None
     }
     names = [{"is_in": "in"}.get(n, n) for n in given]
+    if part.missing is not None:
+        if given or part.or_missing:
+            raise ReleaseError("'missing' stands alone in a test: beside others give 'or_missing'", place=place)
+        return Test(missing=part.missing)
     if not given:
-        raise ReleaseError("the test is empty: give 'in', 'at_most', 'below', 'at_least' or 'above'", place=place)
+        keys = "'in', 'at_most', 'below', 'at_least', 'above' or 'missing'"
+        raise ReleaseError(f"the test is empty: give {keys}", place=place)
     for value in given.values():
         for one in value if isinstance(value, list) else [value]:
             if isinstance(one, float) and not math.isfinite(one):
@@ -67,12 +74,14 @@ def to_test(part: TestPart, place: str) -> Test:
     if (alone and len(given) > 1) or len(upper) > 1 or len(lower) > 1:
         raise ReleaseError(f"the keys {', '.join(names)} do not make one range", place=place)
     if alone:
-        return Test(values=tuple(part.is_in) if part.is_in is not None else (given["equals"],))
+        values = tuple(part.is_in) if part.is_in is not None else (given["equals"],)
+        return Test(values=values, missing=part.or_missing)
     return Test(
         low=part.at_least if part.at_least is not None else part.above,
         high=part.at_most if part.at_most is not None else part.below,
         low_open=part.above is not None,
         high_open=part.below is not None,
+        missing=part.or_missing,
     )
 
 
@@ -93,15 +102,15 @@ def to_attribute(part: AttributePart, place: str) -> AnyAttribute:
             for value in part.values:
                 if isinstance(value, float) and not math.isfinite(value):
                     raise ReleaseError(f"attribute '{part.name}': the value {value} is not finite")
-            return Listed(part.name, tuple(part.values))
+            return Listed(part.name, tuple(part.values), missing=part.missing)
         if part.min is None or part.max is None:
             raise ReleaseError(f"attribute '{part.name}' needs 'values', or 'min' and 'max'")
         for number in (part.min, part.max, part.resolution or 0):
             if isinstance(number, float) and not math.isfinite(number):
                 raise ReleaseError(f"attribute '{part.name}': the number {number} is not finite")
         if part.resolution is None:
-            return Continuous(part.name, exact(part.min), exact(part.max))
-        return Grid.between(part.name, part.min, part.max, part.resolution)
+            return Continuous(part.name, exact(part.min), exact(part.max), missing=part.missing)
+        return Grid.between(part.name, part.min, part.max, part.resolution, part.missing)
     except ReleaseError as error:
         raise error.at(place=place) from None
 
@@ -131,12 +140,11 @@ def to_support(part: SupportPart, place: str, read: Read) -> Support:
     """Return the published counts; `ReleaseError` when both kinds are given, or `read` refuses one."""
     if part.counts is not None and part.count is not None:
         raise ReleaseError("give 'counts' or 'count', not both", place=place)
-    if part.distinct is not None:
-        raise ReleaseError("numbers of distinct rows are not read by this version", place=f"{place}.distinct")
     counts = None if part.counts is None else enumerate(part.counts)
     return Support(
         None if counts is None else tuple(read(c, f"{place}.counts[{i}]") for i, c in counts),
         None if part.count is None else read(part.count, f"{place}.count"),
+        part.distinct if isinstance(part, NodePart) else None,
     )
 
 
@@ -178,13 +186,23 @@ def to_rule(part: RulePart, place: str, read: Read) -> Rule:
 
 
 def to_forest(part: ForestPart, name: str, place: str, read: Read) -> Forest:
-    """Return a forest (bootstrap samples were refused before, see `check_built`)."""
+    """Return a forest; `ReleaseError` for multiplicities that are no table of whole numbers."""
     known: dict[Condition, Condition] = {}
     trees = (
         Tree(to_nodes(tree, f"{place}.trees[{t}]", known, read), tree.name or f"tree {t}")
         for t, tree in enumerate(part.trees)
     )
-    return Forest(tuple(trees), name)
+    bags: Any = part.multiplicities  # a list of lists: the forest makes an array of it
+    try:
+        return Forest(
+            tuple(trees),
+            name,
+            bootstrap=part.bootstrap or part.resample == "with",
+            multiplicities=bags,
+            subsample=part.resample == "without",
+        )
+    except ReleaseError as error:
+        raise error.at(place=f"{place}.multiplicities") from None
 
 
 def to_figure(part: StatementPart, place: str, read: Read) -> Figure:
@@ -220,6 +238,15 @@ def to_models(release: ReleasePart, first: int = 0, several: bool | None = None)
 
 
 def to_model(part: AnyModelPart, place: str, number: str) -> AnyModel:
+    """Return a published model, by default named after its kind and number, and where it was read from."""
+    if part.read_from is None:
+        return to_bare_model(part, place, number)
+    said = part.read_from
+    origin = Provenance(said.format, tuple(said.counts), tuple(said.notes))
+    return replace(to_bare_model(part, place, number), origin=origin)
+
+
+def to_bare_model(part: AnyModelPart, place: str, number: str) -> AnyModel:
     """Return a published model, by default named after its kind and number."""
     if part.dataset is not None:
         raise ReleaseError("models of several datasets are not read by this version", place=f"{place}.dataset")

@@ -20,7 +20,7 @@ from recon.formats.parts import to_condition, to_domain, to_models, to_rows
 from recon.formats.schema import ReleasePart
 from solvers.errors import ReleaseError
 
-__all__ = ["explain", "parse", "read_domain", "read_release", "read_releases", "strict_json"]
+__all__ = ["ReleasePart", "explain", "parse", "read_domain", "read_release", "read_releases", "strict_json"]
 __all__ += ["to_condition", "to_domain", "to_models", "to_rows"]
 
 
@@ -97,8 +97,6 @@ def parse(data: bytes, file: str) -> ReleasePart:
         raise error.at(file=file) from None
     if "recon" not in found or found["recon"] is True:
         raise ReleaseError('is no release file: the key "recon" is missing (it must be 1)', file=file)
-    for i, model in enumerate(models if isinstance(models := found.get("models"), list) else []):
-        check_built(model, f"models[{i}]", file)
     try:
         return ReleasePart.model_validate(found)
     except ValidationError as error:
@@ -123,16 +121,6 @@ def strict_json(text: str) -> Any:
     except ValueError as error:
         raise ReleaseError(f"holds a number that cannot be read ({error})") from None
     return found
-
-
-def check_built(model: object, place: str, file: str) -> None:
-    """Refuse by name what the contract knows and this version does not read."""
-    if not isinstance(model, dict):
-        return
-    for key in ("bootstrap", "multiplicities"):
-        if model.get("kind") == "forest" and model.get(key) not in (None, False):
-            message = "forests of bootstrap samples are not read by this version"
-            raise ReleaseError(message, place=f"{place}.{key}", file=file)
 
 
 def no_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -17,7 +17,10 @@ class Part(BaseModel):
 
 
 class TestPart(Part):
-    """A test: one of the keys, or one lower and one upper end for a range."""
+    """A test: one of the keys, or one lower and one upper end for a range; `or_missing` lets missing values pass too.
+
+    `missing` stands alone: true for missing values, false for all others.
+    """
 
     __test__ = False
     is_in: list[Scalar] | None = Field(None, alias="in", min_length=1)
@@ -25,6 +28,8 @@ class TestPart(Part):
     below: Scalar | None = None
     at_least: Scalar | None = None
     above: Scalar | None = None
+    or_missing: StrictBool = False
+    missing: StrictBool | None = None
 
 
 ConditionPart = dict[StrictStr, Scalar | TestPart]
@@ -38,13 +43,17 @@ class ViewPart(TestPart):
 
 
 class AttributePart(Part):
-    """An attribute: listed `values`, or `min` and `max` (integers; with `resolution` a grid; null: continuous)."""
+    """An attribute: listed `values`, or `min` and `max` (integers; with `resolution` a grid; null: continuous).
+
+    `missing`: a cell may be empty, which is one more value (not for the label).
+    """
 
     name: StrictStr
     values: list[Scalar] | None = Field(None, min_length=1)
     min: Number | None = None
     max: Number | None = None
     resolution: Number | None = 1
+    missing: StrictBool = False
 
 
 class DomainPart(Part):
@@ -71,12 +80,15 @@ class SupportPart(Part):
     name: StrictStr | None = None
     counts: list[Number] | None = None
     count: Number | None = None
-    distinct: StrictInt | None = Field(None, ge=0)
 
 
 class NodePart(SupportPart):
-    """A node of a tree: `if`, `then`, `else` (indices of nodes), or a leaf with counts."""
+    """A node of a tree: `if`, `then`, `else` (indices of nodes), or a leaf with counts.
 
+    `distinct`: how many different training rows it counts, where rows of a bootstrap sample count several times.
+    """
+
+    distinct: StrictInt | None = Field(None, ge=0)
     condition: ConditionPart | None = Field(None, alias="if")
     then: StrictInt | None = None
     otherwise: StrictInt | None = Field(None, alias="else")
@@ -109,12 +121,21 @@ class NoisePart(Part):
     adjusted: StrictBool = False
 
 
+class ReadFromPart(Part):
+    """Where `recon convert` found a model: the format, the kinds of its counts, and what that assumes."""
+
+    format: StrictStr
+    counts: list[Literal["exact", "bag", "distinct", "ratio", "size", "label", "noisy"]] = []
+    notes: list[StrictStr] = []
+
+
 class ModelPart(Part):
     """What every model may carry."""
 
     name: StrictStr | None = None
     dataset: StrictStr | None = None
     noise: NoisePart | None = None
+    read_from: ReadFromPart | None = None
 
 
 class TreePart(ModelPart):
@@ -146,12 +167,16 @@ class ForestTreePart(Part):
 
 
 class ForestPart(ModelPart):
-    """Trees over the same rows; with `bootstrap` each over a resample (`multiplicities`: trees x rows, if known)."""
+    """Trees over the same rows; with `bootstrap` each over a resample (`multiplicities`: trees x rows, if known).
+
+    `resample` "with" is another word for `bootstrap`, "without" says that each tree saw some of the rows once.
+    """
 
     kind: Literal["forest"]
     trees: list[ForestTreePart] = Field(min_length=1)
     bootstrap: StrictBool = False
     multiplicities: list[list[StrictInt]] | None = None
+    resample: Literal["with", "without"] | None = None
 
 
 class StatisticPart(Part):

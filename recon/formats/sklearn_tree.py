@@ -1,165 +1,223 @@
-"""A fitted scikit-learn decision tree as a published model, without importing scikit-learn.
+"""Stored scikit-learn decision trees as drafts, without importing scikit-learn and whatever version wrote the file.
 
-`tree_.value` holds class counts up to scikit-learn 1.3 and fractions since 1.4; an old pickle opened by a new
-version still holds counts, so each tree tells by its own data (readers.md, section 2). Predictions compare
-float32(x) with the threshold; the cut is put where that comparison changes on the attribute's own values.
+Predictions compare float32(x) with the threshold; the cut is put where that comparison changes on the attribute's own
+values (`recon.formats.binding`). What a node counts is recovered in `recon.formats.sklearn_counts`.
 """
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from encoders.domain import Condition, Domain
-from encoders.models import Node, Support, Tree
-from encoders.values import AnyAttribute, Continuous, Listed, Test, is_number
+from encoders.models import AnyModel, CountKind, Figure, Provenance, Statistic, Table
+from encoders.values import Grid, Listed, Test, Value, is_number
+from recon.formats.binding import Binder
+from recon.formats.drafts import Draft, Feature
+from recon.formats.sklearn_counts import EXACT, NodeCounts, only_sizes, row_counts, weighting_of
+from recon.formats.tree_arrays import TreeArrays
+from recon.formats.tree_draft import CountedTree, TreesDraft, missing_seen
+from recon.stored.things import Thing
 from solvers.errors import ReleaseError, Unsupported
+from solvers.release import Rows
 
-EXACT = 1e-6  # counts recovered from fractions must be whole to this precision (measured error: 2e-15)
+KINDS = ("DecisionTreeClassifier", "ExtraTreeClassifier", "DecisionTreeRegressor", "ExtraTreeRegressor")
+ASSUMES = "rows that were given weight 0 do not count as training rows"
+MOST_FEATURES = 1_000_000
+MISPLACING = (1, 3), (1, 8)  # versions that put rows with missing values into wrong leaves (scikit-learn #32351)
+MISPLACED = (
+    "this version of scikit-learn put rows into wrong leaves where training values were missing (mended in 1.8): with "
+    "a domain in which values may be missing, only what is said of all rows together is read"
+)
 
 
-def is_fitted_tree(model: object) -> bool:
-    """Tell whether an object looks like a fitted decision tree classifier."""
-    return hasattr(model, "tree_") and hasattr(model, "classes_")
+def read(thing: Thing, form: str) -> Draft:
+    """Return the draft of a fitted tree; `form` is the container's word (pickle, joblib, skops).
 
-
-def to_tree(model: Any, domain: Domain, name: str = "tree") -> Tree:
-    """Return the published tree of a fitted `DecisionTreeClassifier`; nodes keep their numbers.
-
-    Raises `ReleaseError` where features, classes and domain do not fit, `Unsupported` for weighted rows, several
-    outputs or monotonic constraints. That no value was missing in training is assumed, and said so. Cost: linear
-    in nodes.
+    Raises `ReleaseError` for arrays that make no tree, `Unsupported` for several outputs. Cost: linear in nodes.
     """
-    refuse_other_trees(model, domain)
-    splits = Splits(domain, feature_names(model, domain))
-    return Tree(to_nodes(model.tree_, splits, class_order(model, domain)), name)
+    names, named = feature_names(thing)
+    if thing.class_name.endswith("Regressor"):
+        return regression(thing, form, names, named)
+    classes = class_values(thing)
+    tree = counted(thing, len(names), classes)
+    misplaced = misplacing(thing, tree)
+    return TreesDraft(
+        provenance(thing, form, [tree.counts], ("exact",)),
+        tuple(Feature(n, n) for n in names),
+        classes=classes,
+        rows=Rows(int(tree.arrays.rows[0]), int(tree.arrays.rows[0])),
+        named=named,
+        single=True,
+        said=said_of([tree.counts]) + ((MISPLACED,) if misplaced and len(missing_seen(tree)) else ()),
+        trees=(tree,),
+        misplaced=misplaced,
+    )
 
 
-def refuse_other_trees(model: Any, domain: Domain) -> None:
-    """Refuse a domain without a label, and trees whose values are not counts of rows."""
-    if domain.label is None:
-        raise ReleaseError("a classifier needs a domain with a label")
-    if getattr(model, "n_outputs_", 1) != 1:
-        raise Unsupported("a tree with several outputs is not read")
-    if getattr(model, "monotonic_cst", None) is not None:
-        raise Unsupported("a tree with monotonic constraints stores clipped values, not counts")
+def provenance(
+    thing: Thing, form: str, counts: Sequence[NodeCounts], kinds: tuple[CountKind, ...], notes: Sequence[str] = ()
+) -> Provenance:
+    """Return where trees were found: sizes where no tree has classes, both where only some nodes have."""
+    if not any((c.classes >= 0).any() for c in counts):
+        kinds = ("distinct",) if "bag" in kinds else ("size",)
+    elif not all(c.whole for c in counts):
+        kinds = (*kinds, "size")
+    version = thing.get("_sklearn_version")
+    by = f" {version}" if isinstance(version, str) and len(version) < 40 else ""
+    return Provenance(f"scikit-learn{by} {thing.class_name} ({form})", kinds, (ASSUMES, *notes))
 
 
-@dataclass(frozen=True)
-class Splits:
-    """The conditions of the left branches, one object per feature and threshold."""
+def misplacing(thing: Thing, *trees: CountedTree) -> bool:
+    """Tell whether the version that wrote the file misplaced rows with missing values."""
+    version = thing.get("_sklearn_version")
+    numbers = str(version).split(".")[:2]
+    if not all(n.isdigit() and len(n) < 6 for n in numbers) or len(numbers) < 2:
+        return any(len(missing_seen(t)) for t in trees)
+    return MISPLACING[0] <= (int(numbers[0]), int(numbers[1])) < MISPLACING[1]
 
-    domain: Domain
-    names: list[str]
-    known: dict[tuple[int, float], Condition] = field(default_factory=dict)
 
-    def condition(self, feature: int, threshold: float) -> Condition:
-        """Return the condition of the left branch."""
-        found = self.known.get((feature, threshold))
-        if found is None:
-            found = split(self.domain, self.names[feature], threshold)
-            self.known[feature, threshold] = found
+def said_of(counts: Sequence[NodeCounts]) -> tuple[str, ...]:
+    """Return how counts were recovered, every sentence once."""
+    return tuple(dict.fromkeys(c.said for c in counts if c.said))
+
+
+def counted(thing: Thing, features: int, classes: Sequence[Value], place: str = "tree_") -> CountedTree:
+    """Return the arrays and training rows per class of one fitted tree that saw every row once."""
+    arrays = stored_arrays(thing, features, place)
+    check_classes(arrays, len(classes), place)
+    weighting = weighting_of(thing.get("class_weight"), classes)
+    return CountedTree(arrays, row_counts(arrays, thing.get("criterion"), constrained(thing), weighting))
+
+
+def stored_arrays(thing: Any, features: int, place: str) -> TreeArrays:
+    """Return the checked arrays of a fitted tree."""
+    if not isinstance(thing, Thing) or not thing.has("tree_"):
+        raise ReleaseError("is not fitted: it has no tree", place=place)
+    if thing.get("n_outputs_", 1) != 1:
+        raise Unsupported("a tree with several outputs is not read: fit one tree per output")
+    return TreeArrays.of(thing.get("tree_"), features, place)
+
+
+def check_classes(arrays: TreeArrays, classes: int, place: str) -> None:
+    """Refuse values of other classes than the file names."""
+    if arrays.value.shape[1] != classes:
+        raise ReleaseError(f"has values for {arrays.value.shape[1]} classes, but {classes} are named", place=place)
+    if (arrays.value < 0).any() or (arrays.weighted < 0).any():
+        raise ReleaseError("has negative counts", place=place)
+
+
+def constrained(thing: Thing) -> Any:
+    """Return the monotonic constraints, None where there are none."""
+    found = thing.get("monotonic_cst")
+    if found is None or (isinstance(found, (list, tuple, np.ndarray)) and not np.asarray(found).any()):
+        return None
+    if isinstance(found, (dict, list, tuple, np.ndarray)):
         return found
+    raise ReleaseError("has monotonic constraints that are no numbers", place="monotonic_cst")
 
 
-def to_nodes(tree: Any, splits: Splits, order: list[int | None]) -> tuple[Node, ...]:
-    """Return the nodes of a fitted `tree_`, with class counts in the order of the label's values."""
-    counts = class_counts(tree)
-    blank = np.zeros(len(counts), dtype=np.int64)
-    in_order = np.stack([blank if c is None else counts[:, c] for c in order], axis=1)
-    nodes = []
-    columns = (tree.children_left, tree.children_right, tree.feature, tree.threshold)
-    for row, left, right, feature, threshold in zip(in_order.tolist(), *(c.tolist() for c in columns), strict=True):
-        support = Support(tuple(row))
-        nodes.append(Node(support) if left < 0 else Node(support, splits.condition(feature, threshold), left, right))
-    return tuple(nodes)
+def feature_names(thing: Thing) -> tuple[list[str], bool]:
+    """Return the name of every feature, and whether the file has names (else x0, x1, ...)."""
+    stored, number = thing.get("feature_names_in_"), thing.get("n_features_in_", thing.get("n_features_"))
+    if isinstance(stored, np.ndarray) and stored.ndim == 1 and all(isinstance(n, str) for n in stored.tolist()):
+        names = [str(n) for n in stored.tolist()]
+        if len(set(names)) < len(names):
+            double = next(n for i, n in enumerate(names) if n in names[:i])
+            raise ReleaseError(f"has two features called '{double}'", place="feature_names_in_")
+        if number is not None and number != len(names):
+            raise ReleaseError(f"has {len(names)} feature names for {number} features", place="feature_names_in_")
+        return names, True
+    if not isinstance(number, int) or not 0 < number <= MOST_FEATURES:
+        raise ReleaseError("does not say how many features it was fitted on", place="n_features_in_")
+    return [f"x{i}" for i in range(number)], False
 
 
-def feature_names(model: Any, domain: Domain) -> list[str]:
-    """Return the name of every feature: those it was fitted with, else the domain's columns in order."""
-    stored = getattr(model, "feature_names_in_", None)
-    if stored is None:
-        names = [*(a.name for a in domain.attributes), *domain.columns]
-        if len(domain.attributes) != model.n_features_in_ or domain.columns:
-            raise ReleaseError(
-                f"the tree was fitted on {model.n_features_in_} unnamed features: fit it on a DataFrame, "
-                "so that its features are named like the domain's columns"
-            )
-        return names
-    for name in stored:
-        if name not in domain.place and name not in domain.columns:
-            raise ReleaseError(f"the tree's feature '{name}' is neither an attribute nor a column of the domain")
-    return [str(name) for name in stored]
+def class_values(thing: Thing, name: str = "classes_") -> tuple[Value, ...]:
+    """Return the classes as plain values."""
+    stored = thing.get(name)
+    if isinstance(stored, list):
+        raise Unsupported("a tree with several outputs is not read: fit one tree per output")
+    if not isinstance(stored, np.ndarray) or stored.ndim != 1 or not len(stored):
+        raise ReleaseError("does not name its classes", place=name)
+    return tuple(plain_class(v, name) for v in stored.tolist())
 
 
-def class_order(model: Any, domain: Domain) -> list[int | None]:
-    """Return, per value of the label, the tree's class index (None: the tree has never seen it)."""
-    if domain.label is None:
-        raise ReleaseError("a classifier needs a domain with a label")
-    classes = [c.item() if isinstance(c, np.generic) else c for c in model.classes_]
-    for value in classes:
-        domain.label.point(value)
-    values = [domain.label.value(i) for i in range(domain.label.span[1])]
-    return [classes.index(v) if v in classes else None for v in values]
+def plain_class(value: Any, place: str = "classes_") -> Value:
+    """Return a class as a number or text: 1.0 is 1."""
+    if isinstance(value, float) and value == int(value):
+        return int(value)
+    if isinstance(value, (str, bool, int)) or is_number(value):
+        return value
+    raise ReleaseError(f"has the class {value!r}, which is neither a number nor text", place=place)
 
 
-def class_counts(tree: Any) -> NDArray[np.int64]:
-    """Return (nodes, classes) training rows; `Unsupported` when rows were weighted."""
-    rows = np.asarray(tree.n_node_samples, dtype=float)
-    weighted = np.asarray(tree.weighted_n_node_samples, dtype=float)
-    if not np.allclose(rows, weighted, rtol=1e-9):
-        raise Unsupported("the tree was fitted with weights (class_weight or sample_weight): its counts are not rows")
-    values = np.asarray(tree.value, dtype=float)[:, 0, :]
-    sums = values.sum(axis=1)
-    fractions = np.isclose(sums, 1.0) & ~np.isclose(sums, rows)
-    single = rows == 1  # counts and fractions of one row look alike, and are
-    if not (fractions | single | np.isclose(sums, rows)).all():
-        raise Unsupported("tree_.value holds neither class counts nor fractions of them")
-    counts = np.where(fractions[:, None], values * rows[:, None], values)
-    whole = np.rint(counts)
-    if np.abs(counts - whole).max() > EXACT * max(1.0, rows.max()):
-        raise Unsupported("tree_.value times the number of rows is not whole: the rows were weighted")
-    return whole.astype(np.int64)
+@dataclass(frozen=True, eq=False)
+class RegressionDraft(TreesDraft):
+    """A regression tree: rows per leaf, and the leaf's total of the label where the domain has a numeric one."""
+
+    totals: tuple[float, ...] = ()
+
+    def bound(self, binder: Binder) -> tuple[AnyModel, ...]:
+        """Return the tree of sizes, and a table of the totals."""
+        trees = super().bound(binder)
+        label = binder.domain.label
+        if not isinstance(label, (Grid, Listed)) or (isinstance(label, Listed) and not label.numeric):
+            return trees
+        step = label.step if isinstance(label, Grid) else 0
+        figures = []
+        for leaf, condition in leaf_conditions(self.trees[0], [f.name for f in self.features]):
+            total, rows = self.totals[leaf], int(self.trees[0].arrays.rows[leaf])
+            found = Statistic("total", label.name, total, EXACT * max(1.0, abs(total)))
+            if step == 1 and abs(total - round(total)) <= EXACT * max(1, rows):
+                found = Statistic("total", label.name, round(total))
+            figures.append(Figure(binder.translate(condition), statistic=found, name=f"leaf {leaf}"))
+        return (*trees, Table(tuple(figures), "totals of the label", origin=self.origin))
 
 
-def goes_left(value: Any, threshold: float) -> bool:
-    """Tell what the predictor does with a value: it compares float32(value) with the threshold."""
-    return bool(np.float64(np.float32(value)) <= threshold)
+def leaf_conditions(tree: CountedTree, names: Sequence[str]) -> list[tuple[int, tuple[tuple[str, Test], ...]]]:
+    """Return every leaf with the tests on its path."""
+    arrays, out = tree.arrays, []
+    stack: list[tuple[int, tuple[tuple[str, Test], ...]]] = [(0, ())]
+    while stack:
+        node, path = stack.pop()
+        if arrays.left[node] < 0:
+            out.append((node, path))
+            continue
+        name, at = names[tree.feature[node]], float(arrays.threshold[node])
+        missing = bool(arrays.missing_left[node])
+        stack.append((int(arrays.right[node]), (*path, (name, Test(low=at, low_open=True, missing=not missing)))))
+        stack.append((int(arrays.left[node]), (*path, (name, Test(high=at, missing=missing)))))
+    return sorted(out)
 
 
-def split(domain: Domain, name: str, threshold: float) -> Condition:
-    """Return the condition of the left branch, as a test on the attribute's own values."""
-    k = domain.place.get(name)
-    if k is None:
-        return ((name, Test(values=tuple(v for v in (0, 1) if goes_left(v, threshold)) or None, high=None)),)
-    return ((name, threshold_test(domain.all[k], threshold)),)
-
-
-def threshold_test(attribute: AnyAttribute, threshold: float) -> Test:
-    """Return the test for the values that go left, found by bisection (float32 rounding is monotone)."""
-    if isinstance(attribute, Continuous):
-        if not attribute.minimum <= threshold <= attribute.maximum:
-            raise attribute.refuse(threshold, "is a threshold outside the range of")
-        return Test(high=threshold)
-    if isinstance(attribute, Listed) and not attribute.numeric:
-        raise ReleaseError(f"the tree splits '{attribute.name}' at {threshold:g}, but its values are not numbers")
-    low, high = 0, attribute.span[1]
-    while low < high:
-        middle = (low + high) // 2
-        if goes_left(attribute.value(middle), threshold):
-            low = middle + 1
-        else:
-            high = middle
-    if low in (0, attribute.span[1]):
-        side = "above" if low else "below"
-        raise ReleaseError(
-            f"the threshold {threshold:g} lies {side} every value of '{attribute.name}' ({attribute.describe()})"
-        )
-    last = attribute.value(low - 1)
-    if not is_number(last) or math.isinf(float(last)):
-        raise ReleaseError(f"'{attribute.name}' has the value {last!r}, which is no number")
-    return Test(high=last)
+def regression(thing: Thing, form: str, names: Sequence[str], named: bool) -> Draft:
+    """Return the draft of a regression tree: sizes, and totals where rows were not weighted and means are means."""
+    arrays = stored_arrays(thing, len(names), "tree_")
+    if arrays.value.shape[1] != 1:
+        raise ReleaseError("has several values per node", place="tree_")
+    plain = bool(np.allclose(arrays.rows, arrays.weighted, rtol=1e-9, atol=0))
+    squared = thing.get("criterion") in {"squared_error", "mse", "friedman_mse"} and constrained(thing) is None
+    tree = CountedTree(arrays, only_sizes(arrays.rows, 1, ""))
+    misplaced = misplacing(thing, tree)
+    means = plain and squared and not misplaced and not np.isinf(arrays.threshold[~arrays.leaf]).any()
+    said = (
+        "a regression tree: the number of rows per leaf; with a domain whose label is numeric on a grid also its total",
+        *(() if means else ("its values are no plain means of the label: only sizes are read",)),
+        *((MISPLACED,) if misplaced and len(missing_seen(tree)) else ()),
+    )
+    fields: dict[str, Any] = {
+        "origin": provenance(thing, form, [tree.counts], ("size",)),
+        "features": tuple(Feature(n, n) for n in names),
+        "rows": Rows(int(arrays.rows[0]), int(arrays.rows[0])),
+        "named": named,
+        "single": True,
+        "said": said,
+        "trees": (tree,),
+        "misplaced": misplaced,
+    }
+    if not means:
+        return TreesDraft(**fields)
+    return RegressionDraft(**fields, totals=tuple((arrays.value[:, 0] * arrays.rows).tolist()))

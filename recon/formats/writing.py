@@ -16,14 +16,16 @@ from solvers.release import Rows
 
 def test_json(test: Test) -> Any:
     """Return a test as it stands in a file."""
-    if test.values is not None:
-        return test.values[0] if len(test.values) == 1 else {"in": list(test.values)}
-    out: dict[str, Any] = {}
+    if test.bare:
+        return {"missing": test.missing}
+    if test.values is not None and len(test.values) == 1 and not test.missing:
+        return test.values[0]
+    out: dict[str, Any] = {} if test.values is None else {"in": list(test.values)}
     if test.low is not None:
         out["above" if test.low_open else "at_least"] = test.low
     if test.high is not None:
         out["below" if test.high_open else "at_most"] = test.high
-    return out
+    return out | ({"or_missing": True} if test.missing else {})
 
 
 def condition_json(condition: Condition) -> dict[str, Any]:
@@ -33,15 +35,16 @@ def condition_json(condition: Condition) -> dict[str, Any]:
 
 def attribute_json(attribute: AnyAttribute) -> dict[str, Any]:
     """Return an attribute as it stands in a file."""
+    gaps = {"missing": True} if attribute.missing else {}
     if isinstance(attribute, Listed):
-        return {"name": attribute.name, "values": list(attribute.values)}
+        return {"name": attribute.name, "values": list(attribute.values), **gaps}
     low, high = plain(attribute.minimum), plain(attribute.maximum)
     out: dict[str, Any] = {"name": attribute.name, "min": low, "max": high}
     if isinstance(attribute, Continuous):
         out["resolution"] = None
     elif attribute.step != 1:
         out["resolution"] = plain(attribute.step)
-    return out
+    return out | gaps
 
 
 def domain_json(domain: Domain) -> dict[str, Any]:
@@ -61,8 +64,8 @@ def domain_json(domain: Domain) -> dict[str, Any]:
 
 def view_json(view: View) -> dict[str, Any]:
     """Return a binary column as it stands in a file; one value is written as a list of one."""
-    test = {"in": list(view.test.values)} if view.test.values is not None else test_json(view.test)
-    return {"attribute": view.attribute, **test}
+    test = test_json(view.test)
+    return {"attribute": view.attribute, **(test if isinstance(test, dict) else {"in": [test]})}
 
 
 def support_json(support: Support, name: str | None) -> dict[str, Any]:
@@ -72,7 +75,7 @@ def support_json(support: Support, name: str | None) -> dict[str, Any]:
         out["counts"] = [plain(c) for c in support.counts]
     elif support.count is not None:
         out["count"] = plain(support.count)
-    return out
+    return out if support.distinct is None else {**out, "distinct": support.distinct}
 
 
 def nodes_json(nodes: Sequence[Node]) -> list[dict[str, Any]]:
@@ -105,13 +108,18 @@ def figure_json(figure: Figure) -> dict[str, Any]:
 def model_json(model: AnyModel) -> dict[str, Any]:
     """Return a model as it stands in a file."""
     out: dict[str, Any] = {"kind": model.kind, "name": model.name}
+    if model.origin is not None:
+        found = model.origin
+        out["read_from"] = {"format": found.format, "counts": list(found.counts), "notes": list(found.notes)}
     if model.noise is not None:
         out["noise"] = noise_json(model.noise)
     if isinstance(model, (RuleList, RuleSet)):
         rules = [{"if": condition_json(r.condition), **support_json(r.support, r.name)} for r in model.rules]
         return {**out, "rules": rules}
     if isinstance(model, Forest):
-        return {**out, "trees": [{"name": t.name, "nodes": nodes_json(t.nodes)} for t in model.trees]}
+        out |= {"bootstrap": True} if model.bootstrap else {"resample": "without"} if model.subsample else {}
+        out["trees"] = [{"name": t.name, "nodes": nodes_json(t.nodes)} for t in model.trees]
+        return out if model.multiplicities is None else {**out, "multiplicities": model.multiplicities.tolist()}
     if isinstance(model, Table):
         return {**out, "statements": [figure_json(f) for f in model.statements]}
     return {**out, "nodes": nodes_json(model.nodes)}
@@ -146,7 +154,7 @@ def block(part: Mapping[str, Any], indent: str) -> str:
     """Return an object with each entry of its lists and mappings on a line of its own."""
     pieces = []
     for key, value in part.items():
-        if isinstance(value, list) and value and isinstance(value[0], (dict, str)):
+        if isinstance(value, list) and value and isinstance(value[0], (dict, str, list)):
             inner = f",\n{indent} ".join(entry(v, f"{indent}  ") for v in value)
             pieces.append(f"{json.dumps(key)}: [\n{indent} {inner}]")
         elif isinstance(value, dict) and key == "columns":

@@ -37,7 +37,15 @@ from recon.learners.brl_sampling import (
     point_list,
     walk,
 )
-from recon.learners.estimator import Antecedent, Counts, RuleListClassifier, binary_columns, is_whole, labels_of
+from recon.learners.estimator import (
+    Antecedent,
+    Counts,
+    RuleListClassifier,
+    binary_columns,
+    is_whole,
+    labels_of,
+    support_rows,
+)
 from recon.learners.ledger import Entry, Ledger
 from recon.learners.mining import checked_rules, rule_masks
 from recon.learners.private_mining import Mining, items_held, mine_exactly, mine_privately
@@ -126,14 +134,8 @@ class BayesianLists(RuleListClassifier):
 
     def _mining(self, n: int, most_items: int | None = None) -> Mining:
         """Return what is mined, shares being of n rows; `ReleaseError` for a support that makes no sense."""
-        share = self.min_support
-        if is_whole(share) and share >= 0:
-            least = float(share)
-        elif isinstance(share, (float, np.floating)) and 0 <= share <= 1:
-            least = math.ceil(share * n - 1e-9)
-        else:
-            raise ReleaseError(f"min_support must be a share from 0.0 to 1.0 or a number of rows, not {share!r}")
-        return Mining(self.width, max(1.0, least), self.negations, most_items, self.max_antecedents)
+        least = max(1, math.ceil(support_rows(self.min_support, n)))
+        return Mining(self.width, float(least), self.negations, most_items, self.max_antecedents)
 
     def _scores(self, rows: Rows, antecedents: list[Antecedent]) -> Scores:
         """Return the prior and likelihood of every list of these antecedents."""

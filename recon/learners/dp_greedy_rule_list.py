@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from encoders.models import Noise
-from recon.learners.estimator import Antecedent, RuleListClassifier, binary_columns, is_whole, labels_of
+from recon.learners.estimator import Antecedent, RuleListClassifier, binary_columns, is_whole, labels_of, support_rows
 from recon.learners.ledger import Entry, Ledger
 from recon.learners.mining import checked_rules, conjunctions, mine, rule_masks
 from recon.learners.randomness import Randomness
@@ -326,12 +326,7 @@ class DPGreedyRuleListClassifier(RuleListClassifier):
             raise ReleaseError(f"delta must be below 1, not {self.delta!r}")
         if not 0.5 <= positive(self.confidence, "confidence") < 1:
             raise ReleaseError(f"confidence must be from 0.5 up to, but not, 1, not {self.confidence!r}")
-        share = self.min_support
-        if is_whole(share) and share >= 0:
-            return epsilon, int(share)
-        if isinstance(share, (float, np.floating)) and 0 <= share <= 1:
-            return epsilon, floor(Fraction(repr(float(share))) * n)
-        raise ReleaseError(f"min_support must be a share from 0.0 to 1.0 or a number of rows, not {share!r}")
+        return epsilon, floor(support_rows(self.min_support, n))
 
 
 def positive(value: Any, name: str) -> Fraction:

@@ -144,6 +144,15 @@ def is_whole(value: Any) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
+def support_rows(share: float | int, n: int) -> Fraction:
+    """Return a minimum support, a share of n rows or a number of rows, in rows; `ReleaseError` for neither."""
+    if is_whole(share) and share >= 0:
+        return Fraction(int(share))
+    if isinstance(share, (float, np.floating)) and 0 <= share <= 1:
+        return Fraction(repr(float(share))) * n
+    raise ReleaseError(f"min_support must be a share from 0.0 to 1.0 or a number of rows, not {share!r}")
+
+
 def labels_of(y: ArrayLike, n: int) -> NDArray[Any]:
     """Return the (n,) labels; `ReleaseError` for another shape or a missing label."""
     import pandas as pd

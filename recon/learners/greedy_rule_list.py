@@ -6,6 +6,7 @@ SaTML 2024 (CART-like: minimise the impurity after the split; ties go to the sma
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from recon.learners.estimator import Literal, RuleListClassifier, binary_columns, is_whole, labels_of
+from recon.learners.estimator import Literal, RuleListClassifier, binary_columns, is_whole, labels_of, support_rows
 from solvers.errors import ReleaseError
 
 TIE = 1e-12  # impurities closer than this (relative) are equal: what is left is rounding
@@ -83,12 +84,7 @@ class GreedyRuleListClassifier(RuleListClassifier):
         for name, value in sizes.items():
             if not (is_whole(value) and value >= 1) and (value is not None or name == "width"):
                 raise ReleaseError(f"{name} must be a whole number of at least 1, not {value!r}")
-        share = self.min_support
-        if is_whole(share) and share >= 0:
-            return max(1.0, float(share))
-        if isinstance(share, (float, np.floating)) and 0 <= share <= 1:
-            return max(1.0, float(np.ceil(share * n - 1e-9)))
-        raise ReleaseError(f"min_support must be a share from 0.0 to 1.0 or a number of rows, not {share!r}")
+        return float(max(1, math.ceil(support_rows(self.min_support, n))))
 
     def _grow(self, table: Table, literals: list[Literal], least: float) -> list[tuple[tuple[Literal, ...], list[int]]]:
         """Return the rules in order, the default rule last."""

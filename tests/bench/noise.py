@@ -78,7 +78,7 @@ def private_forest(rows_known: bool):
     from encoders.encoder import encode
     from encoders.models import Forest
     from recon.denoising import filled_tree
-    from recon.formats.sklearn_forest import to_forest
+    from recon.loading import models_of
     from recon.learners.randomness import Randomness
 
     frame = pd.read_csv(DATA / "compas14.csv.gz")
@@ -86,7 +86,7 @@ def private_forest(rows_known: bool):
     domain = recon.Domain.from_frame(frame, label=label)
     some = frame.sample(100, random_state=0)
     forest = RandomForestClassifier(5, max_depth=3, bootstrap=False, random_state=0)
-    exact = to_forest(forest.fit(some.drop(columns=label), some[label]), domain)
+    exact = models_of(forest.fit(some.drop(columns=label), some[label]), domain)[0]
     dice, scale, log = Randomness(0), Fraction(5), 0.0
     law = discrete_laplace(scale).law
     trees = []

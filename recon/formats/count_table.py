@@ -1,0 +1,205 @@
+"""Reads a table of counts: one line per group, a column per attribute, one with the number of rows.
+
+An attribute's cell that is empty or says total, all, any, sum or * leaves the attribute free, so that margins can stand
+among the cells. Counts may be hidden: `<10`, `5-9`, or a mark such as `*` or `..` (nothing is known then).
+
+Source: Hundepool et al., "Statistical Disclosure Control", 2012, ch. 4 (margins, primary suppression).
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from encoders.domain import Condition
+from encoders.models import Figure, Provenance, Table
+from encoders.supports import MOST_ROWS
+from encoders.values import AnyAttribute, Listed, Value, equals, exact
+from recon.formats.drafts import Draft, Feature
+from solvers.errors import ReleaseError, TooLarge
+from solvers.release import Rows
+
+FORMAT = "table of counts"
+COUNT_NAMES = frozenset({"count", "counts", "n", "freq", "frequency", "rows", "number"})
+ANYTHING = frozenset({"", "total", "all", "any", "sum", "*"})
+HIDDEN = frozenset({"*", "x", "c", "s", ":", "..", "...", "-", "", "na", "n/a", "nan", "suppressed"})
+WHOLE = re.compile(r"(\d{1,17})(?:\.0+)?|\d{1,3}(?:,\d{3}){1,5}")
+LESS = re.compile(r"(<|<=|≤)\s*(\d{1,16})")
+MORE = re.compile(r"(>|>=|≥)\s*(\d{1,16})")
+BETWEEN = re.compile(r"(\d{1,16})\s*[-\u2013]\s*(\d{1,16})")
+INTEGER = re.compile(r"-?(?:0|[1-9]\d{0,14})")
+DECIMAL = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?")
+MOST_LINES = 1_000_000
+MOST_COLUMNS = 1_000
+ONLY_THESE = "where no domain is declared, the attributes have the values that occur in the table and no others"
+ALL_CELLS = "the table has a line for every combination of its values, so all rows are in it"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of the table: its number in the file (from 1), its cells, the cell of the count."""
+
+    number: int
+    cells: tuple[str, ...]
+    count: str
+
+
+def looks_like_count_table(head: str) -> bool:
+    """Tell whether a text starts with a header of at least two columns, one of them called like a count."""
+    first = head.lstrip("\ufeff \r\n").partition("\n")[0]
+    names = [name.strip(' "\r').lower() for name in first.split(delimiter_of(first))]
+    return len(names) > 1 and not COUNT_NAMES.isdisjoint(names)
+
+
+def read_count_table(text: str) -> Draft:
+    """Return the figures of a table of counts. Cost: linear in the text.
+
+    Raises `ReleaseError` naming the line for cells that are no counts, `TooLarge` beyond 1,000,000 lines.
+    """
+    names, lines = lines_of(text)
+    columns = [column(names[k], [line.cells[k] for line in lines]) for k in range(len(names))]
+    figures = []
+    for i, line in enumerate(lines):
+        cells = ((name, values[i]) for name, values in zip(names, columns, strict=True))
+        condition = tuple((name, equals(value)) for name, value in cells if value is not None)
+        figures.append(figure_of(condition, line))
+    hints = {n: hint for n, values in zip(names, columns, strict=True) if (hint := hint_of(n, values)) is not None}
+    if not hints:
+        raise ReleaseError("no line of the table is about an attribute's value")
+    rows, complete = rows_of(figures, hints)
+    unused = [name for name in names if name not in hints]
+    said = [f"'{name}' is free in every line, so that the table says nothing about it" for name in unused]
+    if any(f.suppressed for f in figures):
+        said.append(f"{sum(f.suppressed is not None for f in figures):,} counts are hidden")
+    return Draft(
+        Provenance(FORMAT, ("exact",), (ONLY_THESE, *((ALL_CELLS,) if complete else ()))),
+        tuple(Feature(name, name) for name in hints),
+        (Table(tuple(figures)),),
+        rows=rows,
+        hints=hints,
+        said=tuple(said),
+    )
+
+
+def delimiter_of(header: str) -> str:
+    """Return the character that parts the cells: a tab, a semicolon or a comma, the one the header has most of."""
+    return max("\t;,", key=header.count)
+
+
+def lines_of(text: str) -> tuple[list[str], list[Line]]:
+    """Return the attributes' names and the lines; refuse tables that are not of this form."""
+    text = text.lstrip("\ufeff")
+    header = next((raw for raw in text.splitlines() if raw.strip()), "")
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter_of(header))
+    names: list[str] = []
+    at, lines = -1, []
+    try:
+        for raw in reader:
+            cells = [cell.strip() for cell in raw]
+            if not any(cells):
+                continue
+            if at < 0:
+                names, at = cells, count_column(cells)
+                continue
+            if len(cells) != len(names):
+                message = f"has {len(cells)} cells, the header {len(names)}"
+                raise ReleaseError(message, place=f"line {reader.line_num}")
+            lines.append(Line(reader.line_num, tuple(cells[:at] + cells[at + 1 :]), cells[at]))
+            if len(lines) > MOST_LINES:
+                raise TooLarge(f"the table has more than {MOST_LINES:,} lines")
+    except csv.Error as error:
+        raise ReleaseError(f"is no table ({error})", place=f"line {reader.line_num}") from None
+    if not lines:
+        raise ReleaseError("the table has no lines")
+    return names[:at] + names[at + 1 :], lines
+
+
+def count_column(names: Sequence[str]) -> int:
+    """Return the column of the counts; `ReleaseError` unless exactly one is called so, and all names differ."""
+    found = [k for k, name in enumerate(names) if name.lower() in COUNT_NAMES]
+    if len(found) != 1:
+        which = ", ".join(f"'{names[k]}'" for k in found[:9])
+        why = f"{which} may all be counts: rename all but one" if found else "no column is called 'count'"
+        raise ReleaseError(why, place="line 1")
+    if not 2 <= len(names) <= MOST_COLUMNS:
+        raise ReleaseError(f"has {len(names)} columns, not 2 to {MOST_COLUMNS:,}", place="line 1")
+    double = next((name for k, name in enumerate(names) if not name or name in names[:k]), None)
+    if double is not None:
+        raise ReleaseError(f"the column '{double}' stands twice" if double else "a column has no name", place="line 1")
+    return found[0]
+
+
+def column(name: str, cells: Sequence[str]) -> list[Value | None]:
+    """Return the values of an attribute's cells, None where it is free; numbers or booleans where all cells are."""
+    given = {cell for cell in cells if cell.lower() not in ANYTHING}
+    values: dict[str, Value] = {cell: cell for cell in given}
+    if all(INTEGER.fullmatch(cell) for cell in given):
+        values = {cell: int(cell) for cell in given}
+    elif all(DECIMAL.fullmatch(cell) and not re.match(r"-?0\d", cell) for cell in given):
+        values = {cell: int(cell) if INTEGER.fullmatch(cell) else float(cell) for cell in given}
+    elif given <= {"True", "False"}:
+        values = {cell: cell == "True" for cell in given}
+    return [values.get(cell) for cell in cells]
+
+
+def hint_of(name: str, values: Sequence[Value | None]) -> AnyAttribute | None:
+    """Return the attribute of the values that occur, None where none does; numbers ascend, text as it appears."""
+    seen = list(dict.fromkeys(v for v in values if v is not None))
+    if not seen:
+        return None
+    return Listed(name, tuple(seen if isinstance(seen[0], str) else sorted(seen, key=exact)))
+
+
+def figure_of(condition: Condition, line: Line) -> Figure:
+    """Return the figure of a line; `ReleaseError` for a count that is none."""
+    text, place, name = line.count, f"line {line.number}", f"line {line.number}"
+    if found := WHOLE.fullmatch(text):
+        count = int(found[1] or text.replace(",", ""))
+        if count > MOST_ROWS:
+            raise ReleaseError(f"the count {text} is more than 2^53", place=place)
+        return Figure(condition, count=count, name=name)
+    if text.lower() in HIDDEN:
+        return Figure(condition, suppressed="unknown", name=name)
+    if less := LESS.fullmatch(text):
+        most = int(less[2]) - (less[1] == "<")
+        if not 0 <= most <= MOST_ROWS:
+            raise ReleaseError(f"the count '{text}' is impossible", place=place)
+        return Figure(condition, low=0, high=most, suppressed="primary", name=name)
+    if more := MORE.fullmatch(text):
+        least = int(more[2]) + (more[1] == ">")
+        if least > MOST_ROWS:
+            raise ReleaseError(f"the count '{text}' is more than 2^53", place=place)
+        return Figure(condition, low=least, name=name)
+    if between := BETWEEN.fullmatch(text):
+        low, high = int(between[1]), int(between[2])
+        if not low <= high <= MOST_ROWS:
+            raise ReleaseError(f"the count '{text}' is no interval", place=place)
+        return Figure(condition, low=low, high=high, name=name)
+    message = (
+        f"the count '{text[:40]}' is no whole number: noisy counts belong into a release file that declares the noise"
+    )
+    raise ReleaseError(message, place=place)
+
+
+def rows_of(figures: Sequence[Figure], hints: dict[str, AnyAttribute]) -> tuple[Rows | None, bool]:
+    """Return how many rows there are, and whether that is because every combination of values has a line.
+
+    A line about everybody says it; else the lines about single combinations bound it from below.
+    """
+    everybody = next((f.count for f in figures if not f.condition and f.count is not None), None)
+    if everybody is not None:
+        return Rows(int(everybody), int(everybody)), False
+    cells = {f.condition: f for f in figures if len(f.condition) == len(hints)}
+    low = sum(int(f.count or f.low or 0) for f in cells.values())
+    if low > MOST_ROWS:
+        raise ReleaseError("the counts sum to more than 2^53 rows")
+    product = math.prod(h.span[1] for h in hints.values())
+    if len(cells) < product:
+        return (Rows(low, None) if low else None), False
+    highs = [f.count if f.count is not None else f.high for f in cells.values()]
+    high = None if None in highs else sum(int(h) for h in highs if h is not None)
+    return Rows(low, high), True

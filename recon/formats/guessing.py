@@ -1,0 +1,133 @@
+"""The row space of a model file nobody declared a domain for: what the file says, and for the rest its thresholds.
+
+A file seldom says which values exist. What it does say (categories, ranges) is taken; an attribute that is only ever
+compared with numbers between 0 and 1 is taken as binary; any other is continuous over the span of its thresholds
+widened by its own length on both sides, so that figures are relative. Every answer carries what was assumed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+
+from encoders.domain import GUESSED, Domain, View
+from encoders.values import AnyAttribute, Continuous, Listed, Test, Value, exact, is_number, plain
+from recon.formats.drafts import Draft
+from solvers.errors import ReleaseError
+
+MOST_SHOWN = 12
+
+
+def guess_domain(draft: Draft) -> Domain:
+    """Return a domain that every test of the draft fits; its notes say what was assumed. Cost: linear in tests."""
+    seen = raw_tests(draft)
+    filled = {f.attribute for f in draft.features if f.make is not None and is_number(f.make(None))}
+    attributes, notes = [], []
+    for name, tests in seen.items():
+        found, note = guessed(name, tests, draft.hints.get(name), name in filled)
+        attributes.append(found)
+        notes += [note] if note else []
+    label = None if draft.classes is None else label_of(draft, [a.name for a in attributes])
+    if label is None and not attributes:
+        raise ReleaseError("the file names no features: give a domain (--domain)")
+    return Domain(
+        tuple(attributes), label, views_of(draft, label), source=GUESSED, notes=(shortened(notes),) if notes else ()
+    )
+
+
+def raw_tests(draft: Draft) -> dict[str, list[Test]]:
+    """Return the tests on every attribute's own values, as far as hints do not list them already."""
+    seen: dict[str, list[Test]] = {a: [] for a in dict.fromkeys(f.attribute for f in draft.features)}
+    features = {f.name: f for f in draft.features}
+    for name, test in draft.tests():
+        feature = features.get(name)
+        if feature is None:
+            continue
+        if feature.make is None:
+            seen[feature.attribute].append(test)
+        elif not isinstance(draft.hints.get(feature.attribute), Listed):
+            if feature.invert is None:
+                raise ReleaseError(
+                    f"the file does not say which values '{feature.attribute}' has before it is preprocessed: "
+                    "give --domain"
+                )
+            seen[feature.attribute].append(feature.invert(test))
+    return seen
+
+
+def guessed(name: str, tests: list[Test], hint: AnyAttribute | None, filled: bool) -> tuple[AnyAttribute, str]:
+    """Return an attribute, and what was assumed about it ("": the file says it).
+
+    `filled`: the model has a value for missing ones, so that there may be some.
+    """
+    missing = any(t.missing for t in tests if t.bare) or (filled if hint is None else hint.missing)
+    numbers = sorted({exact(x) for t in tests for x in (t.low, t.high) if x is not None and is_number(x)})
+    values = dict.fromkeys(v for t in tests for v in t.values or ())
+    if hint is not None:
+        return widened(name, hint, numbers, missing), ""
+    if not numbers and not values:
+        return Listed(name, (0, 1), missing=missing), f"'{name}' is never used: taken as 0 or 1"
+    if all(0 <= x < 1 for x in numbers) and all(v in {0, 1} for v in values):
+        return Listed(name, (0, 1), missing=missing), f"'{name}' is 0 or 1"
+    if values and not numbers:
+        return listed(name, list(values), missing), f"'{name}' has only the values that the model names, and another"
+    reach = (numbers[-1] - numbers[0]) or max(Fraction(1), abs(numbers[0]))
+    low, high = numbers[0] - reach, numbers[-1] + reach
+    text = f"'{name}' runs from {plain(low):g} to {plain(high):g}"
+    return Continuous(name, low, high, missing=missing), text
+
+
+def listed(name: str, values: list[Value], missing: bool) -> Listed:
+    """Return an attribute of the values that are named, and one that stands for all others."""
+    if all(is_number(v) for v in values):
+        ordered = sorted(values, key=exact)
+        return Listed(name, (*ordered, int(exact(ordered[-1])) + 1), missing=missing)
+    texts = [str(v) for v in values]
+    other = "other"
+    while other in texts:
+        other += "_"
+    return Listed(name, (*texts, other), missing=missing)
+
+
+def widened(name: str, hint: AnyAttribute, numbers: Iterable[Fraction], missing: bool) -> AnyAttribute:
+    """Return what the file says about an attribute, a range made to hold every threshold."""
+    if isinstance(hint, Continuous):
+        every = [hint.minimum, hint.maximum, *numbers]
+        return Continuous(name, min(every), max(every), missing=missing)
+    if isinstance(hint, Listed):
+        return Listed(name, hint.values, missing=missing)
+    return type(hint)(name, hint.minimum, hint.step, hint.count, missing=missing)
+
+
+def label_of(draft: Draft, taken: list[str]) -> Listed:
+    """Return the label: the classes of the file under the file's name for it, or one that is free."""
+    name = draft.label
+    while name in taken:
+        name += "_"
+    classes = draft.classes or ()
+    if all(is_number(c) for c in classes):
+        return Listed(name, tuple(sorted(classes, key=exact)))
+    return Listed(name, tuple(classes))
+
+
+def views_of(draft: Draft, label: Listed | None) -> dict[str, View]:
+    """Return a column per class, where the draft publishes means of them."""
+    if label is None:
+        return {}
+    return {f"{label.name}={c}": View(label.name, Test(values=(c,))) for c in label.values if used(draft, str(c))}
+
+
+def used(draft: Draft, value: str) -> bool:
+    """Tell whether a statistic of the draft is about the column of a class."""
+    name = f"{draft.label}={value}"
+    return any(
+        figure.statistic is not None and figure.statistic.of == name
+        for model in draft.models
+        for figure in getattr(model, "statements", ())
+    )
+
+
+def shortened(notes: list[str]) -> str:
+    """Return what was assumed about attributes as one sentence."""
+    more = f" and {len(notes) - MOST_SHOWN} more" if len(notes) > MOST_SHOWN else ""
+    return "assumed for want of a declared domain (--domain): " + "; ".join(notes[:MOST_SHOWN]) + more

@@ -1,0 +1,146 @@
+"""Any file to what it publishes: told apart by content, not by name, read by one module per format.
+
+Containers of Python objects are opened without importing or running anything (`recon.stored`); the class name of the
+object then says which reader it is. Text is looked at from its first characters on.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from recon.formats.drafts import Draft
+from recon.formats.xgboost_model import looks_like_xgboost_ubj, refuse_ubj
+from recon.inspection.rds import is_rds
+from recon.stored.containers import open_stored
+from recon.stored.joblib_files import decompress
+from recon.stored.things import Thing
+from solvers.errors import ReleaseError, Unsupported
+
+HEAD = 4096  # bytes that tell a text format
+
+# Readers of stored objects: each has KINDS, the class names it reads, and read(thing, container).
+OBJECTS = (
+    "sklearn_tree",
+    "sklearn_forest",
+    "sklearn_boosting",
+    "imodels_lists",
+    "imodels_figs",
+    "imodels_trees",
+    "corels_saved",
+    "dl85",
+    "streed",
+    "boosters_saved",
+)
+# Readers of text: module, looks_like(head), read(text); the first that recognises the head reads it.
+TEXTS = (
+    ("pmml", "looks_like_pmml", "read_pmml"),
+    ("graphviz_dot", "looks_like_dot", "read_dot"),
+    ("export_text", "looks_like_export_text", "read_export_text"),
+    ("rpart_text", "looks_like_rpart", "read_rpart"),
+    ("lightgbm_model", "looks_like_lightgbm_text", "read_lightgbm_text"),
+    ("corels_text", "looks_like_corels_text", "read_corels_text"),
+    ("count_table", "looks_like_count_table", "read_count_table"),
+)
+
+
+def read_draft(data: bytes, memory: int) -> Draft | None:
+    """Return what a file publishes, None for a release file of our own (JSON with the key "recon").
+
+    Raises `ReleaseError` where the content is broken or of no known format, `Unsupported` for what is known and not
+    read.
+    """
+    stored = open_stored(data, memory)
+    if stored is not None:
+        return draft_of_object(stored.root, stored.format)
+    text = as_text(unpacked(data, memory))
+    head = text[:HEAD].lstrip("\ufeff \t\r\n")
+    if head.startswith(("{", "[")):
+        return draft_of_json(text)
+    if head.startswith("booster[0]"):
+        advice = "save_model('model.json'), or dump_model(..., with_stats=True, dump_format='json')"
+        raise Unsupported(f"XGBoost's text dump is not read: use {advice}")
+    for module, looks, read in TEXTS:
+        found = importlib.import_module(f"recon.formats.{module}")
+        if getattr(found, looks)(head):
+            draft: Draft = getattr(found, read)(data if module == "pmml" else text)
+            return draft
+    raise ReleaseError(f"is of no format that is read: it starts with {head[:12]!r} (see docs/readers.md)")
+
+
+def unpacked(data: bytes, memory: int) -> bytes:
+    """Return the content of a gzip file, other files as they are; binary formats that are not read are refused."""
+    if looks_like_xgboost_ubj(data[:HEAD]):
+        raise refuse_ubj()
+    if is_rds(data):
+        raise Unsupported(
+            "an R object (.rds) is not read: write the model as text or JSON from R (see docs/readers.md)"
+        )
+    return decompress(data, "gzip", memory) if data[:2] == b"\x1f\x8b" else data
+
+
+def as_text(data: bytes) -> str:
+    """Return a file's text: UTF-8, or UTF-16 with its mark (what R and spreadsheets on Windows write)."""
+    encoding = "utf-16" if data[:2] in {b"\xff\xfe", b"\xfe\xff"} else "utf-8-sig"
+    if not data.strip(b"\xef\xbb\xbf \t\r\n"):
+        raise ReleaseError("the file is empty")
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise ReleaseError(
+            f"is of no format that is read: neither text nor a stored model (byte {error.start})"
+        ) from None
+
+
+def draft_of_json(text: str) -> Draft | None:
+    """Return what a JSON file publishes, None for a release file (told by its keys)."""
+    from recon.formats.lightgbm_model import read_lightgbm
+    from recon.formats.release_file import strict_json
+    from recon.formats.rpart_text import read_rpart_json
+    from recon.formats.xgboost_model import looks_like_xgboost_dump, read_xgboost, read_xgboost_dump
+
+    head = text[:HEAD].lstrip("\ufeff \t\r\n")
+    if '"recon"' in head:
+        return None
+    found = strict_json(text.lstrip("\ufeff"))
+    if looks_like_xgboost_dump(found):
+        return read_xgboost_dump(found)
+    if isinstance(found, dict):
+        for key, read in (("tree_info", read_lightgbm), ("learner", read_xgboost), ("frame", read_rpart_json)):
+            if key in found:
+                return read(found)
+        return None
+    raise ReleaseError(
+        "is JSON of no format that is read: neither a release file nor a known model (see docs/readers.md)"
+    )
+
+
+def readers() -> Iterator[tuple[str, Callable[[Thing, str], Draft]]]:
+    """Yield the class names that can be read, each with its reader."""
+    for name in OBJECTS:
+        module = importlib.import_module(f"recon.formats.{name}")
+        for kind in module.KINDS:
+            yield kind, module.read
+
+
+def draft_of_object(root: Any, form: str) -> Draft:
+    """Return what a stored object publishes; searches and pipelines are opened first."""
+    from recon.formats.sklearn_pipeline import KINDS as PIPELINES
+    from recon.formats.sklearn_pipeline import read as read_pipeline
+
+    if not isinstance(root, Thing):
+        shown = type(root).__name__
+        if isinstance(root, dict) and {"f", "r"} <= set(root):
+            from recon.formats.corels_saved import read_saved
+
+            return read_saved(root, form)
+        raise Unsupported(f"the {form} file holds a {shown}, not a model: store the model itself")
+    if root.class_name in PIPELINES:
+        return read_pipeline(root, form, draft_of_object)
+    for kind, read in readers():
+        if root.class_name == kind:
+            return read(root, form)
+    raise Unsupported(
+        f"a {root.kind} is not read ({form}): see docs/readers.md for what is, and `recon inspect` for what it stores"
+    )

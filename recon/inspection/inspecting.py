@@ -1,0 +1,191 @@
+"""The inspection of a file: what it stores of the training data, worst first; and a copy without what can go."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from recon.inspection.booster_text import lightgbm_text_findings
+from recon.inspection.claims import CLAIMS
+from recon.inspection.findings import LEVELS, Finding, Level, merged, plain
+from recon.inspection.generic import examples, generic_findings, lone_tree_rows, rows_known
+from recon.inspection.rules import Rule, rules_of
+from recon.inspection.seeding import seed_findings
+from recon.inspection.walking import Place, described, things_of, walk
+from recon.stored.arrays import resolve
+from recon.stored.containers import open_stored
+from recon.stored.things import Thing
+from solvers.errors import ReleaseError, Unsupported
+
+LARGEST = 1 << 31  # bytes of a file
+_HOMONYMS = frozenset({"Node", "Rule", "Winsorizer"})
+SURE = ("sklearn", "imodels")  # libraries whose sources say what predictions read
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What a file gives away: its findings, the worst first, and the number of training rows where it says so."""
+
+    file: str
+    format: str
+    sha256: str
+    rows: int | None
+    findings: tuple[Finding, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the inspection as one JSON object: file, format, sha256, rows, levels, findings."""
+        told = [one.to_json() for one in self.findings]
+        return {
+            "file": self.file, "format": self.format, "sha256": self.sha256, "rows": self.rows,
+            "levels": dict(LEVELS), "findings": told,
+        }  # fmt: skip
+
+    def to_text(self) -> str:
+        """Return the inspection for people."""
+        count = Counter(one.level for one in self.findings)
+        sizes = ", ".join(f"{count[level]} {level}" for level in LEVELS if count[level])
+        rows = "number of training rows not stored" if self.rows is None else f"{self.rows:,} training rows"
+        lines = [f"{self.file}: {self.format}, {rows}; found: {sizes or 'nothing'}"]
+        last: Level | None = None
+        for one in self.findings:
+            if one.level != last:
+                lines += ["", f"{one.level.upper()}: {LEVELS[one.level].partition(': ')[2]}"]
+            last = one.level
+            places = f" at {one.places:,} places" if one.places > 1 else ""
+            shown = ", ".join(str(plain(v)) for v in one.values)
+            lines.append(f"  {one.path}{places}: {one.what}{f' ({shown}, ...)' if shown else ''}")
+            lines.append(f"    follows: {one.follows}")
+            lines.append(f"    remedy:  {one.remove}")
+        return "\n".join(lines)
+
+
+def inspect(path: str | os.PathLike[str], memory: int = 1 << 30) -> Inspection:
+    """Return what the file stores outright, without building or running anything in it.
+
+    Reads pickle, joblib and skops files, and what text, JSON, PMML and R's formats publish. Raises `ReleaseError` for
+    unreadable files and `Unsupported` for unknown ones.
+    """
+    return inspect_bytes(read_bytes(path), os.fspath(path), memory)
+
+
+def inspect_bytes(data: bytes, file: str = "", memory: int = 1 << 30) -> Inspection:
+    """Return the inspection of a file's content."""
+    from recon.inspection.documents import document_findings
+
+    try:
+        stored = open_stored(data, memory)
+        if stored is not None:
+            rows, findings = inspect_graph(stored.root)
+            return Inspection(file, stored.format, stored.sha256, rows, tuple(findings))
+        known = document_findings(data, memory)
+    except ReleaseError as error:
+        raise error.at(file=file) from None
+    if known is None:
+        raise Unsupported(
+            f"{file + ': ' if file else ''}this is no file that inspect knows: give a pickle, joblib or skops file, "
+            "PMML, a tree as text or DOT, a model as JSON, R's .rds or a release file"
+        )
+    kind, rows, findings = known
+    return Inspection(file, kind, hashlib.sha256(data).hexdigest(), rows, tuple(merged(findings)))
+
+
+def read_bytes(path: str | os.PathLike[str]) -> bytes:
+    """Return the bytes of a file; `ReleaseError` where it is missing, unreadable or larger than 2 GB."""
+    try:
+        if os.path.getsize(path) > LARGEST:
+            raise ReleaseError("the file is larger than 2 GB", file=os.fspath(path))
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise ReleaseError(f"cannot be read: {error.strerror or error}", file=os.fspath(path)) from None
+
+
+def inspect_graph(root: Any) -> tuple[int | None, list[Finding]]:
+    """Return the number of training rows and the findings of a graph of stored objects."""
+    places = list(walk(root))
+    things = things_of(places)
+    seeds = seed_findings(places)
+    known = rows_known(things, places)
+    known.update(seeds.rows)
+    known.update(lone_tree_rows(things))
+    found = [one for _, one in matches(places)]
+    found += seeds.findings
+    found += [one for p in places for one in _model_text(p)]
+    found += _unnamed(places, set(known))
+    return max(known, default=None), merged(found)
+
+
+def _model_text(place: Place) -> list[Finding]:
+    """Return what a model text of LightGBM inside an object gives away."""
+    text = place.value
+    if not isinstance(text, str) or not text.startswith("tree\n") or "feature_infos=" not in text:
+        return []
+    return lightgbm_text_findings(text, place.path)
+
+
+def matches(places: Iterable[Place]) -> list[tuple[list[Place], Finding]]:
+    """Return what the rules find: the places of the attributes that belong to a finding, and the finding."""
+    groups: dict[tuple[int, str], list[tuple[int, Place, Rule]]] = {}
+    for place in places:
+        rule = _rule(place)
+        if rule is not None and not place.nested:
+            groups.setdefault((id(place.owner), rule[0].name), []).append((rule[1], place, rule[0]))
+    found = []
+    for group in groups.values():
+        ordered = [(place, rule) for _, place, rule in sorted(group, key=lambda one: one[0])]
+        held = [(place, rule) for place, rule in ordered if place.value is not None]
+        if held:
+            finding = _matched([place for place, _ in held], held[0][1])
+            if finding is not None:
+                found.append(([place for place, _ in held], finding))
+    return found
+
+
+def _rule(place: Place) -> tuple[Rule, int] | None:
+    """Return the rule of a place's attribute; a class named `Node` or `Rule` is known of imodels only."""
+    owner = place.owner
+    if owner is None or (owner.class_name in _HOMONYMS and not owner.kind.startswith("imodels.")):
+        return None
+    return rules_of(owner.class_name).get(place.attribute)
+
+
+def _matched(places: list[Place], rule: Rule) -> Finding | None:
+    """Return the finding of a rule at the attributes of one object, None where nothing follows."""
+    first = places[0]
+    owner = first.owner
+    if owner is None:
+        return None
+    value = first.value if isinstance(first.value, Thing) else resolve(first.value)
+    level, told = rule.level, rule.follows
+    claim = CLAIMS[rule.claim](owner, value) if rule.claim else ""
+    if claim is None:
+        return None
+    if isinstance(claim, tuple):
+        level, told = claim
+    elif claim:
+        told = claim
+    others = ", ".join(p.attribute for p in places[1:])
+    what = described(value) + (f", with {others}" if others else "")
+    removable = rule.removable and owner.kind.partition(".")[0] in SURE
+    remove = rule.remove if removable or not rule.removable else "take it out before saving"
+    return Finding(level, rule.name, first.path, what, told, remove, removable, examples(value))
+
+
+def _unnamed(places: list[Place], rows: set[int]) -> list[Finding]:
+    """Return what no rule names, and what does not stand inside of something that a rule names."""
+    found, under = [], ("", "")
+    for place in places:  # in the order of the walk: what is inside of a value follows it
+        if under[0] and place.path.startswith(under):
+            continue
+        if _rule(place) is not None:
+            under = (f"{place.path}.", f"{place.path}[")
+            continue
+        one = generic_findings(place, rows)
+        if one is not None:
+            under = (f"{place.path}.", f"{place.path}[")
+            found.append(one)
+    return found

@@ -1,0 +1,141 @@
+"""What models published as JSON give away: release files, LightGBM and XGBoost dumps, rpart trees written from R."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+from recon.inspection.booster_text import category_findings, counts_finding
+from recon.inspection.findings import EXAMPLES, Finding
+
+Found = tuple[str, int | None, list[Finding]]
+_SUPPRESS = "round or suppress the counts, or add noise to them; recon audit says what they give away"
+
+
+def json_findings(content: Any) -> Found | None:
+    """Return kind, number of training rows and findings of parsed JSON; None where its kind is unknown."""
+    if isinstance(content, list):
+        if content and all(isinstance(t, dict) and "nodeid" in t for t in content):
+            return "XGBoost dump", None, hessians("cover")
+        return None
+    if not isinstance(content, dict):
+        return None
+    if "recon" in content:
+        return _release(content)
+    if "tree_info" in content and "feature_names" in content:
+        return "LightGBM dump", None, _lightgbm(content)
+    if isinstance(content.get("learner"), dict):
+        return "XGBoost model", None, _xgboost(content["learner"])
+    if "frame" in content:
+        return _rpart(content)
+    return None
+
+
+def _release(content: dict[str, Any]) -> Found:
+    """Return what a release file of recon publishes."""
+    found = []
+    for number, model in enumerate(content.get("models") or []):
+        if not isinstance(model, dict):
+            continue
+        path = f"models[{number}]"
+        noise = model.get("noise")
+        kind = str(model.get("kind", "model"))
+        if isinstance(noise, dict):
+            told = f"counts with {noise.get('law', 'some')} noise: intervals and a posterior of the true ones"
+            found.append(Finding("info", "noisy-counts", path, kind, told, "recon posterior says what they give away"))
+        else:
+            told = "exact counts of training rows; recon count and recon audit work out what follows"
+            found.append(Finding("medium", "counts", path, kind, told, _SUPPRESS))
+        if model.get("multiplicities"):
+            told = "how often each training row is in each tree's bag, by its position in the training file"
+            found.append(Finding("high", "bags", f"{path}.multiplicities", kind, told, "leave multiplicities out"))
+    rows = content.get("rows")
+    return "release file", rows if isinstance(rows, int) and not isinstance(rows, bool) else None, found
+
+
+def _lightgbm(content: dict[str, Any]) -> list[Finding]:
+    """Return what LightGBM's dump_model gives away."""
+    found, told, listed = [], [], []
+    infos = content.get("feature_infos")
+    for name, info in infos.items() if isinstance(infos, dict) else ():
+        if isinstance(info, dict) and info.get("values"):
+            listed.append(f"{name}: {str(info['values'])[:60]}")
+        elif isinstance(info, dict) and "min_value" in info and info["min_value"] != info.get("max_value"):
+            told.append(f"{name} from {info['min_value']} to {info.get('max_value')}")
+    fix = "leave feature_infos out of the dump, or clip the columns to public limits before training"
+    if told:
+        follows = "the exact smallest and largest value of every column in the training data: "
+        follows += "; ".join(told[:EXAMPLES]) + ("; ..." if len(told) > EXAMPLES else "")
+        found.append(Finding("medium", "extremes", "feature_infos", f"ranges of {len(told):,} columns", follows, fix))
+    if listed:
+        follows = "every category code that occurs in the training data: " + "; ".join(listed[:EXAMPLES])
+        found.append(
+            Finding("medium", "categories", "feature_infos", f"values of {len(listed):,} columns", follows, fix)
+        )
+    found += category_findings(content.get("pandas_categorical"), "pandas_categorical")
+    return [*found, counts_finding("")]
+
+
+def hessians(path: str) -> list[Finding]:
+    """Return that XGBoost's nodes say the sum of their rows' hessians."""
+    return [Finding(
+        "medium", "leaf-hessians", path, "sums of hessians per node",
+        "in the first tree the training rows of every leaf, cover / (p (1 - p)) with p from base_score, and with the "
+        "leaf values the rows of each class; in later trees a sum over the rows of the leaf",
+        "dump without with_stats; sum_hessian is not read by predictions",
+    )]  # fmt: skip
+
+
+def _xgboost(learner: dict[str, Any]) -> list[Finding]:
+    """Return what XGBoost's model JSON gives away."""
+    found = hessians("learner.gradient_booster.model.trees[*].sum_hessian")
+    booster = learner.get("gradient_booster")
+    model = booster.get("model") if isinstance(booster, dict) else None
+    stored = model.get("cats") if isinstance(model, dict) else None
+    encoded = stored.get("enc") if isinstance(stored, dict) else None
+    columns = [_texts(c) for c in encoded] if isinstance(encoded, list) else []
+    found += category_findings([c for c in columns if c], "learner.gradient_booster.model.cats")
+    params = learner.get("learner_model_param")
+    score = params.get("base_score") if isinstance(params, dict) else None
+    if isinstance(score, str) and score.strip("[]") not in {"5E-1", "0.5"}:
+        found.append(Finding(
+            "medium", "class-shares", "learner.learner_model_param.base_score", f"base_score {score[:40]}",
+            "unless it was set by hand, a known function of the mean of the training labels",
+            "set base_score by hand before training",
+        ))  # fmt: skip
+    return found
+
+
+def _texts(column: Any) -> list[Any]:
+    """Return the category texts of a column as XGBoost stores them: one array of bytes and where each one begins."""
+    if not isinstance(column, dict) or not isinstance(column.get("offsets"), list):
+        return []
+    offsets, values = column["offsets"], column.get("values")
+    if not isinstance(values, list) or not all(isinstance(o, int) for o in offsets):
+        return []
+    try:
+        raw = bytes(values)
+    except (ValueError, TypeError):
+        return list(values)  # numbers
+    return [raw[a:b].decode("utf-8", "replace") for a, b in pairwise(offsets)]
+
+
+def _rpart(content: dict[str, Any]) -> Found:
+    """Return what an rpart tree written as JSON gives away: its frame, and rows where y and where were left in."""
+    frame = content.get("frame")
+    lines = frame if isinstance(frame, list) else []
+    sizes = frame.get("n") if isinstance(frame, dict) else [r.get("n") for r in lines if isinstance(r, dict)]
+    rows = int(sizes[0]) if isinstance(sizes, list) and sizes and isinstance(sizes[0], (int, float)) else None
+    found = [Finding("medium", "counts", "frame", "nodes of the tree", "the training rows of every node (n) and of "
+                     "every class in it (yval2)", _SUPPRESS)]  # fmt: skip
+    leaks = {
+        "y": ("critical", "the label of every training row, in file order"),
+        "where": ("high", "the leaf of every training row, in file order"),
+        "x": ("critical", "the training rows"), "model": ("critical", "the training rows"),
+    }  # fmt: skip
+    for name, (level, follows) in leaks.items():
+        value = content.get(name)
+        if value:
+            what = f"{type(value).__name__} of {len(value):,}" if isinstance(value, (list, dict)) else "value"
+            found.append(Finding(level, f"rpart-{name}", name, what, follows, f"leave {name} out"))  # type: ignore[arg-type]
+    return "R rpart as JSON", rows, found

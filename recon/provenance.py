@@ -1,0 +1,84 @@
+"""What kind of counts a release holds and where they were read from, for reports and for people who convert."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from encoders.encoder import EncodedRelease
+from encoders.models import AnyModel, CountKind, Forest, Provenance, Support, Table, Tree
+from recon.inspection.inspecting import Inspection
+
+MEANING: dict[CountKind, str] = {
+    "exact": "training rows per class",
+    "bag": "drawn rows per class of a resample, one training row may count several times",
+    "distinct": "how many different training rows a resample holds",
+    "ratio": "shares of classes, the number of rows behind them unknown",
+    "size": "training rows, whatever their class",
+    "label": "only which class is the commonest",
+    "noisy": "counts with noise",
+}
+MODELS_SHOWN = 5
+GRAVE = ("critical", "high")  # what is about single training rows
+
+
+def kinds_of(model: AnyModel) -> tuple[CountKind, ...]:
+    """Return the kinds of a model's counts: as its reader declared them, else by what is in it."""
+    if model.noise is not None:
+        return ("noisy",)
+    if model.origin is not None:
+        return model.origin.counts
+    if isinstance(model, Forest) and model.resampled:
+        return ("bag", "distinct") if model.bootstrap else ("distinct",)
+    if isinstance(model, Table):
+        return ("exact",)
+    supports = supports_of(model)
+    found: list[CountKind] = []
+    if any(s.counts is not None for s in supports):
+        found.append("exact")
+    if any(s.count is not None for s in supports):
+        found.append("size")
+    return tuple(found)
+
+
+def supports_of(model: AnyModel) -> list[Support]:
+    """Return what the leaves or rules of a model publish."""
+    if isinstance(model, Table):
+        return []
+    if isinstance(model, Forest):
+        return [node.support for tree in model.trees for node in tree.nodes if node.condition is None]
+    if isinstance(model, Tree):
+        return [node.support for node in model.nodes if node.condition is None]
+    return [rule.support for rule in model.rules]
+
+
+def provenance_json(release: EncodedRelease) -> list[dict[str, Any]]:
+    """Return one object per model: its kind, the format it was read from (null: a release file), kinds of counts."""
+    return [
+        {"model": m.name, "format": None if m.origin is None else m.origin.format, "counts": list(kinds_of(m))}
+        for m in release.models
+    ]
+
+
+def provenance_lines(release: EncodedRelease) -> list[str]:
+    """Return where the models were read from, what their counts are, and what their readers have to say."""
+    found: dict[tuple[Provenance | None, tuple[CountKind, ...]], list[str]] = {}
+    for model in release.models:
+        found.setdefault((model.origin, kinds_of(model)), []).append(model.name)
+    lines = []
+    for (origin, kinds), names in list(found.items())[:MODELS_SHOWN]:
+        what = "; ".join(f"{kind}: {MEANING[kind]}" for kind in kinds) or "none"
+        source = "a release file" if origin is None else origin.format
+        lines.append(f"{names[0] if len(names) == 1 else f'{len(names)} models'}, read from {source}; counts {what}")
+    if len(found) > MODELS_SHOWN:
+        lines.append(f"and {len(found) - MODELS_SHOWN} more kinds of models")
+    return [*lines, *release.said]
+
+
+def stored_lines(found: Inspection) -> list[str]:
+    """Return what a file stores about single training rows, one line each, and how much else."""
+    grave = [one for one in found.findings if one.level in GRAVE]
+    lines = [f"{one.level}: {one.path}: {one.follows}" for one in grave]
+    others = sum(1 for one in found.findings if one.level == "medium")
+    more = f"and {others} kinds of exact statistics of the training set (counts, extremes, ...); " if others else ""
+    remedy = ", and how to take it out" if grave else ""
+    return [*lines, f"{more}recon inspect {found.file} lists everything{remedy}"]

@@ -1,0 +1,98 @@
+"""`recon convert` and `recon domain`: any file that is read, written as a release file or as its domain."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from recon.console import parse_memory, write_text
+from recon.options import DomainFile, Files, Independent, Memory, Out
+
+if TYPE_CHECKING:
+    from encoders.encoder import EncodedRelease
+
+RowsOption = Annotated[
+    int | None, typer.Option("--rows", min=0, help="Number of training rows, where the file does not say it.")
+]
+WithoutBags = Annotated[
+    bool, typer.Option("--without-bags", help="Leave out which rows each tree drew (multiplicities).")
+]
+Data = Annotated[
+    str | None,
+    typer.Option("--data", help="Training data (.csv, .parquet): counted per leaf or rule of a model without counts."),
+]
+Label = Annotated[str | None, typer.Option("--label", help="Label column of the data; by default the last.")]
+
+
+def open_release(
+    files: list[str], domain: str | None, independent: bool, memory: int, confidence: float = 0.95
+) -> EncodedRelease:
+    """Return the release of the files, its domain replaced or its columns made independent if asked."""
+    from encoders.encoder import encode
+    from recon.loading import load, read_domain
+
+    declared = None if domain is None else read_domain(domain)
+    release = load(*files, domain=declared, confidence=confidence, memory=memory)
+    if not independent:
+        return release
+    bits = encode(release.domain.as_columns(), release.models, release.declared, release.file, confidence)
+    return replace(bits, sha256=release.sha256, files=release.files, said=release.said)
+
+
+def convert(
+    files: Files, domain: DomainFile = None, independent: Independent = False, rows: RowsOption = None,
+    without_bags: WithoutBags = False, data: Data = None, label: Label = None, memory: Memory = "1G", out: Out = None,
+) -> None:  # fmt: skip
+    """Read models of any format and write them as one release file (checked, with the domain given)."""
+    from encoders.encoder import encode
+    from encoders.models import Forest
+    from recon.formats.writing import dump, release_json
+    from recon.provenance import provenance_lines
+    from solvers.release import Rows
+
+    if data is None:
+        release = open_release(files, domain, independent, parse_memory(memory))
+    else:
+        release = counted_from(files, data, label, domain)
+    models = [replace(m, multiplicities=None) if without_bags and isinstance(m, Forest) else m for m in release.models]
+    known = release.declared if rows is None else Rows(rows, rows)
+    if rows is not None or without_bags:
+        release = replace(encode(release.domain, models, known, release.file), said=release.said)
+    write_text(dump(release_json(release.domain, release.models, release.declared)), out)
+    for line in provenance_lines(release):
+        print(line, file=sys.stderr)
+
+
+def counted_from(files: list[str], data: str, label: str | None, domain: str | None) -> EncodedRelease:
+    """Return the release of a model that carries no counts, counted on its training data."""
+    from recon.attaching import attach_counts
+    from recon.loading import read_domain
+    from recon.selections import numbers_of, read_table
+
+    if len(files) != 1:
+        raise typer.BadParameter("--data counts for one model file, not several")
+    frame = numbers_of(read_table(data))
+    name = label or str(frame.columns[-1])
+    if name not in frame.columns:
+        raise typer.BadParameter(f"--label {name}: {data} has no such column")
+    declared = None if domain is None else read_domain(domain)
+    return attach_counts(files[0], frame.drop(columns=name), frame[name], domain=declared)
+
+
+def domain(
+    data: Annotated[
+        str, typer.Argument(metavar="DATA", help="A table (.csv, .csv.gz, .parquet), a release file or a model file.")
+    ],
+    label: Label = None, independent: Independent = False, out: Out = None,
+) -> None:  # fmt: skip
+    """Read a domain off data, say what was assumed, and write it to a file to edit and give to --domain."""
+    from recon.formats.writing import domain_json, dump
+    from recon.loading import read_domain
+
+    found = read_domain(data, label, independent)
+    write_text(dump({"recon": 1, "domain": domain_json(found)}), out)
+    for note in found.notes:
+        print(f"assumed: {note}", file=sys.stderr)

@@ -1,0 +1,90 @@
+"""Which of the stored formats a file is, by its content, and its graph of objects that were never built."""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from recon.stored import joblib_files, skops_files
+from recon.stored.pickles import Budget
+from solvers.errors import ReleaseError
+
+# How pickles without a protocol byte (protocols 0 and 1) begin: a global, or an object, list, dict or tuple.
+_EARLY = re.compile(
+    rb"c[A-Za-z_][\w.]*\n[A-Za-z_][\w.]*\n|"
+    rb"\(+(?:[dlt]p\d+\n|[dl][aq.(]|[ic][A-Za-z_][\w.]*\n[A-Za-z_][\w.]*\n|S['\"][^\n]*\n|[VIFL][^\n]*\np?\d*|X.{4}|U.)|"
+    rb"[\]}]q",
+    re.DOTALL,
+)
+_LATEST = 9  # protocols above 5 are refused by name, not taken for something else
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A stored file: its format ("pickle", "joblib", "joblib, zlib", "skops"), its root, and what identifies it.
+
+    `root` is raw (see `recon.stored.things`); `protocol` is the one that `write_pickle` would keep; `sha256` is of the
+    file as it stands.
+    """
+
+    format: str
+    root: Any
+    sha256: str
+    protocol: int
+
+
+def is_pickle(data: bytes) -> bool:
+    """Return whether the first bytes are those of a pickle."""
+    if data[:1] == b"\x80":
+        return len(data) > 1 and data[1] <= _LATEST
+    return _EARLY.match(data[:2_000]) is not None
+
+
+def open_stored(data: bytes, memory: int = 1 << 30) -> Stored | None:
+    """Return the content of a pickle, joblib or skops file; None where the bytes are none of these.
+
+    Nothing in the file is imported, built or run. `memory`: bytes that the content after decompression, and again its
+    objects, may take. Raises `ReleaseError` where the file is broken, larger, or would run code.
+    """
+    with _no_collector():
+        return _opened(data, memory)
+
+
+@contextmanager
+def _no_collector() -> Iterator[None]:
+    """Pause Python's cyclic garbage collector: it would walk millions of new objects again and again."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _opened(data: bytes, memory: int) -> Stored | None:
+    digest = hashlib.sha256(data).hexdigest()
+    packed = joblib_files.compression(data)
+    if packed in {"lz4", "old"}:
+        what = "compressed with lz4" if packed == "lz4" else "of joblib before 0.10"
+        raise ReleaseError(f"the file is {what}, which is not read: save it again with compress=3")
+    if data[:4] == b"PK\x03\x04":
+        root = skops_files.read_skops(data, memory)
+        return None if root is None else Stored("skops", root[0], digest, 5)
+    if packed is None:
+        if not is_pickle(data):
+            return None
+        content = data
+    else:
+        if not is_pickle(joblib_files.beginning(data, packed)):
+            return None
+        content = joblib_files.decompress(data, packed, memory)
+    if len(content) > memory:
+        raise ReleaseError(f"the file holds more than {memory:,} bytes")
+    root, protocol, arrays = joblib_files.read_joblib(content, Budget(memory))
+    return Stored(("joblib" if arrays else "pickle") + (f", {packed}" if packed else ""), root, digest, protocol)

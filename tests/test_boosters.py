@@ -1,0 +1,367 @@
+"""LightGBM and XGBoost files of the real libraries: their counts, and that the training data satisfies all of it."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from encoders.domain import Domain
+from encoders.encoder import encode
+from encoders.models import Forest, Table, Tree
+from encoders.values import Test
+from recon.formats.binding import Binder
+from recon.formats.boosting import Grown, narrowed, opposite, split_of
+from recon.formats.lightgbm_counts import Objective, Rates, Round, class_counts
+from recon.formats.lightgbm_model import looks_like_lightgbm_text, read_lightgbm, read_lightgbm_text
+from recon.formats.lightgbm_saved import read as read_saved
+from recon.formats.release_file import strict_json
+from recon.formats.xgboost_counts import class_counts as xgb_counts
+from recon.formats.xgboost_counts import sizes
+from recon.formats.xgboost_file import Stored
+from recon.formats.xgboost_model import looks_like_xgboost_ubj, read_xgboost, read_xgboost_dump
+from recon.stored.containers import open_stored
+from recon.truth import violations
+from solvers.errors import ReleaseError, Unsupported
+
+GOLDEN = Path(__file__).parent / "golden" / "models"
+INDEX = {e["file"]: e for e in json.loads((GOLDEN / "index.json").read_text(encoding="utf-8"))}
+LIGHT = [f for f in INDEX if f.startswith("lightgbm") and f.endswith((".txt", ".json"))]
+SAVED = [f for f in INDEX if f.startswith("lightgbm") and f.endswith(".pkl")]
+XGB = [f for f in INDEX if f.startswith("xgboost") and f.endswith(".json") and ".dump" not in f]
+DUMPS = [f for f in INDEX if f.startswith("xgboost") and f.endswith(".dump.json")]
+
+
+def text_of(file):
+    return (GOLDEN / file).read_text(encoding="utf-8")
+
+
+def data_of(file):
+    """Return the training data, the label as the codes 0, 1, ... that the model saw."""
+    frame = pd.read_csv(GOLDEN / INDEX[file]["data"])
+    label = frame.columns[-1]
+    codes = {v: i for i, v in enumerate(sorted(frame[label].unique()))}
+    return frame.assign(**{label: frame[label].map(codes)})
+
+
+def broken(draft, frame):
+    domain = Domain.from_frame(frame, label=frame.columns[-1])
+    release = encode(domain, draft.bound(Binder(draft, domain)), draft.rows)
+    assert release.rows.low <= len(frame)
+    return violations(release, frame)
+
+
+def trees_of(draft):
+    first = draft.models[0]
+    return first.trees if isinstance(first, Forest) else (first,)
+
+
+def leaf_counts(tree):
+    return sorted(n.support.counts for n in tree.nodes if n.condition is None)
+
+
+def test_there_are_golden_files():
+    assert len(LIGHT) >= 8
+    assert len(SAVED) >= 4
+    assert len(XGB) >= 5
+    assert len(DUMPS) >= 5
+
+
+@pytest.mark.parametrize("file", LIGHT)
+def test_lightgbm_files_say_what_the_library_says(file):
+    text, truth = text_of(file), INDEX[file]["truth"]
+    draft = read_lightgbm_text(text) if file.endswith(".txt") else read_lightgbm(strict_json(text))
+    assert broken(draft, data_of(file)) == []
+    assert draft.rows.low == draft.rows.high == INDEX[file]["rows"]
+    assert "exact" in draft.origin.counts
+    classes = len(truth["classes"])
+    for t, (tree, held) in enumerate(zip(trees_of(draft), truth["trees"], strict=True)):
+        if classes == 2 and t == 0:
+            assert leaf_counts(tree) == sorted(tuple(c) for c in held["counts"])
+        else:
+            found = sorted(n.support.count for n in tree.nodes if n.condition is None)
+            assert found == sorted(sum(c) for c in held["counts"])
+    if classes > 2:
+        table = draft.models[1]
+        assert isinstance(table, Table)
+        for t in range(classes):
+            found = sorted(f.count for f in table.statements if f.name.startswith(f"tree {t},"))
+            assert found == sorted(c[t] for c in truth["trees"][t]["counts"])
+
+
+@pytest.mark.parametrize("file", SAVED)
+def test_pickled_lightgbm_models_name_their_classes(file):
+    thing = open_stored((GOLDEN / file).read_bytes()).root
+    draft = read_saved(thing, "pickle")
+    assert list(draft.classes) == INDEX[file]["truth"]["classes"]
+    assert broken(draft, pd.read_csv(GOLDEN / INDEX[file]["data"])) == []
+
+
+@pytest.mark.parametrize("file", XGB)
+def test_xgboost_models_say_what_the_library_says(file):
+    draft, truth = read_xgboost(strict_json(text_of(file))), INDEX[file]["truth"]
+    assert broken(draft, data_of(file)) == []
+    assert draft.rows.low == draft.rows.high == INDEX[file]["rows"]
+    tree, held = trees_of(draft)[0], truth["trees"][0]["counts"]
+    if len(held[0]) == 2:
+        found = [n.support for n in tree.nodes if n.condition is None]
+        assert sorted(s.total for s in found) == sorted(sum(c) for c in held)
+        if "exact" in draft.origin.counts:
+            assert sorted(s.counts for s in found) == sorted(tuple(c) for c in held)
+    for t, tree in enumerate(trees_of(draft)):
+        sizes_found = sorted(n.support.total for n in tree.nodes if n.condition is None)
+        assert sizes_found == sorted(sum(c) for c in truth["trees"][t]["counts"])
+
+
+def test_most_xgboost_models_give_counts_per_class():
+    exact = [f for f in XGB if "exact" in read_xgboost(strict_json(text_of(f))).origin.counts]
+    assert len(exact) >= 3, exact
+
+
+@pytest.mark.parametrize("file", DUMPS)
+def test_xgboost_dumps_say_the_truth_or_nothing(file):
+    if any(word in file for word in ("classes", "estimated")):
+        with pytest.raises(Unsupported, match="save_model"):
+            read_xgboost_dump(strict_json(text_of(file)))
+        return
+    draft = read_xgboost_dump(strict_json(text_of(file)))
+    frame = data_of(file)
+    if any(frame.dtypes.iloc[:-1].astype(str).isin(["object", "str"])):
+        return  # a dump has codes of categories, not their names
+    assert "base_score" in str(draft.origin.notes)
+    assert broken(draft, frame) == []
+
+
+def test_xgboost_forms_that_are_not_read_say_what_to_do():
+    for file in (f for f in INDEX if f.endswith(".ubj")):
+        assert looks_like_xgboost_ubj((GOLDEN / file).read_bytes()[:64])
+    thing = open_stored((GOLDEN / "xgboost-3.2.0/half.pkl").read_bytes()).root
+    with pytest.raises(Unsupported, match="save_model"):
+        read_saved(thing, "pickle")
+
+
+# ------------------------------------------------------------------ arithmetic, from outside
+
+
+def lightgbm_leaves(y, groups, rate, ridge, averaged=True):
+    """Return the first tree of LightGBM by its definition, in float32 gradients."""
+    n, p = len(y), y.mean() if averaged else 0.5
+    start = np.log(p / (1 - p))
+    gradient = (np.float32(p) - y.astype(np.float32)).astype(np.float64)
+    hessian = np.full(n, np.float32(p * (1 - p)), dtype=np.float64)
+    rows = np.bincount(groups)
+    total = np.bincount(groups, hessian)
+    value = start - rate * np.bincount(groups, gradient) / (total + ridge)
+    none = np.zeros(len(rows), dtype=bool)
+    return Round(rows, total, value, none, float(f"{start:.6g}"), 1.0 if averaged else rate)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_lightgbm_counts_are_those_that_made_the_leaves(seed):
+    rng = np.random.default_rng(seed)
+    n, leaves = int(rng.integers(20, 3_000)), int(rng.integers(2, 8))
+    groups = np.concatenate([np.arange(leaves), rng.integers(0, leaves, n - leaves)])
+    y = (rng.random(n) < rng.random(leaves)[groups]).astype(float)
+    if not 0 < y.sum() < n:
+        return
+    rate, ridge = float(rng.choice([0.1, 0.05, 0.3, 1.0])), float(rng.choice([0, 1, 2.5]))
+    truth = tuple(np.bincount(groups, y).astype(int).tolist())
+    tree = lightgbm_leaves(y, groups, rate, ridge)
+    assert class_counts(tree, Objective(), Rates((rate,), (ridge,), (ridge,), True)) == truth
+    # without parameters: the right counts or none, whatever lambda was
+    assert class_counts(tree, Objective(), Rates((rate,))) in (truth, None)
+    assert class_counts(tree, Objective(), Rates(())) in (truth, None)
+
+
+def test_lightgbm_weights_and_samples_are_not_taken_for_counts():
+    rng = np.random.default_rng(1)
+    y, groups = (rng.random(200) < 0.4).astype(float), rng.integers(0, 4, 200)
+    tree = lightgbm_leaves(y, groups, 0.1, 0)
+    heavier = replace(tree, weight=tree.weight * rng.uniform(0.9, 1.1, 4))
+    assert class_counts(heavier, Objective(), Rates((0.1,), sure=True)) is None
+    sample = rng.random(200) < 0.7  # the values of a sample, the starting score of all rows
+    drawn = lightgbm_leaves(y[sample], groups[sample], 0.1, 0)
+    mixed = replace(drawn, start=tree.start, value=drawn.value - drawn.start + tree.start)
+    assert class_counts(mixed, Objective(), Rates((0.1,), sure=True)) is None
+
+
+def xgboost_stump(y, groups, eta, ridge, share):
+    """Return a first tree of XGBoost as a chain of splits, by its definition, in float32."""
+    rows, ones = np.bincount(groups), np.bincount(groups, y)
+    h = np.float32(share * (1 - share))
+    grown, cover, weight = Grown(), [], []
+
+    def figures(part):
+        n, k = rows[part].sum(), ones[part].sum()
+        total = float(n) * float(h)
+        return np.float32(total), np.float32(-(n * share - k) / (total + ridge))
+
+    leaves = len(rows)
+    for j in range(leaves - 1):
+        grown.splits.append(split_of("x", Test(high=j + 0.5, high_open=True), True))
+        grown.children.append((2 * j + 1, 2 * j + 2))
+        total, w = figures(np.arange(leaves) >= j)
+        cover.append(float(total)), weight.append(float(w))
+        total, w = figures(np.arange(leaves) == j)
+        grown.splits.append(None)
+        grown.children.append((-1, -1))
+        cover.append(float(total)), weight.append(float(np.float32(eta) * w))
+    total, w = figures(np.arange(leaves) == leaves - 1)
+    grown.splits.append(None)
+    grown.children.append((-1, -1))
+    cover.append(float(total)), weight.append(float(np.float32(eta) * w))
+    return Stored("tree", 0, grown, cover, weight), rows, ones.astype(int)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_xgboost_counts_are_those_that_made_the_leaves_or_none(seed):
+    rng = np.random.default_rng(seed)
+    n, leaves = int(rng.integers(20, 600)), int(rng.integers(2, 8))
+    groups = np.concatenate([np.arange(leaves), rng.integers(0, leaves, n - leaves)])
+    y = (rng.random(n) < rng.random(leaves)[groups]).astype(float)
+    share = float(np.float32(rng.choice([0.5, max(0.05, min(0.95, y.mean()))])))
+    tree, rows, ones = xgboost_stump(y, groups, float(rng.choice([0.3, 0.1, 1])), float(rng.choice([0, 1, 3])), share)
+    cover = sizes(tree, share, 1.0)
+    assert [int(cover.rows[i]) for i in tree.grown.leaves] == rows.tolist()
+    found = xgb_counts(tree, cover)
+    if found is not None:
+        assert [found[i] for i in tree.grown.leaves] == ones.tolist()
+
+
+def test_sides_of_a_split_are_complements():
+    for test in (Test(high=3), Test(high=3, high_open=True, missing=True), Test(missing=True), Test(), Test(low=2)):
+        other = opposite(test, True)
+        for value in (None, 1, 2, 3, 4):
+            assert passes(test, value) != passes(other, value)
+    assert opposite(Test(values=(1,)), True) is None
+    path = narrowed((("x", Test(high=9, missing=True)),), "x", Test(low=2, low_open=True, missing=True))
+    assert path == (("x", Test(low=2, high=9, low_open=True, missing=True)),)
+
+
+def passes(test, value):
+    if value is None:
+        return test.missing
+    if test.bare:
+        return not test.missing
+    below = test.high is None or value < test.high or (value == test.high and not test.high_open)
+    return below and (test.low is None or value > test.low or (value == test.low and not test.low_open))
+
+
+# ------------------------------------------------------------------ hostile input
+
+
+def mutated_text(text, rng):
+    data = list(text)
+    for _ in range(rng.randint(1, 4)):
+        at = rng.randrange(len(data))
+        how = rng.randrange(4)
+        if how == 0:
+            data[at] = rng.choice("0123456789-. =[]:e\n")
+        elif how == 1:
+            del data[at : at + rng.randint(1, 60)]
+        elif how == 2:
+            data[at:at] = rng.choice(["-1", "1e308", "nan", "9" * 400, " ", "\n", "=", "inf"])
+        else:
+            del data[rng.randrange(len(data)) :]
+        if not data:
+            data = list("tree\nnum_class=1")
+    return "".join(data)
+
+
+JUNK = [
+    None,
+    -1,
+    0,
+    1,
+    2**70,
+    1e308,
+    float("nan"),
+    float("inf"),
+    "",
+    "x",
+    "1e999",
+    [],
+    {},
+    [[]],
+    True,
+    "[]",
+    "0||9",
+    10**400,
+]
+
+
+def mutated_json(found, rng):
+    found = copy.deepcopy(found)
+    for _ in range(rng.randint(1, 3)):
+        at, steps = found, rng.randint(1, 14)
+        for _ in range(steps):
+            if isinstance(at, dict) and at:
+                key = rng.choice(list(at))
+            elif isinstance(at, list) and at:
+                key = rng.randrange(len(at))
+            else:
+                break
+            if rng.random() < 0.2 or not isinstance(at[key], (dict, list)):
+                if rng.random() < 0.3:
+                    del at[key]
+                else:
+                    at[key] = rng.choice(JUNK)
+                break
+            at = at[key]
+    return found
+
+
+def only_refuses(read, given):
+    begun, said = time.perf_counter(), "read"
+    try:
+        draft = read(given)
+        assert draft.models
+        list(draft.tests())
+    except (ReleaseError, Unsupported) as error:
+        said = str(error)
+    assert 0 < len(said) < 600
+    assert time.perf_counter() - begun < 5
+
+
+def fuzz(rounds):
+    rng = random.Random(5)
+    texts = [text_of(f) for f in LIGHT if f.endswith(".txt")]
+    trees = [(read_lightgbm, strict_json(text_of(f))) for f in LIGHT if f.endswith(".json")]
+    trees += [(read_xgboost, strict_json(text_of(f))) for f in XGB]
+    trees += [(read_xgboost_dump, strict_json(text_of(f))) for f in DUMPS]
+    for _ in range(rounds):
+        only_refuses(read_lightgbm_text, mutated_text(rng.choice(texts), rng))
+        read, found = rng.choice(trees)
+        only_refuses(read, mutated_json(found, rng))
+
+
+def test_mutated_boosters_are_refused_or_read():
+    fuzz(300)
+
+
+@pytest.mark.slow
+def test_many_mutated_boosters_are_refused_or_read():
+    fuzz(10_000)
+
+
+def test_cycles_and_foreign_files_are_refused():
+    text = text_of(next(f for f in LIGHT if f.endswith("binary.txt")))
+    line = next(x for x in text.splitlines() if x.startswith("left_child="))
+    with pytest.raises(ReleaseError, match="no tree"):
+        read_lightgbm_text(text.replace(line, "left_child=" + " ".join("0" for _ in line.split())))
+    for found in ({}, [], {"learner": 3}, {"tree_info": 1, "feature_names": 2}, [{"nodeid": 0}], None):
+        for read in (read_xgboost, read_xgboost_dump, read_lightgbm):
+            with pytest.raises((ReleaseError, Unsupported)):
+                read(found)
+    assert not looks_like_lightgbm_text("treetop")
+    with pytest.raises(ReleaseError):
+        read_lightgbm_text("tree of life")
+    tree = trees_of(read_lightgbm_text(text))[0]
+    assert isinstance(tree, Tree)
