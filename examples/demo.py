@@ -24,6 +24,15 @@ def main() -> None:
         )
     people(recon.load(RELEASES / "compas_tree.json"))
     forest(recon.load(RELEASES / "compas_forest.json"))
+    pickled(RELEASES / "compas_forest.pkl")
+
+
+def pickled(path: Path) -> None:
+    """Look into a pickled forest, which is not run: it stores the labels and the bags of the rows it was trained on."""
+    print("\nWhat the pickle of another forest stores outright, without any attack")
+    for finding in recon.inspect(path).findings:
+        if finding.level in {"critical", "high"}:
+            print(f"  {finding.level}: {finding.path}: {finding.follows}")
 
 
 def forest(release: recon.EncodedRelease) -> None:

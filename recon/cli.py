@@ -34,6 +34,7 @@ from recon.options import (
     Files,
     Independent,
     Json,
+    KnownRows,
     Limit,
     LogJson,
     MaxCells,
@@ -71,11 +72,12 @@ for command in (inspect, convert, domain, verify, export, posterior, denoise, sw
 
 
 def open_release(
-    files: list[str], domain: str | None, independent: bool, limits: Limits, confidence: float = 0.95
-) -> EncodedRelease:
+    files: list[str], domain: str | None, independent: bool, limits: Limits, confidence: float = 0.95,
+    rows: int | None = None,
+) -> EncodedRelease:  # fmt: skip
     """Return the release of the files, as the options say; progress says which is being read."""
     limits.report(f"reading {files[0]}")
-    return open_files(files, domain, independent, limits.memory, confidence)
+    return open_files(files, domain, independent, limits.memory, confidence, rows)
 
 
 def finish(status: str) -> None:
@@ -85,7 +87,8 @@ def finish(status: str) -> None:
 
 @app.command()
 def count(
-    files: Files, domain: DomainFile = None, independent: Independent = False, convention: ConventionName = None,
+    files: Files, domain: DomainFile = None, independent: Independent = False,
+    rows: KnownRows = None, convention: ConventionName = None,
     digits: Digits = 10_000, counter: Counter = None, seconds: Seconds = None, memory: Memory = "1G",
     max_cells: MaxCells = 200_000,
     confidence: Confidence = 0.95, json: Json = False,
@@ -98,7 +101,7 @@ def count(
     from recon.report import assumption_lines, certified_lines, count_json, worlds_lines
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits, confidence)
+        release = open_release(files, domain, independent, limits, confidence, rows)
         measures = measure(release, convention, limits)
         proved = contradiction_certificate(release, limits) if measures.status == "unsat" else None
         counted = estimates_json(release, counter or [], digits, limits, measures.counted)
@@ -121,17 +124,22 @@ def count(
 
 @app.command()
 def audit(
-    files: Files, domain: DomainFile = None, independent: Independent = False, convention: ConventionName = None,
+    files: Files, domain: DomainFile = None, independent: Independent = False,
+    rows: KnownRows = None, convention: ConventionName = None,
     truth: Truth = None, population: Population = None, seed: Seed = 0, digits: Digits = 10_000, out: Out = None,
     seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000, confidence: Confidence = 0.95,
     without_noise: WithoutNoise = None, json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Report what a release gives away: worlds, uncertainty, who is exposed, what its counts say by themselves."""
     from recon.auditing import audit as run
+    from recon.auditing import stored_outright
+    from recon.provenance import facts_text
     from recon.selections import read_table
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits, confidence)
+        release = open_release(files, domain, independent, limits, confidence, rows)
+        if release.rows.high is None and not json:  # nothing can be counted, but something is said
+            write_text(facts_text(release, stored_outright(release, limits)), out)
         real = None if truth is None else read_table(truth)
         people = None if population is None else read_table(population)
         exact = None if without_noise is None else open_release([without_noise], domain, independent, limits)
@@ -146,7 +154,8 @@ def audit(
 @app.command()
 def worlds(
     files: Files, limit: Limit = 10, views: Views = False, domain: DomainFile = None,
-    independent: Independent = False, convention: ConventionName = None, out: Out = None, seconds: Seconds = None,
+    independent: Independent = False,
+    rows: KnownRows = None, convention: ConventionName = None, out: Out = None, seconds: Seconds = None,
     memory: Memory = "1G",
     max_cells: MaxCells = 200_000,
     confidence: Confidence = 0.95, json: Json = False,
@@ -156,7 +165,7 @@ def worlds(
     from recon.questions import worlds as run
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits, confidence)
+        release = open_release(files, domain, independent, limits, confidence, rows)
         print_worlds(list(run(release, limit, convention, limits)), views, out, json)
 
 
@@ -164,6 +173,7 @@ def worlds(
 def sample(
     files: Files, k: Annotated[int, typer.Option("-k", "--worlds", min=0, help="How many worlds.")] = 1,
     seed: Seed = 0, views: Views = False, domain: DomainFile = None, independent: Independent = False,
+    rows: KnownRows = None,
     convention: ConventionName = None, out: Out = None, seconds: Seconds = None, memory: Memory = "1G",
     max_cells: MaxCells = 200_000, confidence: Confidence = 0.95,
     json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
@@ -172,7 +182,7 @@ def sample(
     from recon.questions import sample as run
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits, confidence)
+        release = open_release(files, domain, independent, limits, confidence, rows)
         drawn = run(release, k, seed, convention, limits)
         print_worlds(drawn, views, out, json)
     for note in dict.fromkeys(w.note for w in drawn if w.note):
@@ -182,6 +192,7 @@ def sample(
 @app.command()
 def reconstruct(
     files: Files, seed: Seed = 0, views: Views = False, domain: DomainFile = None, independent: Independent = False,
+    rows: KnownRows = None,
     out: Out = None, truth: Truth = None, population: Population = None, certificates: Certificates = None,
     seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000, confidence: Confidence = 0.95,
     json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
@@ -195,7 +206,7 @@ def reconstruct(
     from recon.truth import check_truth
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits, confidence)
+        release = open_release(files, domain, independent, limits, confidence, rows)
         world = run(release, seed, limits)
         proved = world_certificate(release, world, limits) if world.unique else None
         checked = None
@@ -228,6 +239,7 @@ def reconstruct(
 @app.command()
 def certify(
     files: Files, profiles: ProfileFile, domain: DomainFile = None, independent: Independent = False,
+    rows: KnownRows = None,
     convention: ConventionName = None, out: Out = None, certificates: Certificates = None, seconds: Seconds = None,
     memory: Memory = "1G", max_cells: MaxCells = 200_000, confidence: Confidence = 0.95,
     json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
@@ -237,7 +249,7 @@ def certify(
     from recon.selections import read_table
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits, confidence)
+        release = open_release(files, domain, independent, limits, confidence, rows)
         found = run(release, read_table(profiles), convention, limits, certificates=True if certificates else None)
     show_verdicts(found, out, json, release, certificates)
     finish("unknown" if (found["verdict"] == "unknown").any() else "exact")
@@ -247,7 +259,8 @@ def certify(
 def attribute(
     files: Files, profiles: ProfileFile,
     sensitive: Annotated[str, typer.Option("--sensitive", help="The attribute or column to infer.")],
-    domain: DomainFile = None, independent: Independent = False, convention: ConventionName = None, out: Out = None,
+    domain: DomainFile = None, independent: Independent = False,
+    rows: KnownRows = None, convention: ConventionName = None, out: Out = None,
     seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000,
     confidence: Confidence = 0.95, json: Json = False,
     quiet: Quiet = False, log_json: LogJson = False,
@@ -257,7 +270,7 @@ def attribute(
     from recon.selections import read_table
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits, confidence)
+        release = open_release(files, domain, independent, limits, confidence, rows)
         found = run(release, read_table(profiles), sensitive, convention, limits)
     show(found, out, json, release)
     finish(found.attrs["status"])
@@ -272,7 +285,8 @@ def bound(
     attained: Annotated[
         str | None, typer.Option("--attained", help="Write a world that attains the least (min) or greatest (max).")
     ] = None,
-    domain: DomainFile = None, independent: Independent = False, convention: ConventionName = None, out: Out = None,
+    domain: DomainFile = None, independent: Independent = False,
+    rows: KnownRows = None, convention: ConventionName = None, out: Out = None,
     seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000,
     confidence: Confidence = 0.95, json: Json = False,
     quiet: Quiet = False, log_json: LogJson = False,
@@ -287,7 +301,7 @@ def bound(
     if attained not in {None, "min", "max"}:
         raise typer.BadParameter(f"--attained is min or max, not '{attained}'")
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits, confidence)
+        release = open_release(files, domain, independent, limits, confidence, rows)
         found = run(release, parse_where(where), named, convention=convention, limits=limits)
         world = None if attained is None else extreme_world(found, attained == "max")
     if json:
@@ -301,7 +315,7 @@ def bound(
 
 @app.command()
 def table(
-    files: Files, domain: DomainFile = None, independent: Independent = False, out: Out = None,
+    files: Files, domain: DomainFile = None, independent: Independent = False, rows: KnownRows = None, out: Out = None,
     seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000,
     confidence: Confidence = 0.95, json: Json = False,
     quiet: Quiet = False, log_json: LogJson = False,
@@ -310,7 +324,7 @@ def table(
     from recon.probabilistic import table as run
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        found = run(open_release(files, domain, independent, limits, confidence), limits)
+        found = run(open_release(files, domain, independent, limits, confidence, rows), limits)
     if json:
         print_json(records(found), out)
     else:

@@ -17,7 +17,7 @@ from encoders.encoder import encode as encode_models
 from encoders.joining import Published, join
 from encoders.models import AnyModel
 from encoders.values import Test
-from recon.formats import release_file
+from recon.formats import release_file, streed
 from recon.formats.binding import Binder, class_order
 from recon.formats.drafts import Draft
 from recon.formats.guessing import guess_domain
@@ -38,9 +38,9 @@ def load(
 
     `domain` (or a file with one) replaces the file's own; without it, that of a model file is guessed from what the
     model tests, and every answer says so. `confidence` in (0, 1] is that of the joint intervals around noisy counts
-    (no effect on exact ones). `memory`: bytes that a stored model may unpack to. Several files are one joined release of the same rows. Raises `ReleaseError` for
-    malformed files, naming file, place and value, `Unsupported` for models that are not read, and
-    `ContradictionError` where no number of rows fits all of them.
+    (no effect on exact ones). `memory`: bytes that a stored model may unpack to. Several files are one joined release
+    of the same rows. Raises `ReleaseError` for malformed files, naming file, place and value, `Unsupported` for models
+    that are not read, and `ContradictionError` where no number of rows fits all of them.
     """
     if not paths:
         raise ReleaseError("no file was given")
@@ -189,6 +189,8 @@ def draft_of(model: Any) -> Draft:
     """Return what a fitted model in memory publishes; `Unsupported` for what is not read."""
     if isinstance(model, Draft):
         return model
+    if streed.is_streed(model):  # cannot be pickled
+        return streed.of_model(model)
     try:
         data = pickle.dumps(model, protocol=5)
     except Exception as error:  # whatever a foreign class raises when it cannot be pickled

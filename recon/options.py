@@ -33,6 +33,9 @@ def known_size(text: str) -> str:
 
 
 Files = Annotated[list[str], typer.Argument(metavar="FILE...", help="Release file; - for standard input.")]
+KnownRows = Annotated[
+    int | None, typer.Option("--rows", min=0, help="Number of training rows, where the files do not say it.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 DomainFile = Annotated[
     str | None, typer.Option("--domain", help="Release file whose domain counts, or data (.csv) to read one off.")

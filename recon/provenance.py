@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from encoders.encoder import EncodedRelease
 from encoders.models import AnyModel, CountKind, Forest, Provenance, Support, Table, Tree
 from recon.inspection.inspecting import Inspection
+from solvers.release import UNBOUNDED
 
 MEANING: dict[CountKind, str] = {
     "exact": "training rows per class",
@@ -18,6 +20,7 @@ MEANING: dict[CountKind, str] = {
     "noisy": "counts with noise",
 }
 MODELS_SHOWN = 5
+FACTS_SHOWN = 40
 GRAVE = ("critical", "high")  # what is about single training rows
 
 
@@ -82,3 +85,35 @@ def stored_lines(found: Inspection) -> list[str]:
     more = f"and {others} kinds of exact statistics of the training set (counts, extremes, ...); " if others else ""
     remedy = ", and how to take it out" if grave else ""
     return [*lines, f"{more}recon inspect {found.file} lists everything{remedy}"]
+
+
+def facts_text(release: EncodedRelease, stored: Sequence[Inspection]) -> str:
+    """Return what can be said of a release whose number of rows is open: what it states, one line each."""
+    sections = [
+        ("What the file stores outright, without any attack", [x for one in stored for x in stored_lines(one)]),
+        ("What the counts are", provenance_lines(release)),
+        ("What is said of the training rows (their number is not: --rows makes worlds countable)", facts(release)),
+        ("This assumes", list(release.assumptions)),
+    ]
+    pieces = [f"Facts of {release.file or 'a release'}"]
+    for title, lines in sections:
+        pieces += ["", title, *(f"  {line}" for line in lines)] if lines else []
+    return "\n".join(pieces) + "\n"
+
+
+def facts(release: EncodedRelease) -> list[str]:
+    """Return the statements in words, at most `FACTS_SHOWN` of them."""
+    found: dict[str, None] = {}
+    more = 0
+    for statement in release.statements.statements():
+        low, high = statement.low, statement.high
+        upper = "" if high >= UNBOUNDED else f", at most {high}"
+        interval = f"exactly {low} rows" if low == high else f"at least {low} rows{upper}"
+        line = statement.source if statement.of is not None else f"{statement.source}: {interval}"
+        if line in found or (statement.of is None and low <= 0 and high >= UNBOUNDED):
+            continue
+        if len(found) < FACTS_SHOWN:
+            found[line] = None
+        else:
+            more += 1
+    return [*found, *([f"and {more} more"] if more else [])]

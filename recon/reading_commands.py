@@ -9,14 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recon.console import parse_memory, write_text
-from recon.options import DomainFile, Files, Independent, Memory, Out
+from recon.options import DomainFile, Files, Independent, KnownRows, Memory, Out
 
 if TYPE_CHECKING:
     from encoders.encoder import EncodedRelease
 
-RowsOption = Annotated[
-    int | None, typer.Option("--rows", min=0, help="Number of training rows, where the file does not say it.")
-]
 WithoutBags = Annotated[
     bool, typer.Option("--without-bags", help="Leave out which rows each tree drew (multiplicities).")
 ]
@@ -28,22 +25,30 @@ Label = Annotated[str | None, typer.Option("--label", help="Label column of the 
 
 
 def open_release(
-    files: list[str], domain: str | None, independent: bool, memory: int, confidence: float = 0.95
+    files: list[str],
+    domain: str | None,
+    independent: bool,
+    memory: int,
+    confidence: float = 0.95,
+    rows: int | None = None,
 ) -> EncodedRelease:
-    """Return the release of the files, its domain replaced or its columns made independent if asked."""
+    """Return the release of the files: its domain replaced, its columns made independent, its rows known, if asked."""
     from encoders.encoder import encode
     from recon.loading import load, read_domain
+    from solvers.release import Rows
 
     declared = None if domain is None else read_domain(domain)
     release = load(*files, domain=declared, confidence=confidence, memory=memory)
-    if not independent:
+    if not independent and rows is None:
         return release
-    bits = encode(release.domain.as_columns(), release.models, release.declared, release.file, confidence)
-    return replace(bits, sha256=release.sha256, files=release.files, said=release.said)
+    found = release.domain.as_columns() if independent else release.domain
+    known = release.declared if rows is None else Rows(rows, rows)
+    again = encode(found, release.models, known, release.file, confidence)
+    return replace(again, sha256=release.sha256, files=release.files, said=release.said)
 
 
 def convert(
-    files: Files, domain: DomainFile = None, independent: Independent = False, rows: RowsOption = None,
+    files: Files, domain: DomainFile = None, independent: Independent = False, rows: KnownRows = None,
     without_bags: WithoutBags = False, data: Data = None, label: Label = None, memory: Memory = "1G", out: Out = None,
 ) -> None:  # fmt: skip
     """Read models of any format and write them as one release file (checked, with the domain given)."""
@@ -51,16 +56,14 @@ def convert(
     from encoders.models import Forest
     from recon.formats.writing import dump, release_json
     from recon.provenance import provenance_lines
-    from solvers.release import Rows
 
     if data is None:
-        release = open_release(files, domain, independent, parse_memory(memory))
+        release = open_release(files, domain, independent, parse_memory(memory), rows=rows)
     else:
         release = counted_from(files, data, label, domain)
-    models = [replace(m, multiplicities=None) if without_bags and isinstance(m, Forest) else m for m in release.models]
-    known = release.declared if rows is None else Rows(rows, rows)
-    if rows is not None or without_bags:
-        release = replace(encode(release.domain, models, known, release.file), said=release.said)
+    if without_bags:
+        models = [replace(m, multiplicities=None) if isinstance(m, Forest) else m for m in release.models]
+        release = replace(encode(release.domain, models, release.declared, release.file), said=release.said)
     write_text(dump(release_json(release.domain, release.models, release.declared)), out)
     for line in provenance_lines(release):
         print(line, file=sys.stderr)

@@ -61,8 +61,8 @@ class CellModel:
         for part in presolve(linear, self.system.bounds).components:
             if part.matrix is None:
                 for s in np.unique(linear.row).tolist():
-                    at = slice(int(linear.start[s]), int(linear.start[s + 1]))
-                    self._row(linear.col[at], linear.coef[at], int(linear.low[s]), int(linear.high[s]), None)
+                    span = slice(int(linear.start[s]), int(linear.start[s + 1]))
+                    self._row(linear.col[span], linear.coef[span], int(linear.low[s]), int(linear.high[s]), None)
                 return
             cells = part.cells
             for weights, low, high in zip(part.matrix, part.low.tolist(), part.high.tolist(), strict=True):

@@ -130,7 +130,7 @@ def ask(release: Release, query: Query, kind: type[A], limits: Limits | None = N
     Raises `ContradictionError` when the release has no world, `Inconclusive` when limits leave no answer.
     """
     if release.rows.high is None:
-        raise Inconclusive("the number of rows is unbounded, so there are infinitely many worlds: give 'rows'")
+        raise Inconclusive("the number of rows is unbounded, so there are infinitely many worlds: give 'rows' (--rows)")
     try:
         found = answer(release, query, limits)
     except Unsupported as error:

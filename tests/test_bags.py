@@ -1,4 +1,4 @@
-"""Forests of resamples against brute force: over every dataset of a tiny domain, and over every bag for each of them."""
+"""Forests of resamples against brute force: every dataset of a tiny domain, and every bag of each of them."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def published(rng, tree, truth, bag, classes, distinct, plain):
             continue
         inside = [(row, times) for row, leaf, times in zip(truth, leaves, bag, strict=True) if leaf in below(tree, i)]
         counts = [sum(times for row, times in inside if row[-1] == c) for c in range(classes)]
-        node |= {"count": sum(counts)} if plain else {"counts": counts}
+        node.update({"count": sum(counts)} if plain else {"counts": counts})
         if distinct and ("if" not in node or distinct == "everywhere"):
             node["distinct"] = sum(times > 0 for _, times in inside)
 
@@ -255,10 +255,11 @@ def test_every_engine_copes_with_open_counts():
                     continue
                 spoken[engine.name] += 1
                 if isinstance(query, Decide):
-                    assert (found.low <= low).all() and (found.high >= high).all(), (engine.name, release)
+                    assert (found.low <= low).all(), (engine.name, release)
+                    assert (found.high >= high).all(), (engine.name, release)
                     continue
                 logs, truth = found.bounds, math.log2(sum(weights(every, "ordered")))
-                assert logs[0] <= truth + 1e-9 and truth <= logs[1] + 1e-9, (engine.name, release)
+                assert logs[0] - 1e-9 <= truth <= logs[1] + 1e-9, (engine.name, release)
                 if found.estimate is not None and engine.name in {"d4", "ganak"}:
                     assert found.estimate == sum(weights(every, "ordered")), (engine.name, release)
     assert {"histogram", "cpsat", "interval", "columns", "rows", "sat"} <= spoken.keys(), spoken
@@ -298,7 +299,8 @@ def test_more_classes_than_sets_are_written_for_give_bounds():
 
 def test_tight_counts_decide_everything():
     """As many rows as are proved: 2 and 1 in tree 0, so that the tree says where everybody is."""
-    tree = {"nodes": [{"if": {"a0": {"at_most": 0}}, "then": 1, "else": 2}, {"counts": [3, 0], "distinct": 2}, {"counts": [0, 2]}]}  # fmt: skip
+    root = {"if": {"a0": {"at_most": 0}}, "then": 1, "else": 2}
+    tree = {"nodes": [root, {"counts": [3, 0], "distinct": 2}, {"counts": [0, 2]}]}
     domain = {
         "attributes": [{"name": "a0", "values": [0, 1]}, {"name": "a1", "values": [0, 1]}],
         "label": {"name": "y", "values": [0, 1]},
@@ -348,7 +350,8 @@ def test_joined_with_a_table(tmp_path):
     against = joined({"where": {"a0": 0, "y": 1}, "count": 0}, rows=5)
     answer = recon.count(against)
     assert answer.status == "unsat"
-    assert sorted(answer.conflict) == ["table 1: 0", "tree 0, leaf 1, class 1: at least 1"] or len(answer.conflict) == 2
+    assert len(answer.conflict) == 2
+    assert "tree 0, leaf 1, class 1: at least 1" in " ".join(answer.conflict)
     proof = recon.audit(against).findings.certificate
     assert proof is not None
     assert verify(proof, against).checked[0].error == ""
@@ -389,14 +392,14 @@ def test_known_bags_are_never_contradicted(batch):
         found = [sum(row[0] == 0 for row in d) for d in every]
         means = [sum(row[0] for row in d) / len(d) for d in every]
         assert where.min <= min(found) <= max(found) <= where.max
-        assert mean.min <= min(means) + 1e-9 and max(means) <= mean.max + 1e-9
+        assert mean.min - 1e-9 <= min(means) <= max(means) <= mean.max + 1e-9
         assert (where.status, mean.status, mean.expectation) == ("bounds", "bounds", None)
         with pytest.raises(Unsupported):
             mean.attained(True)
 
 
 def test_known_bags_say_more_than_unknown_ones():
-    """Nobody was left out of tree 0's bag, each row counts twice: a leaf that counts 0 is empty, one of 4 has 2 rows."""
+    """Nobody was left out of the bag, each row counts twice: a leaf that counts 0 is empty, one of 4 has 2 rows."""
     tree = {"nodes": [{"if": {"a0": {"at_most": 0}}, "then": 1, "else": 2}, {"counts": [4, 0]}, {"counts": [0, 2]}]}
     domain = {
         "attributes": [{"name": "a0", "values": [0, 1]}],
@@ -512,7 +515,8 @@ def test_bad_forests_are_refused_by_place(case, tmp_path, capsys):
 
 def test_inner_numbers_of_different_rows(tmp_path):
     """They are the sums of the leaves'; where leaves have none they are not used, and that is said."""
-    tree = {"nodes": [{"if": {"a0": {"at_most": 0}}, "then": 1, "else": 2, "distinct": 3}, {"counts": [3, 0], "distinct": 2}, {"counts": [0, 2], "distinct": 2}]}  # fmt: skip
+    root = {"if": {"a0": {"at_most": 0}}, "then": 1, "else": 2, "distinct": 3}
+    tree = {"nodes": [root, {"counts": [3, 0], "distinct": 2}, {"counts": [0, 2], "distinct": 2}]}
     domain = {"attributes": [{"name": "a0", "values": [0, 1]}], "label": {"name": "y", "values": [0, 1]}}
     release = {
         "recon": 1,
@@ -572,7 +576,8 @@ def test_the_training_rows_meet_a_real_forest(data, rows, trees, options):
         held = recon.certify(release, frame.drop_duplicates(), limits=Limits(seconds=2), certificates=False)
         counted = Counter(frame.itertuples(index=False, name=None))
         assert not (held["verdict"] == "impossible").any()
-        for row, line in zip(frame.drop_duplicates().itertuples(index=False, name=None), held.to_dict("records"), strict=True):  # fmt: skip
+        rows_once = frame.drop_duplicates().itertuples(index=False, name=None)
+        for row, line in zip(rows_once, held.to_dict("records"), strict=True):
             assert line["min_count"] <= counted[row] <= line["max_count"]
     wrong = frame.copy()
     wrong[label] = 1 - wrong[label]

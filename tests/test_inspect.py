@@ -12,6 +12,7 @@ import pickle
 import re
 import subprocess
 import sys
+import time
 import warnings
 from pathlib import Path
 
@@ -216,6 +217,12 @@ def same_outputs(a, b):
     return a.keys() == b.keys() and all(np.array_equal(a[k], b[k], equal_nan=a[k].dtype.kind == "f") for k in a)
 
 
+@pytest.fixture(autouse=True)
+def drawn_alike():
+    """Models without a seed of their own are the same in every run."""
+    np.random.seed(0)
+
+
 @pytest.mark.slow
 def test_every_estimator_of_scikit_learn():
     from sklearn.utils import all_estimators
@@ -295,7 +302,8 @@ def test_bags_follow_from_the_forests_own_seed():
 
 def test_bags_are_not_claimed_where_sizes_disagree():
     model = members("RandomForestClassifier")
-    model.estimators_[2].random_state += 1
+    for tree in model.estimators_:
+        tree.random_state += 1
     assert bags(opened(model)) is None
     assert "distinct rows" in explain_bags(opened(model)).why
     model.estimators_[2].random_state = None
@@ -378,6 +386,11 @@ def test_other_claims():
     assert "class by class" in found(machine, "support-positions")[0].follows
     clusters = fitted("cluster.KMeans", n_clusters=3, n_init=1)
     assert f"the smallest of {np.bincount(clusters.labels_).min()} rows" in found(clusters, "clusters")[0].follows
+    alone = fitted("cluster.KMeans", n_clusters=30, n_init=1)
+    (centres,) = found(alone, "centres")
+    single = np.bincount(alone.labels_) == 1
+    assert f"{single.sum()} clusters have one row" in centres.follows
+    assert all((np.isclose(X, c).all(axis=1)).any() for c in alone.cluster_centers_[single])
     encoder = fitted("preprocessing.TargetEncoder", BITS, Y.astype(float), target_type="continuous", smooth=3.0)
     mean = (Y[BITS[:, 0] == 1].sum() + 3 * Y.mean()) / ((BITS[:, 0] == 1).sum() + 3)
     assert np.isclose(encoder.encodings_[0][1], mean)
@@ -491,6 +504,23 @@ def test_copies_of_golden_files(file, tmp_path):
     assert not left & {f.path for f in done.removed}
     assert not any(f.level in {"critical", "high"} for f in done.after.findings)
     assert (done.after.format == "skops") == file.endswith(".skops")
+
+
+def test_a_searched_seed_is_taken_out_everywhere(tmp_path):
+    search = make(
+        "model_selection.GridSearchCV",
+        estimator=make("ensemble.RandomForestClassifier", n_estimators=3, random_state=8),
+        param_grid={"random_state": [5], "max_depth": [2, 3]}, cv=2,
+    ).fit(X, YES)  # fmt: skip
+    path, out = tmp_path / "model.pkl", tmp_path / "copy.pkl"
+    path.write_bytes(pickle.dumps(search))
+    assert "best_estimator_.estimators_[*].random_state" in {f.path for f in inspect(path).findings}
+    strip(path, out)
+    copy = pickle.loads(out.read_bytes())
+    assert (copy.best_params_["random_state"], copy.param_grid["random_state"], copy.cv_results_) == (None, None, None)
+    assert copy.estimator.random_state is None
+    assert copy.best_params_["max_depth"] == search.best_params_["max_depth"]
+    assert same_outputs(outputs(search, X), outputs(copy, X))
 
 
 def test_joblib_loads_the_copy(tmp_path):
@@ -611,7 +641,7 @@ def test_broken_r_files_are_refused(name):
     raw = (MODELS / "rpart-4.1.19" / name).read_bytes()
     content = gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw
     generator = np.random.default_rng(0)
-    for _ in range(120):
+    for _ in range(60):
         broken = bytearray(content)
         for place in generator.integers(20, len(content), 3):
             broken[place] = generator.integers(256)
@@ -761,6 +791,17 @@ def test_walk_meets_everything_once():
     assert [p.path for p in places if isinstance(p.value, Thing) and p.value.class_name == "Homemade"] == ["", "itself"]
 
 
+@contextlib.contextmanager
+def deeper():
+    """Let Python's own pickler recurse."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(200_000)
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
+
+
 def test_deep_and_wide_graphs_end():
     deep = current = []
     for _ in range(20_000):
@@ -768,10 +809,12 @@ def test_deep_and_wide_graphs_end():
         current = current[-1]
     buffer = io.BytesIO()
     pickler = pickle._Pickler(buffer, 4)
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(200_000)
-    try:
+    with deeper():
         pickler.dump(deep)
-    finally:
-        sys.setrecursionlimit(limit)
+    begun = time.perf_counter()
     assert inspect_bytes(buffer.getvalue()).findings == ()
+    leaves = fitted("cluster.Birch", np.random.default_rng(0).random((1_500, 2)), None, threshold=1e-6, n_clusters=None)
+    with deeper():
+        content = pickle.dumps(leaves)
+    assert "subclusters" in {f.rule for f in inspect_bytes(content).findings}  # a chain of leaves
+    assert time.perf_counter() - begun < 20

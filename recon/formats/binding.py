@@ -112,7 +112,8 @@ def named_features(draft: Draft, domain: Domain) -> list[Feature]:
     if names == [f.attribute for f in draft.features]:
         return list(draft.features)
     fits = len(names) == len(draft.features) or (draft.more and len(names) > len(draft.features))
-    if not fits or domain.columns:
+    label = None if domain.label is None else domain.label.name
+    if not fits or any(view.attribute != label for view in domain.columns.values()):
         raise ReleaseError(
             f"the model was fitted on {len(draft.features)} unnamed features: give a domain of as many attributes in "
             "that order (without columns: --independent-columns), or fit it on a DataFrame, so that they have names"

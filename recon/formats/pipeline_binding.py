@@ -11,10 +11,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from encoders.domain import Domain
+from encoders.models import AnyModel, Forest, Node, Tree
 from encoders.values import AnyAttribute, Cell, Continuous, Grid, Listed, Test, Value
 from recon.formats.binding import Binder, listed_test, passes
-from recon.formats.drafts import Draft, Feature
-from recon.formats.sklearn_columns import Column
+from recon.formats.drafts import Draft, Feature, conditions
+from recon.formats.sklearn_columns import Column, Outside
 from solvers.errors import ReleaseError
 
 MOST_VALUES = 100_000
@@ -38,20 +39,22 @@ class PipelineBinder(Binder):
                     f"the pipeline was fitted on {len(raw)} unnamed columns: give a domain of as many attributes in "
                     "that order (without columns), or fit it on a DataFrame, so that its columns have names"
                 )
-            own = [c.feature(f.name, names[c.source], draft.single) for c, f in zip(columns, draft.features, strict=True)]
+            own = [
+                c.feature(f.name, names[c.source], draft.single) for c, f in zip(columns, draft.features, strict=True)
+            ]
             draft = replace(draft, features=tuple(own), named=True)
         by_name = {f.name: c for f, c in zip(draft.features, columns, strict=True)}
         return cls(draft if draft.named else replace(draft, named=True), domain, columns=by_name)
 
-    def test(
-        self, attribute: AnyAttribute, feature: Feature, test: Test, compare: Callable[[Cell], Value]
-    ) -> Test:
+    def test(self, attribute: AnyAttribute, feature: Feature, test: Test, compare: Callable[[Cell], Value]) -> Test:
         """Return the test on the attribute's own values that a test on the feature is."""
         column = self.columns[feature.name]
         if not column.maps:
             return super().test(attribute, feature, test, compare)
         if column.tells_missing and not attribute.missing:
-            message = f"the model tests whether '{attribute.name}' is missing, but the domain has no missing value of it"
+            message = (
+                f"the model tests whether '{attribute.name}' is missing, but the domain has no missing value of it"
+            )
             raise ReleaseError(f'{message}: declare it with "missing": true')
         if isinstance(attribute, Listed):
             return self.listed(attribute, feature, test, compare)
@@ -70,6 +73,30 @@ class PipelineBinder(Binder):
             return listed_test(attribute, feature, test, compare, missing)
         found = tuple(v for v in attribute.values if is_nan(compare(v)) == test.missing)
         return Test(values=found, missing=attribute.missing and is_nan(compare(None)) == test.missing)
+
+
+def straight(model: AnyModel, domain: Domain) -> AnyModel:
+    """Return the model with the branches swapped of every split that asks for what lies outside a range."""
+    if isinstance(model, Tree):
+        return replace(model, nodes=tuple(swapped(node, domain) for node in model.nodes))
+    if isinstance(model, Forest):
+        trees = tuple(replace(t, nodes=tuple(swapped(node, domain) for node in t.nodes)) for t in model.trees)
+        return replace(model, trees=trees)
+    for condition in conditions(model):
+        if any(isinstance(test, Outside) for _, test in condition):
+            why = f"'{condition[0][0]}' is binned one-hot for a model that is no tree"
+            raise ReleaseError(f"{why}: declare a domain (--domain) that gives it a 'resolution'")
+    return model
+
+
+def swapped(node: Node, domain: Domain) -> Node:
+    """Return a split by the range itself: the rows inside it go where the others do not."""
+    if node.condition is None or not isinstance(node.condition[0][1], Outside):
+        return node
+    name, test = node.condition[0]
+    missing = domain.all[domain.place[name]].missing and not test.missing
+    inside = Test(None, test.low, test.high, test.low_open, test.high_open, missing)
+    return replace(node, condition=((name, inside),), then=node.otherwise, otherwise=node.then)
 
 
 def among(attribute: Grid, feature: Feature, test: Test, compare: Callable[[Cell], Value]) -> Test:

@@ -15,7 +15,7 @@ from encoders.models import AnyModel, CountKind, Figure, Statistic, Support, Tab
 from encoders.values import Test, Value, equals
 from recon.formats.pmml_fields import Fields
 from recon.formats.pmml_trees import PmmlNode, Unrolled, unroll
-from solvers.errors import ReleaseError, Unsupported
+from solvers.errors import ReleaseError, TooLarge, Unsupported
 from solvers.release import Rows
 
 WHOLE = 1e-6  # relative; shares are written with 15 digits, recordCounts exactly
@@ -133,14 +133,19 @@ class Reading:
             raise ReleaseError("its children have more rows than itself", place=node.place)
         return left
 
-    def unrolled(self) -> Unrolled:
-        """Return the tree in binary splits."""
-        return unroll(self.nodes, self.fields, self.missing, self.last)
+    def unrolled(self, present: bool = False) -> Unrolled:
+        """Return the tree in binary splits (`present`: of the rows without missing values)."""
+        return unroll(self.nodes, self.fields, self.missing, self.last, present)
 
 
 def tree_answer(tree: Reading) -> Answer:
     """Return what one tree states."""
-    found = tree.unrolled()
+    try:
+        found, every = tree.unrolled(), True
+    except TooLarge:
+        if tree.how in ("ratios", "labels"):
+            raise
+        found, every = tree.unrolled(present=True), False
     if len(found.grown.splits) < 2:
         raise Unsupported("the PMML tree has no split")
     if tree.how in ("ratios", "labels"):
@@ -155,7 +160,7 @@ def tree_answer(tree: Reading) -> Answer:
     figures = {i: tree.at(place) for i, place in found.holds.items()}
     total = root_figures(tree)
     lost = None in found.holds.values() and not all_below(tree)
-    if found.single and not lost and None not in figures.values():
+    if every and found.single and not lost and None not in figures.values():
         supports = [
             support(figures[i] or (), tree) if i in figures else Support() for i in range(len(found.grown.splits))
         ]
@@ -165,7 +170,7 @@ def tree_answer(tree: Reading) -> Answer:
         return Answer((found.grown.tree(supports, "tree"),), kinds, (), Rows(n, n), classes, said)
     if total is None:
         raise Unsupported("the PMML tree does not say how many rows its root has, and leaves stand at several places")
-    table = Table(tuple(bounds(tree, found, total)), "leaves")
+    table = Table(tuple(bounds(tree, found, total, every)), "leaves")
     n = sum(total)
     return Answer((table,), kinds, (), Rows(n, n), classes, (*said, SPREAD))
 
@@ -196,7 +201,7 @@ def all_below(tree: Reading) -> bool:
     return True
 
 
-def bounds(tree: Reading, found: Unrolled, total: tuple[int, ...]) -> list[Figure]:
+def bounds(tree: Reading, found: Unrolled, total: tuple[int, ...], every: bool) -> list[Figure]:
     """Return exact figures of leaves that stand at one place, and upper bounds of every place of the others."""
     often: dict[Place, int] = {}
     for place in found.holds.values():
@@ -211,7 +216,7 @@ def bounds(tree: Reading, found: Unrolled, total: tuple[int, ...]) -> list[Figur
         if figures is None:
             continue
         name = f"{tree.nodes[place[1]].place}{', rest' if place[0] == 'stay' else ''}"
-        alone = often[place] == 1
+        alone = every and often[place] == 1
         out += [one(tree, path, k, n, name, exact=alone) for k, n in enumerate(figures)]
     return out
 
@@ -261,7 +266,10 @@ def forest_answer(trees: Sequence[Reading]) -> Answer:
     nyoka = all(t.writer == "Nyoka" for t in trees)
     rows = 1
     for t, tree in enumerate(trees):
-        found = tree.unrolled()
+        try:
+            found = tree.unrolled()
+        except TooLarge:
+            continue
         held = [p for p in found.holds.values() if p is not None]
         if len(set(held)) != len(held):
             continue

@@ -13,10 +13,11 @@ from typing import TypeAlias
 from encoders.values import Test, Value, exact, is_number
 from recon.formats.boosting import Grown, Split, opposite
 from recon.formats.pmml_fields import Atom, Both, Fields, Predicate
-from solvers.errors import Unsupported
+from solvers.errors import TooLarge, Unsupported
 
 ANY = Test()
-MOST_PLACES = 200_000  # beyond the nodes of the file
+MOST_PRESENT = 20_000
+MOST_PLACES = 5_000  # beyond the nodes of the file
 
 
 @dataclass
@@ -130,12 +131,16 @@ class Unrolled:
 
 @dataclass
 class Unroller:
-    """Turns the nodes of a file into binary splits, one decision after the other."""
+    """Turns the nodes of a file into binary splits, one decision after the other.
+
+    `present`: only rows without missing values in what is tested are followed, which makes fewer cases.
+    """
 
     nodes: list[PmmlNode]
     fields: Fields
     missing: str  # missingValueStrategy
     last: bool  # noTrueChildStrategy is returnLastPrediction
+    present: bool = False
     state: State = ()  # what the split that was just made decides
 
     def run(self) -> Unrolled:
@@ -145,8 +150,8 @@ class Unroller:
         while todo:
             state, facts, parent, side = todo.pop()
             here = len(out.splits)
-            if here > MOST_PLACES + 4 * len(self.nodes):
-                raise Unsupported("the PMML tree's compound predicates make too many cases to be read")
+            if here > (MOST_PRESENT if self.present else MOST_PLACES) + 4 * len(self.nodes):
+                raise TooLarge("the PMML tree's compound predicates make too many cases to be read")
             if parent >= 0:
                 a, b = out.children[parent]
                 out.children[parent] = (here, b) if side == 0 else (a, here)
@@ -220,6 +225,8 @@ class Unroller:
         `ahead`: missing values that end in the same node as some that are present need no split of their own.
         """
         known = facts.get(atom.name) or self.start(atom.name)
+        if self.present and atom.test.bare:
+            raise Unsupported("the PMML tree's tests for missing values make too many cases to be read")
         if not atom.unknown:
             unknown = true if atom.test.missing else false
         test = replace(atom.test, missing=False) if atom.test.missing else atom.test
@@ -227,6 +234,8 @@ class Unroller:
             return unknown
         passed = False if atom.test == Test(missing=True) else known.decides(test)
         if passed is not None:
+            if self.present and atom.name not in facts and self.fields.gaps(atom.name):
+                raise Unsupported("the PMML tree's tests that all values pass make too many cases to be read")
             present = true if passed else false
             if not known.missing or unknown in (present, ("nowhere",)):
                 return present
@@ -241,10 +250,10 @@ class Unroller:
         ):
             test = replace(test, missing=True)
         allowed = known.allowed
-        other = opposite(test, True)
+        other = opposite(test, not self.present)
         if other is None and test.values is not None and allowed is not None:
             left = [v for v in self.fields.type_of(atom.name).values if v in allowed and v not in test.values]
-            other = Test(values=tuple(left), missing=not test.missing) if left else None
+            other = Test(values=tuple(left), missing=not test.missing and not self.present) if left else None
         return Split(atom.name, test, other)
 
     def meet(self, name: str, present: State, known: Facts, unknown: State, facts: dict[str, Facts]) -> State | None:
@@ -270,7 +279,7 @@ class Unroller:
 
     def start(self, name: str) -> Facts:
         """Return what is known of a feature before any test."""
-        return Facts(allowed=self.fields.allowed(name), missing=self.fields.gaps(name))
+        return Facts(allowed=self.fields.allowed(name), missing=self.fields.gaps(name) and not self.present)
 
     def sides(self, split: Split, facts: dict[str, Facts]) -> tuple[dict[str, Facts], dict[str, Facts]]:
         """Return the facts on both sides of a split."""
@@ -299,6 +308,9 @@ def unfold(predicate: Both, true: State, false: State, unknown: State) -> State:
     return ("eval", parts[0], true, false, later)
 
 
-def unroll(nodes: list[PmmlNode], fields: Fields, missing: str, last: bool) -> Unrolled:
-    """Return the binary tree of a file's nodes."""
-    return Unroller(nodes, fields, missing, last).run()
+def unroll(nodes: list[PmmlNode], fields: Fields, missing: str, last: bool, present: bool = False) -> Unrolled:
+    """Return the binary tree of a file's nodes, of the rows without missing values only where `present`.
+
+    Raises `TooLarge` where a leaf of the file stands at too many places.
+    """
+    return Unroller(nodes, fields, missing, last, present).run()

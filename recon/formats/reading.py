@@ -16,7 +16,7 @@ from recon.inspection.rds import is_rds
 from recon.stored.containers import open_stored
 from recon.stored.joblib_files import decompress
 from recon.stored.things import Thing
-from solvers.errors import ReleaseError, Unsupported
+from solvers.errors import ReconError, ReleaseError, Unsupported
 
 HEAD = 4096  # bytes that tell a text format
 
@@ -31,11 +31,13 @@ OBJECTS = (
     "corels_saved",
     "dl85",
     "streed",
-    "boosters_saved",
+    "lightgbm_saved",
 )
 # Readers of text: module, looks_like(head), read(text); the first that recognises the head reads it.
 TEXTS = (
     ("pmml", "looks_like_pmml", "read_pmml"),
+    ("streed_text", "looks_like_streed_dot", "read_streed_dot"),
+    ("streed_text", "looks_like_streed_text", "read_streed_text"),
     ("graphviz_dot", "looks_like_dot", "read_dot"),
     ("export_text", "looks_like_export_text", "read_export_text"),
     ("rpart_text", "looks_like_rpart", "read_rpart"),
@@ -51,6 +53,17 @@ def read_draft(data: bytes, memory: int) -> Draft | None:
     Raises `ReleaseError` where the content is broken or of no known format, `Unsupported` for what is known and not
     read.
     """
+    try:
+        return told_apart(data, memory)
+    except ReconError:
+        raise
+    except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError) as error:
+        # What a reader did not think of: somebody wrote values into the file that no library writes there.
+        raise ReleaseError(f"holds values that no such file has ({type(error).__name__}: {error})") from error
+
+
+def told_apart(data: bytes, memory: int) -> Draft | None:
+    """Return what a file publishes; see `read_draft`."""
     stored = open_stored(data, memory)
     if stored is not None:
         return draft_of_object(stored.root, stored.format)

@@ -193,6 +193,11 @@ class OneOf(Map):
         return float(value in self.inside or (self.other and value not in self.known))
 
 
+@dataclass(frozen=True, slots=True)
+class Outside(Test):
+    """Everything but the range, as a test that no attribute knows: a tree says it by the other branch."""
+
+
 @dataclass(frozen=True)
 class Column:
     """A column of the table that a step gets: its name, the raw column behind it, the maps passed so far."""
@@ -220,6 +225,12 @@ class Column:
         """Tell whether only gaps were filled: what a step stores of the column it stores of the raw values."""
         return all(isinstance(m, Imputed) for m in self.maps)
 
+    @property
+    def lets_gaps_through(self) -> bool:
+        """Tell whether the model is given NaN where the raw value is missing."""
+        found = self.make(None)
+        return isinstance(found, float) and math.isnan(found)
+
     def make(self, value: Cell) -> Value:
         """Return what the model is given for a raw value, NaN for missing."""
         found: Cell = None if isinstance(value, float) and math.isnan(value) else value
@@ -241,23 +252,42 @@ class Column:
             return min(max(found, -LARGEST), LARGEST) if isinstance(found, float) else found
 
         def invert(test: Test) -> Test:
-            if test.bare:
+            if test.bare or (self.near and self.direction):  # numbers stand as they are, as without a pipeline
                 return test
             if self.tells_missing:
                 return Test() if passes(test, compare(0.0)) else Test(values=())
             if self.direction == 0 or test.values is not None:
-                raise ReleaseError(
-                    f"the model's test '{name}' {test} is no range of '{attribute}': give '{attribute}' a 'resolution'"
-                )
+                found = None if test.values is not None else self.around_bin(test, compare, name, attribute)
+                if found is None:
+                    why = f"the model's test '{name}' {test} is no range of '{attribute}'"
+                    raise ReleaseError(f"{why}: declare a domain (--domain) that gives it a 'resolution'")
+                return found
             ends: dict[str, Value | bool] = {}
             for upper, end in ((True, test.high), (False, test.low)):
                 if end is not None:
-                    one = replace(test, **({"low": None} if upper else {"high": None}))
+                    one = replace(test, low=None) if upper else replace(test, high=None)
                     with np.errstate(over="ignore"):  # 32-bit floats end at 3.4e38
                         ends |= self.end(one, upper == (self.direction > 0), compare, name, attribute)
             return Test(missing=test.missing, **ends)  # type: ignore[arg-type]
 
         return invert
+
+    def around_bin(self, test: Test, compare: Callable[[Cell], Value], name: str, attribute: str) -> Test | None:
+        """Return the range of one bin, or what lies outside it; None where the column is about no single bin."""
+        place = next((i for i, m in enumerate(self.maps) if isinstance(m, InBin)), None)
+        before = Column(self.name, self.source, self.maps[:place])
+        if place is None or not before.direction or any(m.direction == 0 for m in self.maps[place + 1 :]):
+            return None
+        step = self.maps[place]
+        assert isinstance(step, InBin)
+        inside = before.inverse(name, attribute, False)(Test(low=step.bin - 0.5, high=step.bin + 0.5))
+        middle = inside.high
+        if passes(test, compare(middle)) == passes(test, compare(-LARGEST)):
+            raise ReleaseError(f"the model's test '{name}' {test} does not tell values of '{attribute}' apart")
+        found = replace(inside, missing=test.missing)
+        if passes(test, compare(middle)):
+            return found
+        return Outside(None, found.low, found.high, found.low_open, found.high_open, found.missing)
 
     def end(
         self, test: Test, below: bool, compare: Callable[[Cell], Value], name: str, attribute: str

@@ -83,7 +83,9 @@ def weighting_of(class_weight: Any, classes: Sequence[Any]) -> Weighting:
     return "unknown"
 
 
-def row_counts(tree: TreeArrays, criterion: Any, monotonic: Any, weighting: Weighting) -> NodeCounts:
+def row_counts(
+    tree: TreeArrays, criterion: Any, monotonic: NDArray[np.int64] | None, weighting: Weighting
+) -> NodeCounts:
     """Return the training rows per class of a tree that saw every row once."""
     k = tree.value.shape[1]
     equal = bool(np.allclose(tree.rows, tree.weighted, rtol=1e-9, atol=0))
@@ -192,7 +194,7 @@ def class_totals(mass: NDArray[np.float64]) -> list[int] | None:
     return out
 
 
-def monotonic_counts(tree: TreeArrays, criterion: str, monotonic: Any) -> NodeCounts:
+def monotonic_counts(tree: TreeArrays, criterion: str, monotonic: NDArray[np.int64]) -> NodeCounts:
     """Return the classes of a tree with monotonic constraints from its impurities (two classes).
 
     An impurity says how many rows the rarer class has, not which one it is; the root is never clipped, children sum
@@ -202,7 +204,9 @@ def monotonic_counts(tree: TreeArrays, criterion: str, monotonic: Any) -> NodeCo
     rarer = rarer_class(tree.rows, tree.impurity, criterion)
     if rarer is None or tree.value.shape[1] != 2:
         return only_sizes(tree.rows, tree.value.shape[1], "monotonic constraints clip the stored values")
-    signs = -np.asarray(monotonic_signs(monotonic, tree), dtype=np.int64)  # of class 0, whose share is stored first
+    if len(monotonic) <= tree.feature.max(initial=-1):
+        raise ReleaseError(f"has {len(monotonic)} monotonic constraints, but more features", place="monotonic_cst")
+    signs = -monotonic  # of class 0, whose share is stored first
     stored = tree.value[:, 0] / np.maximum(tree.value.sum(axis=1), 1e-300)
     first = np.full(len(tree.rows), -1, dtype=np.int64)  # rows of class 0
     first[0] = round(float(stored[0]) * float(tree.rows[0]))
@@ -266,15 +270,6 @@ def children_bounds(
     low, high = bounds
     middle = sum(float(first[c]) / float(tree.rows[c]) for c in pair) / 2
     return ((low, middle), (middle, high)) if sign > 0 else ((middle, high), (low, middle))
-
-
-def monotonic_signs(monotonic: Any, tree: TreeArrays) -> list[int]:
-    """Return the constraint of every feature: 1, 0 or -1 (0 where it is given by names we do not have)."""
-    size = int(tree.feature.max(initial=0)) + 1
-    if isinstance(monotonic, Mapping):
-        return [0] * size
-    found = [int(s) for s in np.asarray(monotonic).ravel()]
-    return found + [0] * (size - len(found))
 
 
 def rarer_class(rows: Counts, impurity: NDArray[np.float64], criterion: str) -> Counts | None:

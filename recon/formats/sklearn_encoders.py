@@ -50,7 +50,7 @@ def categories_of(thing: Thing, columns: Sequence[Column], place: str) -> list[C
     stored = thing.get("categories_")
     if not isinstance(stored, list) or len(stored) != len(columns):
         raise ReleaseError(f"has not one set of categories for each of its {len(columns)} columns", place=place)
-    rare = thing.get("_infrequent_indices") if thing.get("_infrequent_enabled") else None
+    rare = thing.get("_infrequent_indices") if thing.get("_infrequent_enabled") is True else None
     if rare is None:
         rare = [None] * len(columns)
     if not isinstance(rare, list) or len(rare) != len(columns):
@@ -145,7 +145,7 @@ def dropped_numbers(thing: Thing, found: Sequence[Categories], place: str) -> li
     stored = thing.get("_drop_idx_after_grouping") if thing.has("_drop_idx_after_grouping") else thing.get("drop_idx_")
     if stored is None:
         return [None] * len(found)
-    drops = stored.tolist() if isinstance(stored, np.ndarray) and stored.ndim == 1 else None
+    drops: list[int | None] | None = stored.tolist() if isinstance(stored, np.ndarray) and stored.ndim == 1 else None
     if drops is None or len(drops) != len(found):
         raise ReleaseError("does not say which category of each column is dropped", place=place)
     for drop, known in zip(drops, found, strict=True):

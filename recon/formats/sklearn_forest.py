@@ -25,6 +25,7 @@ from recon.formats.sklearn_tree import (
     feature_names,
     misplacing,
     provenance,
+    refuse_outputs,
     said_of,
     stored_arrays,
 )
@@ -52,8 +53,7 @@ def read(thing: Thing, form: str) -> Draft:
     Cost: linear in nodes; rebuilding the bags draws as many numbers as the trees drew rows.
     """
     names, named = feature_names(thing)
-    if thing.get("n_outputs_", 1) != 1:
-        raise Unsupported("a forest with several outputs is not read: fit one forest per output")
+    refuse_outputs(thing)
     regressor = thing.class_name.endswith("Regressor")
     classes: tuple[Value, ...] | None = None if regressor else class_values(thing)
     estimators = thing.get("estimators_")
@@ -123,7 +123,8 @@ def sampling(thing: Thing) -> tuple[bool, bool, int | None]:
         if drawn is None and thing.get("max_samples") is None and isinstance(n, int):
             drawn = n
         return True, True, drawn
-    part = thing.class_name.startswith("Bagging") and thing.get("max_samples") not in {None, 1.0} | {n}
+    share = thing.get("max_samples")
+    part = thing.class_name.startswith("Bagging") and isinstance(share, (int, float)) and share not in (1.0, n)
     return bool(part and drawn != n), False, drawn if part else None
 
 
@@ -153,7 +154,8 @@ def one_tree(
     if resampled:
         return CountedTree(arrays, bag_counts(arrays, drawn, weighting), own)
     weighting = "balanced" if weighting == "balanced_subsample" else weighting  # without bags there are no subsamples
-    monotonic = constrained(estimator) if constrained(estimator) is not None else constrained(forest)
+    own_signs = constrained(estimator)
+    monotonic = constrained(forest) if own_signs is None else own_signs
     return CountedTree(arrays, row_counts(arrays, estimator.get("criterion"), monotonic, weighting), own)
 
 
@@ -191,7 +193,7 @@ def training_rows(thing: Thing, trees: list[CountedTree], resampled: bool, drawn
     if isinstance(n, int) and n > 0:
         return Rows(n, n)
     few = max(int(t.arrays.rows[0]) for t in trees)
-    if share is None or (thing.class_name.startswith("Bagging") and share == 1.0):
+    if share is None or (isinstance(share, float) and share == 1.0):
         found = drawn if drawn is not None else drawn_by(trees)
         return Rows(few) if found is None else Rows(found, found)
     return Rows(few)

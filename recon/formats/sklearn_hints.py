@@ -1,4 +1,4 @@
-"""What the steps of a pipeline say about the values of raw columns: categories, ranges, bins, gaps."""
+"""What the steps of a pipeline say about the values of raw columns: categories, ranges, gaps."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ class Hints:
 
     values: dict[int, dict[Value, None]] = field(default_factory=dict)
     ranges: dict[int, tuple[Fraction, Fraction]] = field(default_factory=dict)
-    bins: dict[int, tuple[float, ...]] = field(default_factory=dict)
     gaps: dict[int, bool] = field(default_factory=dict)
     said: dict[str, None] = field(default_factory=dict)
     floats: bool = False
@@ -58,8 +57,6 @@ class Hints:
             return Listed(name, tuple(values), missing=missing)
         if source in self.ranges:
             return Continuous(name, *self.ranges[source], missing=missing)
-        if source in self.bins:
-            return Listed(name, self.bins[source], missing=missing)
         return None
 
 

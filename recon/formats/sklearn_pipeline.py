@@ -11,17 +11,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-import numpy as np
-
 from encoders.models import AnyModel
 from encoders.values import AnyAttribute, Test, Value
 from recon.formats.binding import Binder
 from recon.formats.drafts import Draft, Feature
-from recon.formats.pipeline_binding import PipelineBinder
+from recon.formats.pipeline_binding import PipelineBinder, straight
 from recon.formats.sklearn_columns import Column
 from recon.formats.sklearn_hints import Hints
-from recon.formats.sklearn_steps import DEEPEST, passed, steps_of
+from recon.formats.sklearn_steps import DEEPEST, passed, steps_of, word
 from recon.formats.sklearn_tree import class_values, feature_names
+from recon.formats.tree_draft import TreesDraft
 from recon.stored.things import Thing
 from solvers.errors import ReleaseError, Unsupported
 from solvers.release import Rows
@@ -91,7 +90,7 @@ def unwrap(thing: Thing) -> tuple[Any, str]:
         return thing.get("best_estimator_"), f"the best of a {kind}"
     if kind in THRESHOLDS:
         found = thing.get("estimator_")
-        if kind.startswith("Tuned") and thing.get("cv") != "prefit" and thing.get("refit") is False:
+        if kind.startswith("Tuned") and word(thing, "cv") != "prefit" and thing.get("refit") is False:
             raise Unsupported(f"the {kind} was fitted on a part of the rows: fit it with refit=True")
         where = f"in a {kind}"
     elif kind == "CalibratedClassifierCV":
@@ -108,7 +107,7 @@ def calibrated(thing: Thing) -> Any:
     members, given = thing.get("calibrated_classifiers_"), thing.get("estimator", thing.get("base_estimator"))
     frozen = isinstance(given, Thing) and given.class_name == "FrozenEstimator"
     ensemble = thing.get("ensemble")
-    if isinstance(thing.get("cv"), str) and thing.get("cv") == "prefit":
+    if word(thing, "cv") == "prefit":
         ensemble = False
     if isinstance(ensemble, str):  # "auto", from 1.6 on
         ensemble = not frozen
@@ -116,7 +115,7 @@ def calibrated(thing: Thing) -> Any:
         raise ReleaseError("is a CalibratedClassifierCV that is not fitted")
     if ensemble is not False or len(members) != 1:
         raise Unsupported(
-            f"a CalibratedClassifierCV of {len(members)} models is not read, because each saw another part of the rows: "
+            f"a CalibratedClassifierCV of {len(members)} models is not read: each saw another part of the rows; "
             "fit it with ensemble=False, or store the model itself"
         )
     one = members[0]
@@ -135,10 +134,6 @@ class Opened:
     said: tuple[str, ...]
     notes: tuple[str, ...]
     kinds: tuple[str, ...]
-
-    def features(self, single: bool) -> tuple[Feature, ...]:
-        """Return the columns as features of a model; `single`: it compares 32-bit floats."""
-        return tuple(c.feature(c.name, self.raw[c.source], single) for c in self.columns)
 
 
 def open_pipeline(thing: Thing) -> Opened:
@@ -159,7 +154,9 @@ def open_pipeline(thing: Thing) -> Opened:
     found = {i: hints.attribute(i, name) for i, name in enumerate(raw)}
     return Opened(
         final,
-        tuple(Column(name, c.source, c.maps) for name, c in zip(unique([c.name for c in columns]), columns, strict=True)),
+        tuple(
+            Column(name, c.source, c.maps) for name, c in zip(unique([c.name for c in columns]), columns, strict=True)
+        ),
         tuple(raw),
         named,
         {raw[i]: attribute for i, attribute in found.items() if attribute is not None},
@@ -171,8 +168,11 @@ def open_pipeline(thing: Thing) -> Opened:
 
 def raw_names(steps: Sequence[Any]) -> tuple[list[str], bool]:
     """Return the names of the raw columns, and whether the file has them: the first step that knows says it."""
-    for step in steps:
-        while isinstance(step, Thing) and step.class_name in {"Pipeline", "FeatureUnion"}:
+    for first in steps:
+        step = first
+        for _ in range(DEEPEST):
+            if not isinstance(step, Thing) or step.class_name not in {"Pipeline", "FeatureUnion"}:
+                break
             parts = steps_of(step, "steps" if step.class_name == "Pipeline" else "transformer_list", 2, "Pipeline")
             step = next((part for _, part in parts if isinstance(part, Thing)), None)
         if isinstance(step, Thing) and (step.has("feature_names_in_") or step.has("n_features_in_")):
@@ -213,7 +213,8 @@ class PipelineDraft(Draft):
         if self.inner is None:
             return ()
         inner = replace(self.inner, origin=self.origin)
-        return inner.bound(PipelineBinder.of(self, self.columns, self.raw, self.raw_named, binder.domain))
+        own = PipelineBinder.of(self, self.columns, self.raw, self.raw_named, binder.domain)
+        return tuple(straight(model, binder.domain) for model in inner.bound(own))
 
 
 def behind(draft: Draft, opened: Opened) -> Draft:
@@ -224,9 +225,7 @@ def behind(draft: Draft, opened: Opened) -> Draft:
     if isinstance(draft, PipelineDraft) and draft.inner is not None:  # a pipeline at the end of a pipeline
         if len(draft.raw) != len(columns):
             raise ReleaseError(f"the model takes {len(draft.raw)} columns, the pipeline gives {len(columns)}")
-        columns = [
-            Column(c.name, columns[c.source].source, (*columns[c.source].maps, *c.maps)) for c in draft.columns
-        ]
+        columns = [Column(c.name, columns[c.source].source, (*columns[c.source].maps, *c.maps)) for c in draft.columns]
         said, notes, draft = draft.said, draft.origin.notes, replace(draft.inner, origin=draft.origin)
     else:
         said, notes = draft.said, draft.origin.notes
@@ -236,11 +235,13 @@ def behind(draft: Draft, opened: Opened) -> Draft:
         raise Unsupported("a model that prepares its columns itself is not read at the end of a pipeline")
     names = [f.name for f in draft.features] if draft.models else unique([c.name for c in columns])
     inner = replace(draft, features=tuple(Feature(n, n) for n in names), named=True)
-    features = tuple(
-        c.feature(n, opened.raw[c.source], draft.single) for n, c in zip(names, columns, strict=True)
-    )
-    form = f"{draft.origin.format}, behind {', '.join(opened.kinds)} in a Pipeline" if opened.kinds else (
-        f"{draft.origin.format}, in a Pipeline"
+    if isinstance(inner, TreesDraft) and not any(c.lets_gaps_through for c in columns):
+        inner = replace(inner, misplaced=False)  # the trees never met a missing value
+    features = tuple(c.feature(n, opened.raw[c.source], draft.single) for n, c in zip(names, columns, strict=True))
+    form = (
+        f"{draft.origin.format}, behind {', '.join(opened.kinds)} in a Pipeline"
+        if opened.kinds
+        else (f"{draft.origin.format}, in a Pipeline")
     )
     carried = {f.name: getattr(draft, f.name) for f in fields(Draft)}
     carried |= {
@@ -290,7 +291,7 @@ def several(thing: Thing, form: str, inner: Inner) -> Draft:
     kind, members = thing.class_name, thing.get("estimators_")
     if not isinstance(members, list) or not members:
         raise ReleaseError(f"is a {kind} that is not fitted", place="estimators_")
-    if isinstance(thing.get("cv"), str) and thing.get("cv") == "prefit":
+    if word(thing, "cv") == "prefit":
         raise Unsupported(f"the members of a {kind} with cv='prefit' may know different rows: give their own files")
     classes: tuple[Value, ...] | None = class_values(thing) if kind.endswith("Classifier") else None
     parts = []

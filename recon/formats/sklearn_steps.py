@@ -27,7 +27,6 @@ MOST_WORK = 3_000_000  # columns through all steps: a file can name one step man
 DEEPEST = 20
 UNPUSHED = (1, 1)  # the version from which KBinsDiscretizer takes values as they are (scikit-learn #22526)
 ADVICE = "fit the model on the columns that come out of it, or leave it out"
-BIN_STARTS = "without a declared domain the values of a column that is binned one-hot are the starts of its bins"
 WHY_NOT = {
     "TargetEncoder": "it gives training rows other codes than later ones",
     "SelectFromModel": "which columns it keeps is not stored",
@@ -52,8 +51,8 @@ def passed(step: Any, columns: Columns, hints: Hints, place: str, depth: int = 0
         why = WHY_NOT.get(step.class_name, "it does not make every column from one column alone")
         raise Unsupported(f"the step '{place}' ({step.class_name}) is not read, because {why}: {ADVICE}")
     number = step.get("n_features_in_", len(columns))
-    if number != len(columns):
-        raise ReleaseError(f"takes {str(number)[:20]} columns and gets {len(columns)}", place=place)
+    if not isinstance(number, int) or number != len(columns):
+        raise ReleaseError(f"does not take the {len(columns)} columns that it gets", place=place)
     if step.class_name in PARTS:
         out = PARTS[step.class_name](step, columns, hints, place, depth + 1)
     else:
@@ -139,6 +138,20 @@ def weighted(thing: Thing, name: str, columns: Columns, place: str) -> Columns:
     return [c.then(Scaled(multiply=float(weight))) for c in columns]
 
 
+def flag(thing: Thing, name: str, default: bool, place: str) -> bool:
+    """Return a setting that is true or false."""
+    found = thing.get(name, default)
+    if not isinstance(found, (bool, int)):
+        raise ReleaseError("is neither true nor false", place=f"{place}.{name}")
+    return bool(found)
+
+
+def word(thing: Thing, name: str) -> str:
+    """Return a setting that is a word, "" where it is something else."""
+    found = thing.get(name)
+    return found if isinstance(found, str) else ""
+
+
 def figures(thing: Thing, name: str, number: int, place: str) -> list[float]:
     """Return one finite number per column."""
     found = thing.get(name)
@@ -160,8 +173,8 @@ def divisors(thing: Thing, number: int, place: str) -> list[float]:
 def standard(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns:
     """Return (x - mean) / scale (StandardScaler), (x - centre) / scale (RobustScaler)."""
     robust, number = thing.class_name == "RobustScaler", len(columns)
-    centring = thing.get("with_centering" if robust else "with_mean", True)
-    scaling = thing.get("with_scaling" if robust else "with_std", True)
+    centring = flag(thing, "with_centering" if robust else "with_mean", True, place)
+    scaling = flag(thing, "with_scaling" if robust else "with_std", True, place)
     shifts = figures(thing, "center_" if robust else "mean_", number, place) if centring else [None] * number
     scales = divisors(thing, number, place) if scaling else [None] * number
     hints.floats = True
@@ -170,7 +183,7 @@ def standard(thing: Thing, columns: Columns, hints: Hints, place: str) -> Column
 
 def min_max(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns:
     """Return x * scale + min, clipped where the setting says so."""
-    number, clip, clipped = len(columns), thing.get("feature_range", (0, 1)), bool(thing.get("clip", False))
+    number, clip, clipped = len(columns), thing.get("feature_range", (0, 1)), flag(thing, "clip", False, place)
     if not isinstance(clip, (tuple, list)) or len(clip) != 2 or not all(isinstance(x, (int, float)) for x in clip):
         raise ReleaseError("has a range that is no pair of numbers", place=f"{place}.feature_range")
     ends = (float(clip[0]), float(clip[1])) if clipped else None
@@ -189,7 +202,7 @@ def max_abs(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns
         hints.ranged(column, -most, most)
     hints.floats = True
     hints.said["no scaled column is larger in size than the largest of the training data (MaxAbsScaler)"] = None
-    ends = (-1.0, 1.0) if thing.get("clip", False) else None
+    ends = (-1.0, 1.0) if flag(thing, "clip", False, place) else None
     return [
         c.then(Scaled(divide=d, clip=ends)) for c, d in zip(columns, divisors(thing, len(columns), place), strict=True)
     ]
@@ -197,8 +210,8 @@ def max_abs(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns
 
 def bins(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns:
     """Return the bin of every column, or a column per bin."""
-    stored, encode = thing.get("bin_edges_"), thing.get("encode")
-    if not isinstance(encode, str) or encode not in {"ordinal", "onehot", "onehot-dense"}:
+    stored, encode = thing.get("bin_edges_"), word(thing, "encode")
+    if encode not in {"ordinal", "onehot", "onehot-dense"}:
         raise ReleaseError("has an encoding that no version knows", place=f"{place}.encode")
     kind = thing.get("dtype")
     if kind is not None and str(kind) not in {"numpy.float64", "float64"}:
@@ -212,11 +225,7 @@ def bins(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns:
     for column, row in zip(columns, rows, strict=True):
         edges = edges_of(row, f"{place}.bin_edges_")
         binned = column.then(Binned(tuple(edges[1:-1]), pushed))
-        if encode == "ordinal" or len(edges) <= 3:
-            hints.ranged(column, edges[0], edges[-1])
-        elif column.near and column.direction:  # a bin in the middle is no side of a range: bins become the values
-            hints.bins[column.source] = tuple(edges[:-1])
-            hints.said[BIN_STARTS] = None
+        hints.ranged(column, edges[0], edges[-1])
         if encode == "ordinal":
             out.append(binned)
             continue
@@ -247,15 +256,15 @@ def imputed(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns
     stored, mark = thing.get("statistics_"), gap_mark(thing, place)
     if not isinstance(stored, np.ndarray) or stored.shape != (len(columns),):
         raise ReleaseError("has not one value to fill in per column", place=f"{place}.statistics_")
-    constant = thing.get("strategy") == "constant"
-    told = told_by(thing, columns, place) if thing.get("add_indicator", False) else None
+    constant = word(thing, "strategy") == "constant"
+    told = told_by(thing, columns, place) if flag(thing, "add_indicator", False, place) else None
     out = []
     for i, (column, fill) in enumerate(zip(columns, stored.tolist(), strict=True)):
         if mark is None and column.near:
             gap = told is None or i in told
             hints.gaps[column.source] = hints.gaps.get(column.source, False) or gap
         if isinstance(fill, float) and math.isnan(fill):
-            if constant or thing.get("keep_empty_features", False):
+            if constant or flag(thing, "keep_empty_features", False, place):
                 raise Unsupported(f"the step '{place}' fills gaps with NaN: leave it out")
             continue  # a column without any value is dropped
         out.append(column.then(Imputed(plain_category(fill, f"{place}.statistics_"), mark, constant)))
@@ -347,7 +356,7 @@ def support(thing: Thing, number: int, place: str) -> NDArray[np.bool_]:
         return np.ones(number, dtype=bool)
     with np.errstate(invalid="ignore"):
         threshold = np.percentile(scores, 100 - value)
-    mask = scores > threshold
+    mask = np.asarray(scores > threshold)
     mask[np.flatnonzero(scores == threshold)[: max(0, int(number * value / 100) - int(mask.sum()))]] = True
     return mask
 

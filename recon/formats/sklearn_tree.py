@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from encoders.models import AnyModel, CountKind, Figure, Provenance, Statistic, Table
 from encoders.values import Grid, Listed, Test, Value, is_number
@@ -96,9 +97,15 @@ def stored_arrays(thing: Any, features: int, place: str) -> TreeArrays:
     """Return the checked arrays of a fitted tree."""
     if not isinstance(thing, Thing) or not thing.has("tree_"):
         raise ReleaseError("is not fitted: it has no tree", place=place)
-    if thing.get("n_outputs_", 1) != 1:
-        raise Unsupported("a tree with several outputs is not read: fit one tree per output")
+    refuse_outputs(thing)
     return TreeArrays.of(thing.get("tree_"), features, place)
+
+
+def refuse_outputs(thing: Thing) -> None:
+    """Refuse models of several labels at once."""
+    outputs = thing.get("n_outputs_", 1)
+    if not isinstance(outputs, int) or outputs != 1:
+        raise Unsupported(f"a {thing.class_name} with several outputs is not read: fit one per output")
 
 
 def check_classes(arrays: TreeArrays, classes: int, place: str) -> None:
@@ -109,14 +116,18 @@ def check_classes(arrays: TreeArrays, classes: int, place: str) -> None:
         raise ReleaseError("has negative counts", place=place)
 
 
-def constrained(thing: Thing) -> Any:
-    """Return the monotonic constraints, None where there are none."""
+def constrained(thing: Thing) -> NDArray[np.int64] | None:
+    """Return the monotonic constraint of every feature (1, 0, -1), None where there are none."""
     found = thing.get("monotonic_cst")
-    if found is None or (isinstance(found, (list, tuple, np.ndarray)) and not np.asarray(found).any()):
+    if found is None:
         return None
-    if isinstance(found, (dict, list, tuple, np.ndarray)):
-        return found
-    raise ReleaseError("has monotonic constraints that are no numbers", place="monotonic_cst")
+    try:
+        signs = np.asarray(found, dtype=float)
+    except (TypeError, ValueError):
+        signs = np.full(1, np.nan)
+    if signs.ndim != 1 or not np.isin(signs, (-1, 0, 1)).all():
+        raise ReleaseError("has monotonic constraints other than 1, 0 and -1", place="monotonic_cst")
+    return signs.astype(np.int64) if signs.any() else None
 
 
 def feature_names(thing: Thing) -> tuple[list[str], bool]:
@@ -127,7 +138,7 @@ def feature_names(thing: Thing) -> tuple[list[str], bool]:
         if len(set(names)) < len(names):
             double = next(n for i, n in enumerate(names) if n in names[:i])
             raise ReleaseError(f"has two features called '{double}'", place="feature_names_in_")
-        if number is not None and number != len(names):
+        if isinstance(number, int) and number != len(names):
             raise ReleaseError(f"has {len(names)} feature names for {number} features", place="feature_names_in_")
         return names, True
     if not isinstance(number, int) or not 0 < number <= MOST_FEATURES:
@@ -147,7 +158,7 @@ def class_values(thing: Thing, name: str = "classes_") -> tuple[Value, ...]:
 
 def plain_class(value: Any, place: str = "classes_") -> Value:
     """Return a class as a number or text: 1.0 is 1."""
-    if isinstance(value, float) and value == int(value):
+    if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, (str, bool, int)) or is_number(value):
         return value

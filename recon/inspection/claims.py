@@ -98,7 +98,7 @@ def subcluster(owner: Thing, value: Any) -> Claim:
 
 
 def row_weights(owner: Thing, value: Any) -> Claim:
-    """Say which labels follow from row weights: proved from the trees' class counts, or not at all."""
+    """Say which labels follow from row weights: settled by the trees' class counts, or not at all."""
     if not isinstance(value, np.ndarray):
         return None
     labels, why = labels_from_weights(owner)
@@ -110,14 +110,15 @@ def row_weights(owner: Thing, value: Any) -> Claim:
             f"(rows per class: {told}); {why}"
         )
     levels, sizes = np.unique(value, return_counts=True)
-    classes = owner.get("classes_")
-    if owner.get("class_weight") == "balanced" and len(levels) == len(classes):  # n / (classes * rows of the class)
-        if np.allclose(levels * len(levels) * sizes, value.size, rtol=1e-9):
-            told = ", ".join(f"{size:,}" for size in sizes)
-            return "critical", (
-                f"with balanced classes every weight is its class's: the training rows of each class are known, in file "
-                f"order ({told} rows); which class is which is not: {why}"
-            )
+    balanced = owner.get("class_weight") == "balanced" and len(levels) == len(owner.get("classes_", ()))
+    if balanced and np.allclose(
+        levels * len(levels) * sizes, value.size, rtol=1e-9
+    ):  # n / (classes * rows of the class)
+        told = ", ".join(f"{size:,}" for size in sizes)
+        return "critical", (
+            "with balanced classes every weight is its class's: the training rows of each class are known, in "
+            f"file order ({told} rows); which class is which is not: {why}"
+        )
     if len(levels) == 1:
         return "info", "all training rows have one weight: only their number follows"
     return f"the weight of every training row, in file order ({len(levels):,} different ones; no labels: {why})"
@@ -132,6 +133,23 @@ def clusters(owner: Thing, value: Any) -> Claim:
         f"the cluster of every training row, in file order: {len(sizes):,} clusters, the smallest of "
         f"{int(sizes.min()):,} rows"
     )
+
+
+def centres(owner: Thing, value: Any) -> Claim:
+    """Say which centres are training rows, as far as the rows' clusters are stored."""
+    labels = owner.get("labels_")
+    if not isinstance(value, np.ndarray):
+        return None
+    if isinstance(labels, np.ndarray) and labels.dtype.kind in "iu" and labels.size:
+        single = int((np.unique(labels, return_counts=True)[1] == 1).sum())
+        if owner.class_name == "Birch":
+            single = len(value) if len(value) == labels.size else 0
+        if single:
+            return (
+                "critical",
+                f"the mean of the rows of every cluster: {single:,} clusters have one row and are that row",
+            )
+    return "the mean of the rows of every cluster: of a cluster of one row, that row"
 
 
 def scaler(owner: Thing, value: Any) -> Claim:
@@ -286,7 +304,7 @@ CLAIMS: dict[str, Callable[[Thing, Any], Claim]] = {
     one.__name__: one
     for one in (
         present, binary, class_index, support_vectors, support_positions, kernel_targets, subcluster, row_weights,
-        clusters, scaler, quantiles, bins, imputer, categories, target_mean, vocabulary, contingency, class_moments,
-        class_shares, column_means, tree,
+        clusters, centres, scaler, quantiles, bins, imputer, categories, target_mean, vocabulary, contingency,
+        class_moments, class_shares, column_means, tree,
     )
 }  # fmt: skip

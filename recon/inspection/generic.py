@@ -130,7 +130,7 @@ def _shared_lengths(things: list[Thing]) -> Counter[int]:
 def generic_findings(place: Place, rows: set[int]) -> Finding | None:
     """Return what an attribute that no rule names gives away by its kind and shape, None for nothing."""
     value = place.value
-    if isinstance(value, Thing) and value.kind.startswith(_FRAMES) and not place.path.endswith(")"):
+    if isinstance(value, Thing) and value.kind.startswith(_FRAMES) and not place.shown.endswith(")"):
         return _frame(place, value)
     shape = place.shape
     if not shape or place.attribute in MODEL:

@@ -177,15 +177,17 @@ def _matched(places: list[Place], rule: Rule) -> Finding | None:
 
 def _unnamed(places: list[Place], rows: set[int]) -> list[Finding]:
     """Return what no rule names, and what does not stand inside of something that a rule names."""
-    found, under = [], ("", "")
+    found: list[Finding] = []
+    inside: set[int] = set()
     for place in places:  # in the order of the walk: what is inside of a value follows it
-        if under[0] and place.path.startswith(under):
+        if place.above is not None and id(place.above) in inside:
+            inside.add(id(place))
             continue
         if _rule(place) is not None:
-            under = (f"{place.path}.", f"{place.path}[")
+            inside.add(id(place))
             continue
         one = generic_findings(place, rows)
         if one is not None:
-            under = (f"{place.path}.", f"{place.path}[")
+            inside.add(id(place))
             found.append(one)
     return found

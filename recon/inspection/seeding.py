@@ -50,7 +50,7 @@ def seed_findings(places: list[Place]) -> Seeds:
             held += mine
             told.update(id(p.owner) for p in mine)
     for place in places:
-        if place.nested or not is_seed(place) or id(place.owner) in told:
+        if not is_seed(place) or (id(place.owner) in told and not place.nested):
             continue
         found.append(_other(place))
         if is_removable(place):
@@ -60,9 +60,11 @@ def seed_findings(places: list[Place]) -> Seeds:
 
 def is_seed(place: Place) -> bool:
     """Return whether the place is a seed or a generator that an object holds."""
-    if place.attribute not in NAMES:
-        return False
     value = place.value
+    if place.holder is not None:  # parameters of a search
+        return str(place.step[-1]).endswith("random_state") and isinstance(value, (int, list))
+    if place.nested or place.attribute not in NAMES:
+        return False
     if isinstance(value, Thing):
         return value.kind.startswith(GENERATORS)
     return isinstance(value, np.ndarray) or (isinstance(value, int) and not isinstance(value, bool))
@@ -71,6 +73,8 @@ def is_seed(place: Place) -> bool:
 def is_removable(place: Place) -> bool:
     """Return whether the seed can be None without a change of predictions: only fitting reads it."""
     owner = place.owner
+    if place.holder is not None:
+        return owner is not None and owner.kind.startswith("sklearn.model_selection.")
     return (
         owner is not None
         and (place.attribute in FITTING_ONLY or (place.attribute == "_rng" and owner.class_name.startswith("Gradient")))
@@ -83,7 +87,7 @@ def _seeds_of(ensemble: Place, places: list[Place]) -> list[Place]:
     """Return the seeds of an ensemble and of its members."""
     members = ensemble.value.get("estimators_")
     inside = {id(ensemble.value), *(id(m) for m in members)}
-    return [p for p in places if not p.nested and is_seed(p) and id(p.owner) in inside]
+    return [p for p in places if p.holder is None and is_seed(p) and id(p.owner) in inside]
 
 
 def _bag_finding(place: Place, bags: Bags) -> Finding:
@@ -98,7 +102,7 @@ def _bag_finding(place: Place, bags: Bags) -> Finding:
         f"training file (on average {left_out:,} rows are left out); so the trees' counts are about known rows"
     )
     if bags.checked:
-        follows += f"; proved: {bags.why}, in all {bags.checked:,} trees"
+        follows += f"; checked: {bags.why}, in all {bags.checked:,} trees"
     what = f"{trees:,} seeds" if bags.seeds != "random_state" else f"the seed of {trees:,} seeds"
     values: tuple[Any, ...] = tuple(int(v) for v in drawn[0, :3])
     also = "" if bags.seeds == "random_state" else "; the ensemble's own random_state gives the same seeds"

@@ -260,7 +260,7 @@ def labels_from_weights(forest: Thing) -> tuple[npt.NDArray[np.int64] | None, st
     """Return the class (its index in `classes_`) of every training row as `_sample_weight` gives it away, or why not.
 
     With class weights every row's weight is its class's. Which weight is which class follows from the trees: the rows
-    of one weight in a bag must be as many as its root says of that class. Proved, or None.
+    of one weight in a bag must be as many as its root says of that class (without bags: every node's rows must add up).
     """
     weights, classes = forest.get("_sample_weight"), forest.get("classes_")
     members = forest.get("estimators_")
@@ -291,4 +291,4 @@ def labels_from_weights(forest: Thing) -> tuple[npt.NDArray[np.int64] | None, st
         fits = np.isclose(levels[:, None] * inverse[None, :], 1.0, rtol=1e-6)
     if not ((fits.sum(axis=0) == 1).all() and (fits.sum(axis=1) == 1).all()):
         return None, "which weight belongs to which class is not settled by the trees"
-    return fits.argmax(axis=1)[group].astype(np.int64), "proved from the trees' class counts"
+    return fits.argmax(axis=1)[group].astype(np.int64), "settled by the trees' class counts"

@@ -31,7 +31,7 @@ from recon.stored.rewriting import write_pickle, write_skops
 from recon.stored.things import Thing
 from solvers.errors import EngineError, ReleaseError, Unsupported
 
-POINTS = 400_000  # points walked through the trees of each file, in all
+POINTS = 100_000  # points walked through the trees of each file, in all
 _NODE_FIELDS = {"left_child", "right_child", "feature", "threshold"}
 
 
@@ -78,7 +78,7 @@ def stripped_bytes(data: bytes, file: str, out: str, memory: int = 1 << 30) -> t
     else:
         content = write_pickle(stored.root, stored.protocol)
     copy, original = _open(content, memory), _open(data, memory)
-    kept = _compare(original.root, copy.root, {place.path for place in edits})
+    kept = _compare(original.root, copy.root)
     after_rows, after = inspect_graph(copy.root)
     _gone(copy.root, after, removed)
     proof = (
@@ -105,7 +105,10 @@ def _edits(root: Any) -> list[Place]:
 
 
 def _leave_out(place: Place) -> None:
-    """Set an attribute to None in the state of its object."""
+    """Set an attribute to None in the state of its object, or an entry in its dict."""
+    if place.holder is not None:
+        place.holder[place.step[-1]] = None
+        return
     state = place.owner.state if place.owner is not None else None
     for part in state if isinstance(state, tuple) else (state,):
         if isinstance(part, dict) and place.attribute in part:
@@ -114,14 +117,17 @@ def _leave_out(place: Place) -> None:
     raise EngineError(f"{place.path} cannot be taken out of the object's state: nothing was written")
 
 
-def _compare(original: Any, copy: Any, edited: set[str]) -> int:
-    """Return how many values are the same in both graphs; `EngineError` where one differs that was not edited."""
-    kept = 0
-    for a, b in zip_longest(_walked(original, edited), walk(copy)):
-        if a is None or b is None or a.path != b.path:
+def _compare(original: Any, copy: Any) -> int:
+    """Return how many values are the same in both graphs; `EngineError` where one differs that was not taken out."""
+    edits, kept = _edits(original), 0
+    taken = {_key(place) for place in edits}
+    for place in edits:
+        _leave_out(place)
+    for a, b in zip_longest(walk(original), walk(copy)):
+        if a is None or b is None or (a.depth, a.step, a.nested) != (b.depth, b.step, b.nested):
             where = next(p.path for p in (a, b) if p is not None)
             raise EngineError(f"the copy differs from the file at {where}: nothing was written")
-        if a.path in edited:
+        if _key(a) in taken:
             if b.value is not None:
                 raise EngineError(f"{a.path} is still in the copy: nothing was written")
         elif not _equal(a.value, b.value):
@@ -131,12 +137,11 @@ def _compare(original: Any, copy: Any, edited: set[str]) -> int:
     return kept
 
 
-def _walked(root: Any, edited: set[str]) -> Iterator[Place]:
-    """Yield the places of the original with None where the copy was edited."""
-    for place in list(walk(root)):
-        if place.path in edited:
-            _leave_out(place)
-    yield from walk(root)
+def _key(place: Place) -> tuple[int, str | int]:
+    """Return what tells an attribute of an object, or an entry of a dict, from all others of its graph."""
+    if place.holder is not None:
+        return id(place.holder), place.step[-1]
+    return (id(place.owner), place.attribute) if not place.nested and place.owner is not None else (0, "")
 
 
 def _equal(a: Any, b: Any) -> bool:

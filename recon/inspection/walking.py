@@ -12,6 +12,7 @@ from recon.stored.arrays import resolve
 from recon.stored.things import Name, Thing
 from solvers.errors import ReleaseError
 
+_LONG = 400  # steps of a path that are shown
 MOST = 5_000_000  # values; a forest of 1,000 trees has about 30,000
 _SCALARS = (type(None), bool, int, float, complex, str, bytes, Name)
 _MAPPINGS = frozenset({"OrderedDict", "defaultdict", "Counter"})
@@ -20,24 +21,50 @@ _SPARSE = ("csr_", "csc_", "coo_", "bsr_", "dia_", "dok_", "lil_")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """One value of the graph.
+    """One value of the graph, and the way to it: the place above, the step from there, and how that is written.
 
     `owner` is the nearest object above it and `attribute` the attribute of it that leads here; `nested`: the value is
-    not that attribute itself but stands inside it. Lists, tuples and dicts of plain values are one value. `steps` is
-    the path as attribute names, keys and positions.
+    not that attribute itself but stands inside it. Lists, tuples and dicts of plain values are one value. `holder` is
+    the dict that a value with a key stands in.
     """
 
-    path: str
+    above: Place | None
+    step: tuple[str | int, ...]
+    shown: str
     owner: Thing | None
     attribute: str
     value: Any
     nested: bool = False
-    steps: tuple[str | int, ...] = ()
+    holder: dict[Any, Any] | None = None
+    depth: int = 0
+
+    @property
+    def path(self) -> str:
+        """Return the path as a user would write it; the middle of one with more than 400 steps is left out."""
+        way = self._way()
+        shown = [place.shown for place in way]
+        if len(shown) > _LONG:
+            shown = [*shown[: _LONG // 2], ".(...)", *shown[-_LONG // 2 :]]
+        return "".join(shown).removeprefix(".")
+
+    @property
+    def steps(self) -> tuple[str | int, ...]:
+        """Return the path as attribute names, keys and positions."""
+        return tuple(step for place in self._way() for step in place.step)
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Return the shape of an array or sparse matrix, the length of a list; () for everything else."""
         return shape_of(self.value)
+
+    def _way(self) -> list[Place]:
+        """Return the places from the root to this one."""
+        found, place = [], self
+        while True:
+            found.append(place)
+            if place.above is None:
+                return found[::-1]
+            place = place.above
 
 
 def shape_of(value: Any) -> tuple[int, ...]:
@@ -79,7 +106,7 @@ def walk(root: Any) -> Iterator[Place]:
     """
     known: dict[int, Any] = {}  # what stands for a Thing, by the Thing's id
     entered: set[int] = set()
-    stack = [Place("", None, "", root)]
+    stack = [Place(None, (), "", None, "", root)]
     yielded = 0
     while stack:
         place = stack.pop()
@@ -124,9 +151,11 @@ def _below(place: Place) -> list[Place]:
         inner = [(f"[{_key(k)}]", (k,), v) for k, v in value.items()]
     elif isinstance(value, (list, tuple)):
         inner = [(f"[{i}]", (i,), v) for i, v in enumerate(value)]
-    if all(_is_plain(v) for _, _, v in inner):
+    holder = value if isinstance(value, dict) else None
+    seeded = holder is not None and any(isinstance(k, str) and k.endswith("random_state") for k in holder)
+    if all(_is_plain(v) for _, _, v in inner) and not seeded:
         return []
-    return [_inside(place, shown, step, v) for shown, step, v in inner]
+    return [_inside(place, shown, step, v, place.owner, place.attribute, holder) for shown, step, v in inner]
 
 
 def _is_plain(value: Any) -> bool:
@@ -136,24 +165,24 @@ def _is_plain(value: Any) -> bool:
     )
 
 
-def _inside(place: Place, shown: str, steps: tuple[str | int, ...], value: Any) -> Place:
-    return Place(place.path + shown, place.owner, place.attribute, value, True, (*place.steps, *steps))
+def _inside(
+    place: Place, shown: str, step: tuple[str | int, ...], value: Any, owner: Thing | None, attribute: str,
+    holder: dict[Any, Any] | None = None,
+) -> Place:  # fmt: skip
+    return Place(place, step, shown, owner, attribute, value, True, holder, place.depth + 1)
 
 
 def _parts(place: Place, thing: Thing) -> list[Place]:
     """Return the attributes and items of a Thing, and what it would be called with where that says anything."""
 
     def part(name: str, value: Any) -> Place:
-        path = f"{place.path}.{name}" if place.path else name
-        return Place(path, thing, name, value, steps=(*place.steps, name))
+        return Place(place, (name,), f".{name}", thing, name, value, depth=place.depth + 1)
 
     found = [part(str(k), v) for k, v in thing.fields().items()]
     if not found and thing.state is not None:
         found.append(part("(state)", thing.state))
-    inner = [(f"[{i}]", i, v) for i, v in enumerate(thing.items)]
-    inner += [(f"[{_key(k)}]", k, v) for k, v in thing.pairs.items()]
-    held = Place(place.path, thing, "", thing, True, place.steps)
-    found += [_inside(held, shown, (step,), v) for shown, step, v in inner]
+    found += [_inside(place, f"[{i}]", (i,), v, thing, "") for i, v in enumerate(thing.items)]
+    found += [_inside(place, f"[{_key(k)}]", (k,), v, thing, "") for k, v in thing.pairs.items()]
     given = [v for v in (*thing.args, *thing.kwargs.values()) if not isinstance(v, _SCALARS)]
     return found + [part(f"(argument {i})", v) for i, v in enumerate(given)]
 
