@@ -43,7 +43,7 @@ def certain_release(release: EncodedRelease) -> Release:
     Where nothing bounds it, noise puts it within the joint interval of confidence 1 - 1e-9.
     """
     if kept := release.statements.loosened:
-        raise Unsupported("no most likely world is told from datasets that are none; leave out of the file", kept)
+        raise Unsupported("the most likely dataset may be no possible world; leave out of the file", kept)
     sure = widened(release.statements)
     declared = release.declared or Rows()
     if declared.high is None:

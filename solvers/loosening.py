@@ -44,7 +44,7 @@ def loosen(release: Release, query: Query, found: Answer) -> Answer:
         return replace(outer, share=np.full(len(outer.share), np.nan))
     if isinstance(outer, ShareAnswer | PerCellAnswer):
         return outer
-    why = f"{type(query).__name__}: some datasets that the statements leave are no worlds, and none is told from others"
+    why = f"{type(query).__name__}: not every dataset that the statements leave is a possible world"
     raise Unsupported(f"{why}; ask for counts, bounds or verdicts, or leave out of the file", release.loosened)
 
 

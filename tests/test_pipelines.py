@@ -370,6 +370,25 @@ def test_one_hot_bins_of_a_continuous_attribute_are_ranges():
         assert any(test.low is not None and test.high is not None for test in tests)
 
 
+def test_real_data_behind_encoders_bins_and_a_selection(data):
+    frame = pd.read_csv(data("compas14.csv.gz"), nrows=800)
+    target = frame.columns[-1]
+    kept = frame.columns[:-1]
+    parts = compose.ColumnTransformer(
+        [("h", pre.OneHotEncoder(drop="if_binary"), list(kept[:7])), ("b", pre.KBinsDiscretizer(2), list(kept[7:9]))],
+        remainder=pre.StandardScaler(),
+    )
+    last = ensemble.RandomForestClassifier(3, max_depth=6, random_state=0, oob_score=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # bins of binary columns are thin
+        model = line.make_pipeline(parts, select.SelectKBest(k=12), last).fit(frame[kept], frame[target])
+    draft = drafted(model)
+    assert violations(released(draft, Domain.from_frame(frame, label=target)), frame) == []
+    guessed = guess_domain(draft)
+    known = frame.rename(columns={target: draft.label})[[a.name for a in guessed.all]]
+    assert violations(released(draft, guessed), known) == []
+
+
 def test_a_pipeline_on_an_array_takes_the_domains_columns_in_order():
     frame = table()[["age", "kind", "cold"]]
     y = label(table())
@@ -393,7 +412,8 @@ def test_a_turned_threshold_stands_where_the_library_changes_its_mind():
     features = {f.name: f for f in drafted(model).features}
     checked = 0
     for name, test in drafted(model).tests():
-        end = features[name].invert(test).high
+        turned = features[name].invert(test)
+        end = np.nextafter(turned.high, -np.inf) if turned.high_open else turned.high
         raw = "cold" if name.startswith("s__") else "age"
         rows = pd.concat([frame.head(1)] * 3).assign(
             **{raw: [end, np.nextafter(end, np.inf), np.nextafter(end, -np.inf)]}

@@ -317,6 +317,16 @@ def test_absurd_sizes_end(reading):
             reading(root)
 
 
+@pytest.mark.parametrize("where", ["class", "names", "xlevels"])
+def test_texts_that_are_arrays_are_refused(reading, where):
+    """A damaged file may hold numbers where R has texts."""
+    root = golden("shop.rds")
+    held = dict(root.attributes["xlevels"].parts)["city"] if where == "xlevels" else root.attributes[where]
+    held.values = [*held.values[1:], np.arange(3)]
+    with pytest.raises(ReleaseError):
+        reading(root)
+
+
 RAW = {p.name: content(p.name) for p in sorted(RPART.glob("*.rds"))}
 
 
@@ -352,7 +362,7 @@ def fuzz_bytes(times, seed):
     return read
 
 
-STRANGE = [0, -1, 1, 2, 3, 1 << 31, -(1 << 31), 1 << 53, 0.5, float("nan"), float("inf"), -1e308]
+STRANGE = [0, -1, 1, 2, 3, 1 << 31, -(1 << 31), 1 << 53, 0.5, float("nan"), float("inf"), -1e300]
 LOOKED_AT = {"frame", "splits", "csplit", "method", "terms"}
 
 

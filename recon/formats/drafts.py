@@ -43,9 +43,9 @@ class Draft:
 
     `features` in the file's order; `named` is False where the file only numbers them, `more` says that there may be
     more of them than it shows. `classes` is the order of the counts (None: there are none per class), `label` the name
-    the file gives the label. `rows`: what the file says about the number of training rows. `single`: values are compared as
-    float32(value). `slack`: thresholds were printed with few digits and may be off by so much. `said`: sentences for
-    the reader of the file, not assumptions.
+    the file gives the label. `rows`: what the file says about the number of training rows. `single`: values are
+    compared as float32(value). `slack`: thresholds were printed with few digits and may be off by so much. `said`:
+    sentences for the reader of the file, not assumptions.
     """
 
     origin: Provenance

@@ -2,7 +2,8 @@
 
 A file seldom says which values exist. What it does say (categories, ranges) is taken; an attribute that is only ever
 compared with numbers between 0 and 1 is taken as binary; any other is continuous over the span of its thresholds
-widened by its own length on both sides, so that figures are relative. Every answer carries what was assumed.
+widened on both sides by its length or its largest number, whichever is more, so that figures are relative. Thresholds
+behind a pipeline's steps are turned back to the attribute's own numbers first. Every answer carries what was assumed.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from recon.formats.drafts import Draft
 from solvers.errors import ReleaseError
 
 MOST_SHOWN = 12
+LARGEST = 1e300
 
 
 def guess_domain(draft: Draft) -> Domain:
@@ -71,10 +73,11 @@ def guessed(name: str, tests: list[Test], hint: AnyAttribute | None, filled: boo
         return Listed(name, (0, 1), missing=missing), f"'{name}' is 0 or 1"
     if values and not numbers:
         return listed(name, list(values), missing), f"'{name}' has only the values that the model names, and another"
-    reach = (numbers[-1] - numbers[0]) or max(Fraction(1), abs(numbers[0]))
+    reach = max(numbers[-1] - numbers[0], *map(abs, (numbers[0], numbers[-1])), Fraction(1))
     low, high = numbers[0] - reach, numbers[-1] + reach
-    text = f"'{name}' runs from {plain(low):g} to {plain(high):g}"
-    return Continuous(name, low, high, missing=missing), text
+    if max(abs(low), abs(high)) > LARGEST:
+        raise ReleaseError(f"the model cuts '{name}' at numbers beyond {LARGEST:g}: give a domain (--domain)")
+    return Continuous(name, low, high, missing=missing), f"'{name}' runs from {plain(low):g} to {plain(high):g}"
 
 
 def listed(name: str, values: list[Value], missing: bool) -> Listed:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from recon.formats.drafts import Draft
+from recon.formats.rpart_rds import read_rpart_rds
 from recon.formats.xgboost_model import looks_like_xgboost_ubj, refuse_ubj
 from recon.inspection.rds import is_rds
 from recon.stored.containers import open_stored
@@ -67,6 +68,8 @@ def told_apart(data: bytes, memory: int) -> Draft | None:
     stored = open_stored(data, memory)
     if stored is not None:
         return draft_of_object(stored.root, stored.format)
+    if is_rds(data):
+        return read_rpart_rds(data, memory)
     text = as_text(unpacked(data, memory))
     head = text[:HEAD].lstrip("\ufeff \t\r\n")
     if head.startswith(("{", "[")):

@@ -61,29 +61,29 @@ def read_rpart_rds(data: bytes, memory: int) -> Draft:
     Raises `ReleaseError` naming the place of what is broken, `Unsupported` for other objects and for trees whose rows
     or columns were changed before the fit. Cost: linear in the file.
     """
-    root = opened(data, memory)
+    try:
+        top, said = opened(data, memory)
+    except ReleaseError:
+        raise
+    except (TypeError, ValueError) as error:  # a broken file has parts of any type anywhere: texts that are arrays, ...
+        raise ReleaseError(f"the R object is broken: {str(error)[:80]}") from None
+    draft = read_rpart_json(top)
+    origin = replace(draft.origin, format=FORMAT)
+    return replace(draft, origin=origin, said=(*draft.said, *said))
+
+
+def opened(data: bytes, memory: int) -> tuple[dict[str, object], list[str]]:
+    """Return the rpart model in an .rds file as `read_rpart_json` wants it, and what to say about it."""
+    root = read_rds(data, memory)
     found = the_tree(root)
     tree, holder = named(found.value), named(found.holder)
     check_holder(holder, found.path)
-    draft = read_rpart_json(as_json(found.value, tree, holder))
-    said = list(draft.said)
-    if found.value is not root:
-        said.append(f"only {found.path} is read, an rpart model")
+    said = [] if found.value is root else [f"only {found.path} is read, an rpart model"]
     if holder.get("contrasts", NOTHING).kind == "list":
         said.append(DUMMIES)
     held = [f"{found.path}${name}" for name in ("where", "y") if tree.get(name, NOTHING).kind in NUMBERS]
     said += [SEEN_ROWS.format(" and ".join(held))] if held else []
-    return replace(draft, origin=replace(draft.origin, format=FORMAT), said=tuple(said))
-
-
-def opened(data: bytes, memory: int) -> RObject:
-    """Return the object in an .rds file."""
-    try:
-        return read_rds(data, memory)
-    except ReleaseError:
-        raise
-    except (TypeError, ValueError) as error:  # broken files have parts of any type anywhere, also inside short forms
-        raise ReleaseError(f"the R object is broken: {str(error)[:80]}") from None
+    return as_json(found.value, tree, holder), said
 
 
 def the_tree(root: RObject) -> Model:

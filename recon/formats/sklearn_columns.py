@@ -248,8 +248,8 @@ class Column:
         """Return what turns a test on the column into one on the raw numbers."""
 
         def compare(value: Cell) -> Value:
-            found = rounded(self.make(value)) if single else self.make(value)
-            return min(max(found, -LARGEST), LARGEST) if isinstance(found, float) else found
+            with np.errstate(over="ignore"):
+                return rounded(self.make(value)) if single else self.make(value)
 
         def invert(test: Test) -> Test:
             if test.bare or (self.near and self.direction):  # numbers stand as they are, as without a pipeline
@@ -262,12 +262,15 @@ class Column:
                     why = f"the model's test '{name}' {test} is no range of '{attribute}'"
                     raise ReleaseError(f"{why}: declare a domain (--domain) that gives it a 'resolution'")
                 return found
-            ends: dict[str, Value | bool] = {}
-            for upper, end in ((True, test.high), (False, test.low)):
+            rising, ends = self.direction > 0, dict[str, Value | bool]()
+            for upper, end, strict in ((True, test.high, test.high_open), (False, test.low, test.low_open)):
                 if end is not None:
-                    one = replace(test, low=None) if upper else replace(test, high=None)
-                    with np.errstate(over="ignore"):  # 32-bit floats end at 3.4e38
-                        ends |= self.end(one, upper == (self.direction > 0), compare, name, attribute)
+                    at = self.border(last_below(number(end), upper != strict, single), rising)
+                    if at is None:
+                        raise ReleaseError(
+                            f"the model's test '{name}' {test} does not tell values of '{attribute}' apart"
+                        )
+                    ends |= side_of(at, upper == rising)
             return Test(missing=test.missing, **ends)  # type: ignore[arg-type]
 
         return invert
@@ -281,7 +284,9 @@ class Column:
         step = self.maps[place]
         assert isinstance(step, InBin)
         inside = before.inverse(name, attribute, False)(Test(low=step.bin - 0.5, high=step.bin + 0.5))
-        middle = inside.high
+        if inside.high is None:
+            return None
+        middle = math.nextafter(number(inside.high), -math.inf) if inside.high_open else inside.high
         if passes(test, compare(middle)) == passes(test, compare(-LARGEST)):
             raise ReleaseError(f"the model's test '{name}' {test} does not tell values of '{attribute}' apart")
         found = replace(inside, missing=test.missing)
@@ -289,20 +294,61 @@ class Column:
             return found
         return Outside(None, found.low, found.high, found.low_open, found.high_open, found.missing)
 
-    def end(
-        self, test: Test, below: bool, compare: Callable[[Cell], Value], name: str, attribute: str
-    ) -> dict[str, Value | bool]:
-        """Return the last raw number of the lower side as the end of a range; `below`: that side passes."""
-        low, high = ordinal(-LARGEST), ordinal(LARGEST)
-        if passes(test, compare(-LARGEST)) == passes(test, compare(LARGEST)):
-            raise ReleaseError(f"the model's test '{name}' {test} does not tell values of '{attribute}' apart")
+    def border(self, cut: float, rising: bool) -> float | None:
+        """Return the last raw number whose column is on the lower side of a cut, None where none or all are there.
+
+        Looked for around where plain arithmetic puts it, else by bisection: at most 130 numbers are tried.
+        """
+
+        def lower(place: int) -> bool:
+            return (self.make(double(place)) <= cut) == rising  # type: ignore[operator]
+
+        first, last, guess = ordinal(-LARGEST), ordinal(LARGEST), self.back(cut)
+        low, high, step = first, last, 1
+        if guess is not None:
+            low = high = ordinal(min(max(guess, -LARGEST), LARGEST))
+            while low > first and not lower(low):
+                low, high, step = max(first, low - step), low, step * 4
+            while high < last and lower(high):
+                low, high, step = high, min(last, high + step), step * 4
+        if not lower(low) or lower(high):
+            return None
         while high - low > 1:
             middle = (low + high) // 2
-            if passes(test, compare(double(middle))) == below:
-                low = middle
-            else:
-                high = middle
-        return {"high": double(low)} if below else {"low": double(low), "low_open": True}
+            low, high = (middle, high) if lower(middle) else (low, middle)
+        return double(low)
+
+    def back(self, value: float) -> float | None:
+        """Return about which raw number becomes a value, None where steps are not all arithmetic."""
+        for step in reversed(self.maps):
+            if isinstance(step, Scaled):
+                value = (value - (step.add or 0.0)) / (step.multiply or 1.0) * (step.divide or 1.0) + (
+                    step.subtract or 0.0
+                )
+            elif not isinstance(step, Imputed):
+                return None
+        return None if math.isnan(value) else value
+
+
+def side_of(last: float, below: bool) -> dict[str, Value | bool]:
+    """Return the end of a range that is up to a number, or beyond it: by the next number where that is shorter."""
+    after = math.nextafter(last, math.inf)
+    if len(repr(after)) < len(repr(last)):
+        return {"high": after, "high_open": True} if below else {"low": after}
+    return {"high": last} if below else {"low": last, "low_open": True}
+
+
+def last_below(threshold: float, closed: bool, single: bool) -> float:
+    """Return the last 64-bit float that is below a threshold (`closed`: or at it), `single`: as a 32-bit float."""
+    if not single:
+        return threshold if closed else math.nextafter(threshold, -math.inf)
+    with np.errstate(over="ignore"):  # 32-bit floats end at 3.4e38
+        near = np.float32(threshold)
+        if float(near) > threshold or (not closed and float(near) == threshold):
+            near = np.nextafter(near, np.float32(-np.inf))
+        after = float(np.nextafter(near, np.float32(np.inf)))
+        middle = (float(near) + after) / 2 if after < math.inf else float(near) * (1 + 2.0**-25)
+        return middle if float(np.float32(middle)) == float(near) else math.nextafter(middle, -math.inf)
 
 
 def ordinal(x: float) -> int:

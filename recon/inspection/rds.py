@@ -76,6 +76,10 @@ def read_rds(data: bytes, memory: int = 1 << 30) -> RObject:
         return _Reader(source).item(0)
     except RecursionError:
         raise ReleaseError("the R object is nested too deeply") from None
+    except ReleaseError:
+        raise
+    except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
+        raise ReleaseError(f"the R object is broken ({error})") from None
 
 
 class _Binary:
@@ -294,8 +298,9 @@ class _Reader:
         what, attributes = str(name.values), dict(held.parts)
         if what.startswith("compact_") and state.kind == "double" and len(state.values) == 3:
             size, first, step = state.values
-            if not 0 <= size <= 1 << 28:
+            if not 0 <= size <= MOST:
                 raise ReleaseError(f"a sequence of {size:g} numbers")
+            self.met += int(size)  # so that a few bytes cannot ask for all the memory, again and again
             kind = "integer" if "int" in what else "double"
             return RObject(kind, first + step * np.arange(int(size)), attributes)
         inner = [part for _, part in state.parts]
