@@ -72,7 +72,7 @@ def forest(data: str) -> None:
 
 
 def pickled_forest(data: str) -> None:
-    """Train and pickle a forest as people do, with bootstrap and balanced classes: its file stores more than it should."""
+    """Train and pickle a forest as people do, with bootstrap and balanced classes: its file stores too much."""
     frame = pd.read_csv(Path(data) / "compas14.csv.gz")
     label = frame.columns[-1]
     rows = frame.sample(FOREST_ROWS, random_state=0)

@@ -24,7 +24,7 @@ from encoders.encoder import encode as encode_models
 from encoders.models import AnyModel, Forest, Node, Provenance, Rule, RuleList, RuleSet, Support, Table, Tree
 from recon.formats.binding import Binder
 from recon.formats.drafts import Draft, Feature
-from recon.formats.skeletons import SkeletonDraft
+from recon.formats.rules.skeletons import SkeletonDraft
 from recon.truth import TrueRows, violations
 from solvers.errors import ReleaseError, Unsupported
 from solvers.release import Partition, Rows
@@ -62,7 +62,7 @@ def attach_counts(model: Any, X: Any, y: Any, domain: Domain | None = None) -> E
 
 def source_of(model: Any) -> Draft:
     """Return the draft of a fitted object, a file, or the draft itself."""
-    from recon.formats.streed import is_streed, of_model
+    from recon.formats.rules.streed import is_streed, of_model
     from recon.loading import draft_of, read_file
 
     if isinstance(model, Draft):

@@ -17,11 +17,12 @@ from encoders.encoder import encode as encode_models
 from encoders.joining import Published, join
 from encoders.models import AnyModel
 from encoders.values import Test
-from recon.formats import release_file, streed
+from recon.formats import release_file
 from recon.formats.binding import Binder, class_order
 from recon.formats.drafts import Draft
 from recon.formats.guessing import guess_domain
 from recon.formats.reading import draft_of_object, read_draft
+from recon.formats.rules import streed
 from recon.stored.containers import open_stored
 from solvers.errors import ReleaseError, Unsupported
 

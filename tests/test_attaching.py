@@ -19,8 +19,8 @@ from encoders.domain import Domain
 from encoders.models import Figure, Provenance, Statistic, Table
 from encoders.values import Listed, equals
 from recon.attaching import COUNTED, OTHER_ROWS, attach_counts
-from recon.formats import corels_saved, dl85, streed
 from recon.formats.drafts import Draft, Feature
+from recon.formats.rules import corels_saved, dl85, streed
 from recon.formats.writing import dump, release_json
 from recon.stored.containers import open_stored
 from recon.stored.things import Thing

@@ -18,15 +18,15 @@ from encoders.encoder import encode
 from encoders.models import Forest, Table, Tree
 from encoders.values import Test
 from recon.formats.binding import Binder
-from recon.formats.boosting import Grown, narrowed, opposite, split_of
-from recon.formats.lightgbm_counts import Objective, Rates, Round, class_counts
-from recon.formats.lightgbm_model import looks_like_lightgbm_text, read_lightgbm, read_lightgbm_text
-from recon.formats.lightgbm_saved import read as read_saved
+from recon.formats.boosters.boosting import Grown, narrowed, opposite, split_of
+from recon.formats.boosters.lightgbm_counts import Objective, Rates, Round, class_counts
+from recon.formats.boosters.lightgbm_model import looks_like_lightgbm_text, read_lightgbm, read_lightgbm_text
+from recon.formats.boosters.pickled import read as read_saved
+from recon.formats.boosters.xgboost_counts import class_counts as xgb_counts
+from recon.formats.boosters.xgboost_counts import sizes
+from recon.formats.boosters.xgboost_file import Stored
+from recon.formats.boosters.xgboost_model import looks_like_xgboost_ubj, read_xgboost, read_xgboost_dump
 from recon.formats.release_file import strict_json
-from recon.formats.xgboost_counts import class_counts as xgb_counts
-from recon.formats.xgboost_counts import sizes
-from recon.formats.xgboost_file import Stored
-from recon.formats.xgboost_model import looks_like_xgboost_ubj, read_xgboost, read_xgboost_dump
 from recon.stored.containers import open_stored
 from recon.truth import violations
 from solvers.errors import ReleaseError, Unsupported

@@ -28,7 +28,7 @@ from encoders.values import Continuous, Grid, Listed, Test, exact
 from recon.formats.drafts import Draft
 from recon.formats.guessing import guess_domain
 from recon.formats.reading import draft_of_object
-from recon.formats.sklearn_pipeline import open_pipeline
+from recon.formats.sklearn.pipeline import open_pipeline
 from recon.loading import settle
 from recon.stored.containers import open_stored
 from recon.stored.things import Name, Thing

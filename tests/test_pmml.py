@@ -17,7 +17,7 @@ from encoders.encoder import encode
 from encoders.models import RuleList, RuleSet, Table, Tree
 from encoders.values import Grid, Listed, Test, equals
 from recon.formats.binding import Binder, passes
-from recon.formats.pmml import looks_like_pmml, read_pmml
+from recon.formats.pmml.document import looks_like_pmml, read_pmml
 from recon.truth import violations
 from solvers.errors import ReleaseError, Unsupported
 
@@ -300,7 +300,7 @@ def test_random_trees_say_what_a_plain_interpreter_says():
 
 
 def test_trees_of_too_many_cases_have_upper_bounds(monkeypatch):
-    monkeypatch.setattr("recon.formats.pmml_trees.MOST_PLACES", -1_000_000)
+    monkeypatch.setattr("recon.formats.pmml.trees.MOST_PLACES", -1_000_000)
     read_, trees = compare(800, 3)
     assert read_ > 100
     assert trees == 0

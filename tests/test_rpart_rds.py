@@ -16,12 +16,12 @@ import pytest
 
 from encoders.domain import Domain
 from encoders.encoder import encode
-from recon.formats import rpart_rds
 from recon.formats.binding import Binder, passes
 from recon.formats.guessing import guess_domain
+from recon.formats.printed import rpart_rds
+from recon.formats.printed.rpart_rds import read_rpart_rds
+from recon.formats.printed.rpart_text import read_rpart_json
 from recon.formats.release_file import strict_json
-from recon.formats.rpart_rds import read_rpart_rds
-from recon.formats.rpart_text import read_rpart_json
 from recon.inspection.rds import RObject, read_rds
 from recon.truth import violations
 from solvers.errors import ReleaseError, Unsupported

@@ -26,7 +26,8 @@ from encoders.domain import Domain
 from encoders.encoder import encode
 from encoders.values import Test, equals, exact
 from recon.attaching import attach_counts, named_by
-from recon.formats import corels_saved, dl85, imodels_figs, imodels_lists, imodels_trees, streed, streed_text
+from recon.formats.printed import streed_text
+from recon.formats.rules import corels_saved, dl85, imodels_figs, imodels_lists, imodels_trees, streed
 from recon.loading import settle
 from recon.stored.containers import open_stored
 from recon.stored.things import Name, Thing

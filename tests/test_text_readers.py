@@ -18,13 +18,13 @@ from encoders.domain import Domain, View
 from encoders.encoder import encode
 from encoders.values import Grid, Listed, Test
 from recon.formats.binding import Binder, passes
-from recon.formats.corels_text import looks_like_corels_text, read_corels_text
-from recon.formats.count_table import looks_like_count_table, read_count_table
-from recon.formats.export_text import looks_like_export_text, read_export_text
-from recon.formats.graphviz_dot import looks_like_dot, read_dot
 from recon.formats.guessing import guess_domain
+from recon.formats.printed.corels_text import looks_like_corels_text, read_corels_text
+from recon.formats.printed.count_table import looks_like_count_table, read_count_table
+from recon.formats.printed.export_text import looks_like_export_text, read_export_text
+from recon.formats.printed.graphviz_dot import looks_like_dot, read_dot
+from recon.formats.printed.rpart_text import looks_like_rpart, read_rpart, read_rpart_json
 from recon.formats.release_file import strict_json
-from recon.formats.rpart_text import looks_like_rpart, read_rpart, read_rpart_json
 from recon.truth import violations
 from solvers.errors import ReleaseError, Unsupported
 from solvers.release import Rows

@@ -161,7 +161,10 @@ def as_it_is(value: Value | None) -> Value:
 
 def single(value: Value) -> Value:
     """Return a number as float32, anything else as it is."""
-    return float(np.float32(value)) if isinstance(value, (bool, int, float)) else value
+    if not isinstance(value, (bool, int, float)):
+        return value
+    with np.errstate(over="ignore"):  # beyond its largest number lies its infinity
+        return float(np.float32(value))
 
 
 def passes(test: Test, value: Value) -> bool:

@@ -10,9 +10,9 @@ import importlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from recon.formats.boosters.xgboost_model import looks_like_xgboost_ubj, refuse_ubj
 from recon.formats.drafts import Draft
-from recon.formats.rpart_rds import read_rpart_rds
-from recon.formats.xgboost_model import looks_like_xgboost_ubj, refuse_ubj
+from recon.formats.printed.rpart_rds import read_rpart_rds
 from recon.inspection.rds import is_rds
 from recon.stored.containers import open_stored
 from recon.stored.joblib_files import decompress
@@ -23,28 +23,28 @@ HEAD = 4096  # bytes that tell a text format
 
 # Readers of stored objects: each has KINDS, the class names it reads, and read(thing, container).
 OBJECTS = (
-    "sklearn_tree",
-    "sklearn_forest",
-    "sklearn_boosting",
-    "imodels_lists",
-    "imodels_figs",
-    "imodels_trees",
-    "corels_saved",
-    "dl85",
-    "streed",
-    "lightgbm_saved",
+    "sklearn.trees",
+    "sklearn.forests",
+    "sklearn.boosting",
+    "rules.imodels_lists",
+    "rules.imodels_figs",
+    "rules.imodels_trees",
+    "rules.corels_saved",
+    "rules.dl85",
+    "rules.streed",
+    "boosters.pickled",
 )
 # Readers of text: module, looks_like(head), read(text); the first that recognises the head reads it.
 TEXTS = (
-    ("pmml", "looks_like_pmml", "read_pmml"),
-    ("streed_text", "looks_like_streed_dot", "read_streed_dot"),
-    ("streed_text", "looks_like_streed_text", "read_streed_text"),
-    ("graphviz_dot", "looks_like_dot", "read_dot"),
-    ("export_text", "looks_like_export_text", "read_export_text"),
-    ("rpart_text", "looks_like_rpart", "read_rpart"),
-    ("lightgbm_model", "looks_like_lightgbm_text", "read_lightgbm_text"),
-    ("corels_text", "looks_like_corels_text", "read_corels_text"),
-    ("count_table", "looks_like_count_table", "read_count_table"),
+    ("pmml.document", "looks_like_pmml", "read_pmml"),
+    ("printed.streed_text", "looks_like_streed_dot", "read_streed_dot"),
+    ("printed.streed_text", "looks_like_streed_text", "read_streed_text"),
+    ("printed.graphviz_dot", "looks_like_dot", "read_dot"),
+    ("printed.export_text", "looks_like_export_text", "read_export_text"),
+    ("printed.rpart_text", "looks_like_rpart", "read_rpart"),
+    ("boosters.lightgbm_model", "looks_like_lightgbm_text", "read_lightgbm_text"),
+    ("printed.corels_text", "looks_like_corels_text", "read_corels_text"),
+    ("printed.count_table", "looks_like_count_table", "read_count_table"),
 )
 
 
@@ -80,7 +80,7 @@ def told_apart(data: bytes, memory: int) -> Draft | None:
     for module, looks, read in TEXTS:
         found = importlib.import_module(f"recon.formats.{module}")
         if getattr(found, looks)(head):
-            draft: Draft = getattr(found, read)(data if module == "pmml" else text)
+            draft: Draft = getattr(found, read)(data if module == "pmml.document" else text)
             return draft
     raise ReleaseError(f"is of no format that is read: it starts with {head[:12]!r} (see docs/readers.md)")
 
@@ -111,10 +111,10 @@ def as_text(data: bytes) -> str:
 
 def draft_of_json(text: str) -> Draft | None:
     """Return what a JSON file publishes, None for a release file (told by its keys)."""
-    from recon.formats.lightgbm_model import read_lightgbm
+    from recon.formats.boosters.lightgbm_model import read_lightgbm
+    from recon.formats.boosters.xgboost_model import looks_like_xgboost_dump, read_xgboost, read_xgboost_dump
+    from recon.formats.printed.rpart_text import read_rpart_json
     from recon.formats.release_file import strict_json
-    from recon.formats.rpart_text import read_rpart_json
-    from recon.formats.xgboost_model import looks_like_xgboost_dump, read_xgboost, read_xgboost_dump
 
     head = text[:HEAD].lstrip("\ufeff \t\r\n")
     if '"recon"' in head:
@@ -142,13 +142,13 @@ def readers() -> Iterator[tuple[str, Callable[[Thing, str], Draft]]]:
 
 def draft_of_object(root: Any, form: str) -> Draft:
     """Return what a stored object publishes; searches and pipelines are opened first."""
-    from recon.formats.sklearn_pipeline import KINDS as PIPELINES
-    from recon.formats.sklearn_pipeline import read as read_pipeline
+    from recon.formats.sklearn.pipeline import KINDS as PIPELINES
+    from recon.formats.sklearn.pipeline import read as read_pipeline
 
     if not isinstance(root, Thing):
         shown = type(root).__name__
         if isinstance(root, dict) and {"f", "r"} <= set(root):
-            from recon.formats.corels_saved import read_saved
+            from recon.formats.rules.corels_saved import read_saved
 
             return read_saved(root, form)
         raise Unsupported(f"the {form} file holds a {shown}, not a model: store the model itself")

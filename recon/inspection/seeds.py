@@ -64,7 +64,10 @@ def explain_bags(forest: Thing) -> Bags:
     roots = [_root(m) for m in members]
     if any(r is None for r in roots):
         return Bags(None, "its members are not scikit-learn trees")
-    return _forest(forest, members, [r for r in roots if r is not None])
+    try:
+        return _forest(forest, members, [r for r in roots if r is not None])
+    except (TypeError, ValueError, OverflowError):
+        return Bags(None, "its settings are none that scikit-learn stores")
 
 
 def _root(member: Thing) -> _Root | None:
@@ -159,7 +162,7 @@ def _sizes(forest: Thing, roots: list[_Root], weighted: int | None) -> tuple[lis
     if isinstance(rows, int) and rows > 0:
         guesses = [known, whole, share if isinstance(share, int) else None]
         guesses += [max(round(rows * share), 1), max(int(rows * share), 1)] if isinstance(share, float) else [rows]
-        return [(rows, g) for g in dict.fromkeys(guesses) if isinstance(g, int) and g > 0], True
+        return [(rows, g) for g in dict.fromkeys(g for g in guesses if isinstance(g, int)) if g > 0], True
     if share is None and whole is not None and forest.get("class_weight") is None:
         return [(whole, whole)], True
     about = whole or round(float(np.mean([r.weight for r in roots])))

@@ -78,8 +78,8 @@ def private_forest(rows_known: bool):
     from encoders.encoder import encode
     from encoders.models import Forest
     from recon.denoising import filled_tree
-    from recon.loading import models_of
     from recon.learners.randomness import Randomness
+    from recon.loading import models_of
 
     frame = pd.read_csv(DATA / "compas14.csv.gz")
     label = frame.columns[-1]

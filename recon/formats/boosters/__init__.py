@@ -1,0 +1,1 @@
+"""LightGBM and XGBoost: the first tree exactly, later ones as far as it is proved."""

@@ -1,0 +1,56 @@
+"""Pickled boosters: LightGBM's hold the text of a model file; XGBoost's hold UBJSON, which is not read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from encoders.values import Value
+from recon.formats.boosters.lightgbm_model import read_lightgbm_text
+from recon.formats.boosters.xgboost_model import refuse_ubj
+from recon.formats.drafts import Draft
+from recon.stored.things import Thing
+from solvers.errors import ReleaseError, Unsupported
+
+KINDS: tuple[str, ...] = (
+    "LGBMClassifier",
+    "LGBMRegressor",
+    "LGBMRanker",
+    "LGBMModel",
+    "Booster",
+    "XGBClassifier",
+    "XGBRFClassifier",
+)
+KINDS += ("XGBRegressor", "XGBRFRegressor", "XGBRanker", "XGBModel")
+
+
+def read(thing: Thing, form: str) -> Draft:
+    """Return what a pickled booster or its scikit-learn wrapper says; `form` is the container's word.
+
+    Raises `Unsupported` for XGBoost's pickles and for models that were not fitted.
+    """
+    if thing.kind.startswith("xgboost."):
+        raise refuse_ubj()
+    booster = thing if thing.class_name == "Booster" else thing.get("_Booster")
+    if not isinstance(booster, Thing):
+        raise Unsupported(f"the {thing.class_name} in the {form} was not fitted: it holds no trees")
+    text = next((t for key in ("_handle", "handle") if isinstance(t := booster.get(key), str)), None)
+    if text is None:
+        raise ReleaseError("the LightGBM booster holds no model text", place=f"{thing.class_name}._handle")
+    found = read_lightgbm_text(text, class_values(thing))
+    return replace(found, origin=replace(found.origin, format=f"LightGBM, {form}"))
+
+
+def class_values(thing: Thing) -> tuple[Value, ...] | None:
+    """Return the label's values in the order of their codes, None where the object does not hold them."""
+    held = thing.get("_classes")
+    encoder = thing.get("_le")
+    if not isinstance(held, np.ndarray) and isinstance(encoder, Thing):
+        held = encoder.get("classes_")
+    if not isinstance(held, np.ndarray) or held.ndim != 1:
+        return None
+    values = [v.item() if isinstance(v, np.generic) else v for v in held.tolist()]
+    if not all(isinstance(v, (str, int, float, bool)) for v in values):
+        return None
+    return tuple(values)

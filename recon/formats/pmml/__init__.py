@@ -1,0 +1,1 @@
+"""PMML documents: trees, rule sets and forests of any producer."""

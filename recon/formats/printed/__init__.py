@@ -1,0 +1,1 @@
+"""What people print: trees and rule lists as text, tables of counts, R objects."""

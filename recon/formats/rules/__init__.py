@@ -1,0 +1,1 @@
+"""Rule models and optimal trees: imodels, CORELS, pydl8.5, pystreed."""

@@ -1,0 +1,1 @@
+"""Stored scikit-learn models: trees, forests, boosting, pipelines around them."""
