@@ -556,29 +556,40 @@ def published_by(estimator, columns, bag):
     return Tree(tuple(nodes))
 
 
-@pytest.mark.parametrize(("rows", "trees", "options"), [(60, 8, {}), (400, 20, {"max_depth": 6, "max_samples": 0.5})])
-def test_the_training_rows_meet_a_real_forest(data, rows, trees, options):
+def real_forest(data, rows, trees, **options):
+    """Return compas rows, their domain, and a forest fitted on them without and with its bags."""
     ensemble = extra("sklearn.ensemble")
     frame = pd.read_csv(data("compas14.csv.gz")).sample(rows, random_state=1).reset_index(drop=True)
-    label = frame.columns[-1]
-    domain = recon.Domain.from_frame(frame, label=label)
-    columns = list(frame.columns[:-1])
+    label, columns = frame.columns[-1], list(frame.columns[:-1])
     fitted = ensemble.RandomForestClassifier(trees, random_state=0, **options).fit(frame[columns], frame[label])
     bags = np.array([np.bincount(drawn, minlength=rows) for drawn in fitted.estimators_samples_])
     every = tuple(published_by(e, columns, bag) for e, bag in zip(fitted.estimators_, bags, strict=True))
-    for forest in (
-        Forest(every, bootstrap=True),
-        Forest(every, bootstrap=True, multiplicities=bags),
-    ):
-        release = encode(domain, [forest], None if forest.multiplicities is not None else Rows(rows, rows))
-        assert release.rows == Rows(rows, rows)
-        assert violations(release, frame) == []
-        held = recon.certify(release, frame.drop_duplicates(), limits=Limits(seconds=2), certificates=False)
-        counted = Counter(frame.itertuples(index=False, name=None))
-        assert not (held["verdict"] == "impossible").any()
-        rows_once = frame.drop_duplicates().itertuples(index=False, name=None)
-        for row, line in zip(rows_once, held.to_dict("records"), strict=True):
-            assert line["min_count"] <= counted[row] <= line["max_count"]
+    forests = (Forest(every, bootstrap=True), Forest(every, bootstrap=True, multiplicities=bags))
+    return frame, recon.Domain.from_frame(frame, label=label), forests
+
+
+@pytest.mark.parametrize(("rows", "trees", "options"), [(60, 8, {}), (400, 20, {"max_depth": 6, "max_samples": 0.5})])
+def test_the_training_rows_meet_a_real_forest(data, rows, trees, options):
+    frame, domain, (unknown, known) = real_forest(data, rows, trees, **options)
+    release = encode(domain, [unknown], Rows(rows, rows))
+    assert violations(release, frame) == []
+    told = encode(domain, [known])
+    assert told.rows == Rows(rows, rows)
+    assert violations(told, frame) == []
     wrong = frame.copy()
-    wrong[label] = 1 - wrong[label]
+    wrong[frame.columns[-1]] = 1 - wrong[frame.columns[-1]]
     assert violations(release, wrong)
+    assert violations(told, wrong)
+    with pytest.raises(ReleaseError, match="needs? .* different rows"):
+        encode(domain, [unknown], Rows(rows // 4, rows // 4))
+
+
+def test_verdicts_about_real_training_rows(data):
+    frame, domain, forests = real_forest(data, 30, 3, max_depth=3)
+    once, counted = frame.drop_duplicates(), Counter(frame.itertuples(index=False, name=None))
+    for forest in forests:
+        release = encode(domain, [forest], Rows(30, 30))
+        held = recon.certify(release, once, limits=Limits(seconds=60), certificates=False)
+        assert not (held["verdict"] == "impossible").any()
+        for row, line in zip(once.itertuples(index=False, name=None), held.to_dict("records"), strict=True):
+            assert line["min_count"] <= counted[row] <= line["max_count"]
