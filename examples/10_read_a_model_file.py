@@ -22,4 +22,5 @@ with tempfile.TemporaryDirectory() as folder:
 # What its counts say: drawn rows of bootstrap samples are lower bounds for the training rows.
 release = recon.load(MODEL)
 print(release.models[0].origin)
-print(recon.bound(release, {"sex:Male": 1}).min, "men at least, by the counts alone")
+found = recon.bound(release, {"age:18-20": 1}, limits=recon.Limits(seconds=3))
+print(f"between {found.min} and {found.max} people of 18 to 20 [{found.status}]")

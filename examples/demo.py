@@ -23,8 +23,8 @@ def main() -> None:
             f"{m.bits_removed_per_row:.2f} bits removed per row, {m.determined_rows} rows determined"
         )
     people(recon.load(RELEASES / "compas_tree.json"))
-    forest(recon.load(RELEASES / "compas_forest.json"))
     pickled(RELEASES / "compas_forest.pkl")
+    forest(recon.load(RELEASES / "compas_forest.json"))
 
 
 def pickled(path: Path) -> None:

@@ -46,6 +46,7 @@ SECONDS = 60.0  # for one question, where no limit is given
 LOG_SCALE = 1 << 10  # logarithms in the objective of the heaviest histogram are whole multiples of 1/1024
 STEPS = 64  # segments of a cell's concave objective
 NOT_UNIFORM = "found by CP-SAT with random objectives: a possible world, not a uniform draw"
+NO_WORLD = "no possible world was found in time, and none was excluded: what is said holds if there is one"
 NOT_HEAVIEST = "a possible world, not proved to be the heaviest"
 
 
@@ -60,8 +61,10 @@ def prove(system: System, query: Query, limits: Limits) -> Answer:
         return WorldsAnswer("exact", worlds=enumerate_worlds(prover))
     if isinstance(query, LeaveOneOut):
         return LeaveOneOutAnswer("bounds", share=np.full(len(query.inner), np.nan))
-    first = prover.start()
+    first = prover.start(limits.left() / 2 if isinstance(query, Decide) else limits.left())
     if first is not None:
+        if first.status == "unknown" and isinstance(query, Decide):
+            return replace(decide(prover, query), trail=first.trail)
         return first
     if isinstance(query, Decide):
         return decide(prover, query)
@@ -85,20 +88,20 @@ class Prover:
         self.model, self.relaxation = CellModel(system), Relaxation(system)
         self.pool: list[Ints] = system.memo.setdefault("pool", [])
 
-    def start(self) -> Answer | None:
-        """Find a first histogram; return the answer where there is none or none was found."""
+    def start(self, seconds: float) -> Answer | None:
+        """Find a first histogram in so many seconds; return the answer where there is none or none was found."""
         if self.pool:
             return None
         if not self.system.choices and len(self.system.free) > MANY:
-            z = first_histogram(self.system.linear, self.system.bounds, self.limits, self.limits.left() / 2)
+            z = first_histogram(self.system.linear, self.system.bounds, self.limits, seconds / 2)
             if z is not None:
                 self.pool.append(z)
                 return None
-        found = self.model.solve(None, True, self.limits)
+        found = self.model.solve(None, True, self.limits, seconds)
         if found.none:
             return Answer("unsat")
         if found.histogram is None:
-            return Answer("unknown", trail=("no possible world was found in time, and none was excluded",))
+            return Answer("unknown", trail=(NO_WORLD,))
         self.pool.append(found.histogram)
         return None
 
@@ -150,7 +153,7 @@ def decide(prover: Prover, query: Decide) -> DecideAnswer:
     chosen, back = np.unique(query.selections.codes, axis=0, return_inverse=True)
     selections = Selections(chosen, query.selections.sizes)
     found = met_cells(system, selections)
-    if len(prover.pool) < POOL:
+    if 0 < len(prover.pool) < POOL:
         prover.widen()
     known: dict[tuple[tuple[int, ...], tuple[int, ...]], tuple[int, int, bool]] = {}
     for i, met in enumerate(found):
@@ -187,6 +190,8 @@ def settle(prover: Prover, met: Met) -> tuple[int, int, bool]:
     inside, meets = prover.indicator(met.inside), prover.indicator(met.cells)
     low, high = max(0, prover.outer(inside, greatest=False)), prover.outer(meets, greatest=True)
     high = min(high, prover.system.release.rows.high or high)
+    if not prover.pool:
+        return low, high, not (low > 0 or high == 0)
     least = min(int(inside @ z) for z in prover.pool)
     most = max(int(meets @ z) for z in prover.pool)
     if low <= 0 < least:

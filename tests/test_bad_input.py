@@ -191,14 +191,14 @@ def test_malformed_release(case, tmp_path, capsys):
     [
         ("", ["empty"]),
         ("   \n", ["empty"]),
-        ("a,b\n1,2\n", ["is no release file"]),
+        ("a,b\n1,2\n", ["is of no format that is read"]),
         ('{"recon": 1,', ["not JSON", "line 1"]),
         ('{"recon": 1, "recon": 1}', ["'recon'", "twice"]),
         ('{"recon": 1, "rows": NaN}', ["NaN"]),
         ('{"recon": 1, "rows": Infinity}', ["Infinity"]),
         ('{"a":' * 100_000, ["JSON"]),
         ('{"recon": ' + "9" * 5000 + "}", ["number"]),
-        ("[1]", ["is no release file"]),
+        ("[1]", ["neither a release file"]),
     ],
 )
 def test_not_a_release(text, words, tmp_path, capsys):
@@ -228,7 +228,7 @@ def test_a_huge_file_that_is_not_json_is_refused_at_once(tmp_path, capsys):
         file.truncate(200 << 20)
     code, _, err = run(capsys, "count", str(path))
     assert code == 3
-    assert "is no release file" in err
+    assert "is of no format that is read" in err
 
 
 def test_files_of_different_rows_contradict_each_other(tmp_path, capsys):

@@ -232,7 +232,7 @@ def test_every_engine_copes_with_open_counts():
     rng, spoken = random.Random("engines of bags"), Counter()
     limits = functools.partial(Limits, seconds=1.0)
     done = 0
-    while done < 6:
+    while done < 4:
         release, _, space, how, _ = random_forest(rng)
         got = encoded(release)
         if not isinstance(release["rows"], int) or len(got.statements.blocks) < 2:
@@ -580,15 +580,15 @@ def test_the_training_rows_meet_a_real_forest(data, rows, trees, options):
     wrong[frame.columns[-1]] = 1 - wrong[frame.columns[-1]]
     assert violations(release, wrong)
     assert violations(told, wrong)
-    with pytest.raises(ReleaseError, match="needs? .* different rows"):
+    with pytest.raises(ReleaseError, match="different rows"):
         encode(domain, [unknown], Rows(rows // 4, rows // 4))
 
 
 def test_verdicts_about_real_training_rows(data):
-    frame, domain, forests = real_forest(data, 30, 3, max_depth=3)
+    frame, domain, forests = real_forest(data, 20, 2, max_depth=2)
     once, counted = frame.drop_duplicates(), Counter(frame.itertuples(index=False, name=None))
     for forest in forests:
-        release = encode(domain, [forest], Rows(30, 30))
+        release = encode(domain, [forest], Rows(20, 20))
         held = recon.certify(release, once, limits=Limits(seconds=60), certificates=False)
         assert not (held["verdict"] == "impossible").any()
         for row, line in zip(once.itertuples(index=False, name=None), held.to_dict("records"), strict=True):
