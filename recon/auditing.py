@@ -16,7 +16,7 @@ from recon.statements import Json
 from recon.sweeping import exact_counts
 from recon.truth import check_truth
 from solvers.cells import cells_of
-from solvers.errors import Unsupported
+from solvers.errors import ReleaseError, Unsupported
 from solvers.limits import Limits
 from solvers.numbers import log2_worlds
 from solvers.release import ANY_LABEL, Partition
@@ -53,9 +53,21 @@ def audit(
 
 
 def stored_outright(release: EncodedRelease, limits: Limits) -> tuple[Inspection, ...]:
-    """Return what the model files that a release was read from store of the training data, without any attack."""
-    read = any(model.origin is not None for model in release.models)
-    return tuple(inspect(file, limits.memory) for file in release.files if file != "-") if read else ()
+    """Return what the model files that a release was read from store of the training data, without any attack.
+
+    What cannot be inspected (standard input was used up) is said in place of findings.
+    """
+    if all(model.origin is None for model in release.models):
+        return ()
+    found = []
+    for file in release.files:
+        try:
+            if file == "-":
+                raise Unsupported("standard input can be read once: save it and run recon inspect")
+            found.append(inspect(file, limits.memory))
+        except (ReleaseError, Unsupported) as error:
+            found.append(Inspection(file, f"not inspected: {error}", "", None, ()))
+    return tuple(found)
 
 
 def what_noise_bought(noisy: EncodedRelease, exact: EncodedRelease, limits: Limits) -> Bought:

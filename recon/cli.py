@@ -98,7 +98,8 @@ def count(
     from recon.certificates import contradiction_certificate
     from recon.measures import measure
     from recon.noise_report import noise_lines
-    from recon.report import assumption_lines, certified_lines, count_json, worlds_lines
+    from recon.provenance import assumption_lines, doubts
+    from recon.report import certified_lines, count_json, worlds_lines
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits, confidence, rows)
@@ -113,7 +114,7 @@ def count(
         print("possible worlds: 0: the statements contradict each other")
         for source in measures.counted.conflict:
             print(f"  {source}")
-        print("\n".join(certified_lines(proved)))
+        print("\n".join([*certified_lines(proved), *doubts(release)]))
     else:
         print("\n".join([*noise_lines(release, measures), *worlds_lines(measures), *estimate_lines(counted)]))
         for text in measures.counted.trail if measures.status == "bounds" else ():

@@ -23,9 +23,12 @@ from recon.formats.drafts import Draft
 from recon.formats.guessing import guess_domain
 from recon.formats.reading import draft_of_object, read_draft
 from recon.formats.rules import streed
-from recon.stored.containers import open_stored
+from recon.stored.containers import open_stored, unpacked
 from solvers.errors import ReleaseError, Unsupported
 
+BY_NAME = (
+    "files were joined by the names of attributes and label: what is called differently counts as different (--domain)"
+)
 MEMORY = 1 << 30  # bytes that a file may unpack to unless told otherwise (--memory)
 
 
@@ -77,6 +80,8 @@ def load_several(
     for one in read:
         parts.append(one.published(declared, first, several))
         first += one.models
+    if declared is None and any(isinstance(one.content, Draft) for one in read):
+        parts[0] = replace(parts[0], domain=replace(parts[0].domain, notes=(*parts[0].domain.notes, BY_NAME)))
     release = join(parts, declared, confidence_level(confidence))
     return replace(release, said=tuple(dict.fromkeys(s for one in read for s in one.said)))
 
@@ -122,7 +127,9 @@ def read_file(path: str, memory: int = MEMORY) -> ReadFile:
         raise error.at(file=path) from None
     except Unsupported as error:
         raise Unsupported(f"{path}: {error}") from None
-    return ReadFile(path, sha256, release_file.parse(data, path) if draft is None else draft)
+    if draft is None:
+        return ReadFile(path, sha256, release_file.parse(unpacked(data, memory), path))
+    return ReadFile(path, sha256, draft)
 
 
 def settle(draft: Draft, declared: Domain | None) -> tuple[Domain, tuple[AnyModel, ...]]:

@@ -58,7 +58,7 @@ def posterior(
     from recon.noise_report import posterior_json, posterior_lines
     from recon.noisy import posterior as run
     from recon.noisy import single
-    from recon.report import assumption_lines
+    from recon.provenance import assumption_lines
 
     chosen = known_prior(prior)
     with working(seconds, memory, max_cells, quiet, log_json) as limits:

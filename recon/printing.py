@@ -43,7 +43,7 @@ def show(found: Any, out: str | None, json: bool, release: EncodedRelease) -> No
         print_json(records(found), out)
         return
     write_table(found, out)
-    from recon.report import assumption_lines
+    from recon.provenance import assumption_lines
 
     for note in found.attrs.get("notes", ()):
         print(note, file=sys.stderr)

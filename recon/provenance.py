@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from encoders.domain import GUESSED
 from encoders.encoder import EncodedRelease
 from encoders.models import AnyModel, CountKind, Forest, Provenance, Support, Table, Tree
+from recon.formats.guessing import WANTING
 from recon.inspection.inspecting import Inspection
 from solvers.release import UNBOUNDED
 
@@ -21,6 +23,7 @@ MEANING: dict[CountKind, str] = {
 }
 MODELS_SHOWN = 5
 FACTS_SHOWN = 40
+NOTES_SHOWN = 12
 GRAVE = ("critical", "high")  # what is about single training rows
 
 
@@ -79,12 +82,30 @@ def provenance_lines(release: EncodedRelease) -> list[str]:
 
 def stored_lines(found: Inspection) -> list[str]:
     """Return what a file stores about single training rows, one line each, and how much else."""
+    if found.format.startswith("not inspected"):
+        return [f"{found.file}: {found.format}"]
     grave = [one for one in found.findings if one.level in GRAVE]
     lines = [f"{one.level}: {one.path}: {one.follows}" for one in grave]
     others = sum(1 for one in found.findings if one.level == "medium")
     more = f"and {others} kinds of exact statistics of the training set (counts, extremes, ...); " if others else ""
     remedy = ", and how to take it out" if grave else ""
     return [*lines, f"{more}recon inspect {found.file} lists everything{remedy}"]
+
+
+def assumption_lines(release: EncodedRelease) -> list[str]:
+    """Return the assumptions, the notes on the domain in one line (`recon domain` and --json give them whole)."""
+    notes = release.domain.notes
+    kept = [a for a in release.assumptions if a not in notes]
+    if release.domain.source != GUESSED or not notes:
+        return kept + ([f"the domain makes {len(notes)} further assumptions, listed by --json"] if notes else [])
+    more = f"; and {len(notes) - NOTES_SHOWN} more, listed by --json" if len(notes) > NOTES_SHOWN else ""
+    return [*kept, "; ".join(notes[:NOTES_SHOWN]).replace(f"; {WANTING}", "; ") + more]
+
+
+def doubts(release: EncodedRelease) -> list[str]:
+    """Return what else may be wrong where no training set fits: the guessed domain."""
+    guess = "nobody declared a domain: the guessed one may exclude the training rows (give --domain)"
+    return [guess] if release.domain.source == GUESSED else []
 
 
 def facts_text(release: EncodedRelease, stored: Sequence[Inspection]) -> str:

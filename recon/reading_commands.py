@@ -35,6 +35,7 @@ def open_release(
     """Return the release of the files: its domain replaced, its columns made independent, its rows known, if asked."""
     from encoders.encoder import encode
     from recon.loading import load, read_domain
+    from solvers.errors import ReleaseError
     from solvers.release import Rows
 
     declared = None if domain is None else read_domain(domain)
@@ -43,7 +44,10 @@ def open_release(
         return release
     found = release.domain.as_columns() if independent else release.domain
     known = release.declared if rows is None else Rows(rows, rows)
-    again = encode(found, release.models, known, release.file, confidence)
+    try:
+        again = encode(found, release.models, known, release.file, confidence)
+    except ReleaseError as error:
+        raise error.at(file=release.file) from None
     return replace(again, sha256=release.sha256, files=release.files, said=release.said)
 
 

@@ -8,13 +8,12 @@ from dataclasses import asdict, dataclass
 from html import escape
 from typing import Any
 
-from encoders.domain import GUESSED
 from encoders.encoder import EncodedRelease
 from recon.bounds import BoundAnswer
 from recon.findings import Findings, TruthCheck
 from recon.measures import Measures
 from recon.noise_report import noise_json, noise_lines
-from recon.provenance import provenance_json, provenance_lines, stored_lines
+from recon.provenance import assumption_lines, doubts, provenance_json, provenance_lines, stored_lines
 from recon.statements import claim_text
 from solvers.query import CountAnswer
 
@@ -222,7 +221,7 @@ class Report:
         """Return the report's sections as titles and lines."""
         found = self.findings
         if found.measures.status == "unsat":
-            conflict = [*found.measures.counted.conflict, *certified_lines(found.certificate)]
+            conflict = [*found.measures.counted.conflict, *certified_lines(found.certificate), *doubts(found.release)]
             return [("No possible world: the statements contradict each other", conflict)]
         noise, certain = noise_lines(found.release, found.measures, found.bought), found.release.certain
         level = "" if certain else f", at confidence {found.release.confidence:g} (rows: at least; never for certain)"
@@ -338,13 +337,6 @@ def rows_text(n: int) -> str:
 def power_of(value: int) -> str:
     """Return a size for people."""
     return f"{value:,}" if value < 10**9 else f"about 2^{math.log2(value):.1f}"
-
-
-def assumption_lines(release: EncodedRelease) -> list[str]:
-    """Return the assumptions, the notes on the domain in one line (`recon domain` and --json give them whole)."""
-    notes = () if release.domain.source == GUESSED else release.domain.notes
-    kept = [a for a in release.assumptions if a not in notes]
-    return kept + ([f"the domain makes {len(notes)} further assumptions, listed by --json"] if notes else [])
 
 
 def group_lines(found: Findings) -> list[str]:

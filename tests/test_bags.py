@@ -20,8 +20,8 @@ import recon
 from encoders.domain import Test
 from encoders.encoder import encode
 from encoders.models import Forest, Node, Support, Tree
-from recon.formats.release_file import read_release, read_releases
 from recon.formats.writing import dump, release_json
+from recon.loading import load
 from recon.truth import violations
 from recon.verifying import verify
 from solvers.engine import engines
@@ -335,7 +335,7 @@ def test_joined_with_a_table(tmp_path):
         paths[0].write_text(json.dumps(forest if rows is None else {**forest, "rows": rows}))
         table = {"recon": 1, "domain": domain, "models": [{"kind": "table", "statements": list(statements)}]}
         paths[1].write_text(json.dumps(table))
-        return read_releases([str(p) for p in paths])
+        return load(*map(str, paths))
 
     got = joined({"count": 4})
     assert got.rows == Rows(4, 4)
@@ -440,7 +440,7 @@ def test_questions_about_known_bags(tmp_path, capsys):
     assert json.loads(out)["truth"]["is_world"] is True
     for command in (["table"], ["certify", "--profiles", str(rows)], ["bound", "--where", "{}", "--of", "a0"]):
         assert run(capsys, *command, str(path))[0] in (0, 4)
-    got = read_release(str(path))
+    got = load(str(path))
     shares = recon.attribute(got, [{"a0": 0}], "y")
     assert shares["leave_one_out"].isna().all()
     assert shares.attrs["status"] == "bounds"
@@ -461,7 +461,7 @@ def test_written_and_read_back(known, tmp_path):
         got = encoded(release)
         path = tmp_path / "written.json"
         path.write_text(dump(release_json(got.domain, got.models, got.declared)))
-        back = read_release(str(path))
+        back = load(str(path))
         assert back.models == got.models
         assert hash(back.models) == hash(got.models)
         assert back.rows == got.rows

@@ -16,9 +16,23 @@ import numpy as np
 
 from encoders.domain import Condition, Domain
 from encoders.models import Published
-from encoders.values import AnyAttribute, Continuous, Grid, Listed, Test, Value, exact, is_number
+from encoders.values import (
+    AnyAttribute,
+    Continuous,
+    Grid,
+    Listed,
+    Ranges,
+    Test,
+    Value,
+    exact,
+    intersection,
+    is_number,
+    plain,
+)
 from recon.formats.drafts import Draft, Feature
 from solvers.errors import ReleaseError
+
+MOST_LISTED = 10_000  # values of one test in a release file
 
 
 @dataclass
@@ -36,8 +50,8 @@ class Binder:
     def translate(self, condition: Condition) -> Condition:
         """Return a condition of the draft in the domain's terms."""
         if len(condition) == 1:
-            return self.condition(*condition[0])
-        return tuple(pair for name, test in condition for pair in self.condition(name, test))
+            return merged(self.condition(*condition[0]), self.domain)
+        return merged(tuple(pair for name, test in condition for pair in self.condition(name, test)), self.domain)
 
     def condition(self, name: str, test: Test) -> Condition:
         """Return the condition that holds for the rows whose feature passes the test."""
@@ -102,6 +116,50 @@ class Binder:
         if self.order is None:
             raise ReleaseError("the file has counts per class but does not say of which classes")
         return tuple(counts[c] if c is not None else 0 for c in self.order)
+
+
+def merged(condition: Condition, domain: Domain) -> Condition:
+    """Return a condition that names every attribute once: a release file cannot say two tests of one."""
+    names = dict.fromkeys(name for name, _ in condition)
+    if len(names) == len(condition):
+        return condition
+    out = []
+    for name in names:
+        tests = [test for other, test in condition if other == name]
+        k = domain.place.get(name)
+        attribute = Listed(name, (0, 1)) if k is None else domain.all[k]
+        ranges = attribute.ranges(tests[0])
+        for test in tests[1:]:
+            ranges = intersection(ranges, attribute.ranges(test))
+        out.append((name, tests[0] if len(tests) == 1 else as_test(attribute, ranges)))
+    return tuple(out)
+
+
+def as_test(attribute: AnyAttribute, ranges: Ranges) -> Test:
+    """Return the test that passes at these positions: one range, or listed values."""
+    gap = attribute.known[1]
+    missing = any(end > gap for _, end in ranges)
+    spans = [(start, min(end, gap)) for start, end in ranges if start < gap]
+    if not spans:
+        return none_of(attribute, missing)
+    if isinstance(attribute, Continuous):
+        if len(spans) > 1:
+            raise ReleaseError(f"'{attribute.name}' is tested for several ranges at once: give it a 'resolution'")
+        (low, above), (high, to) = spans[0]
+        return Test(None, plain(low), plain(high), low_open=bool(above), high_open=not to, missing=missing)
+    if isinstance(attribute, Grid) and len(spans) == 1:
+        return Test(None, attribute.value_at(spans[0][0]), attribute.value_at(spans[0][1] - 1), missing=missing)
+    if sum(end - start for start, end in spans) > MOST_LISTED:
+        raise ReleaseError(f"'{attribute.name}' is tested for more than {MOST_LISTED:,} single values at once")
+    return Test(tuple(attribute.value_at(i) for start, end in spans for i in range(start, end)), missing=missing)
+
+
+def none_of(attribute: AnyAttribute, missing: bool) -> Test:
+    """Return the test that no value passes, at most a missing one."""
+    if missing:
+        return Test(values=(), missing=True)
+    last = plain(attribute.maximum) if isinstance(attribute, Continuous) else attribute.value_at(attribute.known[1] - 1)
+    return Test(low=last, high=last, high_open=True)
 
 
 def named_features(draft: Draft, domain: Domain) -> list[Feature]:
@@ -244,7 +302,7 @@ def grid_test(
             number, side = (test.high, "above" if high else "below") if test.high is not None else (test.low, "outside")
             where = f"the threshold {number} lies {side} every value of '{attribute.name}' ({attribute.describe()})"
             raise ReleaseError(where)
-        return Test(values=(), missing=missing) if low >= high else Test(low=attribute.value_at(0), missing=missing)
+        return none_of(attribute, missing) if low >= high else Test(low=attribute.value_at(0), missing=missing)
     return Test(
         low=None if low == 0 else attribute.value_at(low),
         high=None if high == size else attribute.value_at(high - 1),

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from encoders.domain import Condition
 from encoders.models import AnyModel, Figure, Forest, Node, Provenance, Rule, RuleList, RuleSet, Support, Table, Tree
 from encoders.values import AnyAttribute, Test, Value
-from solvers.errors import ReleaseError
 from solvers.release import Rows
 
 if TYPE_CHECKING:
@@ -111,8 +110,3 @@ def bind(model: AnyModel, binder: Binder) -> AnyModel:
     if isinstance(model, (RuleList, RuleSet)):
         return replace(model, rules=tuple(rule(r) for r in model.rules))
     return replace(model, statements=tuple(figure(f) for f in model.statements))
-
-
-def refuse_format(what: str, why: str) -> ReleaseError:
-    """Return the refusal of a file of a known format that holds something else than expected."""
-    return ReleaseError(f"is {what}, but {why}")

@@ -1,13 +1,14 @@
 """The row space of a model file nobody declared a domain for: what the file says, and for the rest its thresholds.
 
 A file seldom says which values exist. What it does say (categories, ranges) is taken; an attribute that is only ever
-compared with numbers between 0 and 1 is taken as binary; any other is continuous over the span of its thresholds
+compared with one half is taken as binary; any other is continuous over the span of its thresholds
 widened on both sides by its length or its largest number, whichever is more, so that figures are relative. Thresholds
 behind a pipeline's steps are turned back to the attribute's own numbers first. Every answer carries what was assumed.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from fractions import Fraction
 
@@ -16,8 +17,9 @@ from encoders.values import AnyAttribute, Continuous, Listed, Test, Value, exact
 from recon.formats.drafts import Draft
 from solvers.errors import ReleaseError
 
-MOST_SHOWN = 12
 LARGEST = 1e300
+HALF = Fraction(1, 2)
+WANTING = "assumed for want of a declared domain (--domain): "
 
 
 def guess_domain(draft: Draft) -> Domain:
@@ -32,9 +34,8 @@ def guess_domain(draft: Draft) -> Domain:
     label = None if draft.classes is None else label_of(draft, [a.name for a in attributes])
     if label is None and not attributes:
         raise ReleaseError("the file names no features: give a domain (--domain)")
-    return Domain(
-        tuple(attributes), label, views_of(draft, label), source=GUESSED, notes=(shortened(notes),) if notes else ()
-    )
+    said = [WANTING + note for note in notes]
+    return Domain(tuple(attributes), label, views_of(draft, label), source=GUESSED, notes=tuple(said))
 
 
 def raw_tests(draft: Draft) -> dict[str, list[Test]]:
@@ -69,12 +70,12 @@ def guessed(name: str, tests: list[Test], hint: AnyAttribute | None, filled: boo
         return widened(name, hint, numbers, missing), ""
     if not numbers and not values:
         return Listed(name, (0, 1), missing=missing), f"'{name}' is never used: taken as 0 or 1"
-    if all(0 <= x < 1 for x in numbers) and all(v in {0, 1} for v in values):
+    if all(x == HALF for x in numbers) and all(v in {0, 1} for v in values):  # shares have other thresholds, too
         return Listed(name, (0, 1), missing=missing), f"'{name}' is 0 or 1"
     if values and not numbers:
         return listed(name, list(values), missing), f"'{name}' has only the values that the model names, and another"
     reach = max(numbers[-1] - numbers[0], *map(abs, (numbers[0], numbers[-1])), Fraction(1))
-    low, high = numbers[0] - reach, numbers[-1] + reach
+    low, high = Fraction(math.floor(numbers[0] - reach)), Fraction(math.ceil(numbers[-1] + reach))
     if max(abs(low), abs(high)) > LARGEST:
         raise ReleaseError(f"the model cuts '{name}' at numbers beyond {LARGEST:g}: give a domain (--domain)")
     return Continuous(name, low, high, missing=missing), f"'{name}' runs from {plain(low):g} to {plain(high):g}"
@@ -128,9 +129,3 @@ def used(draft: Draft, value: str) -> bool:
         for model in draft.models
         for figure in getattr(model, "statements", ())
     )
-
-
-def shortened(notes: list[str]) -> str:
-    """Return what was assumed about attributes as one sentence."""
-    more = f" and {len(notes) - MOST_SHOWN} more" if len(notes) > MOST_SHOWN else ""
-    return "assumed for want of a declared domain (--domain): " + "; ".join(notes[:MOST_SHOWN]) + more

@@ -14,8 +14,7 @@ from recon.formats.boosters.xgboost_model import looks_like_xgboost_ubj, refuse_
 from recon.formats.drafts import Draft
 from recon.formats.printed.rpart_rds import read_rpart_rds
 from recon.inspection.rds import is_rds
-from recon.stored.containers import open_stored
-from recon.stored.joblib_files import decompress
+from recon.stored.containers import open_stored, unpacked
 from recon.stored.things import Thing
 from solvers.errors import ReconError, ReleaseError, Unsupported
 
@@ -70,7 +69,10 @@ def told_apart(data: bytes, memory: int) -> Draft | None:
         return draft_of_object(stored.root, stored.format)
     if is_rds(data):
         return read_rpart_rds(data, memory)
-    text = as_text(unpacked(data, memory))
+    data = unpacked(data, memory)
+    if looks_like_xgboost_ubj(data[:HEAD]):
+        raise refuse_ubj()
+    text = as_text(data)
     head = text[:HEAD].lstrip("\ufeff \t\r\n")
     if head.startswith(("{", "[")):
         return draft_of_json(text)
@@ -82,18 +84,10 @@ def told_apart(data: bytes, memory: int) -> Draft | None:
         if getattr(found, looks)(head):
             draft: Draft = getattr(found, read)(data if module == "pmml.document" else text)
             return draft
+    if any(mark in head.partition("\n")[0] for mark in ",;\t") and "\n" in head:
+        counts = "no column of counts (count, n, freq, ...), which a table of counts has"
+        raise ReleaseError(f"is of no format that is read: it starts with {head[:12]!r} and has {counts}")
     raise ReleaseError(f"is of no format that is read: it starts with {head[:12]!r} (see docs/readers.md)")
-
-
-def unpacked(data: bytes, memory: int) -> bytes:
-    """Return the content of a gzip file, other files as they are; binary formats that are not read are refused."""
-    if looks_like_xgboost_ubj(data[:HEAD]):
-        raise refuse_ubj()
-    if is_rds(data):
-        raise Unsupported(
-            "an R object (.rds) is not read: write the model as text or JSON from R (see docs/readers.md)"
-        )
-    return decompress(data, "gzip", memory) if data[:2] == b"\x1f\x8b" else data
 
 
 def as_text(data: bytes) -> str:
@@ -151,7 +145,7 @@ def draft_of_object(root: Any, form: str) -> Draft:
             from recon.formats.rules.corels_saved import read_saved
 
             return read_saved(root, form)
-        raise Unsupported(f"the {form} file holds a {shown}, not a model: store the model itself")
+        raise Unsupported(f"holds a {shown}, not a model ({form}): store the model itself")
     if root.class_name in PIPELINES:
         return read_pipeline(root, form, draft_of_object)
     for kind, read in readers():

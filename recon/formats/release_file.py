@@ -5,72 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Sequence
-from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 from typing import Any, NoReturn
 
 from pydantic import ValidationError
 
-from encoders.domain import Domain
-from encoders.encoder import CONFIDENCE, EncodedRelease, confidence_level, encode
-from encoders.joining import Published, join
 from recon.formats.parts import to_condition, to_domain, to_models, to_rows
 from recon.formats.schema import ReleasePart
 from solvers.errors import ReleaseError
 
-__all__ = ["ReleasePart", "explain", "parse", "read_domain", "read_release", "read_releases", "strict_json"]
+__all__ = ["ReleasePart", "explain", "parse", "read_bytes", "strict_json"]
 __all__ += ["to_condition", "to_domain", "to_models", "to_rows"]
-
-
-def read_release(path: str, domain: Domain | None = None, confidence: float | Fraction = CONFIDENCE) -> EncodedRelease:
-    """Return the encoded release in a file ("-": standard input); `domain` replaces the file's own.
-
-    `confidence` is that of the joint intervals around noisy counts.
-    Raises `ReleaseError` naming file, place and value. Cost: linear in the size of the file.
-    """
-    data, sha256 = read_bytes(path)
-    part = parse(data, path)
-    try:
-        declared = domain if domain is not None else to_domain(part.domain)
-        found = encode(declared, to_models(part), to_rows(part), file=path, confidence=confidence)
-    except ReleaseError as error:
-        raise error.at(file=path) from None
-    return replace(found, sha256=sha256, files=(path,))
-
-
-def read_releases(
-    paths: Sequence[str], domain: Domain | None = None, confidence: float | Fraction = CONFIDENCE
-) -> EncodedRelease:
-    """Return the release that several files make together, all of the same rows; see `encoders.joining.join`.
-
-    Models without a name are numbered over all files. Raises `ReleaseError` naming file, place and value.
-    """
-    if paths.count("-") > 1:
-        raise ReleaseError("standard input (-) can be read once, not twice")
-    read = [(path, *read_bytes(path)) for path in paths]
-    parts = [(path, parse(data, path), sha256) for path, data, sha256 in read]
-    several, first, published = sum(len(part.models) for _, part, _ in parts) > 1, 0, []
-    for path, part, sha256 in parts:
-        try:
-            own = domain if domain is not None else to_domain(part.domain)
-            models = tuple(to_models(part, first, several))
-            published.append(Published(path, sha256, own, models, to_rows(part)))
-        except ReleaseError as error:
-            raise error.at(file=path) from None
-        first += len(models)
-    return join(published, domain, confidence_level(confidence))
-
-
-def read_domain(path: str) -> Domain:
-    """Return the domain of a release file or of a file that holds only a domain."""
-    data, _ = read_bytes(path)
-    part = parse(data, path)
-    try:
-        return to_domain(part.domain)
-    except ReleaseError as error:
-        raise error.at(file=path) from None
 
 
 def read_bytes(path: str) -> tuple[bytes, str]:

@@ -29,7 +29,9 @@ def test_json(test: Test) -> Any:
 
 
 def condition_json(condition: Condition) -> dict[str, Any]:
-    """Return a condition as it stands in a file."""
+    """Return a condition as it stands in a file, which cannot hold two tests of one attribute: `ReleaseError`."""
+    if len({name for name, _ in condition}) < len(condition):
+        raise ReleaseError(f"two tests of one attribute cannot be written: {', '.join(n for n, _ in condition)}")
     return {name: test_json(test) for name, test in condition}
 
 

@@ -55,6 +55,11 @@ def open_stored(data: bytes, memory: int = 1 << 30) -> Stored | None:
         return _opened(data, memory)
 
 
+def unpacked(data: bytes, memory: int) -> bytes:
+    """Return the content of a gzip file, at most `memory` bytes; other bytes as they are."""
+    return joblib_files.decompress(data, "gzip", memory) if data[:2] == b"\x1f\x8b" else data
+
+
 @contextmanager
 def _no_collector() -> Iterator[None]:
     """Pause Python's cyclic garbage collector: it would walk millions of new objects again and again."""

@@ -24,7 +24,6 @@ _THING = 500  # bytes charged for an object that is not built
 _IN_MEMO = 150  # bytes charged for a place in the memo, and for a small tuple
 _LONGEST_LINE = 5_000  # bytes of a number or name as text; reading a number takes quadratic time
 _BROKEN = (IndexError, KeyError, ValueError, TypeError, AttributeError, OverflowError, struct.error, SyntaxError)
-_NEWLINE = 10
 
 
 class Budget:

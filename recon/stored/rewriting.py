@@ -25,7 +25,6 @@ Path = Sequence[str | int]
 _LEFT_OUT = {"__class__": "str", "__module__": "builtins", "__loader__": "JsonNode", "content": "null", "is_json": True}
 _RENAMED = {"__builtin__": "builtins", "copy_reg": "copyreg", "exceptions": "builtins"}
 _ATOMS = (type(None), bool, int, float)
-_TEXTS = (str, bytes)
 
 
 def write_pickle(root: Any, protocol: int) -> bytes:

@@ -28,11 +28,6 @@ BALANCED = 0.05  # gradients of all rows sum to 0; those of a sample to about th
 LATER = "covers of later rounds are sums of different hessians: only the first round says how many rows a leaf has"
 
 
-def looks_like_xgboost_json(found: Any) -> bool:
-    """Tell whether a parsed JSON value is what `Booster.save_model("x.json")` writes."""
-    return isinstance(found, dict) and isinstance(found.get("learner"), dict)
-
-
 def looks_like_xgboost_dump(found: Any) -> bool:
     """Tell whether a parsed JSON value is what `Booster.dump_model(dump_format="json")` writes."""
     return isinstance(found, list) and bool(found) and isinstance(found[0], dict) and "nodeid" in found[0]

@@ -142,7 +142,7 @@ def feature_names(thing: Thing) -> tuple[list[str], bool]:
             raise ReleaseError(f"has {len(names)} feature names for {number} features", place="feature_names_in_")
         return names, True
     if not isinstance(number, int) or not 0 < number <= MOST_FEATURES:
-        raise ReleaseError("does not say how many features it was fitted on", place="n_features_in_")
+        raise ReleaseError("is not fitted: it does not say on how many features", place="n_features_in_")
     return [f"x{i}" for i in range(number)], False
 
 
