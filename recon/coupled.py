@@ -13,6 +13,8 @@ import numpy as np
 import pandas as pd
 
 from encoders.encoder import EncodedRelease
+from encoders.models import Forest, RuleSet, Table
+from encoders.table import name_of
 from recon.describe import condition_text
 from recon.measures import Measures, exposure_frame, mean, ratio, uninformed, unnamed_factor
 from solvers.engine import ask
@@ -48,6 +50,7 @@ def measure_coupled(release: EncodedRelease, convention: Convention, answer: Cou
     datasets = answer if convention == "multiset" else ask(statements, Count("multiset"), CountAnswer, limits)
     held = [(c, int(least[c])) for c in np.flatnonzero(least).tolist()]
     sizes = [] if system is None else [system.sizes[c] for c, _ in held]
+    unsized = system is None or answer.relative  # sizes of a continuous attribute are volumes, not raw rows
     return Measures(
         convention=convention,
         status=answer.status,
@@ -59,8 +62,8 @@ def measure_coupled(release: EncodedRelease, convention: Convention, answer: Cou
         dist_g_mentioned=None if entropy is None else mentioned(statements, convention, entropy, numbers),
         dist=None,
         bits_due_to_order=None,
-        determined_rows=None if system is None else sum(n for (_, n), z in zip(held, sizes, strict=True) if z == 1),
-        smallest_region=min(sizes, default=None),
+        determined_rows=None if unsized else sum(n for (_, n), z in zip(held, sizes, strict=True) if z == 1),
+        smallest_region=None if unsized else min(sizes, default=None),
         smallest_group=smallest_count(statements),
         exposure=exposure_frame([]) if system is None else cell_exposure(release, system, held, space),
         counted=answer,
@@ -105,6 +108,30 @@ def smallest_count(release: Release) -> int | None:
         elif isinstance(block, tuple):
             found += [s.low for s in block if s.of is None and s.low == s.high and s.low > 0]
     return min(found, default=None)
+
+
+def published_cells(release: EncodedRelease) -> list[tuple[str, int]]:
+    """Return name and rows of every group, not everybody, that a table or rule set counts exactly; the empty not."""
+    found: list[tuple[str, int | None]] = []
+    for model in release.models:
+        if isinstance(model, Table) and model.noise is None:
+            figures = enumerate(model.statements)
+            found += [(name_of(model, i), None if f.count is None else int(f.count)) for i, f in figures if f.condition]
+        elif isinstance(model, RuleSet) and model.noise is None:
+            named = [(r.name or f"rule {i}", r) for i, r in enumerate(model.rules) if r.condition]
+            found += [(f"{model.name}, {name}", rule.support.total) for name, rule in named]
+    return [(name, rows) for name, rows in found if rows]
+
+
+def groups_left_out(release: EncodedRelease) -> tuple[bool, str]:
+    """Return whether some partition's counts tell the sizes of its groups, and why others' do not ("": all do)."""
+    parts = [b for b in release.statements.blocks if isinstance(b, Partition)]
+    told = [release.noisy or b.open_counts <= min(1, len(b) - 1) for b in parts]
+    if all(told):
+        return bool(told), "" if told else "no partition of exact counts"
+    resampled = any(isinstance(model, Forest) and model.resampled for model in release.models)
+    why = "counts of resamples are lower bounds" if resampled else "no partition of exact counts"
+    return any(told), f"{why} ({len(parts) - sum(told)} of {len(parts)} partitions)" if any(told) else why
 
 
 def cell_exposure(release: EncodedRelease, system: System, held: list[tuple[int, int]], space: Space) -> pd.DataFrame:

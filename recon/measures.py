@@ -20,6 +20,8 @@ from encoders.encoder import CutDomain, EncodedRelease
 from recon.describe import condition_text
 from recon.questions import convention_of, count
 from solvers.cells import Cells, cells_of, no_closed_form
+from solvers.engine import empty_set, known_conflict
+from solvers.errors import EmptyConfidenceSet
 from solvers.limits import Limits
 from solvers.membership import Rows, known_rows
 from solvers.numbers import log2_multisets, log2_worlds
@@ -30,6 +32,7 @@ from solvers.space import Space
 if TYPE_CHECKING:
     from recon.noisy import Posterior
 
+MOST_STEPS = 10_000_000  # rows up to which C(S + n - 1, n) is computed (8 bytes each); above, S^n bounds it
 EXPOSURE = (
     "name",
     "region",
@@ -91,15 +94,54 @@ def measure(
     """
     chosen = convention_of(release, convention)
     limits = limits or Limits()
-    answer = counted or count(release, chosen, limits)
+    answer = capped(release, counted or count(release, chosen, limits), limits)
     if answer.status == "unsat":
         return empty(release, chosen, answer)
     found = measured(release, chosen, answer, limits)
+    if found.datasets is not None:  # datasets are no more than their orders
+        datasets = capped(release, found.datasets, limits, answer.bounds[1])
+        if datasets.status == "unsat":
+            return empty(release, chosen, replace(datasets, convention=chosen))
+        found = replace(found, datasets=datasets)
     if not release.noisy:
         return found
     from recon.noisy_questions import known_posterior
 
     return replace(found, posterior=known_posterior(release, limits))
+
+
+def capped(release: EncodedRelease, answer: CountAnswer, limits: Limits, above: float = math.inf) -> CountAnswer:
+    """Return a count whose upper bound exceeds neither `above` (log2) nor what there was before the release.
+
+    Fewer worlds than one, proved, are none: the answer then is "unsat", with the statements that clash; at a confidence
+    below 1 it is `EmptyConfidenceSet`.
+    """
+    statements = release.statements
+    lower, upper = answer.bounds
+    if answer.status == "unsat" or (answer.status == "bounds" and upper == -math.inf):
+        conflict = answer.conflict or known_conflict(statements, limits)
+        if statements.confidence not in {None, 1}:
+            raise EmptyConfidenceSet(empty_set(statements, conflict, limits))
+        return replace(answer, status="unsat", bounds=(-math.inf, -math.inf), conflict=conflict)
+    if answer.status != "bounds" or answer.relative:
+        return answer
+    upper = min(upper, above, log2_before(statements, answer.convention, limits))
+    return replace(answer, bounds=(lower, max(lower, upper)))
+
+
+def log2_before(release: Release, convention: Convention, limits: Limits) -> float:
+    """Return an upper bound of log2 of the datasets before the release: S^n, of multisets C(S + n - 1, n).
+
+    With n open, the greatest n as often as there are numbers. Rounded up; infinite where n is unbounded.
+    """
+    low, n = release.rows.low, release.rows.high
+    if n is None:
+        return math.inf
+    space = Space.of(release, limits)
+    size = max(1, release.domain.size if space.found is None else space.found.upper[-1])
+    found = log2_multisets(size, n) if convention == "multiset" and n <= MOST_STEPS else n * math.log2(size)
+    found += math.log2(n - low + 1)
+    return found * (1.0 + 2.0**-50)
 
 
 def measured(release: EncodedRelease, chosen: Convention, answer: CountAnswer, limits: Limits) -> Measures:

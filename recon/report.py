@@ -10,6 +10,7 @@ from typing import Any
 
 from encoders.encoder import EncodedRelease
 from recon.bounds import BoundAnswer
+from recon.coupled import groups_left_out, published_cells
 from recon.findings import Findings, TruthCheck
 from recon.measures import Measures
 from recon.noise_report import noise_json, noise_lines
@@ -19,6 +20,7 @@ from solvers.query import CountAnswer
 
 DIGITS = 10_000  # decimal digits printed without being asked
 SHOWN = 8
+SMALL_GROUP = 10  # rows; the same as in the audit
 LISTED = 10_000  # groups written into JSON; a forest has hundreds of thousands
 STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222}"
@@ -284,10 +286,12 @@ def exposure_lines(m: Measures) -> list[str]:
     """Return the lines on the most exposed leaves or rules."""
     held = m.exposure[m.exposure["rows"] > 0]
     rows = "unknown" if m.rows is None else f"{m.rows:,}"
+    least, most = ("at least ", "at most ") if m.status == "bounds" else ("", "")
     lines = [
-        f"rows determined completely: {'not defined' if m.determined_rows is None else m.determined_rows} of {rows}; "
-        f"fewest raw rows that fit a published row: "
-        f"{'not defined' if m.smallest_region is None else power_of(m.smallest_region)}"
+        "rows determined completely: "
+        f"{'not defined' if m.determined_rows is None else f'{least}{m.determined_rows:,}'} of {rows}; "
+        "fewest raw rows that fit a published row: "
+        f"{'not defined' if m.smallest_region is None else most + power_of(m.smallest_region)}"
     ]
     worst = held.sort_values(["entropy_reduction_ratio", "rows"]).drop_duplicates("region").head(SHOWN)
     for line in worst.to_dict("records"):
@@ -340,23 +344,29 @@ def power_of(value: int) -> str:
 
 
 def group_lines(found: Findings) -> list[str]:
-    """Return the lines on group disclosure."""
-    groups = found.groups
-    lines = [f"smallest published group: {'none' if groups.smallest is None else rows_text(groups.smallest)}"]
+    """Return the lines on group disclosure; what was not evaluated is said, with the reason."""
+    groups, cells = found.groups, published_cells(found.release)
+    evaluated, why = groups_left_out(found.release)
+    left_out = [f"not evaluated: {why}"] if why else []
+    if not evaluated and not cells:
+        return left_out
+    smallest = min((n for n in (groups.smallest, *(k for _, k in cells)) if n is not None), default=None)
+    lines = [f"smallest published group: {'none' if smallest is None else rows_text(smallest)}"]
     if groups.pure:
         named = ", ".join(f"{n} ({rows_text(k)}, all class {c})" for n, c, k in groups.pure[:SHOWN])
         lines.append(
             f"groups of one class only (class disclosure): {len(groups.pure)}, {groups.rows_in_pure:,} rows: {named}"
         )
-    else:
+    elif evaluated:
         lines.append("groups of one class only (class disclosure): none")
-    lines.append(f"(group, class) cells with no row (says who is not there): {len(groups.zeros)}")
-    if groups.small:
-        named = ", ".join(f"{n} ({k})" for n, k in groups.small[:SHOWN])
-        lines.append(f"groups below 10 rows: {len(groups.small)}: {named}")
-    else:
-        lines.append("groups below 10 rows: none")
-    return lines
+    if evaluated:
+        lines.append(f"(group, class) cells with no row (says who is not there): {len(groups.zeros)}")
+    small = sorted((*groups.small, *((n, k) for n, k in cells if k < SMALL_GROUP)), key=lambda pair: pair[1])
+    named = ", ".join(f"{n} ({k})" for n, k in small[:SHOWN])
+    lines.append(f"groups below {SMALL_GROUP} rows: {f'{len(small)}: {named}' if small else 'none'}")
+    if cells and not evaluated:
+        return [*lines, f"groups of one class only (class disclosure): not defined ({why})"]
+    return [*lines, *left_out]
 
 
 def truth_json(check: TruthCheck) -> dict[str, Any]:

@@ -49,11 +49,12 @@ def loosen(release: Release, query: Query, found: Answer) -> Answer:
 
 
 def counted(found: CountAnswer) -> CountAnswer:
-    """Return the number of worlds as an upper bound: a true release has one world at least."""
+    """Return the number of worlds as an upper bound: a true release has one world at least, an impossible one none."""
+    none = found.bounds[1] == -math.inf
     return CountAnswer(
-        found.status,
+        "unsat" if none else found.status,
         convention=found.convention,
-        bounds=(-math.inf if found.relative else 0.0, found.bounds[1]),
+        bounds=(-math.inf if none or found.relative else 0.0, found.bounds[1]),
         relative=found.relative,
         engine=found.engine,
         seconds=found.seconds,

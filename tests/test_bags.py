@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import itertools
 import json
@@ -22,12 +23,14 @@ from encoders.encoder import encode
 from encoders.models import Forest, Node, Support, Tree
 from recon.formats.writing import dump, release_json
 from recon.loading import load
+from recon.report import exposure_lines
 from recon.truth import violations
 from recon.verifying import verify
 from solvers.engine import engines
 from solvers.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
 from solvers.limits import Limits
-from solvers.query import Count, Decide
+from solvers.loosening import loosen
+from solvers.query import Count, CountAnswer, Decide
 from solvers.release import Rows
 
 BATCHES, PER_BATCH = 6, 20
@@ -593,3 +596,100 @@ def test_verdicts_about_real_training_rows(data):
         assert not (held["verdict"] == "impossible").any()
         for row, line in zip(once.itertuples(index=False, name=None), held.to_dict("records"), strict=True):
             assert line["min_count"] <= counted[row] <= line["max_count"]
+
+
+# ---------------------------------------------------------------- what the report says of bounds
+
+
+def leaves_of_two(first, second, most=1, **model):
+    """Return a release of two stumps' leaves on a0 and a1; `first` has a leaf more, where no row can be."""
+    impossible = [{"if": {"a0": {"at_least": 1}}, "then": 3, "else": 4}, {"counts": first[0]}, {"counts": first[1]}]
+    root = {"if": {"a0": {"at_most": 0}}, "then": 1, "else": 2}
+    nodes = [root, impossible[0], {"counts": first[2]}, *impossible[1:]]
+    other = [{"if": {"a1": {"at_most": 0}}, "then": 1, "else": 2}, *({"counts": c} for c in second)]
+    attributes = [{"name": f"a{k}", "min": 0, "max": most} for k in range(2)]
+    domain = {"attributes": attributes, "label": {"name": "y", "values": [0, 1]}}
+    forest = {"kind": "forest", "trees": [{"nodes": nodes}, {"nodes": other}], **model}
+    return {"recon": 1, "domain": domain, "rows": 4, "models": [forest]}
+
+
+def group_section(got):
+    return dict(recon.audit(got).sections())["What the counts say without any reconstruction"]
+
+
+@pytest.mark.parametrize("limits", [Limits(seconds=0.0), Limits(cells=1, seconds=1.0)], ids=["time", "cells"])
+def test_bounds_hold_and_no_figure_exceeds_what_there_was_before(limits):
+    """With and without known bags, under limits that leave nothing but bounds."""
+    rng, seen = random.Random("capped"), 0
+    for i in range(12):
+        release, _, space, how, _ = random_forest(rng, known=i % 3 == 0)
+        release["rows"] = release.get("rows", len(release["models"][0].get("multiplicities", [[]])[0]))
+        if not isinstance(release["rows"], int):
+            continue
+        every, n = worlds(release, space, how), release["rows"]
+        try:
+            found = recon.measure(encoded(release), "ordered", limits)
+        except (Inconclusive, Unsupported):
+            continue
+        if found.status != "bounds":
+            continue
+        seen += 1
+        before = n * math.log2(len(space))
+        assert found.counted.bounds[1] <= before + 1e-9
+        assert found.datasets.bounds[1] <= found.counted.bounds[1]
+        assert found.datasets.bounds[1] <= math.log2(math.comb(len(space) + n - 1, n)) + 1e-9
+        if i % 3:
+            assert found.counted.bounds[1] >= math.log2(sum(weights(every, "ordered"))) - 1e-9
+            assert found.datasets.bounds[1] >= math.log2(len(every)) - 1e-9
+    assert seen > 2
+
+
+def test_an_upper_bound_of_no_world_is_said_as_such():
+    got = encoded(leaves_of_two([[1, 0], [0, 1], [1, 1]], [[2, 0], [0, 2]]))
+    found = recon.measure(got, limits=Limits(seconds=0.0))
+    assert (found.status, found.counted.value) == ("unsat", 0)
+    assert found.counted.conflict == ("tree 0, leaf 3, class 0: at least 1 row",)
+
+
+def test_a_loosened_release_has_no_world_where_an_engine_bounds_it_by_none():
+    none = CountAnswer("bounds", bounds=(-math.inf, -math.inf))
+    got = encoded(leaves_of_two([[0, 0], [1, 1], [1, 1]], [[2, 0], [0, 2]])).statements
+    loose = dataclasses.replace(got, loosened=("left out",))
+    assert loosen(loose, Count("ordered"), none).status == "unsat"
+    assert loosen(loose, Count("ordered"), CountAnswer("bounds", bounds=(2.0, 5.0))).bounds == (0.0, 5.0)
+
+
+def test_sizes_of_a_continuous_attribute_are_no_rows():
+    release = leaves_of_two([[0, 0], [1, 1], [1, 1]], [[2, 0], [0, 2]])
+    release["domain"]["attributes"][0] = {"name": "a0", "min": 0, "max": 1, "resolution": None}
+    release["models"][0]["trees"][0]["nodes"] = [
+        {"if": {"a0": {"at_most": 0.3}}, "then": 1, "else": 2}, {"counts": [1, 1]}, {"counts": [1, 1]}
+    ]  # fmt: skip
+    found = recon.measure(encoded(release))
+    assert found.counted.relative
+    assert (found.smallest_region, found.determined_rows) == (None, None)
+
+
+def test_what_was_not_evaluated_is_not_called_safe():
+    plain = leaves_of_two([[0, 0], [1, 1], [2, 0]], [[2, 1], [1, 0]])
+    bags = leaves_of_two([[0, 0], [1, 1], [2, 0]], [[2, 1], [1, 0]], bootstrap=True)
+    assert group_section(encoded(bags)) == ["not evaluated: counts of resamples are lower bounds"]
+    assert not any("not evaluated" in line for line in group_section(encoded(plain)))
+    figures = [{"where": {"a0": 0}, "count": 3}, {"where": {"a0": 1, "a1": 1}, "count": 0}, {"where": {}, "count": 4}]
+    table = {**plain, "models": [{"kind": "table", "name": "t", "statements": figures}]}
+    assert group_section(encoded(table)) == [
+        "smallest published group: 3 rows",
+        "groups below 10 rows: 1: t, statement 0 (3)",
+        "groups of one class only (class disclosure): not defined (no partition of exact counts)",
+    ]
+    hidden = {"where": {"a0": 0}, "suppressed": "primary", "at_least": 1, "at_most": 2}
+    suppressed = {**plain, "models": [{"kind": "table", "name": "t", "statements": [hidden]}]}
+    assert group_section(encoded(suppressed)) == ["not evaluated: no partition of exact counts"]
+
+
+def test_determined_rows_of_bounds_are_at_least_so_many():
+    got = encoded(leaves_of_two([[0, 0], [1, 1], [1, 1]], [[2, 0], [0, 2]], most=50))
+    exact = recon.measure(got)
+    assert exposure_lines(exact)[0].startswith("rows determined completely: 1 of 4;")
+    outer = dataclasses.replace(exact, status="bounds")
+    assert exposure_lines(outer)[0].startswith("rows determined completely: at least 1 of 4;")

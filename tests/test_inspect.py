@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import hashlib
 import importlib
 import io
 import json
@@ -24,9 +25,12 @@ from extras import extra
 from typer.testing import CliRunner
 
 from recon.console import exit_code
+from recon.formats.reading import read_draft
+from recon.formats.release_file import parse
 from recon.inspection import command, stripping
 from recon.inspection.claims import listed
 from recon.inspection.inspecting import inspect, inspect_bytes
+from recon.inspection.published import TOLD
 from recon.inspection.rds import read_rds
 from recon.inspection.seeds import bags, explain_bags, labels_from_weights
 from recon.inspection.stripping import strip, stripped_bytes
@@ -699,10 +703,6 @@ def test_texts_and_tables():
     assert inspect(MODELS / "corels-1.1.29" / "list_with_counts.txt").rows == 120
     table = inspect_bytes(b"sex,age,count\nf,young,3\nm,young,0\nm,old,c\n").findings[0].follows
     assert "2 cells, 1 of them 0, 1 from 1 to 9, 1 hidden" in table
-    rows = {"recon": 1, "rows": 9, "models": [{"kind": "tree", "noise": {"law": "laplace"}}, {"kind": "forest"}]}
-    release = inspect_bytes(json.dumps(rows).encode())
-    assert [f.rule for f in release.findings] == ["counts", "noisy-counts"]
-    assert release.rows == 9
     kept = {"frame": {"n": [9, 4, 5]}, "y": [1] * 9, "where": [2] * 9}
     assert [f.path for f in inspect_bytes(json.dumps(kept).encode()).findings] == ["y", "where", "frame"]
     for other in (b"", b"a,b\n1,2\n", b"\xff\xfe\x00", b"[1, 2]", b'{"a": 1}', b"<html></html>"):
@@ -710,6 +710,127 @@ def test_texts_and_tables():
             inspect_bytes(other)
     with pytest.raises(ReleaseError, match="nested"):
         inspect_bytes(b"[" * 200_000)
+
+
+def test_release_files():
+    leaf = [{"counts": {"y": 3, "n": 6}}]
+    trees = {"kind": "forest", "trees": [{"nodes": leaf}], "resample": "with", "multiplicities": [[1] * 9]}
+    models = [
+        {"kind": "tree", "nodes": leaf},
+        {"kind": "tree", "nodes": leaf, "noise": {"law": "discrete_laplace", "scale": 1}},
+        trees,
+    ]
+    domain = {"attributes": {"a": {"kind": "boolean"}}, "label": {"values": ["y", "n"]}}
+    release = json.dumps({"recon": 1, "rows": 9, "domain": domain, "models": models}).encode()
+    for data in (release, gzip.compress(release)):
+        inspected = inspect_bytes(data)
+        told = {f.path: (f.level, f.rule, f.follows.partition(":")[0]) for f in inspected.findings}
+        assert told.pop("models[1]") == (
+            "info", "noisy-counts", "counts with discrete_laplace noise",
+        )  # fmt: skip
+        assert told == {
+            "models[2].multiplicities": ("high", "bags", inspected.findings[0].follows),
+            "models[0]": ("medium", "counts", "exact counts"),
+            "models[2]": ("medium", "counts", "bag counts"),
+        }
+        assert inspected.rows == 9
+    for broken in (b'{"recon": 1}', b'{"recon": 1, "rows": NaN}', release.replace(b'"rows": 9', b'"rows": NaN')):
+        with pytest.raises(ReleaseError) as read:
+            parse(broken, "release.json")
+        with pytest.raises(ReleaseError, match=f"^{re.escape(str(read.value))}$"):
+            inspect_bytes(broken, "release.json")
+
+
+def readable():
+    """Yield the golden files that a reader reads, with what it says."""
+    for file in sorted(MODELS.glob("[!s]*/*")) + sorted(MODELS.glob("sklearn-1.9.1/*")):
+        try:
+            draft = read_draft(file.read_bytes(), 1 << 30)
+        except (ReleaseError, Unsupported):
+            continue
+        if draft is not None:
+            yield file, draft
+
+
+def test_whatever_is_read_is_inspected():
+    counted = dict.fromkeys(("exact", "bag", "size", "distinct"))
+    seen = 0
+    for file, draft in readable():
+        inspected, shown = inspect(file), str(file.relative_to(MODELS))
+        if draft.rows is not None and draft.rows.exact:
+            assert inspected.rows == draft.rows.low, shown
+        assert {f.rule for f in inspected.findings} & TOLD, shown
+        if counted.keys() & set(draft.origin.counts):
+            assert any(f.level == "medium" and f.rule in TOLD for f in inspected.findings), shown
+        text = inspected.to_text()
+        assert ("not found in it" in text) == (inspected.rows is None)
+        seen += 1
+    assert seen > 150
+    (found_,) = inspect(MODELS / "corels-1.1.29" / "list_with_counts.save.pkl").findings
+    assert (found_.level, found_.rule, found_.what) == (
+        "medium", "published-counts", "CORELS saved rule list (pickle), 3 rules",
+    )  # fmt: skip
+    assert "exact counts: training rows per class; recon count and recon audit" in found_.follows
+    (found_,) = inspect(MODELS / "corels-1.1.29" / "classifier.pkl").findings
+    assert found_.level == "info"
+
+
+@pytest.mark.parametrize("file", [
+    "sklearn-1.9.1/text_people_2.txt", "sklearn-1.9.1/dot_people_default.dot", "rpart-4.1.19/people.json",
+    "pmml-written/knime_sets.pmml", "lightgbm-4.7.0/binary.txt", "pystreed-1.4.0/bits.dot",
+])  # fmt: skip
+def test_gzip_around_text(file):
+    data = (MODELS / file).read_bytes()
+    zipped = gzip.compress(data)
+    plain_, packed = inspect_bytes(data), inspect_bytes(zipped)
+    assert packed.sha256 == hashlib.sha256(zipped).hexdigest()
+    assert (packed.findings, packed.rows, packed.format) == (plain_.findings, plain_.rows, plain_.format + ", gzip")
+    with pytest.raises(ReleaseError, match="holds more than"):
+        inspect_bytes(gzip.compress(data), memory=100)
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_tables_of_counts(delimiter):
+    text = "sex,age,count\nf,young,3\nm,young,0\nm,old,40\n".replace(",", delimiter)
+    for data in (text.encode(), gzip.compress(text.encode()), text.encode("utf-16")):
+        (one,) = inspect_bytes(data).findings
+        assert (one.rule, one.what) == ("counts", "3 cells")
+        assert "3 cells, 1 of them 0, 1 from 1 to 9" in one.follows
+
+
+def test_values_that_nobody_writes_are_refused():
+    pmml = '<PMML><TreeModel><Node recordCount="{}"/></TreeModel></PMML>'
+    hostile = [
+        pmml.format("inf").encode(), pmml.format("nan").encode(), b'{"frame": {"n": [Infinity]}}',
+        b'digraph Tree {\n0 [label="samples = 1.2.3"] ;\n}', b"|--- a\n|   |--- weights: [1.2.3] class: 1\n",
+    ]  # fmt: skip
+    for data in hostile:
+        with pytest.raises(ReleaseError, match="^model: holds values that no such file has"):
+            inspect_bytes(data, "model")
+
+
+@pytest.mark.parametrize("file", [
+    "imodels-3.0.4/greedy.pkl", "sklearn-1.9.1/pipeline_columns_forest.pkl", "sklearn-1.9.1/hist_boosting.pkl",
+    "lightgbm-4.7.0/categories.json", "xgboost-3.2.0/categories.json", "rpart-4.1.19/people.json",
+])  # fmt: skip
+def test_damaged_files_end_in_a_sentence(file):
+    data = (MODELS / file).read_bytes()
+    generator = np.random.default_rng(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of numpy, on numbers that overflow
+        for _ in range(25):
+            broken = bytearray(data)
+            for place in generator.integers(0, len(data), 3):
+                broken[place] = generator.integers(256)
+            with contextlib.suppress(ReleaseError, Unsupported):
+                assert inspect_bytes(bytes(broken), "model").file == "model"
+
+
+@pytest.mark.parametrize("value", [b"model", 3, None, Homemade(), ["model.pkl"]])
+def test_only_paths_are_taken(value, tmp_path):
+    for function in (inspect, lambda v: strip(v, tmp_path / "copy.pkl")):
+        with pytest.raises(ReleaseError, match=f"path of a file, not a value of type {type(value).__name__}"):
+            function(value)
 
 
 # ------------------------------------------------------------------ the command
@@ -721,8 +842,8 @@ def run():
     app = typer.Typer()
     app.command()(command.inspect)
 
-    def call(*arguments):
-        result = CliRunner().invoke(app, [str(a) for a in arguments])
+    def call(*arguments, stdin=None):
+        result = CliRunner().invoke(app, [str(a) for a in arguments], input=stdin)
         error = result.exception
         code = exit_code(error) if error is not None and not isinstance(error, SystemExit) else result.exit_code
         return code, result.stdout, result.stderr or str(error)
@@ -760,6 +881,59 @@ def test_command_strips(run, tmp_path):
     code, _, error = run(out, "--strip", tmp_path / "third.pkl")
     assert (code, (tmp_path / "third.pkl").exists()) == (3, False)
     assert "nothing in it can be taken out" in error
+
+
+def test_command_reads_standard_input(run, tmp_path):
+    model = MODELS / "sklearn-1.9.1" / "forest.pkl"
+    stdin = model.read_bytes()
+    told = json.loads(run("-", "--json", stdin=stdin)[1])
+    assert told | {"file": str(model)} == json.loads(run(model, "--json")[1])
+    assert run("-", "--strip", tmp_path / "copy.pkl", stdin=stdin)[0] == 0
+    assert "bag-seeds" not in {f.rule for f in inspect(tmp_path / "copy.pkl").findings}
+    code, text, error = run("-", "--strip", "-", stdin=stdin)
+    assert (code, "HIGH" in text, "standard output" in error) == (3, True, True)
+
+
+def test_refused_copies_come_after_the_findings(run, tmp_path):
+    for name in ("leaky/KNeighborsClassifier.pkl", "sklearn-1.9.1/text_people_2.txt"):
+        code, text, error = run(MODELS / name, "--strip", tmp_path / "copy.pkl")
+        assert (code, text) == (3, inspect(MODELS / name).to_text() + "\n")
+        assert error.startswith(f"{MODELS / name}: ")
+        code, text, _ = run(MODELS / name, "--strip", tmp_path / "copy.pkl", "--json")
+        assert (code, json.loads(text)) == (3, inspect(MODELS / name).to_json())
+    assert not list(tmp_path.iterdir())
+
+
+def test_copies_of_compressed_files(run, tmp_path):
+    model = MODELS / "sklearn-1.9.1" / "forest.xz.joblib"
+    _, _, error = run(model, "--strip", tmp_path / "copy.joblib")
+    assert "compressed with lzma before, the copy with nothing" in error.replace("xz", "lzma")
+    _, _, error = run(model, "--strip", tmp_path / "copy.pkl.gz")
+    assert "the copy with gzip" in error
+    assert gzip.decompress((tmp_path / "copy.pkl.gz").read_bytes()) == (tmp_path / "copy.joblib").read_bytes()
+    for name in ("copy.bz2", "copy.pkl.xz", "copy.z"):
+        with pytest.raises(ReleaseError, match=f"as the name {name} says"):
+            strip(model, tmp_path / name)
+    with pytest.raises(ReleaseError, match="a name without it"):
+        strip(MODELS / "sklearn-1.9.1" / "forest.skops", tmp_path / "copy.skops.gz")
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_what_is_left_comes_with_its_remedy(run, tmp_path):
+    path = tmp_path / "model.pkl"
+    model = {"forest": members("RandomForestClassifier"), "X": pd.DataFrame(X)}
+    path.write_bytes(pickle.dumps(model))
+    _, text, error = run(path, "--strip", tmp_path / "copy.pkl")
+    remedy = next(f.remove for f in inspect(path).findings if f.path == "['X']")
+    assert f"still in it: ['X']: {remedy}" in error
+    assert remedy in text
+    assert "cannot be taken out" not in error
+
+
+def test_without_trees_none_is_said_to_be_walked():
+    done, _ = stripped_bytes(pickle.dumps(fitted("linear_model.HuberRegressor")), "model", "copy")
+    assert len(done.proof) == 1
+    assert "read again" in done.proof[0]
 
 
 def test_command_refuses_what_it_cannot_read(run, tmp_path):

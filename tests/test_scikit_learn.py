@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 import recon
 from encoders.domain import Domain
-from encoders.values import Grid, Listed
+from encoders.values import Continuous, Grid, Listed
 from recon.loading import models_of
 from recon.truth import TrueRows, violations
 
@@ -184,3 +185,44 @@ def test_columns_as_independent_bits(data):
     grouped = recon.encode(model, Domain.from_frame(frame, label=y.name))
     assert recon.count(grouped).log2 < recon.count(bits).log2
     assert violations(grouped, frame) == []
+
+
+SMALL = pd.DataFrame({"a": [0, 1, 2, 3, 4, 5, 6, 7], "y": [0, 0, 0, 0, 0, 0, 1, 1]})
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        ensemble.RandomForestClassifier(3, class_weight="balanced_subsample", min_samples_leaf=4, random_state=0),
+        ensemble.HistGradientBoostingClassifier(class_weight="balanced", max_iter=1),
+        tree.DecisionTreeClassifier(class_weight="balanced", monotonic_cst=[1], min_samples_leaf=8),
+        tree.DecisionTreeClassifier(class_weight="balanced", max_depth=1),
+        ensemble.BaggingClassifier(tree.DecisionTreeClassifier(class_weight="balanced"), 3, random_state=0),
+    ],
+    ids=lambda m: f"{type(m).__name__} {m.get_params().get('class_weight')}",
+)
+def test_weights_never_pass_for_counts(model):
+    """Trees with few splits: weighted classes that happen to be whole numbers are not rows."""
+    release = recon.encode(model.fit(SMALL[["a"]], SMALL["y"]), Domain.from_frame(SMALL, label="y"))
+    assert violations(release, SMALL) == []
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_random_thresholds_on_numbers_that_float32_cannot_tell_apart(seed):
+    """1.7e9 seconds and fractions: float32 has steps of 128 there, and random thresholds fall between."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({"t": 1.7e9 + 5_000 * rng.random(60), "y": rng.integers(0, 2, 60)})
+    domain = Domain((Continuous("t", Fraction(1_699_999_999), Fraction(1_700_005_001)),), Listed("y", (0, 1)))
+    model = ensemble.ExtraTreesClassifier(4, random_state=seed).fit(frame[["t"]], frame["y"])
+    release = recon.encode(model, domain)
+    assert violations(release, frame) == []
+
+
+def test_trees_of_one_column_and_regressors_of_negative_numbers_are_read():
+    frame = SMALL.assign(b=[3, 1, 2, 5, 7, 6, 4, 0])[["a", "b", "y"]]
+    bag = ensemble.BaggingClassifier(tree.DecisionTreeClassifier(), 3, max_features=1, random_state=0)
+    release = recon.encode(bag.fit(frame[["a", "b"]], frame["y"]), Domain.from_frame(frame, label="y"))
+    assert violations(release, frame) == []
+    below = frame.assign(y=-frame["a"])
+    forest = ensemble.RandomForestRegressor(3, random_state=0).fit(below[["a", "b"]], below["y"])
+    assert violations(recon.encode(forest, Domain.from_frame(below, label="y")), below) == []

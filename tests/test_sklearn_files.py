@@ -51,7 +51,7 @@ def used_rows(entry: dict, frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def read(entry: dict) -> Draft:
-    return read_draft((GOLDEN / entry["file"]).read_bytes())
+    return read_draft((GOLDEN / entry["file"]).read_bytes(), 1 << 30)
 
 
 def released(entry: dict, frame: pd.DataFrame) -> recon.EncodedRelease:

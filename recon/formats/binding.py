@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from encoders.domain import Condition, Domain
 from encoders.models import Published
@@ -96,7 +97,7 @@ class Binder:
         if feature.make is None and (test.values is not None or test.bare):
             return matched(attribute, test)
         if isinstance(attribute, Continuous):
-            return continuous_test(attribute, feature, test)
+            return continuous_test(attribute, feature, test, self.draft.single and feature.make is None)
         missing = test.missing
         if attribute.missing and feature.make is not None:
             missing = passes(test, compare(None))
@@ -256,9 +257,35 @@ def number_of(text: str, attribute: AnyAttribute) -> Value:
     return int(value) if value == int(value) else value
 
 
-def continuous_test(attribute: Continuous, feature: Feature, test: Test) -> Test:
-    """Return a range test on a continuous attribute, its ends turned back through the preprocessing."""
-    found = test
+def single_limits(thresholds: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the largest numbers that are at most the thresholds once they are rounded to float32."""
+    with np.errstate(over="ignore"):
+        near = thresholds.astype(np.float32)
+        near = np.where(near > thresholds, np.nextafter(near, np.float32(-np.inf)), near)
+        after = np.nextafter(near, np.float32(np.inf)).astype(np.float64)
+        low = near.astype(np.float64)
+        middle = np.where(np.isfinite(after), (low + after) / 2, low * (1 + 2.0**-25))
+        held = middle.astype(np.float32) == near  # a tie is rounded to the even one
+        return np.where(held, middle, np.nextafter(middle, -np.inf))
+
+
+def single_ends(test: Test) -> Test:
+    """Return a range test on a number whose float32 passes the given one (at most, or above, a threshold)."""
+
+    def end(value: Value | None) -> float | None:
+        return None if value is None else float(single_limits(np.array([float(value)]))[0])
+
+    if test.values is not None or test.bare or (test.low is not None and not test.low_open) or test.high_open:
+        return test
+    return replace(test, low=end(test.low), high=end(test.high))
+
+
+def continuous_test(attribute: Continuous, feature: Feature, test: Test, single_precision: bool = False) -> Test:
+    """Return a range test on a continuous attribute, its ends turned back through the preprocessing.
+
+    `single_precision`: the model compares float32 values (preprocessing turns thresholds back itself).
+    """
+    found = test if not single_precision else single_ends(test)
     if feature.make is not None:
         if feature.invert is None:
             raise ReleaseError(f"'{attribute.name}' is preprocessed for '{feature.name}': give it a 'resolution'")

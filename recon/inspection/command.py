@@ -27,19 +27,33 @@ def inspect(
     file: ModelFile, strip: StripTo = None, json: Json = False, out: ReportFile = None, memory: Memory = "1G"
 ) -> None:
     """List what a released file stores outright of its training data; nothing in it is run."""
-    from recon.inspection.inspecting import inspect as run
-    from recon.inspection.stripping import strip as copy
+    from recon.inspection.inspecting import inspect_bytes, read_file
 
     limit = parse_memory(memory)
-    done = None if strip is None else copy(file, strip, limit)
-    found = run(file, limit) if done is None else done.before
+    name, data = read_file(file)
+    found = inspect_bytes(data, name, limit)
+    if not json:
+        write_text(found.to_text() + "\n", out)
+    more: dict[str, object] = {}
+    try:
+        if strip is not None:
+            more = copied(data, name, strip, limit, json)
+    finally:  # the findings of a file are told even where no copy can be made
+        if json:
+            print_json(found.to_json() | more, out)
+
+
+def copied(data: bytes, file: str, out: str, memory: int, json: bool) -> dict[str, object]:
+    """Write the copy; say on stderr what was done, or return it as a JSON object under "stripped"."""
+    from recon.inspection.stripping import strip_content
+
+    sys.stdout.flush()  # the findings stand before what is said of the copy
+    done = strip_content(data, file, out, memory)
     if json:
-        more = {} if done is None else {"stripped": stripped_json(done)}
-        print_json(found.to_json() | more, out)
-        return
-    write_text(found.to_text() + "\n", out)
-    for line in [] if done is None else stripped_lines(done):
+        return {"stripped": stripped_json(done)}
+    for line in stripped_lines(done):
         print(line, file=sys.stderr)
+    return {}
 
 
 def stripped_json(done: Stripped) -> dict[str, object]:
@@ -55,6 +69,8 @@ def stripped_lines(done: Stripped) -> list[str]:
     """Return the same for people."""
     lines = [f"{done.after.file}: a {done.after.format} without " + ", ".join(f.path for f in done.removed)]
     lines += [f"  proved: {line}" for line in done.proof]
-    left = [f.path for f in done.after.findings if f.level in {"critical", "high"}]
-    lines += [f"  still in it, cannot be taken out: {', '.join(left)}"] if left else []
-    return lines
+    before, after = (one.format.partition(", ")[2] for one in (done.before, done.after))
+    if before != after:
+        lines.append(f"  compressed with {before or 'nothing'} before, the copy with {after or 'nothing'}")
+    left = [f for f in done.after.findings if f.level in {"critical", "high"}]
+    return lines + [f"  still in it: {f.path}: {f.remove}" for f in left]

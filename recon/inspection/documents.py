@@ -14,6 +14,7 @@ from typing import Any
 from recon.inspection.findings import EXAMPLES, Finding, Level
 from recon.inspection.json_models import hessians, json_findings
 from recon.inspection.pmml_findings import pmml_findings
+from recon.inspection.published import release_findings
 from recon.inspection.r_objects import is_r_file, r_findings
 from solvers.errors import ReleaseError
 
@@ -37,13 +38,19 @@ def document_findings(data: bytes, memory: int) -> Found | None:
     if head.startswith("<") and "PMML" in head:
         return pmml_findings(data)
     if head[:1] in {"{", "["}:
-        try:
-            return json_findings(json.loads(text))
-        except RecursionError:
-            raise ReleaseError("the JSON is nested too deeply") from None
-        except ValueError:
-            return _printed(text, head)
+        return _json(data, text, head)
     return _printed(text, head) or _table(text)
+
+
+def _json(data: bytes, text: str, head: str) -> Found | None:
+    """Return what JSON says, release files as their own reader reads them; what only begins like JSON is printed."""
+    try:
+        content = json.loads(text.lstrip("\ufeff"))
+    except RecursionError:
+        raise ReleaseError("the JSON is nested too deeply") from None
+    except ValueError:
+        return release_findings(data) if '"recon"' in head else _printed(text, head)
+    return release_findings(data) if isinstance(content, dict) and "recon" in content else json_findings(content)
 
 
 def _printed(text: str, head: str) -> Found | None:
@@ -144,7 +151,13 @@ def _corels(text: str) -> Found:
 
 def _table(text: str) -> Found | None:
     """Return what a CSV table with a column of whole numbers named count, n or freq says; None for other files."""
-    lines = list(csv.reader(io.StringIO(text[:200_000])))
+    from recon.formats.printed.count_table import delimiter_of
+
+    try:
+        delimiter = delimiter_of(text.partition("\n")[0])
+        lines = list(csv.reader(io.StringIO(text[:200_000], newline=""), delimiter=delimiter))
+    except csv.Error:
+        return None
     if len(lines) < 2 or len(lines[0]) < 2:
         return None
     names = [name.strip().lower() for name in lines[0]]

@@ -7,24 +7,27 @@ import os
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from recon.inspection.booster_text import lightgbm_text_findings
 from recon.inspection.claims import CLAIMS
 from recon.inspection.findings import LEVELS, Finding, Level, merged, plain
 from recon.inspection.generic import examples, generic_findings, lone_tree_rows, rows_known
+from recon.inspection.published import completed, draft_findings, rows_of
+from recon.inspection.refusing import naming
 from recon.inspection.rules import Rule, rules_of
 from recon.inspection.seeding import seed_findings
 from recon.inspection.walking import Place, described, things_of, walk
 from recon.stored.arrays import resolve
-from recon.stored.containers import open_stored
+from recon.stored.containers import Stored, open_stored, unpacked
 from recon.stored.things import Thing
 from solvers.errors import ReleaseError, Unsupported
 
-LARGEST = 1 << 31  # bytes of a file
 _HOMONYMS = frozenset({"Node", "Rule", "Winsorizer"})
 SURE = ("sklearn", "imodels")  # libraries whose sources say what predictions read
+UNKNOWN_CLASS = (
+    "of a class that no rule knows to predict without it: take it out before saving if predictions do not need it"
+)
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ class Inspection:
         """Return the inspection for people."""
         count = Counter(one.level for one in self.findings)
         sizes = ", ".join(f"{count[level]} {level}" for level in LEVELS if count[level])
-        rows = "number of training rows not stored" if self.rows is None else f"{self.rows:,} training rows"
+        rows = "number of training rows not found in it" if self.rows is None else f"{self.rows:,} training rows"
         lines = [f"{self.file}: {self.format}, {rows}; found: {sizes or 'nothing'}"]
         last: Level | None = None
         for one in self.findings:
@@ -65,43 +68,74 @@ class Inspection:
 
 
 def inspect(path: str | os.PathLike[str], memory: int = 1 << 30) -> Inspection:
-    """Return what the file stores outright, without building or running anything in it.
+    """Return what the file ("-": standard input) stores outright, without building or running anything in it.
 
-    Reads pickle, joblib and skops files, and what text, JSON, PMML and R's formats publish. Raises `ReleaseError` for
-    unreadable files and `Unsupported` for unknown ones.
+    Reads pickle, joblib and skops files, and whatever text, JSON, PMML and R's formats publish, also behind gzip.
+    `memory`: bytes its content may take. Raises `ReleaseError` for unreadable files and where no path is given,
+    `Unsupported` for unknown ones.
     """
-    return inspect_bytes(read_bytes(path), os.fspath(path), memory)
+    file, data = read_file(path)
+    return inspect_bytes(data, file, memory)
 
 
 def inspect_bytes(data: bytes, file: str = "", memory: int = 1 << 30) -> Inspection:
-    """Return the inspection of a file's content."""
-    from recon.inspection.documents import document_findings
-
-    try:
+    """Return the inspection of a file's content; `file` is its name in refusals."""
+    with naming(file):
         stored = open_stored(data, memory)
         if stored is not None:
-            rows, findings = inspect_graph(stored.root)
-            return Inspection(file, stored.format, stored.sha256, rows, tuple(findings))
-        known = document_findings(data, memory)
-    except ReleaseError as error:
-        raise error.at(file=file) from None
+            return inspect_stored(stored, data, file, memory)
+        return _inspect_document(data, file, memory)
+
+
+def inspect_stored(stored: Stored, data: bytes, file: str, memory: int) -> Inspection:
+    """Return the inspection of an opened file, `data` its content as it stands."""
+    rows, findings = completed(*inspect_graph(stored.root), data, memory)
+    return Inspection(file, stored.format, stored.sha256, rows, tuple(merged(findings)))
+
+
+def _inspect_document(data: bytes, file: str, memory: int) -> Inspection:
+    """Return the inspection of a file without objects: by the rules for its kind, else by what its reader reads."""
+    from recon.inspection.documents import document_findings
+
+    content = unpacked(data, memory)
+    known = document_findings(content, memory)
     if known is None:
-        raise Unsupported(
-            f"{file + ': ' if file else ''}this is no file that inspect knows: give a pickle, joblib or skops file, "
-            "PMML, a tree as text or DOT, a model as JSON, R's .rds or a release file"
-        )
-    kind, rows, findings = known
+        kind, rows, findings = _as_read(content, memory)
+    else:
+        kind, rows, findings = known
+        rows, findings = completed(rows, findings, content, memory)
+    kind += "" if len(content) == len(data) else ", gzip"
     return Inspection(file, kind, hashlib.sha256(data).hexdigest(), rows, tuple(merged(findings)))
 
 
-def read_bytes(path: str | os.PathLike[str]) -> bytes:
-    """Return the bytes of a file; `ReleaseError` where it is missing, unreadable or larger than 2 GB."""
+def _as_read(content: bytes, memory: int) -> tuple[str, int | None, list[Finding]]:
+    """Return what the reader of a file says that the inspection does not know; `Unsupported` where there is none."""
+    from recon.formats.reading import read_draft
+
+    why = ""
     try:
-        if os.path.getsize(path) > LARGEST:
-            raise ReleaseError("the file is larger than 2 GB", file=os.fspath(path))
-        return Path(path).read_bytes()
-    except OSError as error:
-        raise ReleaseError(f"cannot be read: {error.strerror or error}", file=os.fspath(path)) from None
+        draft = read_draft(content, memory)
+        if draft is not None:
+            return draft.origin.format, rows_of(draft), draft_findings(draft)
+    except ReleaseError as error:
+        why = f" ({error})"
+    raise Unsupported(
+        f"this is no file that inspect knows{why}: give a pickle, joblib or skops file, PMML, a tree or rules as text "
+        "or DOT, a model as JSON, R's .rds, a table of counts or a release file"
+    )
+
+
+def read_file(path: str | os.PathLike[str]) -> tuple[str, bytes]:
+    """Return name and bytes of a file ("-": standard input); `ReleaseError` for what is no path, or unreadable."""
+    from recon.formats.release_file import read_bytes
+
+    file = os.fspath(path) if isinstance(path, os.PathLike) else path
+    if not isinstance(file, str) or "\0" in file:
+        raise ReleaseError(
+            f"inspect needs the path of a file, not a value of type {type(path).__name__}: save the model and give "
+            "the file's path"
+        )
+    return file, read_bytes(file)[0]
 
 
 def inspect_graph(root: Any) -> tuple[int | None, list[Finding]]:
@@ -171,7 +205,7 @@ def _matched(places: list[Place], rule: Rule) -> Finding | None:
     others = ", ".join(p.attribute for p in places[1:])
     what = described(value) + (f", with {others}" if others else "")
     removable = rule.removable and owner.kind.partition(".")[0] in SURE
-    remove = rule.remove if removable or not rule.removable else "take it out before saving"
+    remove = rule.remove if removable or not rule.removable else UNKNOWN_CLASS
     return Finding(level, rule.name, first.path, what, told, remove, removable, examples(value))
 
 

@@ -1,4 +1,4 @@
-"""What models published as JSON give away: release files, LightGBM and XGBoost dumps, rpart trees written from R."""
+"""What models published as JSON give away: LightGBM and XGBoost dumps, rpart trees written from R."""
 
 from __future__ import annotations
 
@@ -20,8 +20,6 @@ def json_findings(content: Any) -> Found | None:
         return None
     if not isinstance(content, dict):
         return None
-    if "recon" in content:
-        return _release(content)
     if "tree_info" in content and "feature_names" in content:
         return "LightGBM dump", None, _lightgbm(content)
     if isinstance(content.get("learner"), dict):
@@ -29,28 +27,6 @@ def json_findings(content: Any) -> Found | None:
     if "frame" in content:
         return _rpart(content)
     return None
-
-
-def _release(content: dict[str, Any]) -> Found:
-    """Return what a release file of recon publishes."""
-    found = []
-    for number, model in enumerate(content.get("models") or []):
-        if not isinstance(model, dict):
-            continue
-        path = f"models[{number}]"
-        noise = model.get("noise")
-        kind = str(model.get("kind", "model"))
-        if isinstance(noise, dict):
-            told = f"counts with {noise.get('law', 'some')} noise: intervals and a posterior of the true ones"
-            found.append(Finding("info", "noisy-counts", path, kind, told, "recon posterior says what they give away"))
-        else:
-            told = "exact counts of training rows; recon count and recon audit work out what follows"
-            found.append(Finding("medium", "counts", path, kind, told, _SUPPRESS))
-        if model.get("multiplicities"):
-            told = "how often each training row is in each tree's bag, by its position in the training file"
-            found.append(Finding("high", "bags", f"{path}.multiplicities", kind, told, "leave multiplicities out"))
-    rows = content.get("rows")
-    return "release file", rows if isinstance(rows, int) and not isinstance(rows, bool) else None, found
 
 
 def _lightgbm(content: dict[str, Any]) -> list[Finding]:

@@ -8,6 +8,7 @@ points and points at its thresholds to the same values.
 from __future__ import annotations
 
 import contextlib
+import gzip
 import os
 import struct
 import tempfile
@@ -21,7 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from recon.inspection.findings import Finding
-from recon.inspection.inspecting import Inspection, inspect_graph, matches, read_bytes
+from recon.inspection.inspecting import Inspection, inspect_stored, matches, read_file
+from recon.inspection.refusing import naming
 from recon.inspection.seeding import seed_findings
 from recon.inspection.seeds import bags
 from recon.inspection.walking import Place, walk
@@ -32,6 +34,7 @@ from recon.stored.things import Thing
 from solvers.errors import EngineError, ReleaseError, Unsupported
 
 POINTS = 100_000  # points walked through the trees of each file, in all
+_COMPRESSED = frozenset([".bz2", ".xz", ".lzma", ".z", ".lz4", ".zst"])  # endings that joblib and others unpack by
 _NODE_FIELDS = {"left_child", "right_child", "feature", "threshold"}
 
 
@@ -48,46 +51,67 @@ class Stripped:
 def strip(path: str | os.PathLike[str], out: str | os.PathLike[str], memory: int = 1 << 30) -> Stripped:
     """Write a copy of a pickle, joblib or skops file without what can be taken out safely.
 
-    A joblib file is copied as a plain pickle, which joblib.load reads. Raises `Unsupported` where nothing can be taken
-    out, `EngineError` where the copy could not be proved to predict the same (nothing is written then), and
-    `ReleaseError` for unreadable files and where `out` is the file itself.
+    A joblib file is copied as a plain pickle, which joblib.load reads; compressed files are copied uncompressed, but a
+    name that ends in .gz gets gzip. Raises `Unsupported` where nothing can be taken out, `EngineError` where the copy
+    could not be proved to predict the same (nothing is written then), and `ReleaseError` for unreadable files and for
+    an `out` that is the file itself or named after another compression.
     """
-    if os.path.exists(out) and os.path.exists(path) and os.path.samefile(path, out):
-        raise ReleaseError("the copy would overwrite the file itself: give another name", file=os.fspath(out))
-    data = read_bytes(path)
-    try:
-        found, content = stripped_bytes(data, os.fspath(path), os.fspath(out), memory)
-    except ReleaseError as error:
-        raise error.at(file=os.fspath(path)) from None
+    file, data = read_file(path)
+    return strip_content(data, file, os.fspath(out), memory)
+
+
+def strip_content(data: bytes, file: str, out: str, memory: int = 1 << 30) -> Stripped:
+    """Write a copy as `strip` does, of a content that was read already; `file` is where from."""
+    if out == "-":
+        raise ReleaseError("the copy cannot go to standard output: give the name of a file", file=file)
+    if os.path.exists(out) and os.path.exists(file) and os.path.samefile(file, out):
+        raise ReleaseError("the copy would overwrite the file itself: give another name", file=out)
+    found, content = stripped_bytes(data, file, out, memory)
     _write(out, content)
     return found
 
 
 def stripped_bytes(data: bytes, file: str, out: str, memory: int = 1 << 30) -> tuple[Stripped, bytes]:
     """Return what was taken out and proved, and the content of the copy."""
+    with naming(file):
+        return _stripped(data, file, out, memory)
+
+
+def _stripped(data: bytes, file: str, out: str, memory: int) -> tuple[Stripped, bytes]:
     stored = _open(data, memory)
-    rows, before = inspect_graph(stored.root)
+    packed = _packed(out, stored.format)
+    before = inspect_stored(stored, data, file, memory)
     edits = _edits(stored.root)
-    removed = tuple(f for f in before if f.removable)
+    removed = tuple(f for f in before.findings if f.removable)
     if not edits or not removed:
-        raise Unsupported(f"{file}: nothing in it can be taken out without a change of predictions")
+        raise Unsupported(
+            "nothing in it can be taken out without the risk that predictions change: the remedies say what else to do"
+        )
     for place in edits:
         _leave_out(place)
     if stored.format == "skops":
         content = write_skops(data, [place.steps for place in edits])
     else:
         content = write_pickle(stored.root, stored.protocol)
+    content = gzip.compress(content, mtime=0) if packed else content
     copy, original = _open(content, memory), _open(data, memory)
     kept = _compare(original.root, copy.root)
-    after_rows, after = inspect_graph(copy.root)
-    _gone(copy.root, after, removed)
+    after = inspect_stored(copy, content, out, memory)
+    _gone(copy.root, list(after.findings), removed)
     proof = (
         f"the copy was read again: {len(edits):,} values are None, the other {kept:,} are as they were, bit for bit",
         *_trees_agree(original.root, copy.root),
     )
-    inspected = Inspection(file, stored.format, stored.sha256, rows, tuple(before))
-    copied = Inspection(out, copy.format, copy.sha256, after_rows, tuple(after))
-    return Stripped(inspected, copied, removed, proof), content
+    return Stripped(before, after, removed, proof), content
+
+
+def _packed(out: str, form: str) -> bool:
+    """Return whether the copy's name asks for gzip; `ReleaseError` for a compression that copies are not written in."""
+    ending = Path(out).suffix.lower()
+    if ending in _COMPRESSED or (ending == ".gz" and form == "skops"):
+        allowed = "a name without it" if form == "skops" else "a name without it, or one that ends in .gz"
+        raise ReleaseError(f"copies are not compressed as the name {Path(out).name} says: give {allowed}")
+    return ending == ".gz"
 
 
 def _open(data: bytes, memory: int) -> Stored:
@@ -201,10 +225,10 @@ def _gone(root: Any, after: list[Finding], removed: tuple[Finding, ...]) -> None
 
 
 def _trees_agree(original: Any, copy: Any) -> tuple[str, ...]:
-    """Return what was proved of the trees: both files send the same points to the same values."""
+    """Return what was proved of the trees: both files send the same points to the same values; () without trees."""
     pairs = list(zip_longest(_trees(original), _trees(copy)))
     if not pairs:
-        return ("there is no tree of scikit-learn in it: predictions read the same values, no tree was walked",)
+        return ()
     generator, walked = np.random.default_rng(0), 0
     for a, b in pairs:
         if a is None or b is None:

@@ -171,7 +171,8 @@ def to_split(tree: Stored, node: int, columns: Columns) -> tuple[Split, bool]:
         if not gaps or default_left or threshold < 0:
             raise refuse(f"the threshold {threshold:g} of '{name}' sends every row to one side", tree.place)
         return Split(name, Test(), Test(missing=True)), False
-    return split_of(name, Test(high=threshold, missing=gaps and default_left), gaps), False
+    # Where no value was missing in training, the library takes missing ones for zeros.
+    return split_of(name, Test(high=threshold, missing=default_left if gaps else threshold >= 0), True), False
 
 
 def category_values(name: str, codes: tuple[int, ...], columns: Columns, place: str) -> tuple[Value, ...]:
@@ -185,7 +186,8 @@ def category_values(name: str, codes: tuple[int, ...], columns: Columns, place: 
 def zero_split(name: str, threshold: float, default_left: bool, columns: Columns) -> tuple[Split, bool]:
     """Return the split of a feature whose zeros count as missing (zero_as_missing): they go the default way."""
     if (threshold >= 0) == default_left:
-        return Split(name, Test(high=threshold), opposite(Test(high=threshold), False)), False
+        test = Test(high=threshold, missing=default_left)  # missing values count as zeros
+        return Split(name, test, opposite(test, True)), False
     low, high = columns.infos.get(name, (-math.inf, math.inf))
     if not default_left and low >= 0:  # left: above zero and at most the threshold
         return Split(name, Test(low=ZERO, low_open=True, high=threshold), None), False

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from encoders.models import CountKind
 from recon.formats.drafts import Draft, Feature
 from recon.formats.sklearn.arrays import TreeArrays
-from recon.formats.sklearn.counts import NodeCounts, only_sizes, row_counts
+from recon.formats.sklearn.counts import NodeCounts, masses, only_sizes, row_counts
 from recon.formats.sklearn.draft import CountedTree, TreesDraft
 from recon.formats.sklearn.trees import (
     check_classes,
@@ -101,10 +102,12 @@ def first_counts(thing: Thing, tree: TreeArrays, classes: int) -> NodeCounts | N
     """Return the rows per class of the first tree, None where they are hidden."""
     if thing.class_name.startswith("Ada"):
         check_classes(tree, classes, "estimators_[0]")
-        found = row_counts(tree, None, None, None)
+        each = float(tree.weighted[0]) / max(int(tree.rows[0]), 1)  # the first stage weighs every row alike: 1/n
+        unit = replace(tree, weighted=tree.weighted / each, value=masses(tree) / each)
+        found = row_counts(unit, None, None, None)
         return NodeCounts(found.classes, found.size) if found.whole else None
-    if classes != 2:
-        return None
+    if classes != 2 or len(tree.left) == 1 or thing.get("class_weight") is not None:
+        return None  # one leaf has value 0 whatever the classes are
     if thing.class_name.startswith("Hist"):
         raw, rate, ridge = thing.get("_baseline_prediction"), thing.get("learning_rate"), thing.get("l2_regularization")
         start = np.asarray(raw, dtype=float).ravel() if isinstance(raw, (np.ndarray, float)) else np.zeros(0)

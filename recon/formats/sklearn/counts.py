@@ -90,7 +90,7 @@ def row_counts(
     k = tree.value.shape[1]
     equal = bool(np.allclose(tree.rows, tree.weighted, rtol=1e-9, atol=0))
     if monotonic is not None:
-        if not equal:
+        if not equal or not even(weighting):
             return only_sizes(tree.rows, k, "monotonic constraints clip the stored values, and rows were weighted")
         return monotonic_counts(tree, str(criterion), monotonic)
     mass = masses(tree)
@@ -98,27 +98,35 @@ def row_counts(
     found = None if weights is None else whole(mass / weights)
     if weights is not None and found is not None and (found.sum(axis=1) == tree.rows).all() and adds_up(tree, found):
         shown = ", ".join(f"{w:.6g}" for w in weights)
-        even = bool(np.allclose(weights, weights[0]))
         return NodeCounts(
-            found, tree.rows, "" if even else f"classes were weighted ({shown}): counts were solved for, exactly"
+            found,
+            tree.rows,
+            ""
+            if np.allclose(weights, weights[0])
+            else f"classes were weighted ({shown}): counts were solved for, exactly",
         )
     why = "sample_weight" if weighting is None else "class_weight with weights of rows, or no split between classes"
     said = f"rows were weighted ({why}) in a way that hides the classes: only the number of rows per leaf is known"
     return only_sizes(tree.rows, k, said)
 
 
+def even(weighting: Weighting) -> bool:
+    """Tell whether the file declares that all classes weigh 1."""
+    return weighting is None or (isinstance(weighting, tuple) and all(w == 1 for w in weighting))
+
+
 def class_weights(tree: TreeArrays, mass: NDArray[np.float64], weighting: Weighting) -> NDArray[np.float64] | None:
     """Return the weight of a row of each class as the file declares it, None where the tree shows other weights.
 
-    Without class weights all rows weigh the same in every node. Weights that balance the classes follow from
+    Without class weights every row weighs 1. Weights that balance the classes follow from
     rows_i = Σ_k mass_ik / w_k over all nodes, and must be n / (classes * n_k).
     """
     n, used = float(tree.rows[0]), mass[0] > 0
     if isinstance(weighting, tuple):
         return np.array(weighting)
     if weighting is None:
-        each = tree.weighted / np.maximum(tree.rows, 1)
-        return np.full(mass.shape[1], each[0]) if np.allclose(each, each[0], rtol=1e-9, atol=0) else None
+        # Any other constant may be an average of different weights in few nodes.
+        return np.ones(mass.shape[1]) if np.allclose(tree.rows, tree.weighted, rtol=1e-9, atol=0) else None
     if weighting != "balanced":
         return None
     found, _, rank, _ = np.linalg.lstsq(mass[:, used], tree.rows.astype(float), rcond=1e-10)
@@ -140,14 +148,15 @@ def adds_up(tree: TreeArrays, counts: Counts) -> bool:
 def bag_counts(tree: TreeArrays, drawn: int | None, weighting: Weighting) -> NodeCounts:
     """Return the drawn rows per class of a tree fitted on a resample (`size`: the different rows among them).
 
-    `drawn`: how many rows were drawn, where the forest says it.
+    `drawn`: how many rows were drawn, where the forest says it; else weights cannot be told from repetitions.
     """
     mass = masses(tree)
     k = mass.shape[1]
     found = whole(mass)
-    if found is not None and drawn in {None, int(found[0].sum())} and fits_a_bag(tree, found):
-        return NodeCounts(found, tree.rows)
-    if drawn is not None and weighting is not None:
+    if even(weighting):
+        if found is not None and drawn == int(found[0].sum()) and fits_a_bag(tree, found):
+            return NodeCounts(found, tree.rows)
+    elif drawn is not None:
         totals = class_totals(mass)
         if totals is not None and sum(totals) == drawn and as_declared(mass[0], totals, weighting):
             scale = np.array([t / m if m else 0.0 for t, m in zip(totals, mass[0], strict=True)])

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from encoders.domain import Condition
 from encoders.models import AnyModel, Forest, Node, Support, Tree
 from encoders.values import Test
-from recon.formats.binding import Binder
+from recon.formats.binding import Binder, single_limits
 from recon.formats.drafts import Draft
 from recon.formats.sklearn.arrays import TreeArrays
 from recon.formats.sklearn.counts import NodeCounts
@@ -32,7 +32,9 @@ class CountedTree:
     @property
     def feature(self) -> NDArray[np.int64]:
         """Return the draft's feature that every node tests."""
-        return self.arrays.feature if self.columns is None else self.columns[self.arrays.feature]
+        if self.columns is None:
+            return self.arrays.feature
+        return np.where(self.arrays.leaf, -1, self.columns[np.where(self.arrays.leaf, 0, self.arrays.feature)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,6 +193,8 @@ def feature_splits(binder: Binder, name: str, thresholds: list[float], missing: 
         ]
     for end in (thresholds[0], thresholds[-1]):
         binder.resolved(name, Test(high=end))
+    if binder.draft.single:
+        thresholds = single_limits(np.array(thresholds)).tolist()
     if not plain.missing:
         return [(((plain.name, Test(None, None, t)),), False) for t in thresholds]
     pairs = zip(thresholds, missing, strict=True)

@@ -78,7 +78,7 @@ def read(thing: Thing, form: str) -> Draft:
         () if not resampled else (f"each tree was fitted on a resample of the rows, drawn {how(replaced)} replacement",)
     )
     said = [*said_of([t.counts for t in trees]), *([] if known is None else [bags_line(known)])]
-    rows = Rows(bags.shape[1], bags.shape[1]) if bags is not None else training_rows(thing, trees, resampled, drawn)
+    rows = Rows(bags.shape[1], bags.shape[1]) if bags is not None else training_rows(thing, trees, resampled)
     misplaced = misplacing(thing, *trees)
     if misplaced and any(len(missing_seen(t)) for t in trees):
         said.append(MISPLACED)
@@ -145,10 +145,13 @@ def one_tree(
         raise Unsupported(f"a {forest.class_name} of {name} is not read: only ensembles of decision trees are")
     own = subset(columns, features, number)
     arrays = stored_arrays(estimator, features if own is None else len(own), place)
-    check_classes(arrays, 1 if classes is None else len(classes), place)
     if classes is None:
         return CountedTree(arrays, only_sizes(arrays.rows, 1, ""), own)
-    weighting = weighting_of(forest.get("class_weight", estimator.get("class_weight")), classes)
+    check_classes(arrays, len(classes), place)
+    declared = forest.get("class_weight", estimator.get("class_weight"))
+    if resampled and forest.get("_sample_weight") is not None and declared != "balanced_subsample":
+        declared = None  # from 1.9 on such weights are probabilities of being drawn, and counts are of drawn rows
+    weighting = weighting_of(declared, classes)
     if forest.class_name.startswith("Bagging"):  # its trees number the classes
         weighting = weighting_of(estimator.get("class_weight"), range(len(classes)))
     if resampled:
@@ -182,24 +185,10 @@ def subset(columns: Any, features: int, number: int) -> NDArray[np.int64] | None
     return columns.astype(np.int64)
 
 
-def training_rows(thing: Thing, trees: list[CountedTree], resampled: bool, drawn: int | None) -> Rows | None:
+def training_rows(thing: Thing, trees: list[CountedTree], resampled: bool) -> Rows:
     """Return the number of training rows, as far as the file says it.
 
-    Versions before 1.4 do not store it beside a bootstrap; then it follows from `max_samples`.
+    Versions before 1.4 do not store it beside a bootstrap: then it is only known where the bags are.
     """
-    if not resampled:
-        return Rows(int(trees[0].arrays.rows[0]), int(trees[0].arrays.rows[0]))
-    n, share = thing.get("_n_samples"), thing.get("max_samples")
-    if isinstance(n, int) and n > 0:
-        return Rows(n, n)
-    few = max(int(t.arrays.rows[0]) for t in trees)
-    if share is None or (isinstance(share, float) and share == 1.0):
-        found = drawn if drawn is not None else drawn_by(trees)
-        return Rows(few) if found is None else Rows(found, found)
-    return Rows(few)
-
-
-def drawn_by(trees: list[CountedTree]) -> int | None:
-    """Return how many rows every tree drew, None where weights hide it or trees differ."""
-    found = {int(t.counts.classes[0].sum()) if t.counts.whole else -1 for t in trees}
-    return found.pop() if len(found) == 1 and -1 not in found else None
+    n = thing.get("_n_samples") if resampled else int(trees[0].arrays.rows[0])
+    return Rows(n, n) if isinstance(n, int) and n > 0 else Rows(max(int(t.arrays.rows[0]) for t in trees))

@@ -25,7 +25,7 @@ from solvers.errors import ReleaseError, Unsupported
 from solvers.release import Rows
 
 KINDS = ("DecisionTreeClassifier", "ExtraTreeClassifier", "DecisionTreeRegressor", "ExtraTreeRegressor")
-ASSUMES = "rows that were given weight 0 do not count as training rows"
+ASSUMES = "no sample_weight, or the same for all rows; rows of weight 0 do not count as training rows"
 MOST_FEATURES = 1_000_000
 MISPLACING = (1, 3), (1, 8)  # versions that put rows with missing values into wrong leaves (scikit-learn #32351)
 MISPLACED = (
