@@ -73,7 +73,9 @@ def release_findings(data: bytes) -> Found:
             found.append(Finding("info", "noisy-counts", path, stated.kind, told, fix))
         else:
             told = _meaning(kinds) if kinds else "no counts are published"
-            found.append(Finding(_level(kinds), "counts", path, stated.kind, told, _INHERENT))
+            # Of another name for each kind: findings of one name are told as one.
+            rule = "counts" if kinds == ("exact",) else "-".join([*kinds, "counts"])
+            found.append(Finding(_level(kinds), rule, path, stated.kind, told, _INHERENT))
         if getattr(stated, "multiplicities", None):
             told = "how often each training row is in each tree's bag, by its position in the training file"
             place = f"{path}.multiplicities"

@@ -85,6 +85,8 @@ def bounds(
     for one in alone(release):
         cells = cells_of(one, limits)
         upper = min(upper, log2_worlds(cells.high, cells.block.low, convention))
+    if upper == -math.inf:  # a partition counts rows where none can be
+        return CountAnswer("unsat", convention=convention)
     lower = -math.inf
     if rows is not None and not coarse(release):
         lower = 0.0

@@ -124,7 +124,9 @@ def sampling(thing: Thing) -> tuple[bool, bool, int | None]:
             drawn = n
         return True, True, drawn
     share = thing.get("max_samples")
-    part = thing.class_name.startswith("Bagging") and isinstance(share, (int, float)) and share not in (1.0, n)
+    part = thing.class_name.startswith("Bagging") and (
+        share < 1.0 if isinstance(share, float) else isinstance(share, int) and share != n
+    )
     return bool(part and drawn != n), False, drawn if part else None
 
 
