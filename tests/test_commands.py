@@ -227,7 +227,7 @@ def test_ctrl_c_keeps_the_best_bounds(tmp_path):
         stderr=subprocess.PIPE,
     )
     for line in process.stderr:
-        if b"box 20 of" in line:
+        if b"box 6 of" in line:
             break
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)

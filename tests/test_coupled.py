@@ -19,7 +19,7 @@ import recon
 from solvers import system
 from solvers.errors import ContradictionError
 
-BATCHES = 10
+BATCHES = 8
 PER_BATCH = 50
 CONVENTIONS = ("ordered", "multiset")
 

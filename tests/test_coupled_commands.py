@@ -150,25 +150,25 @@ def test_joined_files(capsys, tmp_path):
 
 def test_limits_leave_bounds(capsys, shallow):
     path, frame = shallow
-    code, out, _ = run(capsys, "count", path, "--time", "10", "--json")
+    code, out, _ = run(capsys, "count", path, "--time", "4", "--json")
     found = json.loads(out)
     assert code == 4
     assert found["status"] == "bounds"
     assert found["worlds"] is None
     assert found["log2_upper"] < found["uninformed_bits"]
     assert found["entropy_bits"] is None
-    code, out, _ = run(capsys, "count", path, "--max-cells", "10", "--time", "5", "--json")
+    code, out, _ = run(capsys, "count", path, "--max-cells", "10", "--time", "2", "--json")
     assert code == 4
     assert any("--max-cells" in line for line in json.loads(out)["trail"])
     for command in ("worlds", "sample", "table"):
-        assert run(capsys, command, path, "--max-cells", "10", "--time", "5")[0] == 4, command
+        assert run(capsys, command, path, "--max-cells", "10", "--time", "2")[0] == 4, command
     code, out, _ = run(capsys, "count", path, "--time", "0", "--json")
     assert code == 4
     assert json.loads(out)["status"] == "bounds"
     with gzip.open(Path(path).parent / "true.csv.gz", "wt") as file:
         frame.head(20).to_csv(file, index=False)
     code, out, _ = run(
-        capsys, "certify", path, "--profiles", str(Path(path).parent / "true.csv.gz"), "--time", "30", "--json"
+        capsys, "certify", path, "--profiles", str(Path(path).parent / "true.csv.gz"), "--time", "10", "--json"
     )
     assert all(line["max_count"] >= 1 for line in json.loads(out))
     assert {line["verdict"] for line in json.loads(out)} <= {"certain", "possible"}

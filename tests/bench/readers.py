@@ -78,7 +78,7 @@ def inspected() -> None:
         found, looking = seconds(lambda: recon.inspect(path))
         done, stripping = seconds(lambda: strip(path, out))
         before, after = ({f.path for f in one.findings} for one in (found, done.after))
-        print(f"\n{path.stat().st_size / 1e6:.0f} MB, {len(frame):,} rows, 100 trees: inspected in {looking:.1f} s, ")
+        print(f"\n{path.stat().st_size / 1e6:.0f} MB, {len(frame):,} rows, 100 trees: inspected in {looking:.1f} s,")
         print(f"stripped in {stripping:.1f} s; gone: {', '.join(sorted(before - after))}; {'; '.join(done.proof)}")
 
 
