@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import os
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from encoders.domain import Domain, View
+from encoders.domain import Domain
 from encoders.encoder import CONFIDENCE, EncodedRelease, confidence_level
 from encoders.encoder import encode as encode_models
 from encoders.joining import Published, join
 from encoders.models import AnyModel
-from encoders.values import Test
 from recon.formats import release_file
-from recon.formats.binding import Binder, class_order
+from recon.formats.binding import Binder
 from recon.formats.drafts import Draft
-from recon.formats.guessing import guess_domain
+from recon.formats.guessing import guess_domain, with_class_columns
 from recon.formats.reading import draft_of_object, read_draft
 from recon.formats.rules import streed
-from recon.stored.containers import open_stored, unpacked
+from recon.stored.containers import collector_paused, open_stored, unpacked
 from solvers.errors import ReleaseError, Unsupported
 
 BY_NAME = (
@@ -134,40 +131,9 @@ def read_file(path: str, memory: int = MEMORY) -> ReadFile:
 
 def settle(draft: Draft, declared: Domain | None) -> tuple[Domain, tuple[AnyModel, ...]]:
     """Return the domain of a draft (guessed where none is declared), and its models over it."""
-    domain = guess_domain(draft) if declared is None else declared
-    domain = with_class_columns(draft, domain)
+    domain = guess_domain(draft) if declared is None else with_class_columns(draft, declared)
     with collector_paused():
         return domain, draft.bound(Binder(draft, domain))
-
-
-@contextlib.contextmanager
-def collector_paused() -> Iterator[None]:
-    """Keep the garbage collector from looking through a million new nodes, none of them garbage (4 s become 2.5)."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()
-
-
-def with_class_columns(draft: Draft, domain: Domain) -> Domain:
-    """Return the domain with a column per class of which the draft publishes means."""
-    if domain.label is None or draft.classes is None:
-        return domain
-    said = {
-        figure.statistic.of
-        for model in draft.models
-        for figure in getattr(model, "statements", ())
-        if figure.statistic is not None
-    }
-    places, columns = class_order(draft.classes, domain), dict(domain.columns)
-    for i, c in enumerate(places):
-        name = "" if c is None else f"{draft.label}={draft.classes[c]}"
-        if name in said:
-            columns.setdefault(name, View(domain.label.name, Test(values=(domain.label.value_at(i),))))
-    return domain if len(columns) == len(domain.columns) else replace(domain, columns=columns)
 
 
 def encode(model: Any, domain: Domain) -> EncodedRelease:

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from fractions import Fraction
 
 from encoders.domain import GUESSED, Domain, View
 from encoders.values import AnyAttribute, Continuous, Listed, Test, Value, exact, is_number, plain
+from recon.formats.binding import class_order
 from recon.formats.drafts import Draft
 from solvers.errors import ReleaseError
 
@@ -35,7 +37,7 @@ def guess_domain(draft: Draft) -> Domain:
     if label is None and not attributes:
         raise ReleaseError("the file names no features: give a domain (--domain)")
     said = [WANTING + note for note in notes]
-    return Domain(tuple(attributes), label, views_of(draft, label), source=GUESSED, notes=tuple(said))
+    return with_class_columns(draft, Domain(tuple(attributes), label, source=GUESSED, notes=tuple(said)))
 
 
 def raw_tests(draft: Draft) -> dict[str, list[Test]]:
@@ -114,18 +116,19 @@ def label_of(draft: Draft, taken: list[str]) -> Listed:
     return Listed(name, tuple(classes))
 
 
-def views_of(draft: Draft, label: Listed | None) -> dict[str, View]:
-    """Return a column per class, where the draft publishes means of them."""
-    if label is None:
-        return {}
-    return {f"{label.name}={c}": View(label.name, Test(values=(c,))) for c in label.values if used(draft, str(c))}
-
-
-def used(draft: Draft, value: str) -> bool:
-    """Tell whether a statistic of the draft is about the column of a class."""
-    name = f"{draft.label}={value}"
-    return any(
-        figure.statistic is not None and figure.statistic.of == name
+def with_class_columns(draft: Draft, domain: Domain) -> Domain:
+    """Return the domain with a column per class of which the draft publishes means."""
+    if domain.label is None or draft.classes is None:
+        return domain
+    said = {
+        figure.statistic.of
         for model in draft.models
         for figure in getattr(model, "statements", ())
-    )
+        if figure.statistic is not None
+    }
+    places, columns = class_order(draft.classes, domain), dict(domain.columns)
+    for i, c in enumerate(places):
+        name = "" if c is None else f"{draft.label}={draft.classes[c]}"
+        if name in said:
+            columns.setdefault(name, View(domain.label.name, Test(values=(domain.label.value_at(i),))))
+    return domain if len(columns) == len(domain.columns) else replace(domain, columns=columns)

@@ -51,7 +51,7 @@ def open_stored(data: bytes, memory: int = 1 << 30) -> Stored | None:
     Nothing in the file is imported, built or run. `memory`: bytes that the content after decompression, and again its
     objects, may take. Raises `ReleaseError` where the file is broken, larger, or would run code.
     """
-    with _no_collector():
+    with collector_paused():
         return _opened(data, memory)
 
 
@@ -61,8 +61,8 @@ def unpacked(data: bytes, memory: int) -> bytes:
 
 
 @contextmanager
-def _no_collector() -> Iterator[None]:
-    """Pause Python's cyclic garbage collector: it would walk millions of new objects again and again."""
+def collector_paused() -> Iterator[None]:
+    """Pause Python's cyclic garbage collector: it would walk millions of new objects, none of them garbage."""
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import struct
+from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from encoders.values import Cell, Test, Value, is_number
-from recon.formats.binding import passes
+from recon.formats.binding import passes, single_ends, single_limits
 from recon.formats.binding import single as rounded
 from recon.formats.drafts import Feature
 from solvers.errors import ReleaseError
@@ -24,17 +25,20 @@ from solvers.errors import ReleaseError
 LARGEST = 1.7976931348623157e308
 
 
-class Map:
-    """What one step makes of a cell. `direction`: 1 where it never falls as the value grows, -1 where it never rises.
+class Map(ABC):
+    """What one step makes of a cell."""
 
-    0: neither is known, so that numeric attributes must be gone through value by value.
-    """
+    @property
+    def direction(self) -> int:
+        """Return 1 where the result never falls as the value grows, -1 where it never rises.
 
-    direction = 1
+        0: neither is known, so that numeric attributes must be gone through value by value.
+        """
+        return 1
 
+    @abstractmethod
     def __call__(self, value: Cell) -> Cell:
         """Return what becomes of a value, None for missing."""
-        raise NotImplementedError
 
 
 def number(value: Value) -> float:
@@ -107,7 +111,7 @@ class InBin(Map):
     of: int
 
     @property
-    def direction(self) -> int:  # type: ignore[override]
+    def direction(self) -> int:
         """Return 1 for the last bin, -1 for the first."""
         return 1 if self.bin == self.of - 1 else -1 if self.bin == 0 else 0
 
@@ -128,7 +132,7 @@ class Imputed(Map):
     constant: bool = False
 
     @property
-    def direction(self) -> int:  # type: ignore[override]
+    def direction(self) -> int:
         """Return 1 unless a value in the middle becomes another."""
         return 1 if self.mark is None else 0
 
@@ -142,7 +146,11 @@ class Told(Map):
     """1 where the value is missing (is `mark`), else 0."""
 
     mark: Cell = None
-    direction = 0
+
+    @property
+    def direction(self) -> int:
+        """Return 0: it is told from others value by value."""
+        return 0
 
     def __call__(self, value: Cell) -> Cell:
         """Return 0 or 1."""
@@ -162,7 +170,7 @@ class Coded(Map):
     ordered: tuple[float, ...] | None = None
 
     @property
-    def direction(self) -> int:  # type: ignore[override]
+    def direction(self) -> int:
         """Return 1 where the codes ascend with the numbers."""
         return 0 if self.ordered is None else 1
 
@@ -184,7 +192,11 @@ class OneOf(Map):
     known: frozenset[Value]
     missing: bool = False
     other: bool = False
-    direction = 0
+
+    @property
+    def direction(self) -> int:
+        """Return 0: it is told from others value by value."""
+        return 0
 
     def __call__(self, value: Cell) -> Cell:
         """Return 0 or 1."""
@@ -253,7 +265,7 @@ class Column:
 
         def invert(test: Test) -> Test:
             if test.bare or (self.near and self.direction):  # numbers stand as they are, as without a pipeline
-                return test
+                return single_ends(test) if single else test
             if self.tells_missing:
                 return Test() if passes(test, compare(0.0)) else Test(values=())
             if self.direction == 0 or test.values is not None:
@@ -344,11 +356,9 @@ def last_below(threshold: float, closed: bool, single: bool) -> float:
         return threshold if closed else math.nextafter(threshold, -math.inf)
     with np.errstate(over="ignore"):  # 32-bit floats end at 3.4e38
         near = np.float32(threshold)
-        if float(near) > threshold or (not closed and float(near) == threshold):
-            near = np.nextafter(near, np.float32(-np.inf))
-        after = float(np.nextafter(near, np.float32(np.inf)))
-        middle = (float(near) + after) / 2 if after < math.inf else float(near) * (1 + 2.0**-25)
-        return middle if float(np.float32(middle)) == float(near) else math.nextafter(middle, -math.inf)
+    if not closed and float(near) == threshold:
+        threshold = float(np.nextafter(near, np.float32(-np.inf)))
+    return float(single_limits(np.array([threshold]))[0])
 
 
 def ordinal(x: float) -> int:
