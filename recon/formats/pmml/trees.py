@@ -8,7 +8,7 @@ several places: its count is then that of all of them together.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from encoders.values import Test, Value, exact, is_number
 from recon.formats.boosters.boosting import Grown, Split, opposite
@@ -33,8 +33,41 @@ class PmmlNode:
     shares: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)  # recordCount, probability
 
 
-# What is still to be decided: enter a node, try its i-th child, stay at it, or evaluate a predicate
-State: TypeAlias = tuple[object, ...]
+# What is still to be decided is one of four things.
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """A row enters a node, has its leaf there, or stays there because no child takes it."""
+
+    how: Literal["enter", "leaf", "stay"]
+    node: int
+
+
+@dataclass(frozen=True, slots=True)
+class Nowhere:
+    """No node takes the row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """A row is tried at a node's i-th child."""
+
+    node: int
+    child: int
+
+
+@dataclass(frozen=True, slots=True)
+class Eval:
+    """A predicate is evaluated: what comes next where it is true, false or unknown."""
+
+    predicate: Predicate
+    true: State
+    false: State
+    unknown: State
+
+
+State: TypeAlias = At | Nowhere | Try | Eval
 
 
 @dataclass(frozen=True)
@@ -141,12 +174,12 @@ class Unroller:
     missing: str  # missingValueStrategy
     last: bool  # noTrueChildStrategy is returnLastPrediction
     present: bool = False
-    state: State = ()  # what the split that was just made decides
+    state: State = field(default_factory=Nowhere)  # what the split that was just made decides
 
     def run(self) -> Unrolled:
         """Return the unrolled tree; `Unsupported` where it grows too large. Cost: linear in its nodes and depth."""
         out, holds = Grown(), {}
-        todo: list[tuple[State, dict[str, Facts], int, int]] = [(("enter", 0), {}, -1, 0)]
+        todo: list[tuple[State, dict[str, Facts], int, int]] = [(At("enter", 0), {}, -1, 0)]
         while todo:
             state, facts, parent, side = todo.pop()
             here = len(out.splits)
@@ -170,44 +203,39 @@ class Unroller:
     def settle(self, state: State, facts: dict[str, Facts]) -> Split | tuple[str, int] | None:
         """Return the next split (its state is kept in `self.state`), or the leaf that a state ends in."""
         while True:
-            kind = state[0]
-            if kind in ("leaf", "stay"):
-                return (str(kind), int(state[1]))  # type: ignore[call-overload]
-            if kind == "nowhere":
+            if isinstance(state, Nowhere):
                 return None
-            if kind == "enter":
-                at = int(state[1])  # type: ignore[call-overload]
-                state = ("try", at, 0) if self.nodes[at].children else ("leaf", at)
-                continue
-            if kind == "try":
-                state = self.attempt(int(state[1]), int(state[2]))  # type: ignore[call-overload]
-                continue
-            predicate, true, false, unknown = state[1:]
-            if isinstance(predicate, Both):
-                state = unfold(predicate, true, false, unknown)  # type: ignore[arg-type]
-                continue
-            decided = self.decide(predicate, true, false, unknown, facts)  # type: ignore[arg-type]
-            if isinstance(decided, Split):
-                self.state = state
-                return decided
-            state = decided
+            if isinstance(state, At):
+                if state.how != "enter":
+                    return state.how, state.node
+                state = Try(state.node, 0) if self.nodes[state.node].children else At("leaf", state.node)
+            elif isinstance(state, Try):
+                state = self.attempt(state.node, state.child)
+            elif isinstance(state.predicate, Both):
+                state = unfold(state.predicate, state.true, state.false, state.unknown)
+            else:
+                decided = self.decide(state.predicate, state.true, state.false, state.unknown, facts)
+                if isinstance(decided, Split):
+                    self.state = state
+                    return decided
+                state = decided
 
     def attempt(self, at: int, i: int) -> State:
         """Return the evaluation of a node's i-th child."""
         node = self.nodes[at]
         none = self.empty[at]
-        end: State = ("stay", at) if self.last and not none else ("nowhere",)
+        end: State = At("stay", at) if self.last and not none else Nowhere()
         child = node.children[i]
-        after: State = ("try", at, i + 1) if i + 1 < len(node.children) else end
+        after: State = Try(at, i + 1) if i + 1 < len(node.children) else end
         if self.missing == "defaultChild" and node.default is not None:
-            unknown: State = ("enter", node.default)
+            unknown: State = At("enter", node.default)
         elif self.missing in ("none", "defaultChild"):
             unknown = after
         elif self.missing == "lastPrediction" and not none:
-            unknown = ("stay", at)
+            unknown = At("stay", at)
         else:
-            unknown = ("nowhere",)
-        return ("eval", self.nodes[child].predicate, ("enter", child), after, unknown)
+            unknown = Nowhere()
+        return Eval(self.nodes[child].predicate, At("enter", child), after, unknown)
 
     def __post_init__(self) -> None:
         self.empty = [self.none_left(node) for node in self.nodes]
@@ -237,13 +265,13 @@ class Unroller:
             if self.present and atom.name not in facts and self.fields.gaps(atom.name):
                 raise Unsupported("the PMML tree's tests that all values pass make too many cases to be read")
             present = true if passed else false
-            if not known.missing or unknown in (present, ("nowhere",)):
+            if not known.missing or unknown in (present, Nowhere()):
                 return present
             met = self.meet(atom.name, present, known, unknown, facts) if ahead else None
             if met is not None:
                 return met
             return Split(atom.name, Test(missing=True), Test())
-        meets = ahead and known.missing and unknown not in (true, false, ("nowhere",))
+        meets = ahead and known.missing and unknown not in (true, false, Nowhere())
         if known.missing and (
             unknown == true
             or (meets and self.meet(atom.name, true, known.after(test, True), unknown, facts) is not None)
@@ -265,13 +293,13 @@ class Unroller:
 
     def reach(self, state: State, facts: dict[str, Facts]) -> State | None:
         """Return the node that a state enters or stays at, None where that takes a split."""
-        while state[0] in ("try", "eval"):
-            if state[0] == "try":
-                state = self.attempt(int(state[1]), int(state[2]))  # type: ignore[call-overload]
-            elif isinstance(state[1], Both):
-                state = unfold(state[1], *state[2:])  # type: ignore[arg-type]
+        while isinstance(state, Try | Eval):
+            if isinstance(state, Try):
+                state = self.attempt(state.node, state.child)
+            elif isinstance(state.predicate, Both):
+                state = unfold(state.predicate, state.true, state.false, state.unknown)
             else:
-                found = self.decide(*state[1:], facts, ahead=False)  # type: ignore[arg-type,misc,call-arg]
+                found = self.decide(state.predicate, state.true, state.false, state.unknown, facts, ahead=False)
                 if isinstance(found, Split):
                     return None
                 state = found
@@ -296,16 +324,16 @@ def unfold(predicate: Both, true: State, false: State, unknown: State) -> State:
     """Return the evaluation of a compound predicate's first part, with what follows (Kleene's logic)."""
     parts = predicate.parts
     if predicate.how == "not":
-        return ("eval", parts[0], false, true, unknown)
+        return Eval(parts[0], false, true, unknown)
     if not parts:
         return {"and": true, "or": false}.get(predicate.how, unknown)
     rest = Both(predicate.how, parts[1:])
-    later: State = ("eval", rest, true, false, unknown)
+    later: State = Eval(rest, true, false, unknown)
     if predicate.how == "and":
-        return ("eval", parts[0], later, false, ("eval", rest, unknown, false, unknown))
+        return Eval(parts[0], later, false, Eval(rest, unknown, false, unknown))
     if predicate.how == "or":
-        return ("eval", parts[0], true, later, ("eval", rest, true, unknown, unknown))
-    return ("eval", parts[0], true, false, later)
+        return Eval(parts[0], true, later, Eval(rest, true, unknown, unknown))
+    return Eval(parts[0], true, false, later)
 
 
 def unroll(nodes: list[PmmlNode], fields: Fields, missing: str, last: bool, present: bool = False) -> Unrolled:
