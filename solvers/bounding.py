@@ -29,6 +29,7 @@ SHIFT = 40  # the x of the local lemma are multiples of 2^-SHIFT
 ROUNDS = 60
 HOPELESS = 0.9  # an x this large: assume a literal instead
 
+GRACE = 1.0  # seconds of work on bounds even where no time is left
 STEP = 4e-7  # seconds a node costs when a box is intersected with a diagram and counted, measured
 
 Base = tuple[int, Function, int]  # t, in none of the boxes before t that are needed, its nodes
@@ -161,11 +162,12 @@ def bound_all(
 ) -> None:
     """Tighten the bounds of the regions `which` while time lasts; sound at any moment."""
     limits = counts.limits
-    # Half a second of bounds without diagrams is worth more than to be punctual with nothing.
-    grace = math.inf if limits.seconds is None else max(limits.seconds, limits.elapsed() + 0.5)
+    # A second of bounds without diagrams is worth more than to be punctual with nothing; a second of this thread's
+    # work, so that a busy machine does not turn the bounds into nothing either.
+    grace = time.thread_time() + GRACE
 
     def late() -> bool:
-        return limits.elapsed() > grace
+        return limits.expired() and time.thread_time() > grace
 
     for j in which:
         task = reduced.tasks[j]

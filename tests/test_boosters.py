@@ -327,7 +327,7 @@ def only_refuses(read, given):
     except (ReleaseError, Unsupported) as error:
         said = str(error)
     assert 0 < len(said) < 600
-    assert time.perf_counter() - begun < 5
+    assert time.perf_counter() - begun < 30
 
 
 def fuzz(rounds):

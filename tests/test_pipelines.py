@@ -590,7 +590,7 @@ def damage(times: int, seed: int) -> int:
             released(draft_of_object(root, "pickle"), None)
         except (recon.ReleaseError, recon.Unsupported):
             refused += 1
-        assert time.process_time() - begun < 5
+        assert time.process_time() - begun < 30
     return refused
 
 

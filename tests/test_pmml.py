@@ -394,7 +394,7 @@ def test_hostile_and_foreign_files_are_refused(text, why):
     begun = time.perf_counter()
     with pytest.raises((ReleaseError, Unsupported), match=why):
         read_pmml(text.encode())
-    assert time.perf_counter() - begun < 5
+    assert time.perf_counter() - begun < 30
 
 
 def test_a_wide_tree_is_read_in_time():
@@ -405,7 +405,7 @@ def test_a_wide_tree_is_read_in_time():
     )
     begun = time.perf_counter()
     draft = read_pmml(tree_file(f'<Node recordCount="8000"><True/>{nodes}</Node>', x="double"))
-    assert time.perf_counter() - begun < 5
+    assert time.perf_counter() - begun < 30
     assert draft.rows.low == 8_000
 
 
@@ -441,7 +441,7 @@ def fuzz(rounds):
         except (ReleaseError, Unsupported) as error:
             said = str(error)
         assert 0 < len(said) < 600
-        assert time.perf_counter() - begun < 5
+        assert time.perf_counter() - begun < 30
 
 
 def test_mutated_files_are_refused_or_read():

@@ -272,7 +272,7 @@ def test_a_tree_with_48842_rows_is_counted_and_certified_quickly():
     begun = time.perf_counter()
     release = encode(bits(20), [Tree(nodes)])
     assert recon.count(release).log2 == 48_842 * 19
-    assert time.perf_counter() - begun < 5
+    assert time.perf_counter() - begun < 30
 
 
 def test_json_output_has_the_keys_of_the_contract(tmp_path):

@@ -339,7 +339,7 @@ def try_to_read(data):
         read = True
     except (ReleaseError, Unsupported):
         read = False
-    assert time.perf_counter() - begun < 5
+    assert time.perf_counter() - begun < 30
     return read
 
 
@@ -423,7 +423,7 @@ def fuzz_objects(times, seed, reading):
             read += 1
         except (ReleaseError, Unsupported):
             pass
-        assert time.perf_counter() - begun < 5
+        assert time.perf_counter() - begun < 30
     return read
 
 

@@ -675,7 +675,7 @@ def fuzz(number):
         root = mutated(dice.choice(files), dice)
         begun = time.perf_counter()
         found.append(outcome(root))
-        assert time.perf_counter() - begun < 5
+        assert time.perf_counter() - begun < 30
     assert 0 < found.count("read") < number
     assert all(found)
 
@@ -698,7 +698,7 @@ def test_a_long_chain_of_nodes_is_no_hang():
         dl85.read(dl85_thing(deep), "pickle")
     rules = [{"antecedents": [1, 2], "prediction": True}] * 10_000 + [{"antecedents": [0], "prediction": False}]
     assert not corels_saved.read_saved({"f": ["a", "b"], "r": rules, "p": "y"}, "pickle").rows
-    assert time.perf_counter() - begun < 5
+    assert time.perf_counter() - begun < 30
 
 
 # ---------------------------------------------------------------- what pystreed writes as text
@@ -817,4 +817,4 @@ def test_a_huge_text_of_streed_is_no_hang():
     many = "".join(f'{i} [label="a\nSamples = 1\nClass FQ = [1]", color="#222222"]\n' for i in range(10_000))
     with pytest.raises(ReleaseError):
         streed_text.read_streed_dot("digraph Tree {\n" + many)
-    assert time.perf_counter() - begun < 5
+    assert time.perf_counter() - begun < 30

@@ -582,7 +582,7 @@ def fuzz(times, seed):
             read_ones += 1
         except (ReleaseError, Unsupported):
             pass
-        assert time.perf_counter() - begun < 5
+        assert time.perf_counter() - begun < 30
     return read_ones
 
 
