@@ -98,9 +98,10 @@ def _sweep(
 
 
 class _Pace:
-    """Says when to stop: the share of time is over, or two more steps like the last would pass it."""
+    """Says when to stop: somebody asked to, the share of time is over, or two more steps like the last would pass it."""
 
     def __init__(self, limits: Limits, share: float) -> None:
+        self._limits = limits
         self._until = time.monotonic() + share * limits.left()
         self._last = time.monotonic()
         self.late = False
@@ -108,8 +109,13 @@ class _Pace:
     def over(self) -> bool:
         now = time.monotonic()
         step, self._last = now - self._last, now
-        self.late = now + 2 * step >= self._until
+        self.late = self._limits.stop.is_set() or now + 2 * step >= self._until
         return self.late
+
+
+def ended(limits: Limits) -> str:
+    """Return what ended the work where time is up: the clock, or somebody who asked to stop."""
+    return "stopped" if limits.stop.is_set() else "time limit"
 
 
 def _count_by_diagram(reduced: FirstMatch, measure: Measure, counts: Counts) -> None:
@@ -139,7 +145,7 @@ def _count_by_diagram(reduced: FirstMatch, measure: Measure, counts: Counts) -> 
                 capacity = min(ceiling, 16 * capacity)
     open_ = [j for j in counts.hard if j >= counts.swept]
     if open_:
-        reason = "time limit" if limits.expired() else "memory limit"
+        reason = ended(limits) if limits.expired() else "memory limit"
         counts.note = f"{counts.note or reason} at box {open_[0]} of {len(reduced.cuts)}"
         bound_all(reduced, measure, counts, open_, bases)
 
@@ -170,7 +176,7 @@ def _incremental(
                 bases[nodes.bit_length() // 2] = (j, none, nodes)
                 # Counting the models of a larger diagram would not fit beside it.
                 if pace.over() or (full and nodes * LARGEST > diagram.capacity):
-                    counts.note = "time limit" if pace.late else "memory limit"
+                    counts.note = ended(counts.limits) if pace.late else "memory limit"
                     break
                 continue
             task = reduced.tasks[j]
