@@ -25,15 +25,18 @@ WANTED: dict[str, Json | None] = {
 }
 
 
-def agreement(data: Any, claims: dict[str, Any], release: EncodedRelease) -> tuple[list[str], list[str]]:
+def agreement(
+    data: Any, claims: dict[str, Any], release: EncodedRelease, levels: dict[str, float]
+) -> tuple[list[str], list[str]]:
     """Return the places of results without a certificate, and what does not agree with its certificate.
 
-    `claims` are the claims of the certificates by their places.
+    `claims` are the claims of the certificates by their places, `levels` the confidences at which they hold.
     """
     bare: list[str] = []
     wrong: list[str] = []
     for place, line in objects_in(data):
-        said = claims.get(f"{place}.certificate" if place else "certificate")
+        proof = f"{place}.certificate" if place else "certificate"
+        said = claims.get(proof)
         here = place or "the whole result"
         found: list[str] | None = []
         if "verdict" in line:
@@ -44,6 +47,8 @@ def agreement(data: Any, claims: dict[str, Any], release: EncodedRelease) -> tup
             found = of_count(line, said)
         if found is None:
             bare.append(here)
+        elif found == [] and said is not None and not supported(line, levels.get(proof, 1.0)):
+            wrong.append(f"{here}: its certificate holds only at confidence {levels[proof]:g}")
         else:
             wrong += [f"{here}: {text}" for text in found]
     return bare, wrong
@@ -62,14 +67,25 @@ def objects_in(data: Any) -> Iterator[tuple[str, Json]]:
             stack += [(f"{place}[{i}]", value) for i, value in enumerate(found)]
 
 
+def supported(line: Json, level: float) -> bool:
+    """Tell whether a certificate at a confidence supports what is said: at this confidence, or at a lower one."""
+    said = line.get("confidence", 1)
+    return level >= (1 if isinstance(said, bool) or not isinstance(said, int | float) else said)
+
+
 def of_verdict(line: Json, said: Any) -> list[str] | None:
     """Return what is wrong with a verdict; None where it should have a certificate and has none."""
     verdict = line["verdict"]
     if not isinstance(verdict, str) or verdict not in WANTED:
         return [f"{verdict!r} is no verdict"]
-    wanted = WANTED[verdict]
+    wanted, below = WANTED[verdict], line.get("confidence", 1) != 1
+    if verdict == "certain" and below:
+        return ["the verdict is certain at a confidence below 1"]
     if said is None:
         return [] if wanted is None else None
+    least = line.get("min_count")
+    if verdict == "possible" and below and isinstance(least, int) and least >= 1:
+        wanted = WANTED["certain"]  # rows are present at that confidence
     profile = line.get("profile_values", said.get("profile") if isinstance(said, dict) else None)
     if wanted is None or said != {"profile": profile, **wanted}:
         return [f"the verdict is {verdict}, its certificate says: {claim_text(said)}"]
@@ -90,7 +106,7 @@ def of_reconstruction(line: Json, said: Any, release: EncodedRelease) -> list[st
 
 def of_count(line: Json, said: Any) -> list[str] | None:
     """Return what is wrong with a count or an audit; None where it should have a certificate and has none."""
-    none = line["status"] == "unsat"
+    none = line["status"] in ("unsat", "empty")
     if said is None:
         return None if none else []
     one = str(line.get("datasets", line.get("worlds"))) == "1"

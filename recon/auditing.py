@@ -7,18 +7,21 @@ import pandas as pd
 
 from encoders.encoder import EncodedRelease
 from recon.certificates import all_of_it, contradiction_certificate
-from recon.findings import Bought, Findings, GroupDisclosure
+from recon.findings import Bought, Emptiness, Findings, GroupDisclosure
 from recon.inspection.inspecting import Inspection, inspect
-from recon.measures import Measures, measure
+from recon.measures import Measures, empty, measure
 from recon.noisy import posterior
+from recon.noisy_questions import known_posterior
+from recon.questions import convention_of
 from recon.report import Report
 from recon.statements import Json
 from recon.sweeping import exact_counts
 from recon.truth import check_truth
 from solvers.cells import cells_of
-from solvers.errors import ReleaseError, Unsupported
+from solvers.errors import EmptyConfidenceSet, ReleaseError, Unsupported
 from solvers.limits import Limits
 from solvers.numbers import log2_worlds
+from solvers.query import CountAnswer
 from solvers.release import ANY_LABEL, Partition
 
 SMALL_GROUP = 10  # published groups below this size are pointed out (the usual minimum cell count)
@@ -44,12 +47,21 @@ def audit(
     if policy is not None:
         raise Unsupported("policies are not read by this version")
     limits = limits or Limits()
-    first = measure(release, convention, limits)
+    try:
+        first = measure(release, convention, limits)
+    except EmptyConfidenceSet as error:
+        none = empty(release, convention_of(release, convention), CountAnswer("unsat"))
+        return Report(Findings(release, none, group_disclosure(release), empty=emptiness(release, error, limits)))
     checked = None if truth is None else check_truth(release, truth, population, first, seed, limits)
     bought = None if without_noise is None else what_noise_bought(release, without_noise, limits)
     proved = certificate_of(release, first, limits)
     stored = stored_outright(release, limits)
     return Report(Findings(release, first, group_disclosure(release), checked, proved, bought, stored))
+
+
+def emptiness(release: EncodedRelease, found: EmptyConfidenceSet, limits: Limits) -> Emptiness:
+    """Return what can be said where no dataset fits at the release's confidence: a proof, and the posterior."""
+    return Emptiness(release, found, contradiction_certificate(release, limits), known_posterior(release, limits))
 
 
 def stored_outright(release: EncodedRelease, limits: Limits) -> tuple[Inspection, ...]:

@@ -22,7 +22,7 @@ import pandas as pd
 from encoders.encoder import EncodedRelease
 from encoders.values import Listed, plain
 from recon.selections import from_text, missing, select_frame
-from recon.statements import VERSION, Json, only_world, sealed
+from recon.statements import VERSION, Json, level_json, only_world, sealed
 from recon.world import World, wrap
 from solvers.certifying import Certifier
 from solvers.claims import AtLeast, AtMost, Claim, NoWorld, Proof, proof_json
@@ -33,11 +33,7 @@ from solvers.query import MostLikely, Selections, WorldsAnswer
 
 
 def certifier_of(release: EncodedRelease, limits: Limits | None) -> Certifier:
-    """Return who proves claims about a release; cells once walked are kept with the release.
-
-    Joint intervals around noisy counts prove nothing: what is proved is what holds at confidence 1.
-    """
-    release = release.at_confidence(1)
+    """Return who proves claims about a release, at its confidence; cells once walked are kept with the release."""
     memo = release.statements.memo
     known: Certifier | None = memo.get("certifier")
     if known is None:
@@ -45,11 +41,19 @@ def certifier_of(release: EncodedRelease, limits: Limits | None) -> Certifier:
     return known.within(limits)
 
 
+def as_proved(release: EncodedRelease) -> EncodedRelease:
+    """Return the release as claims about it are proved: what holds whatever the noise is proved at confidence 1."""
+    return release.at_confidence(1) if release.certain else release
+
+
 def certificate_json(release: EncodedRelease, fingerprint: str, claim: Json, proof: Proof) -> Json:
-    """Return the certificate of a proved claim."""
+    """Return the certificate of a claim that is proved of the release as it is read: at its confidence."""
+    level = None if release.certain else release.statements.confidence
+    below = level is not None and level != 1
     return sealed(
         {
-            "recon_certificate": VERSION,
+            "recon_certificate": VERSION if below else 1,
+            **({"confidence": level_json(level)} if level is not None and below else {}),
             "release_files": list(release.files),
             "release_sha256": release.sha256 or None,
             "statements_sha256": fingerprint,
@@ -65,8 +69,10 @@ def profile_certificates(
 ) -> list[Json | None]:
     """Return one certificate per profile that is certain or impossible, None for others and where none was found.
 
-    Equal profiles are proved once. Cost: a proof per distinct profile, most by a look at one leaf.
+    At a confidence below 1 "certain" stands for rows that are present at that confidence. Equal profiles are proved
+    once. Cost: a proof per distinct profile, most by a look at one leaf.
     """
+    release = as_proved(release)
     chosen: Selections = select_frame(release, frame)
     boxes = chosen.boxes()
     certifier = certifier_of(release, limits)
@@ -90,7 +96,11 @@ def profile_certificates(
 
 
 def contradiction_certificate(release: EncodedRelease, limits: Limits | None) -> Json | None:
-    """Return the certificate that there is no possible world, None where no proof was found."""
+    """Return the certificate that there is no possible world, None where no proof was found.
+
+    At a confidence below 1: that no dataset has all its noise inside the joint intervals.
+    """
+    release = as_proved(release)
     certifier = certifier_of(release, limits)
     proof = certifier.prove(NoWorld())
     return None if proof is None else certificate_json(release, certifier.facts.fingerprint, {"worlds": 0}, proof)
@@ -98,6 +108,7 @@ def contradiction_certificate(release: EncodedRelease, limits: Limits | None) ->
 
 def world_certificate(release: EncodedRelease, world: World, limits: Limits | None) -> Json | None:
     """Return the certificate that a world is the only one, None where no proof was found."""
+    release = as_proved(release)
     certifier = certifier_of(release, limits)
     indices, times = np.unique(world.indices(), axis=0, return_counts=True)
     proof = certifier.prove(only_world(release, indices, times))
@@ -148,8 +159,8 @@ def stored(certificate: Json, folder: str, name: str, seen_from: str) -> Json:
         path.write_bytes(data)
     except OSError as error:
         raise ReleaseError(f"cannot be written: {error.strerror or error}", file=str(path)) from None
-    kept = ("recon_certificate", "release_files", "release_sha256", "statements_sha256", "claim")
-    named = {key: certificate[key] for key in kept}
+    kept = ("recon_certificate", "confidence", "release_files", "release_sha256", "statements_sha256", "claim")
+    named = {key: certificate[key] for key in kept if key in certificate}
     if "only_world" in named["claim"]:
         named["claim"] = {"only_world": None}
     return {**named, "file": os.path.relpath(path, seen_from or "."), "sha256": hashlib.sha256(data).hexdigest()}

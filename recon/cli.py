@@ -49,7 +49,7 @@ from recon.options import (
     Views,
     WithoutNoise,
 )
-from recon.printing import extreme_world, leave_at_once, print_worlds, show, show_verdicts
+from recon.printing import extreme_world, leave_at_once, print_worlds, show, show_emptiness, show_verdicts
 from recon.proof_commands import estimate_lines, estimates_json, export, stored_certificates, verify
 from recon.reading_commands import convert, domain
 from recon.reading_commands import open_release as open_files
@@ -82,7 +82,8 @@ def open_release(
 
 def finish(status: str) -> None:
     """End with the exit code of a status."""
-    raise typer.Exit({"unsat": CONTRADICTION, "bounds": INCONCLUSIVE, "unknown": INCONCLUSIVE}.get(status, DONE))
+    open_ones = dict.fromkeys(("bounds", "unknown", "empty"), INCONCLUSIVE)
+    raise typer.Exit({"unsat": CONTRADICTION, **open_ones}.get(status, DONE))
 
 
 @app.command()
@@ -95,15 +96,22 @@ def count(
     quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Count the possible worlds and measure the uncertainty left."""
+    from recon.auditing import emptiness
     from recon.certificates import contradiction_certificate
     from recon.measures import measure
     from recon.noise_report import noise_lines
     from recon.provenance import assumption_lines, doubts
-    from recon.report import certified_lines, count_json, worlds_lines
+    from recon.report import count_json, worlds_lines
+    from recon.statements import certified_lines
+    from solvers.errors import EmptyConfidenceSet
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits, confidence, rows)
-        measures = measure(release, convention, limits)
+        try:
+            measures = measure(release, convention, limits)
+        except EmptyConfidenceSet as error:
+            show_emptiness(emptiness(release, error, limits), json)
+            finish("empty")
         proved = contradiction_certificate(release, limits) if measures.status == "unsat" else None
         counted = estimates_json(release, counter or [], digits, limits, measures.counted)
     if json:
@@ -149,6 +157,8 @@ def audit(
     ending = "json" if json else (out or "").rpartition(".")[2]
     formats = {"json": lambda: report.to_json(digits), "md": report.to_markdown, "html": report.to_html}
     write_text(formats.get(ending, report.to_text)(), out)
+    if report.findings.empty is not None:
+        print(f"recon: {report.findings.empty.found}", file=sys.stderr)
     finish(report.status)
 
 
@@ -202,8 +212,9 @@ def reconstruct(
     from recon.certificates import world_certificate
     from recon.measures import measure
     from recon.questions import reconstruct as run
-    from recon.report import certified_lines, truth_json, truth_lines
+    from recon.report import truth_json, truth_lines
     from recon.selections import read_table
+    from recon.statements import certified_lines
     from recon.truth import check_truth
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:

@@ -7,7 +7,7 @@ from typing import Any
 
 from encoders.encoder import EncodedRelease
 from recon.describe import condition_text
-from recon.statements import claim_text
+from recon.statements import claim_text, level_of
 from recon.verifying import certificates_in, opened
 from solvers.claims import Branch, Cases, Drat, Node, OverCells, Regions, Sum, proof_from
 from solvers.facts import Facts
@@ -19,15 +19,18 @@ MOST_STEPS = 10_000  # lines printed for one proof
 
 def explained(data: Any, release: EncodedRelease, folder: str, limits: Limits, held: Collection[str]) -> list[str]:
     """Return the proofs of the certificates at some places, those that hold, in words."""
-    facts = Facts(release.statements)
-    out = []
+    out, facts = [], {}
     for place, found in certificates_in(data):
         if place not in held:
             continue
         whole = opened(found, folder, limits.memory)
-        told = list(Teller(release, facts).proof(proof_from(whole["proof"])))
+        at = release.at_confidence(level_of(whole))
+        if at.confidence not in facts:
+            facts[at.confidence] = Facts(at.statements)
+        told = list(Teller(at, facts[at.confidence]).proof(proof_from(whole["proof"])))
         more = [f"  ... and {len(told) - MOST_STEPS:,} more lines"] if len(told) > MOST_STEPS else []
-        out += [f"{place}: {claim_text(whole['claim'])}", *(f"  {line}" for line in told[:MOST_STEPS]), *more, ""]
+        claim = claim_text(whole["claim"], whole.get("confidence", 1))
+        out += [f"{place}: {claim}", *(f"  {line}" for line in told[:MOST_STEPS]), *more, ""]
     return out
 
 

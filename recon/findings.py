@@ -9,6 +9,8 @@ from encoders.encoder import EncodedRelease
 from recon.inspection.inspecting import Inspection
 from recon.matching import Comparison
 from recon.measures import Measures
+from recon.noisy import Posterior
+from solvers.errors import EmptyConfidenceSet
 
 
 @dataclass(frozen=True)
@@ -54,13 +56,27 @@ class Bought:
     likely: float
 
 
+@dataclass(frozen=True, eq=False)
+class Emptiness:
+    """That no dataset has all its noise inside the joint intervals of the release's confidence.
+
+    `certificate` proves it (None: not proved), `found` says which statements clash and how improbable such noise is,
+    `posterior` is what the counts say all the same (None: no exact one).
+    """
+
+    release: EncodedRelease
+    found: EmptyConfidenceSet
+    certificate: dict[str, Any] | None
+    posterior: Posterior | None
+
+
 @dataclass(frozen=True)
 class Findings:
     """Everything an audit found; the report formats it.
 
     `certificate`: that there is no possible world, or only one (None: neither, or not proved). `bought`: the noisy
     counts beside the exact ones, where those were given. `stored`: what each model file stores of the training data
-    outright, besides what its counts say.
+    outright, besides what its counts say. `empty`: nothing else was found, for no dataset fits at this confidence.
     """
 
     release: EncodedRelease
@@ -70,3 +86,4 @@ class Findings:
     certificate: dict[str, Any] | None = None
     bought: Bought | None = None
     stored: tuple[Inspection, ...] = ()
+    empty: Emptiness | None = None

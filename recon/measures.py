@@ -21,7 +21,6 @@ from recon.describe import condition_text
 from recon.questions import convention_of, count
 from solvers.cells import Cells, cells_of, no_closed_form
 from solvers.engine import empty_set, known_conflict
-from solvers.errors import EmptyConfidenceSet
 from solvers.limits import Limits
 from solvers.membership import Rows, known_rows
 from solvers.numbers import log2_multisets, log2_worlds
@@ -121,7 +120,7 @@ def capped(release: EncodedRelease, answer: CountAnswer, limits: Limits, above: 
     if answer.status == "unsat" or (answer.status == "bounds" and upper == -math.inf):
         conflict = answer.conflict or known_conflict(statements, limits)
         if statements.confidence not in {None, 1}:
-            raise EmptyConfidenceSet(empty_set(statements, conflict, limits))
+            raise empty_set(statements, conflict, limits)
         return replace(answer, status="unsat", bounds=(-math.inf, -math.inf), conflict=conflict)
     if answer.status != "bounds" or answer.relative:
         return answer

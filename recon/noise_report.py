@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from encoders.encoder import EncodedRelease
-from recon.findings import Bought
+from recon.findings import Bought, Emptiness
 from recon.measures import Measures
 from recon.noisy import Posterior, why_none
+from recon.provenance import assumption_lines
+from recon.statements import certified_lines
 
 
 def noise_json(release: EncodedRelease, measures: Measures) -> dict[str, Any]:
@@ -65,3 +67,38 @@ def noise_lines(release: EncodedRelease, measures: Measures, bought: Bought | No
     if measures.posterior is None:
         return [*lines, f"no posterior: {why_none(release) or 'not within the limits'}"]
     return [*lines, *posterior_lines(measures.posterior), *([] if bought is None else [bought_line(bought)])]
+
+
+def empty_json(found: Emptiness) -> dict[str, Any]:
+    """Return the object that stands in place of a count where no dataset fits at the confidence."""
+    out: dict[str, Any] = {
+        "status": "empty",
+        "confidence": found.release.confidence,
+        "conflict": list(found.found.clashing),
+        "improbability": found.found.improbability,
+        "posterior_entropy_bits": None,
+    }
+    out |= posterior_json(found.posterior) if found.posterior is not None else {}
+    out |= {"certificate": found.certificate} if found.certificate is not None else {}
+    return out | {"assumptions": list(found.release.assumptions), "release_sha256": found.release.sha256 or None}
+
+
+def empty_sections(found: Emptiness) -> list[tuple[str, list[str]]]:
+    """Return the sections of a report on a release that no dataset fits at the confidence."""
+    level, improbable = found.release.confidence, found.found.improbability
+    lines = ["these cannot all hold:"] if found.found.clashing else []
+    lines += [f"  {source}" for source in found.found.clashing]
+    if improbable is None:
+        lines.append("from which confidence on there is one was not found within the limits")
+    else:
+        lines.append(
+            f"beyond confidence {1 - improbable:.6g} there is one: noise of the stated law gives counts that fit every "
+            f"dataset as badly with probability {improbable:.3g} at most"
+        )
+    lines += certified_lines(found.certificate)
+    told = [] if found.posterior is None else posterior_lines(found.posterior)
+    return [
+        (f"No dataset has all its noise inside the joint intervals at confidence {level:g}", lines),
+        *([("What the noise leaves", told)] if told else []),
+        ("This assumes", assumption_lines(found.release)),
+    ]

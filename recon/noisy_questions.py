@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from encoders.encoder import EncodedRelease
 from encoders.values import Value
+from recon.certificates import profile_certificates
 from recon.noisy import Posterior, posterior, single, why_none
-from recon.questions import certify_exact, select_with
+from recon.questions import MOST_CERTIFIED, certify_exact, select_with
 from recon.selections import select_frame
 from solvers.cells import cells_of
 from solvers.engine import ask
@@ -52,6 +53,8 @@ def certify_noisy(
             settled = sure["verdict"].isin(["certain", "impossible"]).to_numpy()
             columns = ["verdict", "min_count", "max_count", "confidence"]
             out.loc[settled, columns] = sure.loc[settled, columns]
+        if certificates or (certificates is None and len(frame) <= MOST_CERTIFIED):
+            out["certificate"] = pd.Series(proofs(release, frame, out, limits), dtype=object)
     found = known_posterior(release, limits)
     names = ["probability", "probability_before", "expected_count"]
     if found is None:
@@ -65,6 +68,20 @@ def certify_noisy(
     out.attrs.update(assumptions=list(release.assumptions), convention=convention, confidence=release.confidence)
     out.attrs["notes"] = notes(release, found)
     return out
+
+
+def proofs(
+    release: EncodedRelease, frame: pd.DataFrame, out: pd.DataFrame, limits: Limits | None
+) -> list[dict[str, Any] | None]:
+    """Return the certificates of verdicts, each at its own confidence: 1, or that of the release."""
+    sure, said = (out["confidence"] == 1.0).to_numpy(), out["verdict"].to_numpy(dtype=object).copy()
+    said[~sure & (said == "possible") & (out["min_count"] > 0).to_numpy()] = "certain"  # present at that confidence
+    found: list[dict[str, Any] | None] = [None] * len(out)
+    for at, those in ((release.at_confidence(1), sure), (release, ~sure)):
+        if those.any():
+            here = profile_certificates(at, frame, np.where(those, said, "unknown").tolist(), limits)
+            found = [new or old for new, old in zip(here, found, strict=True)]
+    return found
 
 
 def notes(release: EncodedRelease, found: Posterior | None) -> list[str]:

@@ -10,6 +10,7 @@ from recon.console import INTERNAL, free_name, print_json, records, write_table
 
 if TYPE_CHECKING:
     from encoders.encoder import EncodedRelease
+    from recon.findings import Emptiness
 
 
 def print_worlds(found: list[Any], views: bool, out: str | None, json: bool) -> None:
@@ -51,13 +52,26 @@ def show(found: Any, out: str | None, json: bool, release: EncodedRelease) -> No
     print(f"convention: {convention}; assuming: " + "; ".join(assumption_lines(release)), file=sys.stderr)
 
 
+def show_emptiness(found: Emptiness, json: bool) -> None:
+    """Print that no dataset fits the noisy counts at the confidence, and the proof of it."""
+    from recon.noise_report import empty_json, empty_sections
+
+    print(f"recon: {found.found}", file=sys.stderr)
+    if json:
+        print_json(empty_json(found))
+        return
+    for title, lines in empty_sections(found):
+        print("\n".join([title, *(f"  {line}" for line in lines)]))
+
+
 def show_verdicts(found: Any, out: str | None, json: bool, release: EncodedRelease, folder: str | None) -> None:
     """Print or write verdicts; certificates go into JSON, or into files of a folder, else their kinds are named."""
     from recon.proof_commands import stored_certificates
+    from recon.statements import proof_word
 
     proved = found["certificate"].tolist()
     values = [{"profile_values": c["claim"]["profile"]} if c is not None else {} for c in proved]
-    kinds = ["" if c is None else f"certified ({c['proof']['kind']})" for c in proved]
+    kinds = ["" if c is None else f"{proof_word(c)} ({c['proof']['kind']})" for c in proved]
     stored = stored_certificates(proved, folder, out)
     if json:
         lines = records(found.drop(columns="certificate"))

@@ -62,7 +62,7 @@ def verify(
 
 def lines(found: Verification, given: bool) -> list[str]:
     """Return what a verification found, for people; `given`: the user said which release, not the result."""
-    out = [f"certified ({c.kind}): {c.claim}" for c in found.verified][:SHOWN]
+    out = [f"{'certified' if c.confidence == 1 else 'proved'} ({c.kind}): {c.claim}" for c in found.verified][:SHOWN]
     if len(found.verified) > SHOWN:
         out.append(f"... and {len(found.verified) - SHOWN:,} more")
     out += [f"REJECTED at {c.place}: {c.claim}: {c.error}" for c in found.rejected]

@@ -13,9 +13,9 @@ from recon.bounds import BoundAnswer
 from recon.coupled import groups_left_out, published_cells
 from recon.findings import Findings, TruthCheck
 from recon.measures import Measures
-from recon.noise_report import noise_json, noise_lines
+from recon.noise_report import empty_json, empty_sections, noise_json, noise_lines
 from recon.provenance import assumption_lines, doubts, provenance_json, provenance_lines, stored_lines
-from recon.statements import claim_text
+from recon.statements import certified_lines
 from solvers.query import CountAnswer
 
 DIGITS = 10_000  # decimal digits printed without being asked
@@ -156,17 +156,18 @@ class Report:
 
     @property
     def status(self) -> str:
-        """Return exact, bounds or unsat."""
-        return self.findings.measures.status
+        """Return exact, bounds, unsat, or empty: at the confidence asked for, no dataset fits the noisy counts."""
+        return self.findings.measures.status if self.findings.empty is None else "empty"
 
     def to_dict(self, digits: int = DIGITS) -> dict[str, Any]:
         """Return the report as an object ready for JSON."""
         found = self.findings
         groups = found.groups
+        head = {"audit": 1, "file": found.release.file, "read_from": provenance_json(found.release)}
+        if found.empty is not None:
+            return head | empty_json(found.empty)
         out = {
-            "audit": 1,
-            "file": found.release.file,
-            "read_from": provenance_json(found.release),
+            **head,
             **count_json(found.release, found.measures, digits),
             "group_disclosure": {
                 "pure_regions": [{"name": n, "class": c, "rows": k} for n, c, k in groups.pure[:LISTED]],
@@ -222,6 +223,8 @@ class Report:
     def sections(self) -> list[tuple[str, list[str]]]:
         """Return the report's sections as titles and lines."""
         found = self.findings
+        if found.empty is not None:
+            return empty_sections(found.empty)
         if found.measures.status == "unsat":
             conflict = [*found.measures.counted.conflict, *certified_lines(found.certificate), *doubts(found.release)]
             return [("No possible world: the statements contradict each other", conflict)]
@@ -270,15 +273,6 @@ def worlds_lines(m: Measures) -> list[str]:
         f"Dist_G {number(m.dist_g)}; over the attributes the release names {number(m.dist_g_mentioned)}; "
         f"Dist {number(m.dist)}   [1 = nothing revealed, 0 = everything]",
         *order,
-    ]
-
-
-def certified_lines(certificate: dict[str, Any] | None) -> list[str]:
-    """Return what a certificate says, one line; it was verified before it got here."""
-    if certificate is None:
-        return []
-    return [
-        f"certified ({certificate['proof']['kind']}): {claim_text(certificate['claim'])}; recon verify re-checks it"
     ]
 
 

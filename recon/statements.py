@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import hashlib
 import json
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from encoders.encoder import EncodedRelease
+from encoders.encoder import EncodedRelease, confidence_level
 from recon.selections import missing, raw_indices, select_frame
 from solvers.claims import AtLeast, AtMost, Claim, NoWorld, OnlyWorld, entry, keys, number, told
-from solvers.errors import CertificateError
+from solvers.errors import CertificateError, ReleaseError
 from solvers.release import Box
 
-VERSION = 1
+VERSION = 2  # 2: at a confidence below 1, which is named; 1: whatever the noise
 Json = dict[str, Any]
 VALUES = ("rows", "profile_values", "regions", "truth")  # keys below which attributes, not results, have names
 
@@ -97,8 +98,41 @@ def only_world(release: EncodedRelease, indices: NDArray[Any], times: NDArray[An
     return OnlyWorld(tuple(map(tuple, parts)), tuple(int(t) for t in times))
 
 
-def claim_text(said: Any) -> str:
-    """Say a claim in words."""
+def level_json(level: Fraction) -> float | str:
+    """Return a confidence as JSON has it: a number where that is the same one, else a fraction in words."""
+    return float(level) if Fraction(str(float(level))) == level else str(level)
+
+
+def level_of(found: Json) -> Fraction:
+    """Return the confidence at which a certificate claims: 1 in format 1; `CertificateError` for what is none."""
+    if found["recon_certificate"] == 1:
+        if "confidence" in found:
+            raise CertificateError("a certificate of format 1 has no confidence")
+        return Fraction(1)
+    said = entry(found, "confidence", "the certificate")
+    if isinstance(said, bool) or not isinstance(said, int | float | str):
+        raise CertificateError(f"its confidence is {said!r}")
+    try:
+        level = confidence_level(said if isinstance(said, float) else Fraction(said))
+    except (ReleaseError, ValueError, ZeroDivisionError):
+        raise CertificateError(f"its confidence {said!r} is no number in (0, 1)") from None
+    if level == 1:
+        raise CertificateError("its confidence is 1: such certificates are of format 1")
+    return level
+
+
+def proof_word(found: Json) -> str:
+    """Return how a certificate that holds is called: what holds only at a confidence is not certified, but proved."""
+    return "certified" if found.get("confidence", 1) == 1 else "proved"
+
+
+def claim_text(said: Any, level: Any = 1) -> str:
+    """Say a claim in words, with the confidence at which it holds where that is below 1."""
+    return words_of(said) if level == 1 else f"at confidence {told(level)}, {words_of(said)}"
+
+
+def words_of(said: Any) -> str:
+    """Say a claim in words, whatever its confidence."""
     if not isinstance(said, dict):
         return "nothing that can be read"
     if "only_world" in said:
@@ -114,3 +148,14 @@ def claim_text(said: Any) -> str:
         return f"some training row{who}"
     side = f"at least {told(said['at_least'])}" if "at_least" in said else f"at most {told(said.get('at_most'))}"
     return f"{side} training rows {'have ' + ' and '.join(named) if named else 'exist'}"
+
+
+def certified_lines(certificate: Json | None) -> list[str]:
+    """Return what a certificate says, one line; it was verified before it got here.
+
+    What holds only at a confidence over the noise is proved at it, and never called certified.
+    """
+    if certificate is None:
+        return []
+    said = claim_text(certificate["claim"], certificate.get("confidence", 1))
+    return [f"{proof_word(certificate)} ({certificate['proof']['kind']}): {said}; recon verify re-checks it"]

@@ -13,13 +13,25 @@ import os
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from encoders.encoder import EncodedRelease
 from recon.agreement import agreement
 from recon.formats.release_file import strict_json
-from recon.statements import VALUES, VERSION, Boxes, Json, boxes_of, claim_of, claim_text, profiles_in, seal_of
+from recon.statements import (
+    VALUES,
+    VERSION,
+    Boxes,
+    Json,
+    boxes_of,
+    claim_of,
+    claim_text,
+    level_of,
+    profiles_in,
+    seal_of,
+)
 from solvers.certificate import Verifier
 from solvers.claims import keys, proof_from
 from solvers.errors import CertificateError, NotVerified, ReleaseError
@@ -28,13 +40,15 @@ from solvers.limits import Limits
 COMMON = {"recon_certificate", "release_files", "release_sha256", "statements_sha256", "claim"}
 CONTENT = COMMON | {"assumptions", "proof", "seal"}
 NAMED = COMMON | {"file", "sha256"}
+LEVEL: dict[int, set[str]] = {1: set(), 2: {"confidence"}}  # what each format adds
 
 
 @dataclass(frozen=True)
 class Checked:
     """One certificate: where it stands, what it claims in words, by which kind of proof; `error` "" if verified.
 
-    `open`: a limit ended the check, the certificate may be right.
+    `open`: a limit ended the check, the certificate may be right. `confidence`: below 1, the claim holds where all
+    noise lies within its joint intervals at that level.
     """
 
     place: str
@@ -42,6 +56,7 @@ class Checked:
     kind: str
     error: str = ""
     open: bool = False
+    confidence: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -68,7 +83,9 @@ class Verification:
             "unsettled": [{"place": c.place, "claim": c.claim, "reason": c.error} for c in self.unsettled],
             "inconsistent": list(self.inconsistent),
             "not_certified": list(self.bare),
-            "certificates": [{"place": c.place, "claim": c.claim, "kind": c.kind} for c in self.verified],
+            "certificates": [
+                {"place": c.place, "claim": c.claim, "kind": c.kind, "confidence": c.confidence} for c in self.verified
+            ],
             "assumptions": list(self.assumptions),
         }
 
@@ -135,18 +152,41 @@ def verify(data: Any, release: EncodedRelease, limits: Limits | None = None, fol
     for in `folder`. Cost: the cells of the release are walked once; then linear in the length of the proofs.
     """
     limits = limits or Limits()
-    release = release.at_confidence(1)
-    verifier, checked = Verifier(release.statements, limits), []
+    readings, checked = Readings(release, limits), []
+    release, levels = readings.at(Fraction(1))[0], set()
     found = [(place, one, *opened_or_not(one, folder, limits.memory)) for place, one in certificates_in(data)]
     known = profile_boxes([whole for _, _, whole, _ in found], release)
     for (place, one, whole, error), boxes in zip(found, known, strict=True):
         limits.report(f"verifying {place}")
-        claim = claim_text((one if whole is None else whole).get("claim"))
-        said, limit = (error, False) if whole is None else refusal(whole, release, verifier, boxes)
-        checked.append(Checked(place, claim, kind_of(whole or one), said, limit))
+        claim, level = ((one if whole is None else whole).get(key, 1) for key in ("claim", "confidence"))
+        said, limit = (error, False) if whole is None else refusal(whole, readings, boxes)
+        if whole is not None and not said:
+            levels.add(level_of(whole))
+        sure = 1.0 if said else float(Fraction(level))
+        checked.append(Checked(place, claim_text(claim, level), kind_of(whole or one), said, limit, sure))
     claims = {place: (one if whole is None else whole).get("claim") for place, one, whole, _ in found}
-    bare, wrong = agreement(data, claims, release)
-    return Verification(tuple(checked), tuple(bare), release.assumptions, tuple(wrong), release.file, release.sha256)
+    bare, wrong = agreement(data, claims, release, {c.place: c.confidence for c in checked})
+    assumed = dict.fromkeys(text for at in sorted(levels or {Fraction(1)}) for text in readings.at(at)[0].assumptions)
+    return Verification(tuple(checked), tuple(bare), tuple(assumed), tuple(wrong), release.file, release.sha256)
+
+
+class Readings:
+    """The release as it is read at each confidence that certificates name, and who checks claims about it."""
+
+    def __init__(self, release: EncodedRelease, limits: Limits) -> None:
+        self.release, self.limits = release, limits
+        self.known: dict[Fraction, tuple[EncodedRelease, Verifier]] = {}
+
+    def at(self, level: Fraction) -> tuple[EncodedRelease, Verifier]:
+        """Return both at a confidence; `CertificateError` below 1 where no noise is unbounded."""
+        if level != 1 and self.release.certain:
+            raise CertificateError(
+                "it claims at a confidence what holds for certain or not at all: no noise is unbounded"
+            )
+        if level not in self.known:
+            found = self.release.at_confidence(level)
+            self.known[level] = found, Verifier(found.statements, self.limits)
+        return self.known[level]
 
 
 def opened_or_not(found: Json, folder: str, memory: int) -> tuple[Json | None, str]:
@@ -169,10 +209,10 @@ def profile_boxes(certificates: list[Json | None], release: EncodedRelease) -> l
         return [None] * len(certificates)  # one of them cannot be read: each is looked at by itself
 
 
-def refusal(found: Json, release: EncodedRelease, verifier: Verifier, boxes: Boxes | None) -> tuple[str, bool]:
+def refusal(found: Json, readings: Readings, boxes: Boxes | None) -> tuple[str, bool]:
     """Return why a certificate does not hold ("" where it does), and whether that is only a limit that was met."""
     try:
-        check(found, release, verifier, boxes)
+        check(found, readings, boxes)
     except (CertificateError, ReleaseError) as error:
         return str(error), isinstance(error, NotVerified)
     except RecursionError:
@@ -210,9 +250,9 @@ def opened(found: Json, folder: str, memory: int) -> Json:
     if version > VERSION:
         raise CertificateError(f"it is written in format {version}, this version of recon reads up to {VERSION}")
     if "file" not in found:
-        keys(found, CONTENT, "the certificate")
+        keys(found, CONTENT | LEVEL[version], "the certificate")
         return found
-    keys(found, NAMED, "the certificate")
+    keys(found, NAMED | LEVEL[version], "the certificate")
     path = next((p for p in (Path(folder) / str(found["file"]), Path(str(found["file"]))) if p.is_file()), None)
     if path is None:
         raise CertificateError(f"the file {found['file']} that it names is not there")
@@ -221,16 +261,17 @@ def opened(found: Json, folder: str, memory: int) -> Json:
     if hashlib.sha256(path.read_bytes()).hexdigest() != found["sha256"]:
         raise CertificateError(f"the file {path} is not the one that was written with the result")
     whole = read_result(str(path), memory)
-    keys(whole, CONTENT, "the certificate")
-    same = ("release_sha256", "statements_sha256")
+    keys(whole, CONTENT | LEVEL[version], "the certificate")
+    same = ("recon_certificate", *LEVEL[version], "release_sha256", "statements_sha256")
     claims = whole["claim"], found["claim"]
     if any(whole[key] != found[key] for key in same) or (claims[0] != claims[1] and claims[1] != {"only_world": None}):
         raise CertificateError(f"the file {path} certifies something else")
     return dict(whole)
 
 
-def check(found: Json, release: EncodedRelease, verifier: Verifier, boxes: Boxes | None) -> None:
+def check(found: Json, readings: Readings, boxes: Boxes | None) -> None:
     """Check one certificate; raises `CertificateError` with the reason it does not hold."""
+    release, verifier = readings.at(level_of(found))
     try:
         seal = seal_of(found)
     except (TypeError, ValueError) as error:

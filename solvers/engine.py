@@ -138,7 +138,7 @@ def ask(release: Release, query: Query, kind: type[A], limits: Limits | None = N
             raise
         raise Inconclusive(str(error)) from None
     if found.status == "unsat" and release.confidence not in {None, 1}:
-        raise EmptyConfidenceSet(empty_set(release, found.conflict, limits or Limits()))
+        raise empty_set(release, found.conflict, limits or Limits())
     if found.status == "unsat" and kind.__name__ != "CountAnswer":
         raise ContradictionError("the statements contradict each other: there is no possible world", found.conflict)
     if found.status == "unknown":
@@ -148,8 +148,8 @@ def ask(release: Release, query: Query, kind: type[A], limits: Limits | None = N
     return found
 
 
-def empty_set(release: Release, conflict: tuple[str, ...], limits: Limits) -> str:
-    """Say that no dataset fits the intervals at this confidence, which statements clash, and from where on one does."""
+def empty_set(release: Release, conflict: tuple[str, ...], limits: Limits) -> EmptyConfidenceSet:
+    """Return what says that no dataset fits the intervals, which statements clash, and from where on one does."""
     from solvers.likeliest import level_of
     from solvers.observations import observations, widened
     from solvers.system import system_of
@@ -159,14 +159,17 @@ def empty_set(release: Release, conflict: tuple[str, ...], limits: Limits) -> st
     said += f" ({'; '.join(conflict[:8])})" if conflict else ""
     try:
         wide = widened(release)
-        seen = observations(wide)
+        seen = [o for o in observations(wide) if not o.law.bounded]  # bounded noise has one interval at every level
         found = level_of(system_of(wide, limits), seen, limits.lasting(EXPLAIN))
     except (Inconclusive, Unsupported, ReleaseError):
-        return f"{said}: so much noise is improbable, not impossible; ask at a higher confidence"
-    if found.confidence < 1 - 1e-6:
-        return f"{said}; from confidence {math.ceil(found.confidence * 10**6) / 10**6:g} on there is one"
+        said += ": so much noise is improbable, not impossible; ask at a higher confidence"
+        return EmptyConfidenceSet(said, level, conflict)
     beyond = -math.expm1(len(seen) * math.log1p(-found.tail))
-    return f"{said}; only from confidence 1 - {beyond:.1g} on is there one"
+    if found.confidence < 1 - 1e-6:
+        said += f"; from confidence {(math.floor(found.confidence * 10**6) + 1) / 10**6:g} on there is one"
+    else:
+        said += f"; only from confidence 1 - {beyond:.1g} on is there one"
+    return EmptyConfidenceSet(said, level, conflict, beyond if found.proved else None)
 
 
 def iter_statuses() -> Iterator[tuple[str, str, str]]:

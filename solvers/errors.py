@@ -44,7 +44,18 @@ class Inconclusive(ReconError):  # noqa: N818 - a limit was met, nothing is wron
 
 
 class EmptyConfidenceSet(Inconclusive):
-    """No dataset has all its noise inside the joint intervals: improbable noise, not a contradiction."""
+    """No dataset has all its noise inside the joint intervals: improbable noise, not a contradiction.
+
+    `clashing` are the statements that clash at this `confidence`. `improbability`: a p-value, noise of the stated law
+    draws counts that fit every dataset as badly with no greater probability; just above confidence 1 - `improbability`
+    there is a dataset. None where that was not found within the limits.
+    """
+
+    def __init__(
+        self, message: str, confidence: float = 1.0, clashing: tuple[str, ...] = (), improbability: float | None = None
+    ) -> None:
+        self.confidence, self.clashing, self.improbability = confidence, clashing, improbability
+        super().__init__(message)
 
 
 class EngineError(ReconError):

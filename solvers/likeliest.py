@@ -96,10 +96,11 @@ def reach(system: System) -> tuple[Ints, Ints]:
 class Level:
     """How unlikely the noise must have been: no histogram keeps every figure's noise below a more likely size.
 
-    `confidence` is the least joint level in [0, 1) whose symmetric intervals hold a histogram, `tail` the probability
-    of noise beyond the largest used at any one figure (to be compared between releases where `confidence` rounds to
-    1), `histogram` (cells,) attains it. `conflict` names figures that clash just below it, with the intervals there.
-    `proved` is False where a limit ended the search: a lower level may do.
+    `confidence` in [0, 1) is the level above which symmetric joint intervals hold a histogram, and below which they do
+    not; `tail` the probability, at a figure, of noise at least as large as the largest used (to be compared between
+    releases where `confidence` rounds to 1), `histogram` (cells,) attains it. 1 - `confidence` is a p-value: noise
+    draws counts that fit every dataset at best as badly with no greater probability. `conflict` names figures that
+    clash just below, with the intervals there. `proved` is False where a limit ended the search: a lower level may do.
     """
 
     confidence: float
@@ -187,17 +188,17 @@ class Narrowing:
         return max(Fraction(0), abs(o.published - count) - (HALF if o.law.rounded else 0))
 
     def tail(self, z: Ints) -> Fraction:
-        """Return the least probability, over the figures, that noise is larger than a histogram needs it to be."""
+        """Return the least probability, over the figures, that noise is at least as large as a histogram needs it."""
         counts, out = self.system.linear.sums(z), Fraction(1)
         for o in self.seen:
             key = o.law, self.noise(o, int(counts[o.statement]))
             if key not in self.tails:
-                self.tails[key] = o.law.tail(key[1])[1]
+                self.tails[key] = o.law.tail(key[1] - (1 if o.law.discrete else 0))[1]
             out = min(out, self.tails[key])
         return out
 
     def interval(self, o: Observation, alpha: Fraction | None) -> tuple[int, int]:
-        """Return the counts whose noise is exceeded with a probability above alpha (None: with any noise allowed)."""
+        """Return the counts whose noise, or larger, has a probability above alpha (None: with any noise allowed)."""
         low, high = int(self.least[o.statement]), int(self.most[o.statement])
         if alpha is None:
             if not o.law.bounded or o.law.bound is None:
@@ -207,8 +208,10 @@ class Narrowing:
         key = o.law, alpha
         if key not in self.radii:
             self.radii[key] = o.law.radius(alpha)
-        reached = self.radii[key] + (HALF if o.law.rounded else 0)  # noise of exactly this size is too much
-        first, last = math.floor(o.published - reached) + 1, math.ceil(o.published + reached) - 1
+        reached = self.radii[key] + (HALF if o.law.rounded else 0)
+        first, last = math.ceil(o.published - reached), math.floor(o.published + reached)
+        if not o.law.discrete:  # noise of exactly this size is too much
+            first, last = math.floor(o.published - reached) + 1, math.ceil(o.published + reached) - 1
         return max(low, first), min(high, last)
 
     def histogram(self, alpha: Fraction | None, limits: Limits) -> Ints | None:

@@ -689,10 +689,10 @@ def test_unreadable_results(results, capsys, tmp_path):
 def test_newer_formats_and_other_domains(results, capsys):
     write, check = results
     (first, *_) = verdicts(capsys, write)
-    newer = sealed(first["certificate"] | {"recon_certificate": 2})
+    newer = sealed(first["certificate"] | {"recon_certificate": 3})
     code, out, _ = check([first | {"certificate": newer}])
     assert code == 1
-    assert "written in format 2" in out
+    assert "written in format 3" in out
     wider = json.loads(Path(TWO).read_text())
     wider["domain"]["attributes"][1]["values"].append("older")
     code, out, _ = check([first], "--domain", write("wider.json", wider))

@@ -202,12 +202,12 @@ def spent(release, counts):
 
 
 def least_tail(release, counts):
-    """Return the least probability of more noise than some figure needs."""
+    """Return the least probability of noise as large as some figure needs."""
     out = Fraction(1)
     for seen, here in zip(release.observed, counts, strict=True):
         for number, c in zip(seen.published, here, strict=True) if seen else ():
             needed = max(Fraction(0), abs(number - c) - (Fraction(1, 2) if seen.law.rounded else 0))
-            out = min(out, seen.law.tail(needed)[1])
+            out = min(out, seen.law.tail(needed - 1 if seen.law.discrete else needed)[1])
     return out
 
 
