@@ -98,7 +98,7 @@ def _sweep(
 
 
 class _Pace:
-    """Says when to stop: somebody asked to, the share of time is over, or two more steps like the last would pass it."""
+    """Says when to stop: at a wish, when the share of time is over, or two more steps like the last would pass it."""
 
     def __init__(self, limits: Limits, share: float) -> None:
         self._limits = limits

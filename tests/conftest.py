@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from pathlib import Path
@@ -11,6 +12,12 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 DATA = Path(os.environ.get("RECON_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector pass over what stays for good: thousands of tests and all that they import."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Packages of the extras: skipped with the reason where they are missing, an error with CI=true."""
+"""What tests share: packages of the extras (skipped where missing, an error with CI=true), and batches of checks."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import importlib
 import os
 import sys
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,12 @@ WHEELS = {  # where a package can be installed at all; everywhere, where it is n
     "py_d4": sys.platform in {"linux", "win32"},
     "pyapproxmc": sys.platform in {"linux", "win32"} and sys.version_info < (3, 13),
 }
+
+
+def batches(usual: int, more: int) -> list[Any]:
+    """Return the numbers of batches that always run, and of more that run with the slow checks."""
+    slow = [pytest.param(i, marks=pytest.mark.slow) for i in range(usual, usual + more)]
+    return [*range(usual), *slow]
 
 
 def extra(name: str) -> ModuleType:

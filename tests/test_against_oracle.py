@@ -9,12 +9,13 @@ from collections import Counter
 
 import oracle
 import pytest
+from extras import batches
 
 import recon
 from encoders.encoder import encode
 from recon.formats.release_file import parse, to_domain, to_models, to_rows
 
-BATCHES = 12
+BATCHES = batches(8, 8)
 PER_BATCH = 75
 CONVENTIONS = ("assigned", "ordered", "multiset")
 
@@ -51,7 +52,7 @@ def random_profile(rng, release, truth, full=False):
     return {n: float(v) if getattr(v, "denominator", 1) != 1 else v for n, v in kept.items()}
 
 
-@pytest.mark.parametrize("batch", range(BATCHES))
+@pytest.mark.parametrize("batch", BATCHES)
 def test_count_and_measures(batch):
     for _, release, _ in releases("count_and_measures", batch, label_boxes=batch % 4 == 0):
         got = encoded(release)
@@ -69,7 +70,7 @@ def test_count_and_measures(batch):
         assert close(recon.measure(got, "assigned").dist, oracle.dist(release))
 
 
-@pytest.mark.parametrize("batch", range(BATCHES))
+@pytest.mark.parametrize("batch", BATCHES)
 def test_worlds_are_all_the_datasets_once(batch):
     for _, release, _ in releases("worlds_are_all_the_datasets_once", batch, label_boxes=batch % 4 == 0):
         got = encoded(release)
@@ -97,7 +98,7 @@ def test_reconstruct_gives_the_heaviest_histogram(batch):
         assert weight(canonical_rows(recon.reconstruct(encoded(release)).to_frame())) == heaviest
 
 
-@pytest.mark.parametrize("batch", range(BATCHES))
+@pytest.mark.parametrize("batch", BATCHES)
 def test_certify(batch):
     for rng, release, truth in releases("certify", batch, label_boxes=batch % 4 == 0):
         got = encoded(release)
@@ -114,7 +115,7 @@ def test_certify(batch):
                 assert close(line["probability_before"], expected["probability_before"]), (release, profile, convention)
 
 
-@pytest.mark.parametrize("batch", range(BATCHES))
+@pytest.mark.parametrize("batch", BATCHES)
 def test_bound(batch):
     for rng, release, truth in releases("bound", batch):
         got = encoded(release)
@@ -126,7 +127,7 @@ def test_bound(batch):
             assert close(answer.expectation, expected["expectation"])
 
 
-@pytest.mark.parametrize("batch", range(BATCHES))
+@pytest.mark.parametrize("batch", BATCHES)
 def test_attribute(batch):
     for rng, release, truth in releases("attribute", batch, label_boxes=batch % 4 == 0):
         got = encoded(release)

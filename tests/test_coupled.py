@@ -13,13 +13,14 @@ from collections import Counter
 import oracle
 import oracle_coupled
 import pytest
+from extras import batches
 from test_against_oracle import canonical_rows, encoded, names, random_profile, weight
 
 import recon
 from solvers import system
 from solvers.errors import ContradictionError
 
-BATCHES = 8
+BATCHES, TWICE = batches(6, 6), batches(10, 10)
 PER_BATCH = 50
 CONVENTIONS = ("ordered", "multiset")
 
@@ -43,7 +44,7 @@ def total(figure):
     return sum(figure.values()) if isinstance(figure, dict) else figure
 
 
-@pytest.mark.parametrize("batch", range(2 * BATCHES))
+@pytest.mark.parametrize("batch", TWICE)
 def test_count_and_measures(batch):
     for _, release, truth in releases("count", batch):
         got = encoded(release)
@@ -75,7 +76,7 @@ def canonical_rows_in_all(release):
     return list(common.elements())
 
 
-@pytest.mark.parametrize("batch", range(BATCHES))
+@pytest.mark.parametrize("batch", BATCHES)
 def test_worlds_are_all_the_datasets_once(batch):
     for _, release, _ in releases("worlds", batch):
         got = encoded(release)
@@ -95,7 +96,7 @@ def test_worlds_are_all_the_datasets_once(batch):
         assert weight(rows) == max(weight(d) for d in expected if len(d) == most)
 
 
-@pytest.mark.parametrize("batch", range(2 * BATCHES))
+@pytest.mark.parametrize("batch", TWICE)
 def test_certify(batch):
     for rng, release, truth in releases("certify", batch):
         got = encoded(release)
@@ -112,7 +113,7 @@ def test_certify(batch):
                 assert close(line["probability_before"], expected["probability_before"]), (release, profile, convention)
 
 
-@pytest.mark.parametrize("batch", range(BATCHES))
+@pytest.mark.parametrize("batch", BATCHES)
 def test_attribute(batch):
     for rng, release, truth in releases("attribute", batch, 25):
         got = encoded(release)
@@ -130,7 +131,7 @@ def test_attribute(batch):
                 assert line["certain"] == want["certain"]
 
 
-@pytest.mark.parametrize("batch", range(BATCHES))
+@pytest.mark.parametrize("batch", BATCHES)
 def test_contradictions_have_no_world(batch):
     rng = random.Random(f"contradiction {batch}")
     for _ in range(20):
@@ -180,7 +181,7 @@ def numeric_names(release):
     return found + list(release["domain"].get("columns", {}))
 
 
-@pytest.mark.parametrize("batch", range(BATCHES))
+@pytest.mark.parametrize("batch", BATCHES)
 def test_bound(batch):
     """Counts, means and correlations: extremes, expectation, distribution, and worlds that attain the extremes."""
     for rng, release, truth in releases("bound", batch, 25):

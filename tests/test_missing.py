@@ -21,6 +21,7 @@ import oracle
 import oracle_coupled
 import pandas as pd
 import pytest
+from extras import batches
 from test_against_oracle import close, encoded, random_profile
 from test_bad_input import run
 from test_infer import real
@@ -39,8 +40,8 @@ from recon.verifying import verify
 from solvers.errors import ReleaseError
 
 CONVENTIONS = ("ordered", "multiset")
-BATCHES = 6
-PER_BATCH = 12
+BATCHES = batches(5, 10)
+PER_BATCH = 8
 
 
 # ---------------------------------------------------------------- the same release, its last value of `name` missing
@@ -151,7 +152,7 @@ def test_some_tests_let_missing_pass():
     assert '{"missing": false}' in every
 
 
-@pytest.mark.parametrize("batch", range(BATCHES))
+@pytest.mark.parametrize("batch", BATCHES)
 def test_counts_and_worlds(batch):
     for _, pair, _ in pairs("count", batch):
         for convention in CONVENTIONS:
@@ -169,7 +170,7 @@ def test_counts_and_worlds(batch):
             assert views[name].tolist() == want, view
 
 
-@pytest.mark.parametrize("batch", range(BATCHES))
+@pytest.mark.parametrize("batch", BATCHES)
 def test_certify_attribute_and_certificates(batch):
     proved = 0
     for rng, pair, truth in pairs("certify", batch):
@@ -198,7 +199,7 @@ def test_certify_attribute_and_certificates(batch):
     assert proved
 
 
-@pytest.mark.parametrize("batch", range(BATCHES))
+@pytest.mark.parametrize("batch", BATCHES)
 def test_bounds(batch):
     means = 0
     for rng, pair, truth in pairs("bound", batch):

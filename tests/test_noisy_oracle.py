@@ -13,12 +13,13 @@ import oracle
 import oracle_noisy
 import pandas as pd
 import pytest
+from extras import batches
 from oracle_noisy import Enumerated, Posterior
 
 import recon
 from solvers.errors import EmptyConfidenceSet, Inconclusive, ReleaseError, Unsupported
 
-BATCHES = 4
+BATCHES = batches(3, 5)
 PER_BATCH = 25
 LEVELS = (0.5, 0.95, 1)
 PRIORS = ("counts", "worlds")
@@ -81,7 +82,7 @@ def tree(counts, noise, **other):
 # ---------------------------------------------------------------- confidence sets
 
 
-@pytest.mark.parametrize("batch", range(BATCHES))
+@pytest.mark.parametrize("batch", BATCHES)
 def test_count(encoded, batch):
     for _, release in releases("count", batch):
         got, listed = encoded(release), Enumerated(release)
@@ -116,7 +117,7 @@ def range_of(worlds, release, profile):
     return min(numbers), max(numbers)
 
 
-@pytest.mark.parametrize("batch", range(BATCHES))
+@pytest.mark.parametrize("batch", BATCHES)
 def test_certify(encoded, batch):
     for rng, release in releases("certify", batch):
         got, listed, asked = encoded(release), Enumerated(release), profiles(rng, release)
@@ -194,7 +195,7 @@ def test_posterior_under_bounded_noise(encoded, rows):
 
 
 @pytest.mark.parametrize("prior", PRIORS)
-@pytest.mark.parametrize("batch", range(BATCHES))
+@pytest.mark.parametrize("batch", BATCHES)
 def test_posterior(encoded, batch, prior):
     for rng, release in releases(f"posterior {prior}", batch, single=True):
         if rng.random() < 0.3:
@@ -224,7 +225,7 @@ def test_posterior(encoded, batch, prior):
             assert close(line["expected_before"], rows_then), (profile, release)
 
 
-@pytest.mark.parametrize("batch", range(BATCHES))
+@pytest.mark.parametrize("batch", BATCHES)
 def test_probabilities_of_certify_and_attribute(encoded, batch):
     for rng, release in releases("probabilities", batch, single=True, number=15):
         got = encoded(release).at_confidence(1)
@@ -266,7 +267,7 @@ def test_laplace_noise_bounds_the_odds(encoded, seed):
 # ---------------------------------------------------------------- most likely counts
 
 
-@pytest.mark.parametrize("batch", range(BATCHES))
+@pytest.mark.parametrize("batch", BATCHES)
 def test_denoise(encoded, batch):
     for _, release in releases("denoise", batch):
         top, attained = Enumerated(release).best()
