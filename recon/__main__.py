@@ -1,5 +1,17 @@
-"""`python -m recon` is the command line."""
+"""The command line, `recon` or `python -m recon`; Ctrl-C while it is still being loaded gets a sentence too."""
 
-from recon.cli import main
+import sys
 
-main()
+
+def main() -> None:
+    """Load the command line and run it."""
+    try:
+        from recon.cli import main as run
+    except KeyboardInterrupt:
+        print("recon: stopped before there was an answer", file=sys.stderr)
+        sys.exit(4)
+    run()
+
+
+if __name__ == "__main__":
+    main()

@@ -13,6 +13,7 @@ from recon.console import (
     INCONCLUSIVE,
     INTERRUPTED,
     USAGE,
+    ended_at_once,
     exit_code,
     print_json,
     records,
@@ -77,7 +78,8 @@ def open_release(
 ) -> EncodedRelease:  # fmt: skip
     """Return the release of the files, as the options say; progress says which is being read."""
     limits.report(f"reading {files[0]}")
-    return open_files(files, domain, independent, limits.memory, confidence, rows)
+    with ended_at_once():
+        return open_files(files, domain, independent, limits.memory, confidence, rows)
 
 
 def finish(status: str) -> None:

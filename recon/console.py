@@ -93,6 +93,16 @@ def working(
         yield limits
 
 
+@contextlib.contextmanager
+def ended_at_once() -> Iterator[None]:
+    """Let Ctrl-C end the program at once while there is nothing to keep: no bounds are known yet."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def json_lines(text: str) -> None:
     """Print a line of progress as JSON on stderr."""
     print(json.dumps({"event": "progress", "text": text, "time": time.time()}), file=sys.stderr, flush=True)

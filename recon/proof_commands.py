@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recon.console import DONE, INCONCLUSIVE, VIOLATED, print_json, working
-from recon.options import DomainFile, Independent, Json, LogJson, MaxCells, Memory, Quiet, Seconds, known_size
+from recon.options import (
+    Confidence,
+    DomainFile,
+    Independent,
+    Json,
+    LogJson,
+    MaxCells,
+    Memory,
+    Quiet,
+    Seconds,
+    known_size,
+)
 
 if TYPE_CHECKING:
     from encoders.encoder import EncodedRelease
@@ -87,7 +98,7 @@ def export(
     to: Annotated[str, typer.Option("--to", help="dimacs, opb, mps or cpsat.")],
     out: Annotated[str, typer.Option("--out", help="File to write; the map back is written beside it.")],
     domain: DomainFile = None, independent: Independent = False, seconds: Seconds = None, memory: Memory = "1G",
-    max_cells: MaxCells = 200_000, quiet: Quiet = False, log_json: LogJson = False,
+    max_cells: MaxCells = 200_000, confidence: Confidence = 0.95, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Write the release for other solvers and counters, with the map back to rows and statements."""
     if to not in ("dimacs", "opb", "mps", "cpsat"):
@@ -96,7 +107,7 @@ def export(
     from recon.exporting import export as run
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits)
+        release = open_release(files, domain, independent, limits, confidence)
         found = run(release, to, out, limits)
     if found.map is not None:
         print(f"{found.path}: {found.variables:,} variables, {found.constraints:,} constraints; map back: {found.map}")

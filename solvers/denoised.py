@@ -24,7 +24,7 @@ from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from scipy.sparse import coo_array, csr_array, eye_array, hstack, vstack
 
 from solvers.cellmodel import WORKERS, CellModel
-from solvers.errors import ContradictionError, EngineError, Inconclusive
+from solvers.errors import ContradictionError, EngineError, Inconclusive, Unsupported
 from solvers.limits import Limits
 from solvers.linear import Ints
 from solvers.natively import natively, solve
@@ -39,6 +39,7 @@ NEAR = 1e-7  # nats that a linear program may be above the function before it ge
 FINE = 100_000  # units of the objective per nat and per noisy statement
 FLOAT = 1e-6  # units that are taken for errors of floating point
 MOST_UNITS = 1 << 57  # the objective's greatest number
+STRETCH = 1 << 14  # counts among which the greatest gain is looked for one by one
 MOST_COMMON = 10_000  # slopes are whole numbers of units where their common denominator is at most this
 
 
@@ -143,6 +144,11 @@ class Exact:
         """Make the variables; gains are bounded by secants alone."""
         self.model, linear = CellModel(self.system), self.system.linear
         falls = [g.top - float(g.value(np.array([g.low, g.high], dtype=np.int64)).min()) for g in self.given]
+        if sum(falls) > MOST_UNITS:
+            raise Unsupported(
+                f"likelihoods of the counts that the statements leave differ by {sum(falls):.3g} nats, more than is "
+                "computed: look at the scale of the noise and at the number of rows"
+            )
         common = math.lcm(*(g.grain for g in self.given))
         common = common if common <= MOST_COMMON else 1
         wanted = min(FINE * len(self.given), MOST_UNITS / (1 + sum(falls)))
@@ -216,9 +222,27 @@ def outwards(g: Gain, k: int, unit: int) -> tuple[int, int]:
     whole = math.ceil(slope * unit - FLOAT) if falling else math.floor(slope * unit + FLOAT)
     anchor, value = (k, a) if falling else (k + 1, a + slope)
     constant = math.ceil(value * unit - FLOAT) - whole * anchor
-    between = np.arange(min(g.best, anchor), max(g.best, anchor) + 1, dtype=np.int64)
-    over = unit * (g.value(between) - g.top) - whole * between - constant
-    return whole, constant + max(0, math.ceil(float(over.max()) - FLOAT))
+
+    def over(counts: Ints) -> Floats:
+        return unit * (g.value(counts) - g.top) - whole * counts - constant
+
+    between = summit(over, min(g.best, anchor), max(g.best, anchor))
+    return whole, constant + max(0, math.ceil(float(over(between).max()) - FLOAT))
+
+
+def summit(concave: Callable[[Ints], Floats], low: int, high: int) -> Ints:
+    """Return whole numbers from low to high with the one where a concave function is greatest: all where they are few.
+
+    Else a stretch of it, wide enough for what floats blur. Cost: logarithmic in the range.
+    """
+    while high - low > STRETCH:
+        middle = (low + high) // 2
+        left, right = concave(np.array([middle - STRETCH // 8, middle + STRETCH // 8], dtype=np.int64))
+        if left < right:
+            low = middle - STRETCH // 8
+        else:
+            high = middle + STRETCH // 8
+    return np.arange(low, high + 1, dtype=np.int64)
 
 
 def relax(system: System, gains: Sequence[Gain], limits: Limits) -> tuple[float, list[set[int]], Ints | None]:

@@ -345,3 +345,14 @@ def test_a_stored_or_unfitted_streed_is_refused():
         streed.of_model(model)
     with pytest.raises(Unsupported, match="cannot be pickled"):
         streed.read(open_stored(b"\x80\x02cpystreed.classification\nSTreeDClassifier\n)\x81.").root, "pickle")
+
+
+def test_a_printed_corels_list_keeps_its_order(tmp_path):
+    """Without counts the text says little of its rules; with the rows at hand it is a rule list all the same."""
+    text = "OPTIMAL RULE LIST\nif ({a}) then ({y:1})\nelse if ({b,not c}) then ({y:0})\nelse ({y:1})\n"
+    path = tmp_path / "list.txt"
+    path.write_text(text, encoding="utf-8")
+    frame = pd.DataFrame([(1, 1, 0), (0, 1, 0), (0, 1, 1), (0, 0, 0), (1, 0, 1)], columns=["a", "b", "c"])
+    release = attach_counts(path, frame, pd.Series([1, 0, 1, 0, 1], name="y"))
+    assert leaves(release.models[0]) == [[0, 2], [1, 0], [1, 1]]
+    assert release.models[0].kind == "rule_list"

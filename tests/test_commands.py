@@ -7,6 +7,7 @@ import json
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pandas as pd
@@ -236,6 +237,16 @@ def test_ctrl_c_keeps_the_best_bounds(tmp_path):
     assert found["status"] == "bounds"
     assert 0 < found["log2_lower"] < found["log2_upper"] <= d * (3 * rules + 9)
     assert b"Traceback" not in err
+
+
+def test_ctrl_c_while_a_file_is_read_ends_at_once():
+    command = [sys.executable, "-m", "recon", "count", "-", "--log-json"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert b"reading -" in process.stderr.readline()
+        time.sleep(0.5)  # from the message to the reading itself
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == 4
+        assert process.stderr.read() == b"recon: stopped before there was an answer\n"
 
 
 def test_a_reader_that_stops_reading_is_no_error(tree):

@@ -23,6 +23,7 @@ from encoders.supports import MOST_ROWS
 from encoders.values import Value, equals
 from recon.formats.drafts import Draft, Feature
 from recon.formats.printed.printed_trees import column_names, values_of
+from recon.formats.rules.skeletons import NO_COUNTS, SkeletonDraft
 from solvers.errors import ReleaseError
 from solvers.release import Rows
 
@@ -144,9 +145,9 @@ def bare(rules: Sequence[Line]) -> Draft:
         else:
             others = None
     models: tuple[AnyModel, ...] = (Table(tuple(figures)),)
-    said = "the list has no counts, so that little follows from it: print it with the training rows of every rule"
+    said = f"the list has no counts, so that little follows from it; {NO_COUNTS}"
     classes = tuple(dict.fromkeys(values.values())) if set(values) != set(BINARY) else (0, 1)
-    return Draft(
+    return SkeletonDraft(
         Provenance(FORMAT, ("label",), (MAJORITY,)),
         features,
         models,
@@ -154,6 +155,8 @@ def bare(rules: Sequence[Line]) -> Draft:
         label=label,
         rows=Rows(1, None) if figures else None,
         said=(said,),
+        skeleton=RuleList(tuple(Rule(r.antecedents, Support()) for r in rules)),
+        predicted=tuple(values[r.prediction] for r in rules),
     )
 
 
