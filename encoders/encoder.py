@@ -15,10 +15,11 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Generic, TypeVar, cast
 
+from encoders.cuts import Cuts
 from encoders.domain import DECLARED, GUESSED, Condition, Domain
 from encoders.models import AnyModel, Forest, Question
 from encoders.supports import MOST_ROWS
-from encoders.values import Cuts, Position, Ranges
+from encoders.values import Position, Ranges
 from solvers.errors import ContradictionError, ReleaseError, Unsupported
 from solvers.release import UNBOUNDED, Attribute, Block, Box, Observed, Partition, Release, Rows
 from solvers.release import Domain as SolverDomain

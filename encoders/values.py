@@ -22,7 +22,6 @@ Value = int | float | str | bool
 Cell = Value | None  # None: missing
 MISSING = "missing"  # how profiles ask for a missing value
 Position = Any  # int, or (Fraction, 0 | 1) for continuous attributes; only compared with its own kind
-UNITS = 1 << 64  # a continuous part is at least so many times longer than one number
 Ranges = tuple[tuple[Position, Position], ...]
 
 
@@ -149,10 +148,6 @@ class AttributeBase(ABC):
     def value(self, position: Position) -> Cell:
         """Return the value at a position, None where it is "missing"."""
         return None if self.missing and position >= self.known[1] else self.value_at(position)
-
-    def measure(self, start: Position, end: Position) -> Fraction:
-        """Return how many values (continuous: what length) lie between two positions; "missing" is one more."""
-        return Fraction(end - start)
 
     def ranges(self, test: Test) -> Ranges:
         """Return the positions that pass the test; "missing" only where the test says so."""
@@ -328,9 +323,10 @@ class Continuous(AttributeBase):
 
     def inside(self, x: Value) -> Fraction:
         """Return x as an exact number; `ReleaseError` outside the range."""
-        if not is_number(x) or not self.minimum <= exact(x) <= self.maximum:
+        found = exact(x) if is_number(x) else None
+        if found is None or not self.minimum <= found <= self.maximum:
             raise self.refuse(x, "is outside the range of")
-        return exact(x)
+        return found
 
     def point(self, value: Value) -> tuple[Position, Position]:
         """Return the (zero-length) range of one number."""
@@ -351,66 +347,9 @@ class Continuous(AttributeBase):
         """Return the number at a position."""
         return plain(position[0])
 
-    def measure(self, start: Position, end: Position) -> Fraction:
-        """Return the length, that of the whole range for "missing"."""
-        gaps = (end[1] == 2) - (start[1] == 2)
-        return Fraction(end[0] - start[0] + gaps * (self.maximum - self.minimum))
-
     def values_text(self) -> str:
         """Return the range."""
         return f"{plain(self.minimum)} to {plain(self.maximum)}, continuous"
 
 
 AnyAttribute = Listed | Grid | Continuous
-
-
-@dataclass(frozen=True)
-class Cuts:
-    """One attribute cut into parts: inner cut positions in order; part p lies between cuts p-1 and p."""
-
-    attribute: AnyAttribute
-    inner: tuple[Position, ...]
-
-    @classmethod
-    def at(cls, attribute: AnyAttribute, positions: set[Position]) -> Cuts:
-        """Return the attribute cut at the positions strictly inside its span."""
-        start, end = attribute.span
-        return cls(attribute, tuple(sorted(p for p in positions if start < p < end)))
-
-    def bounds(self, part: int) -> tuple[Position, Position]:
-        """Return the first position of a part and the one after its last."""
-        return self.edges[part], self.edges[part + 1]
-
-    @cached_property
-    def edges(self) -> tuple[Position, ...]:
-        """Return all parts + 1 edges."""
-        return (self.attribute.span[0], *self.inner, self.attribute.span[1])
-
-    @cached_property
-    def sizes(self) -> tuple[int, ...]:
-        """Return the size of every part; lengths of continuous attributes become whole numbers of tiny units.
-
-        The units leave room between one number (one unit) and the shortest part. Raises `ReleaseError` where
-        two thresholds differ by a single number, because such a part has no length.
-        """
-        lengths = [self.attribute.measure(a, b) for a, b in zip(self.edges, self.edges[1:], strict=False)]
-        if not isinstance(self.attribute, Continuous):
-            return tuple(int(x) for x in lengths)
-        for part, length in enumerate(lengths):
-            if length == 0:
-                x = plain(self.edges[part][0])
-                raise self.attribute.refuse(x, "is told from the numbers around it: give a 'resolution' to")
-        scale = math.lcm(*(x.denominator for x in lengths)) * UNITS
-        return tuple(int(x * scale) for x in lengths)
-
-    def part(self, position: Position) -> int:
-        """Return the part that a position lies in."""
-        return bisect_right(self.inner, position)
-
-    def mask(self, ranges: Ranges) -> int:
-        """Return the parts inside the ranges, as bits; every end of a range must be a cut or an end."""
-        mask = 0
-        for start, end in ranges:
-            first, last = bisect_right(self.inner, start), bisect_left(self.inner, end)
-            mask |= (1 << (last + 1)) - (1 << first)
-        return mask

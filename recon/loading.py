@@ -29,6 +29,7 @@ BY_NAME = (
 MEMORY = 1 << 30  # bytes that a file may unpack to unless told otherwise (--memory)
 
 
+@collector_paused()
 def load(
     *paths: str | os.PathLike[str],
     domain: Domain | str | None = None,

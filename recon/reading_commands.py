@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
@@ -40,6 +41,7 @@ def open_release(
 
     declared = None if domain is None else read_domain(domain)
     release = load(*files, domain=declared, confidence=confidence, memory=memory)
+    gc.freeze()  # it stays until the program ends: the collector need not walk its millions of objects again and again
     if not independent and rows is None:
         return release
     found = release.domain.as_columns() if independent else release.domain

@@ -285,8 +285,9 @@ def part_sizes(cut: CutDomain, k: int, ranges: Ranges) -> tuple[int, ...]:
 def continuous_sizes(cut: CutDomain, k: int, ranges: Ranges) -> tuple[int, ...]:
     """Return the scaled lengths of the ranges inside each part: 1 or more where touched, all only where whole."""
     cuts = cut.cuts[k]
-    total = cuts.attribute.measure(*cuts.attribute.span)
-    scale = sum(cuts.sizes) / total
+    (first, _), (last, side) = cuts.attribute.span
+    whole = last - first
+    scale = sum(cuts.sizes) / (whole * (2 if side == 2 else 1))  # "missing" weighs as much as the whole range
     sizes = [0] * len(cuts.sizes)
     for start, end in ranges:
         for part in range(len(sizes)):
@@ -295,7 +296,8 @@ def continuous_sizes(cut: CutDomain, k: int, ranges: Ranges) -> tuple[int, ...]:
             if (a, b) == (low, high):
                 sizes[part] = cuts.sizes[part]
             elif a < b:
-                length = max(1, int(cuts.attribute.measure(a, b) * scale))
+                gaps = (b[1] == 2) - (a[1] == 2)
+                length = max(1, int((b[0] - a[0] + gaps * whole) * scale))
                 sizes[part] = min(cuts.sizes[part] - 1, sizes[part] + length)
     return tuple(sizes)
 

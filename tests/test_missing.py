@@ -27,10 +27,11 @@ from test_bad_input import run
 from test_infer import real
 
 import recon
+from encoders.cuts import Cuts
 from encoders.domain import Domain, View
 from encoders.infer import infer
 from encoders.joining import same_values
-from encoders.values import Continuous, Cuts, Grid, Listed, Test
+from encoders.values import Continuous, Grid, Listed, Test
 from recon.exporting import back, export
 from recon.formats.release_file import parse, to_domain
 from recon.formats.writing import dump, release_json
