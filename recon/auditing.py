@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
 from encoders.encoder import EncodedRelease
+from encoders.models import Table
+from recon.attaching import emptied
 from recon.certificates import all_of_it, contradiction_certificate
-from recon.findings import Bought, Emptiness, Findings, GroupDisclosure
+from recon.findings import Bought, BoughtWorlds, Emptiness, Findings, GroupDisclosure
 from recon.inspection.inspecting import Inspection, inspect
 from recon.measures import Measures, empty, measure
-from recon.noisy import posterior
+from recon.noisy import posterior, single
 from recon.noisy_questions import known_posterior
-from recon.questions import convention_of
+from recon.questions import convention_of, count
 from recon.report import Report
 from recon.statements import Json
 from recon.sweeping import exact_counts
@@ -41,7 +46,7 @@ def audit(
     """Return the report on a release: worlds, uncertainty left, exposure, group disclosure and, given it, the truth.
 
     `truth` are the real training rows, `population` other rows of the same kind (for the fresh-sample baseline).
-    `without_noise` is the same tree or rule list with exact counts, to say what the noise bought. Raises what `count`
+    `without_noise` is the same release with exact counts, to say what the noise bought. Raises what `count`
     raises. A `policy` is refused by this version.
     """
     if policy is not None:
@@ -82,8 +87,18 @@ def stored_outright(release: EncodedRelease, limits: Limits) -> tuple[Inspection
     return tuple(found)
 
 
-def what_noise_bought(noisy: EncodedRelease, exact: EncodedRelease, limits: Limits) -> Bought:
-    """Return a noisy release beside the same one without noise; `Unsupported` where they are not of one partition."""
+def what_noise_bought(noisy: EncodedRelease, exact: EncodedRelease, limits: Limits) -> Bought | BoughtWorlds:
+    """Return a noisy release beside the same one without noise; `Unsupported` where they are not the same otherwise.
+
+    One tree or rule list is compared by its posterior, other releases by the worlds that are left.
+    """
+    if not noisy.noisy or exact.noisy:
+        raise Unsupported("what noise bought needs a noisy release, and the same one without noise")
+    if not single(noisy):
+        if noisy.domain.all != exact.domain.all or shapes(noisy) != shapes(exact):
+            raise Unsupported("the release without noise has other regions or classes than the noisy one")
+        left = [count(one, "ordered", limits).bounds for one in (noisy, exact)]
+        return BoughtWorlds(noisy.confidence, *left)
     block, truth = exact_counts(exact)
     found = posterior(noisy, limits=limits)
     sources = [block.source(s) for s in range(len(block))]
@@ -93,6 +108,14 @@ def what_noise_bought(noisy: EncodedRelease, exact: EncodedRelease, limits: Limi
     removed = (found.uninformed_bits - log2_worlds(sizes, truth, "ordered")) / n if n else 0.0
     likely = float(np.abs(found.counts["likely"].to_numpy() - truth).sum()) / 2
     return Bought(found.prior, found.bits_removed_per_row or 0.0, removed, found.distance(truth), likely)
+
+
+def shapes(release: EncodedRelease) -> list[Any]:
+    """Return what the models test and where, whatever they count."""
+    return [
+        [f.condition for f in m.statements] if isinstance(m, Table) else replace(emptied(m), name="")
+        for m in release.models
+    ]
 
 
 def certificate_of(release: EncodedRelease, found: Measures, limits: Limits) -> Json | None:

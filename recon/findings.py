@@ -56,6 +56,18 @@ class Bought:
     likely: float
 
 
+@dataclass(frozen=True)
+class BoughtWorlds:
+    """What the noise of coupled models bought: log2 of the worlds left, least and most, with the noise and without.
+
+    With noise the worlds are those inside the joint intervals, in the convention `ordered`.
+    """
+
+    confidence: float
+    noisy: tuple[float, float]
+    exact: tuple[float, float]
+
+
 @dataclass(frozen=True, eq=False)
 class Emptiness:
     """That no dataset has all its noise inside the joint intervals of the release's confidence.
@@ -84,6 +96,6 @@ class Findings:
     groups: GroupDisclosure
     truth: TruthCheck | None = None
     certificate: dict[str, Any] | None = None
-    bought: Bought | None = None
+    bought: Bought | BoughtWorlds | None = None
     stored: tuple[Inspection, ...] = ()
     empty: Emptiness | None = None

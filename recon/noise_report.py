@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import asdict
 from typing import Any
 
 from encoders.encoder import EncodedRelease
-from recon.findings import Bought, Emptiness
+from recon.findings import Bought, BoughtWorlds, Emptiness
 from recon.measures import Measures
 from recon.noisy import Posterior, why_none
 from recon.provenance import assumption_lines
@@ -49,8 +51,30 @@ def posterior_lines(found: Posterior) -> list[str]:
     return [*lines, f"{said}, by these counts alone (not by how the regions were chosen)"]
 
 
-def bought_line(found: Bought) -> str:
+def bought_json(found: Bought | BoughtWorlds) -> dict[str, Any]:
+    """Return what the noise bought; a count of worlds that has no bound is null."""
+    if isinstance(found, Bought):
+        return asdict(found)
+    ends = {"noisy": found.noisy, "exact": found.exact}
+    bits = {f"bits_left_{name}": [x if math.isfinite(x) else None for x in pair] for name, pair in ends.items()}
+    return {"confidence": found.confidence, "convention": "ordered", **bits}
+
+
+def between(ends: tuple[float, float]) -> str:
+    """Return bits, or bounds on them, in words."""
+    low, high = ends
+    if math.isinf(low):
+        return f"at most {high:,.1f}"
+    return f"{low:,.1f}" if high - low < 0.05 else f"{low:,.1f} to {high:,.1f}"
+
+
+def bought_line(found: Bought | BoughtWorlds) -> str:
     """Return what the noise bought, one line."""
+    if isinstance(found, BoughtWorlds):
+        return (
+            f"what the noise bought: {between(found.noisy)} bits left at confidence {found.confidence:g} instead of "
+            f"{between(found.exact)} (log2 of the datasets as sequences of rows)"
+        )
     return (
         f"what the noise bought: {found.noisy:,.4f} bits removed per row instead of {found.exact:,.4f} "
         f"(prior {found.prior}); rows to change from the exact counts: {found.likely:,.0f} to the most likely ones, "
@@ -58,15 +82,17 @@ def bought_line(found: Bought) -> str:
     )
 
 
-def noise_lines(release: EncodedRelease, measures: Measures, bought: Bought | None = None) -> list[str]:
+def noise_lines(release: EncodedRelease, measures: Measures, bought: Bought | BoughtWorlds | None = None) -> list[str]:
     """Return what noisy counts still say; nothing for exact counts."""
     if not release.noisy:
         return []
     level = "whatever the noise, which is bounded" if release.certain else f"at confidence {release.confidence:g}"
     lines = [f"the counts carry noise: figures on training sets that agree with them hold {level}"]
     if measures.posterior is None:
-        return [*lines, f"no posterior: {why_none(release) or 'not within the limits'}"]
-    return [*lines, *posterior_lines(measures.posterior), *([] if bought is None else [bought_line(bought)])]
+        lines.append(f"no posterior: {why_none(release) or 'not within the limits'}")
+    else:
+        lines += posterior_lines(measures.posterior)
+    return lines if bought is None else [*lines, bought_line(bought)]
 
 
 def empty_json(found: Emptiness) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from html import escape
 from typing import Any
 
@@ -13,7 +13,7 @@ from recon.bounds import BoundAnswer
 from recon.coupled import groups_left_out, published_cells
 from recon.findings import Findings, TruthCheck
 from recon.measures import Measures
-from recon.noise_report import empty_json, empty_sections, noise_json, noise_lines
+from recon.noise_report import bought_json, empty_json, empty_sections, noise_json, noise_lines
 from recon.provenance import assumption_lines, doubts, provenance_json, provenance_lines, stored_lines
 from recon.statements import certified_lines
 from solvers.query import CountAnswer
@@ -185,7 +185,7 @@ class Report:
         if found.truth is not None:
             out["truth"] = truth_json(found.truth)
         if found.bought is not None:
-            out["without_noise"] = asdict(found.bought)
+            out["without_noise"] = bought_json(found.bought)
         if found.certificate is not None:
             out["certificate"] = found.certificate
         return out

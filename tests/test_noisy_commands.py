@@ -1,5 +1,6 @@
 """Noisy counts as users meet them: files, commands, verdicts, learners' releases, the sweep."""
 
+import copy
 import json
 import math
 from types import SimpleNamespace
@@ -376,3 +377,23 @@ def test_export_reads_noisy_counts_at_the_confidence_asked_for(write, run, tmp_p
         assert f"confidence {level}" in json.dumps(map_back, ensure_ascii=False)
         ranges.append((tmp_path / "model.mps").read_text(encoding="utf-8"))
     assert ranges[0] != ranges[1]
+
+
+def test_an_audit_says_what_the_noise_of_a_forest_bought(write, run):
+    shape = [{"if": {"a": {"below": 5}}, "then": 1, "else": 2}, {"counts": [2, 0]}, {"counts": [1, 1]}]
+    by_b = [{"if": {"b": "x"}, "then": 1, "else": 2}, {"counts": [1, 1]}, {"counts": [2, 0]}]
+    trees = [{"nodes": nodes} for nodes in (shape, by_b)]
+    exact = {"recon": 1, "domain": DOMAIN, "rows": 4, "models": [{"kind": "forest", "trees": trees}]}
+    noisy = copy.deepcopy(exact)
+    noisy["models"][0]["noise"] = {"law": "discrete_laplace", "scale": 0.4}
+    path, plain = write(noisy), write(exact, "exact.json")
+    found = json.loads(run("audit", path, "--without-noise", plain, "--json").stdout)["without_noise"]
+    worlds = [recon.count(recon.load(file), "ordered") for file in (path, plain)]
+    assert found["bits_left_noisy"] == pytest.approx([worlds[0].log2] * 2)
+    assert found["bits_left_exact"] == pytest.approx([worlds[1].log2] * 2)
+    assert found["bits_left_exact"][0] < found["bits_left_noisy"][0]
+    said = f"{worlds[0].log2:,.1f} bits left at confidence 0.95 instead of {worlds[1].log2:,.1f}"
+    assert said in run("audit", path, "--without-noise", plain).stdout
+    exact["models"][0]["trees"].reverse()
+    assert "other regions" in run("audit", path, "--without-noise", write(exact, "other.json"), code=3).stderr
+    assert "a noisy release" in run("audit", plain, "--without-noise", plain, code=3).stderr
