@@ -21,6 +21,7 @@ from encoders.models import AnyModel, Forest, Question
 from encoders.supports import MOST_ROWS
 from encoders.values import Position, Ranges
 from solvers.errors import ContradictionError, ReleaseError, Unsupported
+from solvers.numbers import level_text
 from solvers.release import UNBOUNDED, Attribute, Block, Box, Observed, Partition, Release, Rows
 from solvers.release import Domain as SolverDomain
 
@@ -327,10 +328,8 @@ def level_lines(models: Sequence[AnyModel], confidence: Fraction) -> list[str]:
         return []
     if confidence == 1:
         return ["counts with unbounded noise are left out: at confidence 1 they say nothing"]
-    level = f"{float(confidence):g}"
-    return [
-        f"noisy counts are intervals, jointly at confidence {level} over the noise: figures hold at it, not for certain"
-    ]
+    level = f"jointly at confidence {level_text(confidence)} over the noise"
+    return [f"noisy counts are intervals, {level}: figures hold at it, not for certain"]
 
 
 def privacy_lines(models: Sequence[AnyModel], known: Rows) -> list[str]:

@@ -16,6 +16,7 @@ from encoders.encoder import EncodedRelease
 from recon.selections import raw_indices
 from recon.statements import VALUES, Json, claim_text
 from solvers.errors import ReleaseError
+from solvers.numbers import level_text
 
 WANTED: dict[str, Json | None] = {
     "certain": {"at_least": 1},
@@ -48,7 +49,7 @@ def agreement(
         if found is None:
             bare.append(here)
         elif found == [] and said is not None and not supported(line, levels.get(proof, 1.0)):
-            wrong.append(f"{here}: its certificate holds only at confidence {levels[proof]:g}")
+            wrong.append(f"{here}: its certificate holds only at confidence {level_text(levels[proof])}")
         else:
             wrong += [f"{here}: {text}" for text in found]
     return bare, wrong

@@ -29,6 +29,7 @@ from solvers.numbers import log2_worlds
 from solvers.query import CountAnswer
 from solvers.release import ANY_LABEL, Partition
 
+POSTERIOR = 10.0  # seconds, of counts that fit no dataset: they can lie where it takes minutes
 SMALL_GROUP = 10  # published groups below this size are pointed out (the usual minimum cell count)
 
 
@@ -66,7 +67,8 @@ def audit(
 
 def emptiness(release: EncodedRelease, found: EmptyConfidenceSet, limits: Limits) -> Emptiness:
     """Return what can be said where no dataset fits at the release's confidence: a proof, and the posterior."""
-    return Emptiness(release, found, contradiction_certificate(release, limits), known_posterior(release, limits))
+    proof = contradiction_certificate(release, limits)
+    return Emptiness(release, found, proof, known_posterior(release, limits.lasting(min(POSTERIOR, limits.left()))))
 
 
 def stored_outright(release: EncodedRelease, limits: Limits) -> tuple[Inspection, ...]:
@@ -121,7 +123,7 @@ def shapes(release: EncodedRelease) -> list[Any]:
 def certificate_of(release: EncodedRelease, found: Measures, limits: Limits) -> Json | None:
     """Return the certificate that there is no possible world, or only one; None for neither."""
     if found.status == "unsat":
-        return contradiction_certificate(release, limits)
+        return contradiction_certificate(release.at_confidence(1), limits)
     if not release.certain:
         return None  # at a confidence below 1 nothing is certified
     datasets = found.counted if found.datasets is None else found.datasets

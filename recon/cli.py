@@ -114,7 +114,7 @@ def count(
         except EmptyConfidenceSet as error:
             show_emptiness(emptiness(release, error, limits), json)
             finish("empty")
-        proved = contradiction_certificate(release, limits) if measures.status == "unsat" else None
+        proved = contradiction_certificate(release.at_confidence(1), limits) if measures.status == "unsat" else None
         counted = estimates_json(release, counter or [], digits, limits, measures.counted)
     if json:
         found = count_json(release, measures, digits)

@@ -12,7 +12,7 @@ from recon.verifying import certificates_in, opened
 from solvers.claims import Branch, Cases, Drat, Node, OverCells, Regions, Sum, proof_from
 from solvers.facts import Facts
 from solvers.limits import Limits
-from solvers.release import UNBOUNDED, Box
+from solvers.release import NO_COUNT, UNBOUNDED, Box
 
 MOST_STEPS = 10_000  # lines printed for one proof
 
@@ -88,7 +88,9 @@ class Teller:
     def statement(self, s: int) -> str:
         """Return a statement with its figure."""
         found = self.facts.statement(s)
-        if found.low == found.high:
+        if found.low > found.high:
+            said = NO_COUNT
+        elif found.low == found.high:
             said = str(found.low)
         elif found.high == UNBOUNDED:
             said = f"at least {found.low}"

@@ -20,7 +20,8 @@ from encoders.encoder import CutDomain, EncodedRelease
 from recon.describe import condition_text
 from recon.questions import convention_of, count
 from solvers.cells import Cells, cells_of, no_closed_form
-from solvers.engine import empty_set, known_conflict
+from solvers.engine import known_conflict, no_dataset
+from solvers.errors import ContradictionError
 from solvers.limits import Limits
 from solvers.membership import Rows, known_rows
 from solvers.numbers import log2_multisets, log2_worlds
@@ -120,7 +121,10 @@ def capped(release: EncodedRelease, answer: CountAnswer, limits: Limits, above: 
     if answer.status == "unsat" or (answer.status == "bounds" and upper == -math.inf):
         conflict = answer.conflict or known_conflict(statements, limits)
         if statements.confidence not in {None, 1}:
-            raise empty_set(statements, conflict, limits)
+            error = no_dataset(statements, conflict, limits)
+            if not isinstance(error, ContradictionError):
+                raise error
+            conflict = error.conflict
         return replace(answer, status="unsat", bounds=(-math.inf, -math.inf), conflict=conflict)
     if answer.status != "bounds" or answer.relative:
         return answer

@@ -12,6 +12,7 @@ from recon.measures import Measures
 from recon.noisy import Posterior, why_none
 from recon.provenance import assumption_lines
 from recon.statements import certified_lines
+from solvers.numbers import complement_text, level_text
 
 
 def noise_json(release: EncodedRelease, measures: Measures) -> dict[str, Any]:
@@ -71,10 +72,8 @@ def between(ends: tuple[float, float]) -> str:
 def bought_line(found: Bought | BoughtWorlds) -> str:
     """Return what the noise bought, one line."""
     if isinstance(found, BoughtWorlds):
-        return (
-            f"what the noise bought: {between(found.noisy)} bits left at confidence {found.confidence:g} instead of "
-            f"{between(found.exact)} (log2 of the datasets as sequences of rows)"
-        )
+        left = f"{between(found.noisy)} bits left at confidence {level_text(found.confidence)}"
+        return f"what the noise bought: {left} instead of {between(found.exact)} (log2 of the datasets, rows in order)"
     return (
         f"what the noise bought: {found.noisy:,.4f} bits removed per row instead of {found.exact:,.4f} "
         f"(prior {found.prior}); rows to change from the exact counts: {found.likely:,.0f} to the most likely ones, "
@@ -86,7 +85,9 @@ def noise_lines(release: EncodedRelease, measures: Measures, bought: Bought | Bo
     """Return what noisy counts still say; nothing for exact counts."""
     if not release.noisy:
         return []
-    level = "whatever the noise, which is bounded" if release.certain else f"at confidence {release.confidence:g}"
+    level = (
+        "whatever the noise, which is bounded" if release.certain else f"at confidence {level_text(release.confidence)}"
+    )
     lines = [f"the counts carry noise: figures on training sets that agree with them hold {level}"]
     if measures.posterior is None:
         lines.append(f"no posterior: {why_none(release) or 'not within the limits'}")
@@ -118,13 +119,13 @@ def empty_sections(found: Emptiness) -> list[tuple[str, list[str]]]:
         lines.append("from which confidence on there is one was not found within the limits")
     else:
         lines.append(
-            f"beyond confidence {1 - improbable:.6g} there is one: noise of the stated law gives counts that fit every "
-            f"dataset as badly with probability {improbable:.3g} at most"
+            f"beyond confidence {complement_text(improbable)} there is one: noise of the stated law gives counts that "
+            f"fit every dataset as badly with probability {improbable:.3g} at most"
         )
     lines += certified_lines(found.certificate)
     told = [] if found.posterior is None else posterior_lines(found.posterior)
     return [
-        (f"No dataset has all its noise inside the joint intervals at confidence {level:g}", lines),
+        (f"No dataset has all its noise inside the joint intervals at confidence {level_text(level)}", lines),
         *([("What the noise leaves", told)] if told else []),
         ("This assumes", assumption_lines(found.release)),
     ]

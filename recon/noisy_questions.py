@@ -24,6 +24,7 @@ from solvers.engine import ask
 from solvers.errors import Inconclusive, Unsupported
 from solvers.limits import Limits
 from solvers.membership import Prior
+from solvers.numbers import level_text
 from solvers.query import Convention, Decide, DecideAnswer, Selections, Share, ShareAnswer
 from solvers.release import ANY_LABEL, Partition
 from solvers.space import Space
@@ -86,11 +87,11 @@ def proofs(
 
 def notes(release: EncodedRelease, found: Posterior | None) -> list[str]:
     """Return what has to be known to read verdicts and probabilities from noisy counts."""
-    out = []
+    out, level = [], level_text(release.confidence)
     if not release.certain:
         out.append(
-            f"where confidence is {release.confidence:g}, 'impossible' means impossible at confidence "
-            f"{release.confidence:g} and min_count rows are present at it, over the noise, for all profiles together"
+            f"where confidence is {level}, 'impossible' means impossible at confidence {level} and min_count rows are "
+            "present at it, over the noise, for all profiles together"
         )
     if found is None:
         return [*out, f"no probabilities: {why_none(release) or 'not within the limits'}"]

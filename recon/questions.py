@@ -17,6 +17,7 @@ from recon.world import World, wrap
 from solvers.engine import ask
 from solvers.errors import ReleaseError, Unsupported
 from solvers.limits import Limits
+from solvers.numbers import level_text
 from solvers.query import (
     CONVENTIONS,
     Convention,
@@ -61,7 +62,11 @@ def count(release: EncodedRelease, convention: str | None = None, limits: Limits
     Raises `Unsupported` (no engine accepts) and `Inconclusive` (the number of rows is unbounded).
     """
     found = ask(release.statements, Count(convention_of(release, convention)), CountAnswer, limits)
-    return found if release.certain else replace(found, guarantee=f"confidence {release.confidence:g}")
+    return (
+        found
+        if release.certain or found.status == "unsat"
+        else replace(found, guarantee=f"confidence {level_text(release.confidence)}")
+    )
 
 
 def worlds(
@@ -95,9 +100,8 @@ def sample(
     found = ask(release.statements, query, WorldsAnswer, limits).worlds
     if release.certain:
         return [wrap(release, w) for w in found]
-    level = (
-        f"from the worlds inside the joint intervals at confidence {release.confidence:g}, not weighted by the noise"
-    )
+    level = level_text(release.confidence)
+    level = f"from the worlds inside the joint intervals at confidence {level}, not weighted by the noise"
     return [wrap(release, replace(w, note="; ".join(filter(None, (w.note, level))))) for w in found]
 
 

@@ -16,6 +16,7 @@ from recon.measures import Measures
 from recon.noise_report import bought_json, empty_json, empty_sections, noise_json, noise_lines
 from recon.provenance import assumption_lines, doubts, provenance_json, provenance_lines, stored_lines
 from recon.statements import certified_lines
+from solvers.numbers import level_text
 from solvers.query import CountAnswer
 
 DIGITS = 10_000  # decimal digits printed without being asked
@@ -229,7 +230,11 @@ class Report:
             conflict = [*found.measures.counted.conflict, *certified_lines(found.certificate), *doubts(found.release)]
             return [("No possible world: the statements contradict each other", conflict)]
         noise, certain = noise_lines(found.release, found.measures, found.bought), found.release.certain
-        level = "" if certain else f", at confidence {found.release.confidence:g} (rows: at least; never for certain)"
+        level = (
+            ""
+            if certain
+            else f", at confidence {level_text(found.release.confidence)} (rows: at least; never for certain)"
+        )
         stored = [line for one in found.stored for line in stored_lines(one)]
         out = [
             *([("What the file stores outright, without any attack", stored)] if stored else []),

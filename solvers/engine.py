@@ -18,6 +18,7 @@ from typing import ClassVar, TypeVar
 from solvers.errors import ContradictionError, EmptyConfidenceSet, Inconclusive, ReleaseError, TooLarge, Unsupported
 from solvers.limits import Limits
 from solvers.loosening import loosen
+from solvers.numbers import complement_text, level_text
 from solvers.query import Answer, Enumerate, MostLikely, Query, Sample
 from solvers.release import Release
 
@@ -138,9 +139,12 @@ def ask(release: Release, query: Query, kind: type[A], limits: Limits | None = N
             raise
         raise Inconclusive(str(error)) from None
     if found.status == "unsat" and release.confidence not in {None, 1}:
-        raise empty_set(release, found.conflict, limits or Limits())
+        none = no_dataset(release, found.conflict, limits or Limits())
+        if not isinstance(none, ContradictionError):
+            raise none
+        found = replace(found, conflict=none.conflict)
     if found.status == "unsat" and kind.__name__ != "CountAnswer":
-        raise ContradictionError("the statements contradict each other: there is no possible world", found.conflict)
+        raise contradiction(found.conflict)
     if found.status == "unknown":
         raise Inconclusive("; ".join(found.trail) or f"{found.engine} found no answer within its limits")
     if not isinstance(found, kind):
@@ -148,27 +152,37 @@ def ask(release: Release, query: Query, kind: type[A], limits: Limits | None = N
     return found
 
 
-def empty_set(release: Release, conflict: tuple[str, ...], limits: Limits) -> EmptyConfidenceSet:
-    """Return what says that no dataset fits the intervals, which statements clash, and from where on one does."""
+def contradiction(conflict: tuple[str, ...]) -> ContradictionError:
+    """Return what says that there is no possible world, whatever the noise."""
+    return ContradictionError("the statements contradict each other: there is no possible world", conflict)
+
+
+def no_dataset(release: Release, conflict: tuple[str, ...], limits: Limits) -> EmptyConfidenceSet | ContradictionError:
+    """Return what says that no dataset fits the intervals, which statements clash, and from where on one does.
+
+    A contradiction where none would fit whatever the noise.
+    """
     from solvers.likeliest import level_of
     from solvers.observations import observations, widened
     from solvers.system import system_of
 
     level = float(release.confidence or 1)
-    said = f"no dataset has all its noise inside the joint intervals at confidence {level:g}"
+    said = f"no dataset has all its noise inside the joint intervals at confidence {level_text(level)}"
     said += f" ({'; '.join(conflict[:8])})" if conflict else ""
+    wide = widened(release)
     try:
-        wide = widened(release)
         seen = [o for o in observations(wide) if not o.law.bounded]  # bounded noise has one interval at every level
         found = level_of(system_of(wide, limits), seen, limits.lasting(EXPLAIN))
+    except ContradictionError:
+        return contradiction(known_conflict(wide, limits))
     except (Inconclusive, Unsupported, ReleaseError):
+        if all(o is None or o.law.bounded for o in release.observed):
+            return contradiction(conflict)
         said += ": so much noise is improbable, not impossible; ask at a higher confidence"
         return EmptyConfidenceSet(said, level, conflict)
-    beyond = -math.expm1(len(seen) * math.log1p(-found.tail))
-    if found.confidence < 1 - 1e-6:
-        said += f"; from confidence {(math.floor(found.confidence * 10**6) + 1) / 10**6:g} on there is one"
-    else:
-        said += f"; only from confidence 1 - {beyond:.1g} on is there one"
+    beyond = 1.0 if found.tail >= 1 else -math.expm1(len(seen) * math.log1p(-found.tail))
+    beyond = max(beyond, math.ulp(0.0))  # it is no more than that, and not nothing
+    said += f"; there is one beyond confidence {complement_text(beyond)}"
     return EmptyConfidenceSet(said, level, conflict, beyond if found.proved else None)
 
 

@@ -185,7 +185,7 @@ class Narrowing:
 
     def noise(self, o: Observation, count: int) -> Fraction:
         """Return the least size of noise that turns the count into the published figure."""
-        return max(Fraction(0), abs(o.published - count) - (HALF if o.law.rounded else 0))
+        return max(Fraction(0), abs(o.published - count) - o.law.slack)
 
     def tail(self, z: Ints) -> Fraction:
         """Return the least probability, over the figures, that noise is at least as large as a histogram needs it."""
@@ -208,7 +208,7 @@ class Narrowing:
         key = o.law, alpha
         if key not in self.radii:
             self.radii[key] = o.law.radius(alpha)
-        reached = self.radii[key] + (HALF if o.law.rounded else 0)
+        reached = self.radii[key] + o.law.slack
         first, last = math.ceil(o.published - reached), math.floor(o.published + reached)
         if not o.law.discrete:  # noise of exactly this size is too much
             first, last = math.floor(o.published - reached) + 1, math.ceil(o.published + reached) - 1

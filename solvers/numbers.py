@@ -7,7 +7,10 @@ taken apart into prime powers (Legendre's formula) instead of subtracting log-ga
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable, Sequence
+from decimal import ROUND_DOWN, Context
+from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
@@ -15,6 +18,19 @@ from numpy.typing import NDArray
 
 Factor = tuple[int, int]  # (base, exponent); the product over all factors is an integer
 FACTORS_AT_MOST = 2_000_000  # primes up to here are sieved; beyond, binomials stay products
+
+
+def level_text(level: Fraction | float) -> str:
+    """Return a confidence with all digits that tell it from others: 0.9999999 is not 1."""
+    return repr(float(level)).removesuffix(".0")
+
+
+def complement_text(p: float) -> str:
+    """Return 1 - p for p in (0, 1], rounded up: six digits, or "1 - 1.8e-08" where they would all be 9."""
+    if p >= 1e-4:
+        return f"{math.ceil((1 - p) * 10**6) / 10**6:g}"
+    down = Context(prec=3, rounding=ROUND_DOWN).create_decimal(p)
+    return f"1 - {down:.3g}" if p > sys.float_info.min else "1 - 1e-307"
 
 
 @lru_cache(maxsize=4)

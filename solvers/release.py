@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from solvers.noise import Law
 
 ANY_LABEL = -1
+NO_COUNT = "no count is near enough to the published one"  # an interval around a noisy count that holds none
 UNBOUNDED = int(np.iinfo(np.int64).max)
 
 

@@ -21,7 +21,19 @@ from solvers.limits import Limits
 from solvers.linear import Ints, Linear, propagate, same_rows
 from solvers.pieces import Layout, Words, minus
 from solvers.refine import loose_statements, refine
-from solvers.release import ANY_LABEL, UNBOUNDED, Block, Box, Boxes, Choice, Partition, Release, Rows, Statement
+from solvers.release import (
+    ANY_LABEL,
+    NO_COUNT,
+    UNBOUNDED,
+    Block,
+    Box,
+    Boxes,
+    Choice,
+    Partition,
+    Release,
+    Rows,
+    Statement,
+)
 from solvers.space import Space
 from solvers.system import MOST_SUM, System, assemble
 
@@ -120,6 +132,8 @@ class Book:
         if self.partitioned <= s < self.rows and (self.loose[s - self.partitioned].of is not None or self.chosen(s)):
             return source
         low, high = int(self.low[s]), int(self.high[s])
+        if low > high:
+            return f"{source}: {NO_COUNT}"
         if sides.all() and low < high:
             said = f"{low} to {high}"
         elif sides.all() or (sides[1] and high == 0):

@@ -21,7 +21,7 @@ from solvers.limits import Limits
 from solvers.linear import Ints, Linear, Propagated, propagate, same_rows
 from solvers.pieces import Layout, Words
 from solvers.refine import NOWHERE, Refinement, Splitter, loose_statements, refine, statement_table
-from solvers.release import ANY_LABEL, UNBOUNDED, Box, Choice, Partition, Release, Statement
+from solvers.release import ANY_LABEL, NO_COUNT, UNBOUNDED, Box, Choice, Partition, Release, Statement
 from solvers.space import Space
 
 MOST_SUM = 1 << 59  # sums over all cells stay exact in 64 bits, and below what stands for "no bound"
@@ -113,7 +113,9 @@ class System:
     def figure(self, s: int) -> str:
         """Say statement s with the figure that it publishes."""
         low, high = int(self.linear.low[s]), int(self.linear.high[s])
-        if low == high:
+        if low > high:
+            said = NO_COUNT
+        elif low == high:
             said = str(low)
         elif high == UNBOUNDED:
             said = f"at least {low}"
