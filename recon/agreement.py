@@ -24,6 +24,7 @@ WANTED: dict[str, Json | None] = {
     "possible": None,
     "unknown": None,
 }
+STATUSES = ("exact", "bounds", "unsat", "empty", "unknown")
 
 
 def agreement(
@@ -37,21 +38,20 @@ def agreement(
     wrong: list[str] = []
     for place, line in objects_in(data):
         proof = f"{place}.certificate" if place else "certificate"
-        said = claims.get(proof)
-        here = place or "the whole result"
-        found: list[str] | None = []
+        said, level, here = claims.get(proof), levels.get(proof, 1.0), place or "the whole result"
+        checks: list[list[str] | None] = []
         if "verdict" in line:
-            found = of_verdict(line, said)
-        elif "unique" in line:
-            found = of_reconstruction(line, said, release)
-        elif "status" in line:
-            found = of_count(line, said)
-        if found is None:
+            checks.append(of_verdict(line, said))
+        if "unique" in line:
+            checks.append(of_reconstruction(line, said, release))
+        if "status" in line or nothing_left(line):
+            checks.append(of_count(line, said))
+        found = [f"{here}: {text}" for one in checks for text in one or []]
+        if None in checks:
             bare.append(here)
-        elif found == [] and said is not None and not supported(line, levels.get(proof, 1.0)):
-            wrong.append(f"{here}: its certificate holds only at confidence {level_text(levels[proof])}")
-        else:
-            wrong += [f"{here}: {text}" for text in found]
+        elif checks and not found and said is not None and level < wanted_level(line):
+            found = [f"{here}: its certificate holds only at confidence {level_text(level)}"]
+        wrong += found
     return bare, wrong
 
 
@@ -68,10 +68,11 @@ def objects_in(data: Any) -> Iterator[tuple[str, Json]]:
             stack += [(f"{place}[{i}]", value) for i, value in enumerate(found)]
 
 
-def supported(line: Json, level: float) -> bool:
-    """Tell whether a certificate at a confidence supports what is said: at this confidence, or at a lower one."""
+def wanted_level(line: Json) -> float:
+    """Return the confidence that a certificate of a result must hold at; a contradiction is said for certain."""
     said = line.get("confidence", 1)
-    return level >= (1 if isinstance(said, bool) or not isinstance(said, int | float) else said)
+    whole = line.get("status") == "unsat" or isinstance(said, bool) or not isinstance(said, int | float)
+    return 1.0 if whole else float(said)
 
 
 def of_verdict(line: Json, said: Any) -> list[str] | None:
@@ -80,15 +81,27 @@ def of_verdict(line: Json, said: Any) -> list[str] | None:
     if not isinstance(verdict, str) or verdict not in WANTED:
         return [f"{verdict!r} is no verdict"]
     wanted, below = WANTED[verdict], line.get("confidence", 1) != 1
+    least, most = line.get("min_count"), line.get("max_count")
+    present = isinstance(least, int) and least >= 1
     if verdict == "certain" and below:
         return ["the verdict is certain at a confidence below 1"]
+    if (verdict == "certain" and least == 0) or (verdict == "impossible" and isinstance(most, int) and most >= 1):
+        return [f"the verdict is {verdict}, with {least} rows at least and {most} at most"]
+    if verdict in {"possible", "unknown"} and present:
+        if not below:
+            return [f"the verdict is {verdict}, though there are {least} rows at least"]
+        wanted = WANTED["certain"]  # rows are present at that confidence
     if said is None:
         return [] if wanted is None else None
-    least = line.get("min_count")
-    if verdict == "possible" and below and isinstance(least, int) and least >= 1:
-        wanted = WANTED["certain"]  # rows are present at that confidence
-    profile = line.get("profile_values", said.get("profile") if isinstance(said, dict) else None)
-    if wanted is None or said != {"profile": profile, **wanted}:
+    told = said.get("profile") if isinstance(said, dict) else None
+    if (
+        wanted is not None
+        and "profile_values" not in line
+        and isinstance(told, dict)
+        and said == {"profile": told, **wanted}
+    ):
+        return None  # nobody can tell whose verdict it is
+    if wanted is None or said != {"profile": line.get("profile_values"), **wanted}:
         return [f"the verdict is {verdict}, its certificate says: {claim_text(said)}"]
     return []
 
@@ -105,14 +118,23 @@ def of_reconstruction(line: Json, said: Any, release: EncodedRelease) -> list[st
     return same_rows(line.get("rows"), said["only_world"], release)
 
 
+def nothing_left(line: Json) -> bool:
+    """Tell whether a result says that there is no possible world."""
+    return line.get("status") in ("unsat", "empty") or "0" in (str(line.get("worlds")), str(line.get("datasets")))
+
+
 def of_count(line: Json, said: Any) -> list[str] | None:
     """Return what is wrong with a count or an audit; None where it should have a certificate and has none."""
-    none = line["status"] in ("unsat", "empty")
+    status, none = line.get("status"), nothing_left(line)
+    if status not in STATUSES:
+        return [f"{status!r} is no status"]
+    if none and status not in ("unsat", "empty"):
+        return [f"the status is {status}, though no world is left"]
     if said is None:
         return None if none else []
     one = str(line.get("datasets", line.get("worlds"))) == "1"
     told = isinstance(said, dict) and (("worlds" in said) if none else (one and "only_world" in said))
-    return [] if told else [f"status is {line['status']}, its certificate says: {claim_text(said)}"]
+    return [] if told else [f"status is {status}, its certificate says: {claim_text(said)}"]
 
 
 def same_rows(rows: Any, world: Any, release: EncodedRelease) -> list[str]:

@@ -159,7 +159,7 @@ def audit(
     ending = "json" if json else (out or "").rpartition(".")[2]
     formats = {"json": lambda: report.to_json(digits), "md": report.to_markdown, "html": report.to_html}
     write_text(formats.get(ending, report.to_text)(), out)
-    if report.findings.empty is not None:
+    if report.findings.empty is not None and (json or out):
         print(f"recon: {report.findings.empty.found}", file=sys.stderr)
     finish(report.status)
 
@@ -264,8 +264,9 @@ def certify(
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits, confidence, rows)
-        found = run(release, read_table(profiles), convention, limits, certificates=True if certificates else None)
-    show_verdicts(found, out, json, release, certificates)
+        people = read_table(profiles)
+        found = run(release, people, convention, limits, certificates=True if certificates else None)
+    show_verdicts(found, people, out, json, release, certificates)
     finish("unknown" if (found["verdict"] == "unknown").any() else "exact")
 
 

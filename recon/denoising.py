@@ -19,7 +19,8 @@ from solvers.observations import Observation, first_statements, observations, wi
 from solvers.release import Release, Rows
 from solvers.system import System, system_of
 
-DENOISED = "the counts are denoised, the most likely ones and not the true ones: verdicts about them prove nothing"
+DENOISED = "the counts are denoised, {} and not the true ones: verdicts about them prove nothing"
+BEST, GOOD = "the most likely ones", "likely ones (not proved to be the most likely)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +81,7 @@ def denoise(release: EncodedRelease, limits: Limits | None = None) -> Denoised:
             by_block[b] = [counts[start + s] for s, p in enumerate(observed.published) if p is not None]
     left = iter([by_block[b] for b in sorted(by_block)])
     models = tuple(m if m.noise is None else filled(m, left) for m in release.models)
-    noted = replace(release.domain, notes=(*release.domain.notes, DENOISED))
+    noted = replace(release.domain, notes=(*release.domain.notes, DENOISED.format(BEST if found.proved else GOOD)))
     return Denoised(noted, models, found, moved, int(found.histogram.sum()))
 
 

@@ -56,27 +56,29 @@ def show_emptiness(found: Emptiness, json: bool) -> None:
     """Print that no dataset fits the noisy counts at the confidence, and the proof of it."""
     from recon.noise_report import empty_json, empty_sections
 
-    print(f"recon: {found.found}", file=sys.stderr)
     if json:
+        print(f"recon: {found.found}", file=sys.stderr)
         print_json(empty_json(found))
         return
     for title, lines in empty_sections(found):
         print("\n".join([title, *(f"  {line}" for line in lines)]))
 
 
-def show_verdicts(found: Any, out: str | None, json: bool, release: EncodedRelease, folder: str | None) -> None:
+def show_verdicts(
+    found: Any, profiles: Any, out: str | None, json: bool, release: EncodedRelease, folder: str | None
+) -> None:
     """Print or write verdicts; certificates go into JSON, or into files of a folder, else their kinds are named."""
+    from recon.certificates import profiles_json
     from recon.proof_commands import stored_certificates
     from recon.statements import proof_word
 
     proved = found["certificate"].tolist()
-    values = [{"profile_values": c["claim"]["profile"]} if c is not None else {} for c in proved]
     kinds = ["" if c is None else f"{proof_word(c)} ({c['proof']['kind']})" for c in proved]
     stored = stored_certificates(proved, folder, out)
     if json:
         lines = records(found.drop(columns="certificate"))
-        told = zip(lines, values, stored, strict=True)
-        print_json([line | more | {"certificate": one} for line, more, one in told], out)
+        told = zip(lines, profiles_json(release, profiles), stored, strict=True)
+        print_json([line | {"profile_values": who, "certificate": one} for line, who, one in told], out)
         return
     show(found.assign(certificate=kinds), out, json, release)
 

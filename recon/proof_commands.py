@@ -14,6 +14,7 @@ from recon.options import (
     DomainFile,
     Independent,
     Json,
+    KnownRows,
     LogJson,
     MaxCells,
     Memory,
@@ -44,6 +45,7 @@ ReleaseFiles = Annotated[
 
 def verify(
     result: ResultFile, files: ReleaseFiles = None, domain: DomainFile = None, independent: Independent = False,
+    rows: KnownRows = None,
     steps: Annotated[bool, typer.Option("--steps", help="Print every step of every proof in words.")] = False,
     seconds: CheckSeconds = None, memory: CheckMemory = "1G", json: Json = False, quiet: Quiet = False,
     log_json: LogJson = False,
@@ -57,7 +59,7 @@ def verify(
     with working(seconds, memory, 1, quiet, log_json) as limits:
         data = read_result(result, limits.memory)
         folder = os.path.dirname(result) or "."
-        release = open_release(files or named_files(data, result), domain, independent, limits)
+        release = open_release(files or named_files(data, result), domain, independent, limits, rows=rows)
         found = run(data, release, limits, folder)
         told = (
             explained(data, release, folder, limits, {c.place for c in found.checked if not c.error}) if steps else []
@@ -88,7 +90,7 @@ def lines(found: Verification, given: bool) -> list[str]:
         out.append("there is no certificate in the result: nothing is certified")
     if found.bare:
         shown = ", ".join(found.bare[:SHOWN]) + (", ..." if len(found.bare) > SHOWN else "")
-        out.append(f"not certified, they carry no certificate: {len(found.bare):,} ({shown})")
+        out.append(f"not certified, no certificate says this of them: {len(found.bare):,} ({shown})")
     out.append("not covered: counts, shares and probabilities that stand beside a verdict")
     return [*out, "assuming: " + "; ".join(found.assumptions)]
 

@@ -20,8 +20,10 @@ import numpy as np
 
 from solvers.cellmodel import CellModel
 from solvers.conflict import conflict_of
-from solvers.denoised import SECONDS, Floats, Gain, Likeliest, greatest
+from solvers.denoised import Likeliest, greatest
 from solvers.errors import ContradictionError, Inconclusive, Unsupported
+from solvers.fractional import SECONDS
+from solvers.gains import Floats, Gain
 from solvers.limits import Limits
 from solvers.linear import Ints, propagate
 from solvers.noise import Law

@@ -30,7 +30,7 @@ def complement_text(p: float) -> str:
     if p >= 1e-4:
         return f"{math.ceil((1 - p) * 10**6) / 10**6:g}"
     down = Context(prec=3, rounding=ROUND_DOWN).create_decimal(p)
-    return f"1 - {down:.3g}" if p > sys.float_info.min else "1 - 1e-307"
+    return f"1 - {float(down):.3g}" if p > sys.float_info.min else "1 - 1e-307"
 
 
 @lru_cache(maxsize=4)

@@ -20,8 +20,8 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.denoised import Floats
 from solvers.errors import Inconclusive, TooLarge, Unsupported
+from solvers.gains import Floats
 from solvers.likeliest import gains_of, likeliest, reach
 from solvers.limits import Limits
 from solvers.linear import Ints

@@ -98,13 +98,28 @@ def test_results_of_commands_are_verified_and_changes_are_not(write, run, tmp_pa
     (at,) = [i for i, line in enumerate(lines) if line["certificate"] is not None]
     for key, value, words in (
         ("confidence", 0.99, "only at confidence 0.95"),
-        ("confidence", 1.0, "its certificate says"),
-        ("verdict", "impossible", "its certificate says"),
+        ("confidence", 1.0, "the verdict is possible, though there are 62 rows at least"),
+        ("min_count", 0, "its certificate says"),
+        ("verdict", "impossible", "the verdict is impossible, with 62 rows at least and 81 at most"),
         ("verdict", "certain", "at a confidence below 1"),
     ):
         changed = copy.deepcopy(lines)
         changed[at][key] = value
         assert words in run("verify", write(changed, "changed.json"), path, code=1).stdout, (key, value)
+    for change in (
+        {"certificate": None},  # rows that are present at a confidence need a proof as well
+        {"status": "unsat"},
+        {"unique": True, "rows": []},
+    ):
+        changed = copy.deepcopy(lines)
+        changed[at] |= change
+        run("verify", write(changed, "changed.json"), path, code=4 if change == {"certificate": None} else 1)
+    changed = copy.deepcopy(lines)
+    del changed[at]["profile_values"]
+    assert "not certified" in run("verify", write(changed, "changed.json"), path, code=4).stdout
+    bare = copy.deepcopy(lines)
+    bare[0] |= {"min_count": 7}
+    assert "not certified" in run("verify", write(bare, "changed.json"), path, code=4).stdout
     weaker = copy.deepcopy(lines)
     weaker[at]["confidence"] = 0.9  # what holds in wider intervals holds in these
     run("verify", write(weaker, "weaker.json"), path)
@@ -138,6 +153,10 @@ def test_an_empty_confidence_set_is_reported_with_its_proof(write, run, tmp_path
     edge = 1 - found["improbability"]
     assert recon.count(recon.load(path).at_confidence(round(edge + 1e-7, 9))).status == "exact"
     below = json.loads(run(command, path, "--json", "--confidence", round(edge - 1e-7, 9), code=4).stdout)
+    changed = found | {"status": "unsat", "worlds": "0"}
+    assert "only at confidence 0.95" in run("verify", write(changed, "result.json"), path, code=1).stdout
+    run("verify", write(found | {"status": "exact", "worlds": "0"}, "result.json"), path, code=1)
+    run("verify", write(found | {"certificate": None}, "result.json"), path, code=4)
     for one in (found, below):
         run("verify", write(one, "result.json"), path)
         one["confidence"] = 0.9999
@@ -160,3 +179,30 @@ def test_exact_releases_have_no_confidence_to_speak_of(write):  # noqa: F811
     assert "confidence" in error
     (error,) = errors(sealed(head | {"recon_certificate": 2}), got)
     assert "confidence" in error
+
+
+def test_rows_that_were_given_are_given_to_verify_too(write, run, tmp_path):  # noqa: F811
+    exact = {**copy.deepcopy(NOISY)}
+    del exact["rows"]
+    path, people, result = write(exact), write("a,b,y\n,,0\n", "p.csv"), tmp_path / "result.json"
+    run("certify", path, "--rows", 100, "--profiles", people, "--json", "--out", result)
+    assert "--rows" in run("verify", result, code=1).stdout
+    assert "proved" in run("verify", result, "--rows", 100).stdout
+
+
+def test_contradictions_beside_noise_are_certified(write, run):  # noqa: F811
+    """What no noise can repair is a contradiction, whatever the confidence asked for."""
+    one, other = (
+        {"kind": "tree", "name": name, "nodes": [{"counts": c}]} for name, c in (("p", [1, 2]), ("q", [2, 1]))
+    )
+    beside = {**copy.deepcopy(NOISY), "rows": 3}
+    beside["models"] += [one, other]
+    bounded = tree([[31, 1], [3, 20], [41, 9]], {"law": "truncated_laplace", "scale": 1, "bound": 2}, rows=200)
+    for release in (beside, bounded):
+        path = write(release)
+        for command in ("count", "audit"):
+            found = json.loads(run(command, path, "--json", code=5).stdout)
+            assert (found["status"], found["certificate"]["recon_certificate"]) == ("unsat", 1)
+            assert found["conflict"]
+            assert found["guarantee"] == "proved"
+            assert "certified" in run("verify", write(found, "result.json"), path).stdout

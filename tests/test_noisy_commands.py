@@ -115,9 +115,10 @@ def test_what_exact_models_settle_alone_stays_certain(write):
 
 def test_an_empty_confidence_set_is_no_contradiction(write, run):
     path = write(tree([[31, -2], [3, 20], [4, 1]], rows=100))
-    with pytest.raises(EmptyConfidenceSet, match=r"at confidence 0.95 .*from confidence"):
+    with pytest.raises(EmptyConfidenceSet, match=r"at confidence 0.95 .*beyond confidence 0.99"):
         recon.count(recon.load(path))
-    assert "from confidence" in run("audit", path, code=4).stderr
+    assert "beyond confidence 0.997" in run("audit", path, code=4).stdout
+    assert "beyond confidence 0.997" in run("audit", path, "--json", code=4).stderr
     assert recon.posterior(recon.load(path)).entropy_bits > 0  # inconsistent counts are a normal input
     clash = tree([[31, -2], [3, 20], [4, 1]])
     clash["models"].append({"kind": "tree", "name": "exact", "nodes": [{"counts": [1, 2]}]})

@@ -1,0 +1,71 @@
+"""Denoised counts up to 10^13 against a search over the one free number; native solvers do not write into output."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import recon
+from recon.denoising import denoise
+from solvers.limits import Limits
+from solvers.observations import observations, widened
+
+
+def noisy(rng, n, name):
+    """Return trees of two leaves over n known rows, with figures near the same two counts."""
+    count, models = rng.randrange(n), []
+    for _ in range(rng.randint(1, 3)):
+        law = rng.choice(["laplace", "discrete_laplace", "gaussian", "discrete_gaussian"])
+        scale = rng.choice([0.5, 1, 3, 100, 12345, 10**6] if "discrete" not in law else [1, 3, 100, 12345, 10**6])
+        near = [count + rng.gauss(0, 2 * scale), n - count + rng.gauss(0, 2 * scale)]
+        leaves = [{"count": round(x) if "discrete" in law else round(x, 2)} for x in near]
+        nodes = [{"if": {name: 0}, "then": 1, "else": 2}, *leaves]
+        models.append({"kind": "tree", "noise": {"law": law, "scale": scale}, "nodes": nodes})
+    domain = {"attributes": [{"name": name, "values": [0, 1]}]}
+    return {"recon": 1, "domain": domain, "rows": n, "models": models}
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_the_most_likely_counts_are_found_and_proved(seed, tmp_path):
+    rng = random.Random(f"huge {seed}")
+    n = [50, 10**4, 10**7, 10**10, 10**13][seed % 5]
+    path = tmp_path / "release.json"
+    path.write_text(json.dumps(noisy(rng, n, "a")), encoding="utf-8")
+    release = recon.load(str(path))
+    seen = observations(widened(release.statements))
+
+    def log_likelihood(count):
+        """Concave in the number of rows of the first leaf."""
+        counts = [count if i % 2 == 0 else n - count for i in range(len(seen))]
+        return sum(
+            float(o.law.log_likelihood(o.published, np.array([c], dtype=np.int64))[0])
+            for o, c in zip(seen, counts, strict=True)
+        )
+
+    low, high = 0, n
+    while high - low > 1000:
+        third = (high - low) // 3
+        if log_likelihood(low + third) < log_likelihood(high - third):
+            low += third
+        else:
+            high -= third
+    best = max(map(log_likelihood, range(low, high + 1)))
+    found = denoise(release, Limits(seconds=30)).found
+    assert found.proved
+    assert best - 2e-4 <= found.log_likelihood <= best + 1e-6
+    assert found.bound >= best - 1e-6
+
+
+def test_native_solvers_do_not_write_into_the_output(tmp_path):
+    """HiGHS prints a debugging line of its own on some programs, even when told to be quiet."""
+    path = tmp_path / "release.json"
+    for seed in range(6):
+        path.write_text(json.dumps(noisy(random.Random(f"stdout {seed}"), 10**12, "a")), encoding="utf-8")
+        command = [sys.executable, "-m", "recon", "denoise", str(path), "--time", "20"]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        assert json.loads(done.stdout)["rows"] == 10**12
