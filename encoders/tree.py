@@ -225,9 +225,10 @@ class Splits:
 
 def splits(model: Tree, cut: CutDomain, resolved: Mapping[Condition, Resolved]) -> Splits:
     """Return the tests of the inner nodes as masks; every test is turned into one once."""
-    code = {id(c): at for at, (c, _) in enumerate(tests(model.nodes))}
+    tested = [c for c, _ in tests(model.nodes)]
+    code = {id(c): at for at, c in enumerate(tested)}
     # Every split tests one attribute (`check_tree`), so both of its sides are boxes.
-    found = [next(iter(resolved[c].items())) for c, _ in tests(model.nodes)]
+    found = [next(iter(resolved[c].items())) for c in tested]
     attributes = sorted({k for k, _ in found})
     full = [(1 << len(cut.cuts[k].sizes)) - 1 for k in attributes]
     dtype = np.dtype(object) if any(f >> 64 for f in full) else np.dtype(np.uint64)

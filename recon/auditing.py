@@ -12,6 +12,8 @@ from encoders.encoder import EncodedRelease
 from encoders.models import Table
 from recon.attaching import emptied
 from recon.certificates import all_of_it, contradiction_certificate
+from recon.coupled import groups_left_out
+from recon.disclosed import disclosed_values, numeric_target, tells
 from recon.findings import Bought, BoughtWorlds, Emptiness, Findings, GroupDisclosure
 from recon.inspection.inspecting import Inspection, inspect
 from recon.measures import Measures, empty, measure
@@ -132,7 +134,7 @@ def certificate_of(release: EncodedRelease, found: Measures, limits: Limits) -> 
 
 
 def group_disclosure(release: EncodedRelease) -> GroupDisclosure:
-    """Return pure regions, zero cells and the smallest groups of a release's partitions.
+    """Return pure regions, zero cells, the smallest groups and the values that a release's figures give away.
 
     Of noisy counts the least that the intervals leave: pure and empty hold at the release's confidence. Counts of
     resamples are left out where they leave the number of training rows open.
@@ -140,10 +142,11 @@ def group_disclosure(release: EncodedRelease) -> GroupDisclosure:
     pure: list[tuple[str, str, int]] = []
     zeros: list[tuple[str, str]] = []
     totals: list[tuple[str, int]] = []
+    rows_in_pure = []
     several = len(release.statements.blocks) > 1
-    for block in release.statements.blocks:
-        if not isinstance(block, Partition) or (block.open_counts > 1 and not release.noisy):
-            continue
+    counted = [b for b in release.statements.blocks if isinstance(b, Partition) and (tells(b) or release.noisy)]
+    for block in counted:
+        before = len(pure)
         for j, statements in block.by_region.items():
             cells = [(int(block.label[s]), int(block.low[s])) for s in statements]
             empty = [label for (label, _), s in zip(cells, statements, strict=True) if not block.high[s]]
@@ -155,6 +158,7 @@ def group_disclosure(release: EncodedRelease) -> GroupDisclosure:
             zeros += [(name, block.labels[label]) for label in empty]
             if len(filled) == 1 and len(empty) == len(cells) - 1 > 0:
                 pure.append((name, block.labels[filled[0][0]], filled[0][1]))
+        rows_in_pure.append(sum(n for _, _, n in pure[before:]))
     occupied = [(name, n) for name, n in totals if n]
     small = sorted((pair for pair in occupied if pair[1] < SMALL_GROUP), key=lambda pair: pair[1])
     return GroupDisclosure(
@@ -162,5 +166,20 @@ def group_disclosure(release: EncodedRelease) -> GroupDisclosure:
         tuple(zeros),
         tuple(small),
         min((n for _, n in occupied), default=None),
-        sum(n for _, _, n in pure),
+        max(rows_in_pure, default=0),
+        sum(rows_in_pure),
+        len(counted),
+        no_classes(release, counted),
+        disclosed_values(release),
     )
+
+
+def no_classes(release: EncodedRelease, counted: list[Partition]) -> str:
+    """Return why partitions say nothing of classes; "" where some counts rows per class."""
+    if not counted:
+        return groups_left_out(release)[1]
+    if any((block.label != ANY_LABEL).any() for block in counted):
+        return ""
+    if release.domain.label is None:
+        return "the domain has no label"
+    return "the target is a number" if numeric_target(release) else "the counts are not per class"

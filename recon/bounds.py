@@ -19,11 +19,12 @@ from encoders.domain import Condition
 from encoders.encoder import EncodedRelease, asking
 from encoders.models import Question
 from encoders.question import class_numbers
+from recon.disclosed import numbers_within
 from recon.questions import convention_of
 from recon.selections import as_condition, select_conditions
 from recon.world import World, wrap
 from solvers.engine import ask
-from solvers.errors import EngineError, Inconclusive, ReleaseError, Unsupported
+from solvers.errors import EmptyConfidenceSet, EngineError, Inconclusive, ReleaseError, TooLarge, Unsupported
 from solvers.limits import Limits
 from solvers.query import (
     Answer,
@@ -130,7 +131,8 @@ def bound(
 
     `where` is a condition as in the release file. `of` None: their number; a numeric attribute or column: its mean (of
     a binary column: a share); two of them: the Pearson correlation. The expectation is over worlds that have the
-    statistic, equally likely in the convention.
+    statistic, equally likely in the convention. Where time or size limits end the search, the bounds known by then, at
+    worst the ends of what the attribute can be; `trail` says why.
     """
     names = () if of is None else (of,) if isinstance(of, str) else tuple(of)
     if len(names) > 2:
@@ -145,8 +147,25 @@ def bound(
         return count_bound(release, condition, chosen, limits)
     if chosen == "assigned":
         chosen = "ordered"  # worlds of one partition: the same datasets, in the same proportions
-    question = asked(release, condition, names, limits)
-    return mean_bound(question, chosen, limits) if len(names) == 1 else correlation_bound(question, chosen, limits)
+    try:
+        question = asked(release, condition, names, limits)
+        return mean_bound(question, chosen, limits) if len(names) == 1 else correlation_bound(question, chosen, limits)
+    except (Inconclusive, TooLarge) as error:
+        if release.rows.high is None or isinstance(error, EmptyConfidenceSet):
+            raise
+        low, high = (-1.0, 1.0) if len(names) == 2 else ends(release, condition, names[0])
+        said, trail = release.assumptions, tuple(str(error).split("; "))
+        return BoundAnswer("bounds", trail=trail, min=low, max=high, convention=chosen, assumptions=said)
+
+
+def ends(release: EncodedRelease, where: Condition, name: str) -> tuple[float | None, float | None]:
+    """Return the least and greatest number that an attribute or column can have among rows that meet a condition.
+
+    None where it has no value there.
+    """
+    values = numbers_within(release.domain, where, name)
+    least, greatest = values.extremes()
+    return (float(values.number(least[0])), float(values.number(greatest[0]))) if least else (None, None)
 
 
 def count_bound(release: EncodedRelease, where: Condition, convention: Convention, limits: Limits) -> BoundAnswer:
@@ -201,33 +220,39 @@ class Ratio:
     exact: bool
     coefs: Ints | None
     engine: str
+    why: str = ""
 
 
 def extreme_mean(question: Asked, values: Ints, greatest: bool, limits: Limits) -> Ratio:
-    """Return the least (greatest) mean of values over the rows of the group, over worlds where it has a row."""
+    """Return the least (greatest) mean of values over the rows of the group, over worlds where it has a row.
+
+    Where the time is up, the best outer bound so far: no farther than the least (greatest) value of a cell.
+    """
     sign, inside, rows = (1 if greatest else -1), question.inside, question.release.rows.high or 1
     top = int(np.abs(values[inside]).max(initial=0)) + 1
     if 2 * top * rows * rows * max(1, len(values)) >= MOST_SUM:
         raise Unsupported("sums of the values asked about times rows may exceed 2^59")
+    nearer = min if greatest else max
+    held = values[inside & (question.system.bounds.upper > 0)]
+    outermost = Fraction(int(held.max() if greatest else held.min())) if len(held) else Fraction(sign * top)
     share, best, engine = Fraction(-sign * top), None, ""
     while True:
         if limits.expired():
-            raise Inconclusive(
-                f"the time was up while a mean was bounded (found so far: {float(share):g} in whole units)"
-            )
+            return Ratio(outermost, False, best, engine, "the time was up while a mean was bounded")
         p, d = share.numerator, share.denominator
         coefs = np.where(inside, d * values - p, 0).astype(np.int64)
-        found = extreme(question, coefs, greatest, limits)
+        try:
+            found = extreme(question, coefs, greatest, limits)
+        except Inconclusive as error:
+            return Ratio(outermost, False, best, engine, str(error))
         engine = found.engine
         inner, outer = found.bounds if greatest else found.bounds[::-1]
         if inner == 0 and outer == 0:
             return Ratio(share if best is not None else None, True, best, engine)
+        # The group's sum of v - t exceeds 0 by at most `outer`, so its mean exceeds t by no more than that.
+        outermost = nearer(outermost, share + Fraction(outer, d))
         if inner == 0 or found.status != "exact":
-            # The group's sum of v - t exceeds 0 by at most `outer`, so its mean exceeds t by no more than that.
-            limit = share + Fraction(outer, d)
-            held = values[inside & (question.system.bounds.upper > 0)]
-            farthest = Fraction(int(held.max() if greatest else held.min())) if len(held) else limit
-            return Ratio(min(limit, farthest) if greatest else max(limit, farthest), False, coefs, engine)
+            return Ratio(outermost, False, coefs, engine, "; ".join(found.trail))
         better = Fraction(*attained_sums(question, found, values))
         if best is not None and sign * (better - share) <= 0:
             raise EngineError("a mean that should be more extreme is not")
@@ -259,10 +284,10 @@ def mean_bound(question: Asked, convention: Convention, limits: Limits) -> Bound
         return distribution_of(found, lambda v: value(Fraction(int(v[1]), int(v[0]))) if v[0] else None)
 
     def attained(greatest: bool) -> World:
-        coefs = (high if greatest else low).coefs
-        if coefs is None:
-            raise Unsupported("in no world has the group a row")
-        return wrap(release, known_world(extreme(question, coefs, greatest, limits)))
+        one = high if greatest else low
+        if one.coefs is None:
+            raise Unsupported("in no world has the group a row" if one.exact else "no world was found in time")
+        return wrap(release, known_world(extreme(question, one.coefs, greatest, limits)))
 
     answer = BoundAnswer(
         "exact" if low.exact and high.exact and question.sharp else "bounds",
@@ -271,6 +296,7 @@ def mean_bound(question: Asked, convention: Convention, limits: Limits) -> Bound
         max=None if high.value is None else value(high.value),
         convention=convention,
         assumptions=release.assumptions,
+        trail=tuple(dict.fromkeys(one.why for one in (low, high) if one.why)),
         _more=Later(attained, spread),
     )
     return with_expectation(answer) if question.sharp else answer

@@ -44,9 +44,10 @@ def measure_coupled(release: EncodedRelease, convention: Convention, answer: Cou
         removed = (prior - entropy) / rows if rows else None
     try:
         system = system_of(statements, limits)
-        least = ask(statements, PerCell(), PerCellAnswer, limits).least
+        cells = ask(statements, PerCell(), PerCellAnswer, limits)
+        least, cells_exact = cells.least, cells.status == "exact" or bool((cells.least == cells.most).all())
     except (Unsupported, Inconclusive):
-        system, least = None, np.zeros(0, dtype=np.int64)
+        system, least, cells_exact = None, np.zeros(0, dtype=np.int64), True
     datasets = answer if convention == "multiset" else ask(statements, Count("multiset"), CountAnswer, limits)
     held = [(c, int(least[c])) for c in np.flatnonzero(least).tolist()]
     sizes = [] if system is None else [system.sizes[c] for c, _ in held]
@@ -70,6 +71,7 @@ def measure_coupled(release: EncodedRelease, convention: Convention, answer: Cou
         assumptions=release.assumptions,
         of_cells=True,
         datasets=None if answer.relative else datasets,
+        cells_exact=cells_exact,
     )
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from encoders.encoder import EncodedRelease
+from recon.disclosed import ValueDisclosure
 from recon.inspection.inspecting import Inspection
 from recon.matching import Comparison
 from recon.measures import Measures
@@ -18,7 +19,10 @@ class GroupDisclosure:
     """What the published counts say about groups, without any reconstruction.
 
     `pure` regions hold rows of one class only: whoever is known to be in the data and in the region has that
-    class. `zeros` are (region, class) cells with no row. `small` are regions with fewer than 10 rows.
+    class. `zeros` are (region, class) cells with no row. `small` are regions with fewer than 10 rows. `rows_in_pure`:
+    the rows in pure regions of one of the `models` (trees, rule lists) that were looked at, the one with the most;
+    `rows_in_pure_summed` over all of them counts the same person several times. `undefined`: why nothing can be said
+    of classes ("": it can).
     """
 
     pure: tuple[tuple[str, str, int], ...]
@@ -26,13 +30,18 @@ class GroupDisclosure:
     small: tuple[tuple[str, int], ...]
     smallest: int | None
     rows_in_pure: int
+    rows_in_pure_summed: int = 0
+    models: int = 1
+    undefined: str = ""
+    values: ValueDisclosure = field(default_factory=ValueDisclosure)
 
 
 @dataclass(frozen=True)
 class TruthCheck:
     """What the true rows say: whether they are a possible world, and how much a reconstruction has right.
 
-    `proved`: of the rows that occur once in the truth, how many are in every possible world (None: not decided).
+    `proved`: of the rows that occur once in the truth, how many are in every possible world (None: not decided). `note`
+    says why there is no reconstruction, `trail` what every engine said of it.
     """
 
     is_world: bool
@@ -40,6 +49,7 @@ class TruthCheck:
     comparison: Comparison | None
     note: str = ""
     proved: int | None = None
+    trail: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

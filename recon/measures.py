@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from encoders.encoder import CutDomain, EncodedRelease
 from recon.describe import condition_text
 from recon.questions import convention_of, count
+from solvers.apart import alone
 from solvers.cells import Cells, cells_of, no_closed_form
 from solvers.engine import known_conflict, no_dataset
 from solvers.errors import ContradictionError
@@ -26,13 +27,14 @@ from solvers.limits import Limits
 from solvers.membership import Rows, known_rows
 from solvers.numbers import log2_multisets, log2_worlds
 from solvers.query import Convention, CountAnswer
-from solvers.release import ANY_LABEL, Release
+from solvers.release import ANY_LABEL, Partition, Release
 from solvers.space import Space
 
 if TYPE_CHECKING:
     from recon.noisy import Posterior
 
 MOST_STEPS = 10_000_000  # rows up to which C(S + n - 1, n) is computed (8 bytes each); above, S^n bounds it
+MOST_LEAVES = 100_000  # leaves of trees whose bounds are computed even when the time is up: a second
 EXPOSURE = (
     "name",
     "region",
@@ -58,7 +60,8 @@ class Measures:
     attribute is known. smallest_region: the fewest raw rows that fit a published row; smallest_group: the fewest
     published rows in one cell. exposure: one line per leaf or rule; with
     `of_cells` (more than one partition) one per cell that surely holds rows. datasets: the count of datasets without
-    an order of rows, for releases of more than one partition.
+    an order of rows, for releases of more than one partition. cells_exact: whether the least rows of every cell, on
+    which determined_rows and smallest_region rest, are exact.
     """
 
     convention: Convention
@@ -80,6 +83,37 @@ class Measures:
     of_cells: bool = False
     datasets: CountAnswer | None = None
     posterior: Posterior | None = None
+    cells_exact: bool = True
+
+    @property
+    def figures(self) -> Literal["exact", "bounds"]:
+        """Return whether determined_rows (at least) and smallest_region (at most) are figures or bounds on them."""
+        return "bounds" if self.status == "bounds" or not self.cells_exact else "exact"
+
+    @property
+    def entropy_bounds(self) -> tuple[float, float] | None:
+        """Return the least and most bits left where worlds are only bounded (least 0: a world may be all there is).
+
+        None where the number is exact, not defined, or of an open number of rows.
+        """
+        if self.status != "bounds" or self.counted.relative or self.rows is None or self.uninformed_bits is None:
+            return None
+        lower, upper = self.counted.bounds
+        return max(0.0, lower), min(upper, self.uninformed_bits)
+
+    @property
+    def removed_bounds(self) -> tuple[float, float] | None:
+        """Return the least and most bits removed per row that bounds on the bits left imply; None where none are."""
+        left, before = self.entropy_bounds, self.uninformed_bits
+        if left is None or before is None or not self.rows:
+            return None
+        return (before - left[1]) / self.rows, (before - left[0]) / self.rows
+
+    @property
+    def dist_g_bounds(self) -> tuple[float, float] | None:
+        """Return the least and greatest Dist_G that bounds on the bits left imply; None where there are none."""
+        left, before = self.entropy_bounds, self.uninformed_bits
+        return None if left is None or not before else (left[0] / before, left[1] / before)
 
 
 def measure(
@@ -102,7 +136,8 @@ def measure(
         datasets = capped(release, found.datasets, limits, answer.bounds[1])
         if datasets.status == "unsat":
             return empty(release, chosen, replace(datasets, convention=chosen))
-        found = replace(found, datasets=datasets)
+        answer, datasets = tied(answer, datasets, release.rows.high)
+        found = replace(found, counted=answer, datasets=datasets)
     if not release.noisy:
         return found
     from recon.noisy_questions import known_posterior
@@ -111,13 +146,15 @@ def measure(
 
 
 def capped(release: EncodedRelease, answer: CountAnswer, limits: Limits, above: float = math.inf) -> CountAnswer:
-    """Return a count whose upper bound exceeds neither `above` (log2) nor what there was before the release.
+    """Return a count whose upper bound exceeds neither `above` (log2), one tree alone, nor what there was before.
 
     Fewer worlds than one, proved, are none: the answer then is "unsat", with the statements that clash; at a confidence
     below 1 it is `EmptyConfidenceSet`.
     """
     statements = release.statements
     lower, upper = answer.bounds
+    if answer.status == "bounds" and not answer.relative:
+        upper = min(upper, log2_alone(statements, answer.convention, limits))
     if answer.status == "unsat" or (answer.status == "bounds" and upper == -math.inf):
         conflict = answer.conflict or known_conflict(statements, limits)
         if statements.confidence not in {None, 1}:
@@ -130,6 +167,43 @@ def capped(release: EncodedRelease, answer: CountAnswer, limits: Limits, above: 
         return answer
     upper = min(upper, above, log2_before(statements, answer.convention, limits))
     return replace(answer, bounds=(lower, max(lower, upper)))
+
+
+def tied(ordered: CountAnswer, datasets: CountAnswer, rows: int | None) -> tuple[CountAnswer, CountAnswer]:
+    """Return bounds on the worlds with an order of at most `rows` rows, and on those without one, each by the other.
+
+    A dataset has at least one order and at most n!; where either is known to exist, neither is fewer than one.
+    """
+    if rows is None or ordered.convention != "ordered" or ordered.relative:
+        return ordered, datasets
+    orders = math.lgamma(rows + 1) / math.log(2) * (1.0 + 2.0**-50)
+    (low, high), (least, most) = ordered.bounds, datasets.bounds
+    if math.isfinite(max(low, least)):
+        low, least = max(low, least, 0.0), max(least, low - orders, 0.0)
+    high = min(high, most + orders)
+    if ordered.status == "bounds":
+        ordered = replace(ordered, bounds=(low, max(low, high)))
+    if datasets.status == "bounds":
+        datasets = replace(datasets, bounds=(least, max(least, most)))
+    return ordered, datasets
+
+
+def log2_alone(release: Release, convention: Convention, limits: Limits) -> float:
+    """Return an upper bound of log2 of the datasets: what the most telling partition alone leaves, rounded up.
+
+    Infinite where none has exact counts, minus infinity where one counts rows that cannot be. Cost: linear in the
+    leaves; of partitions whose sizes take longer, and beyond MOST_LEAVES, only as many as there is time for.
+    """
+    found, leaves = math.inf, 0
+    for one in alone(release) if release.rows.exact and len(release.blocks) > 1 else ():
+        leaves += sum(1 for _ in one.statements())
+        boxes = not release.impossible and not any(isinstance(b, Partition) and b.first_match for b in one.blocks)
+        if limits.expired() and not (boxes and leaves <= MOST_LEAVES):
+            break
+        cells = cells_of(one, limits)
+        bits = log2_worlds(cells.high, cells.block.low, convention)
+        found = min(found, bits * (1.0 + 2.0**-50))
+    return found
 
 
 def log2_before(release: Release, convention: Convention, limits: Limits) -> float:

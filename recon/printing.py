@@ -79,6 +79,8 @@ def show_verdicts(
         lines = records(found.drop(columns="certificate"))
         told = zip(lines, profiles_json(release, profiles), stored, strict=True)
         print_json([line | {"profile_values": who, "certificate": one} for line, who, one in told], out)
+        for note in found.attrs.get("notes", ()):
+            print(note, file=sys.stderr)
         return
     show(found.assign(certificate=kinds), out, json, release)
 

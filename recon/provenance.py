@@ -87,7 +87,8 @@ def stored_lines(found: Inspection) -> list[str]:
     grave = [one for one in found.findings if one.level in GRAVE]
     lines = [f"{one.level}: {one.path}: {one.follows}" for one in grave]
     others = sum(1 for one in found.findings if one.level == "medium")
-    more = f"and {others} kinds of exact statistics of the training set (counts, extremes, ...); " if others else ""
+    kinds = "1 kind" if others == 1 else f"{others} kinds"
+    more = f"and {kinds} of exact statistics of the training set (counts, extremes, ...); " if others else ""
     remedy = ", and how to take it out" if grave else ""
     return [*lines, f"{more}recon inspect {found.file} lists everything{remedy}"]
 
@@ -129,7 +130,8 @@ def facts(release: EncodedRelease) -> list[str]:
     for statement in release.statements.statements():
         low, high = statement.low, statement.high
         upper = "" if high >= UNBOUNDED else f", at most {high}"
-        interval = f"exactly {low} rows" if low == high else f"at least {low} rows{upper}"
+        noun = "row" if low == 1 else "rows"
+        interval = f"exactly {low} {noun}" if low == high else f"at least {low} {noun}{upper}"
         line = statement.source if statement.of is not None else f"{statement.source}: {interval}"
         if line in found or (statement.of is None and low <= 0 and high >= UNBOUNDED):
             continue

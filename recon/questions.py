@@ -12,7 +12,7 @@ import pandas as pd
 from encoders.encoder import EncodedRelease
 from encoders.values import MISSING, Continuous, Listed, Value, intersection
 from recon.certificates import profile_certificates
-from recon.selections import frame_ranges, one_of, select_frame, selections_of
+from recon.selections import columns_by_attribute, one_of, profile_ranges, select_frame, selections_of
 from recon.world import World, wrap
 from solvers.engine import ask
 from solvers.errors import ReleaseError, Unsupported
@@ -39,6 +39,10 @@ from solvers.release import Partition
 
 MOST_CERTIFIED = 1_000  # profiles that get certificates without being asked for
 MOST_VALUES = 1_000  # a sensitive attribute is answered value by value
+BARE = {
+    True: "no proof was found within the limits; more time (--time) or cells (--max-cells) may find one",
+    False: f"they are made for at most {MOST_CERTIFIED:,} profiles unless asked for",
+}
 Profiles = pd.DataFrame | Sequence[dict[str, Any]]
 
 
@@ -181,11 +185,14 @@ def certify_exact(
             "certificate": None,
         }
     )
-    if certificates or (certificates is None and len(frame) <= MOST_CERTIFIED):
+    wanted = certificates or (certificates is None and len(frame) <= MOST_CERTIFIED)
+    if wanted:
         out["certificate"] = pd.Series(
             list[Any](profile_certificates(release, frame, verdict.tolist(), limits)), dtype=object
         )
-    out.attrs.update(assumptions=list(release.assumptions), convention=chosen)
+    bare = int((np.isin(verdict, ["certain", "impossible"]) & out["certificate"].isna().to_numpy()).sum())
+    notes = [f"{bare:,} certain or impossible verdicts have no certificate: {BARE[bool(wanted)]}"] if bare else []
+    out.attrs.update(assumptions=list(release.assumptions), convention=chosen, notes=notes)
     return out
 
 
@@ -221,8 +228,7 @@ def attribute(
         limit = f"the sensitive attribute '{sensitive}' must have at most {MOST_VALUES:,} values"
         raise ReleaseError(f"{limit} ({source.describe()})")
     values = tuple(MISSING if v is None else v for v in map(source.value, range(source.span[1])))
-    if sensitive in frame.columns:
-        raise ReleaseError(f"the profiles already say '{sensitive}', the sensitive column")
+    refuse_known(release, frame, sensitive)
     chosen = convention_of(release, convention)
     if release.noisy:
         from recon.noisy_questions import attribute_noisy
@@ -237,6 +243,30 @@ def attribute(
     out = out.reset_index(drop=True)
     out.attrs.update(assumptions=list(release.assumptions), convention=chosen, status=status)
     return out
+
+
+def refuse_known(release: EncodedRelease, frame: pd.DataFrame, sensitive: str) -> None:
+    """Refuse profiles that say the sensitive column: by its name, or by other columns that leave one value of it.
+
+    Columns that only narrow it down stay: they are part of what is known of a person.
+    """
+    domain = release.domain
+    if sensitive in frame.columns:
+        raise ReleaseError(f"the profiles already say '{sensitive}', the sensitive column")
+    k = domain.place[sensitive] if sensitive in domain.place else domain.view_ranges(sensitive)[0]
+    if k not in (said := profile_ranges(release, frame)):
+        return
+    back, every = said[k]
+    for code, left in enumerate(every):
+        if sensitive in domain.columns:
+            settled = intersection(left, domain.view_ranges(sensitive)[1]) in ((), left)
+        else:
+            settled = sum(end - start for start, end in left) == 1
+        if settled and left != (domain.all[k].span,):
+            names = ", ".join(f"'{frame.columns[i]}'" for i in columns_by_attribute(frame, domain)[k])
+            message = f"the profiles already say '{sensitive}', the sensitive column: leave out {names}"
+            place = f"row {int(np.argmax(back == code)) + 1}"
+            raise ReleaseError(message, place=place, file=frame.attrs.get("file", ""))
 
 
 def attribute_value(
@@ -283,7 +313,7 @@ def attribute_value(
 
 def select_with(release: EncodedRelease, frame: pd.DataFrame, name: str, values: list[Any]) -> Selections:
     """Return the frame's selections, each narrowed to the given values of one column."""
-    found = frame_ranges(frame, release.domain)
+    found = profile_ranges(release, frame)
     k, wanted = release.domain.ranges(name, one_of(release.domain, name, values))
     span = release.domain.all[k].span
     back, every = found.get(k, (np.zeros(len(frame), dtype=np.int64), [(span,)]))

@@ -10,19 +10,17 @@ from typing import Any
 
 from encoders.encoder import EncodedRelease
 from recon.bounds import BoundAnswer
-from recon.coupled import groups_left_out, published_cells
 from recon.findings import Findings, TruthCheck
+from recon.group_report import SHOWN, exposure_lines, group_json, group_lines, number, rows_text
 from recon.measures import Measures
 from recon.noise_report import bought_json, empty_json, empty_sections, noise_json, noise_lines
 from recon.provenance import assumption_lines, doubts, provenance_json, provenance_lines, stored_lines
+from recon.reasons import plain_reasons
 from recon.statements import certified_lines
 from solvers.numbers import level_text
 from solvers.query import CountAnswer
 
 DIGITS = 10_000  # decimal digits printed without being asked
-SHOWN = 8
-SMALL_GROUP = 10  # rows; the same as in the audit
-LISTED = 10_000  # groups written into JSON; a forest has hundreds of thousands
 STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222}"
     "h1{font-size:1.4rem}h2{font-size:1.1rem;border-bottom:1px solid #ccc;break-after:avoid}"
@@ -55,6 +53,11 @@ def finite(x: float | None) -> float | None:
     return x if x is not None and math.isfinite(x) else None
 
 
+def interval_json(ends: tuple[float, float] | None) -> list[float | None] | None:
+    """Return the least and greatest value a figure can have, None where nothing is known of it."""
+    return None if ends is None else [finite(x) for x in ends]
+
+
 def count_json(release: EncodedRelease, measures: Measures, digits: int = DIGITS) -> dict[str, Any]:
     """Return the object that `recon count --json` prints (design.md, section 5)."""
     answer = measures.counted
@@ -71,10 +74,13 @@ def count_json(release: EncodedRelease, measures: Measures, digits: int = DIGITS
         "uninformed_bits": finite(measures.uninformed_bits),
         "entropy_bits": finite(measures.entropy_bits),
         "bits_removed_per_row": finite(measures.bits_removed_per_row),
+        "bits_removed_per_row_bounds": interval_json(measures.removed_bounds),
         "dist_g": finite(measures.dist_g),
+        "dist_g_bounds": interval_json(measures.dist_g_bounds),
         "dist_g_mentioned": finite(measures.dist_g_mentioned),
         "dist": finite(measures.dist),
         "bits_due_to_order": finite(measures.bits_due_to_order),
+        "figures": measures.figures,
         "determined_rows": measures.determined_rows,
         "smallest_region": None if measures.smallest_region is None else decimal(measures.smallest_region),
         "smallest_group": measures.smallest_group,
@@ -84,6 +90,8 @@ def count_json(release: EncodedRelease, measures: Measures, digits: int = DIGITS
         "seconds": round(answer.seconds, 6),
         "trail": list(answer.trail),
     }
+    if answer.status == "bounds":
+        out["why_bounds"] = plain_reasons(answer.trail)
     out |= noise_json(release, measures)
     if len(answer.log2_per_rows) > 1:
         out["per_rows"] = {str(n): finite(x) for n, x in answer.log2_per_rows.items()}
@@ -129,11 +137,6 @@ def regions_json(measures: Measures) -> list[dict[str, Any]]:
     return out
 
 
-def number(x: float | None, places: int = 4) -> str:
-    """Return a figure for people."""
-    return "not defined" if x is None else f"{x:,.{places}f}"
-
-
 def power(answer: CountAnswer) -> str:
     """Return the number of worlds for people: digits if few, else a power of ten."""
     if answer.status == "unsat":
@@ -144,7 +147,8 @@ def power(answer: CountAnswer) -> str:
     if answer.status != "exact" and math.isinf(lower):
         return f"at most 10^{upper / LOG2_10:,.2f} (no world was found)"
     if answer.status != "exact":
-        return f"between 10^{lower / LOG2_10:,.2f} and 10^{upper / LOG2_10:,.2f}"
+        least = f"10^{lower / LOG2_10:,.2f}" if lower > 0 else "1"
+        return f"between {least} and 10^{upper / LOG2_10:,.2f}"
     text = worlds_text(answer, 24)
     return f"{int(text):,}" if text else f"about 10^{lower / LOG2_10:,.2f}"
 
@@ -163,23 +167,13 @@ class Report:
     def to_dict(self, digits: int = DIGITS) -> dict[str, Any]:
         """Return the report as an object ready for JSON."""
         found = self.findings
-        groups = found.groups
         head = {"audit": 1, "file": found.release.file, "read_from": provenance_json(found.release)}
         if found.empty is not None:
             return head | empty_json(found.empty)
         out = {
             **head,
             **count_json(found.release, found.measures, digits),
-            "group_disclosure": {
-                "pure_regions": [{"name": n, "class": c, "rows": k} for n, c, k in groups.pure[:LISTED]],
-                "pure_regions_in_all": len(groups.pure),
-                "rows_in_pure_regions": groups.rows_in_pure,
-                "zero_cells": [{"name": n, "class": c} for n, c in groups.zeros[:LISTED]],
-                "zero_cells_in_all": len(groups.zeros),
-                "small_groups": [{"name": n, "rows": k} for n, k in groups.small[:LISTED]],
-                "small_groups_in_all": len(groups.small),
-                "smallest_group": groups.smallest,
-            },
+            "group_disclosure": group_json(found.groups),
         }
         if found.stored:
             out["stored"] = [one.to_json() for one in found.stored]
@@ -257,6 +251,25 @@ def bits_text(m: Measures) -> str:
     return f"at most {upper}" if math.isinf(m.counted.bounds[0]) else f"between {lower} and {upper}"
 
 
+def removed_text(m: Measures) -> str:
+    """Return the bits removed per row; where worlds are bounded, the bounds that follow, rounded outwards."""
+    if m.removed_bounds is None:
+        return number(m.bits_removed_per_row)
+    least, most = (10**4 * x for x in m.removed_bounds)
+    lower = f"at least {number(math.floor(least) / 10**4)}" if math.floor(least) > 0 else "0 or more"
+    return lower if math.isinf(m.counted.bounds[0]) else f"{lower}, at most {number(math.ceil(most) / 10**4)}"
+
+
+def dist_text(m: Measures) -> str:
+    """Return the line on Dist_G and Dist; where worlds are bounded, the greatest Dist_G that is possible."""
+    shown = number(m.dist_g)
+    if m.dist_g_bounds is not None:
+        most = math.ceil(10**4 * m.dist_g_bounds[1]) / 10**4
+        shown = f"at most {number(most)}" if most < 1 else "not known"
+    rest = f"over the attributes the release names {number(m.dist_g_mentioned)}; Dist {number(m.dist)}"
+    return f"Dist_G {shown}; {rest}   [1 = nothing revealed, 0 = everything]"
+
+
 def worlds_lines(m: Measures) -> list[str]:
     """Return the lines on worlds and entropy."""
     order = (
@@ -267,110 +280,63 @@ def worlds_lines(m: Measures) -> list[str]:
         if not m.rows or m.entropy_bits is None or m.uninformed_bits is None
         else (f" ({number(m.entropy_bits / m.rows, 2)} of {number(m.uninformed_bits / m.rows, 2)} bits per row)")
     )
-    sets = (
-        [] if m.datasets is None else [f"the same without the order of rows: {power(m.datasets)} datasets   [multiset]"]
-    )
+    without_order = [] if m.convention == "multiset" else [m.datasets]
+    sets = [f"the same without the order of rows: {datasets_text(d)}   [multiset]" for d in without_order if d]
+    why = plain_reasons(m.counted.trail) if m.status == "bounds" else ""
     return [
         f"training sets that agree with the release: {power(m.counted)}   [convention: {m.convention}; {m.status}]",
         *sets,
         f"uncertainty left: {bits_text(m)} of {number(m.uninformed_bits, 1)} bits{per_row}",
-        f"bits removed per row: {number(m.bits_removed_per_row)}",
-        f"Dist_G {number(m.dist_g)}; over the attributes the release names {number(m.dist_g_mentioned)}; "
-        f"Dist {number(m.dist)}   [1 = nothing revealed, 0 = everything]",
+        f"bits removed per row: {removed_text(m)}",
+        dist_text(m),
+        *([f"why bounds only: {why}"] if why else []),
         *order,
     ]
 
 
-def exposure_lines(m: Measures) -> list[str]:
-    """Return the lines on the most exposed leaves or rules."""
-    held = m.exposure[m.exposure["rows"] > 0]
-    rows = "unknown" if m.rows is None else f"{m.rows:,}"
-    least, most = ("at least ", "at most ") if m.status == "bounds" else ("", "")
-    lines = [
-        "rows determined completely: "
-        f"{'not defined' if m.determined_rows is None else f'{least}{m.determined_rows:,}'} of {rows}; "
-        "fewest raw rows that fit a published row: "
-        f"{'not defined' if m.smallest_region is None else most + power_of(m.smallest_region)}"
-    ]
-    worst = held.sort_values(["entropy_reduction_ratio", "rows"]).drop_duplicates("region").head(SHOWN)
-    for line in worst.to_dict("records"):
-        of_region = held[held["region"] == line["region"]]
-        ratio = line["entropy_reduction_ratio"]
-        known = (
-            "size only known between bounds"
-            if ratio is None or math.isnan(ratio)
-            else f"{number(line['bits_removed'], 2)} bits removed"
-            if m.counted.relative
-            else f"known exactly, {number(line['bits_removed'], 2)} bits removed"
-            if line["worlds_per_row"] == 1
-            else (
-                f"each is one of {power_of(line['worlds_per_row'])} rows, "
-                f"{number(line['bits_removed'], 2)} bits removed, {100 * ratio:.0f} % of its uncertainty left "
-                f"({100 * line['share_of_rows_at_most']:.1f} % of all rows have as little or less)"
-            )
-        )
-        lines.append(f"{line['name']}, {rows_text(int(of_region['rows'].sum()))}: {line['where']}")
-        lines.append(f"  {known}")
-    return lines
+def datasets_text(found: CountAnswer) -> str:
+    """Return the number of datasets for people."""
+    text = power(found)
+    if text.endswith(")"):  # in brackets stands what else is to be said
+        return " datasets (".join(text.rsplit(" (", 1))
+    return "1 dataset" if text == "1" else f"{text} datasets"
 
 
 def bound_json(found: BoundAnswer) -> dict[str, Any]:
     """Return the object that `recon bound --json` prints."""
     keys = ("min", "max", "expectation", "status", "convention", "engine")
-    return {k: getattr(found, k) for k in keys} | {"assumptions": list(found.assumptions), "trail": list(found.trail)}
+    why = {"why_bounds": plain_reasons(found.trail)} if found.status == "bounds" and found.trail else {}
+    out = {k: getattr(found, k) for k in keys} | {"assumptions": list(found.assumptions), "trail": list(found.trail)}
+    return out | why
 
 
 def bound_line(found: BoundAnswer, of: str | None) -> str:
     """Return the line that `recon bound` prints."""
     if found.min is None or found.max is None:
         return f"in no world is there a figure to bound   [{found.convention}; {found.status}]"
-    mean = "not known" if found.expectation is None else number(found.expectation)
+    said = f"   [{found.convention}; {found.status}]"
+    if found.status == "bounds" and found.trail:
+        said += f"\nwhy bounds only: {plain_reasons(found.trail)}"
     if of is None:
-        return f"between {found.min:,} and {found.max:,} rows, {mean} expected   [{found.convention}; {found.status}]"
+        if found.min == found.max:
+            return f"{rows_text(int(found.min))} in every world{said}"
+        return f"between {found.min:,} and {rows_text(int(found.max))}{expected_text(found)}{said}"
     what = "correlation" if "," in of else "mean"
-    ends = f"between {number(found.min)} and {number(found.max)}"
-    return f"{what} of {of}: {ends}, {mean} expected   [{found.convention}; {found.status}]"
+    if found.min == found.max:
+        return f"{what} of {of}: {number(found.min)} in every world that has one{said}"
+    return f"{what} of {of}: between {number(found.min)} and {number(found.max)}{expected_text(found)}{said}"
 
 
-def rows_text(n: int) -> str:
-    """Return a number of rows for people."""
-    return "1 row" if n == 1 else f"{n:,} rows"
-
-
-def power_of(value: int) -> str:
-    """Return a size for people."""
-    return f"{value:,}" if value < 10**9 else f"about 2^{math.log2(value):.1f}"
-
-
-def group_lines(found: Findings) -> list[str]:
-    """Return the lines on group disclosure; what was not evaluated is said, with the reason."""
-    groups, cells = found.groups, published_cells(found.release)
-    evaluated, why = groups_left_out(found.release)
-    left_out = [f"not evaluated: {why}"] if why else []
-    if not evaluated and not cells:
-        return left_out
-    smallest = min((n for n in (groups.smallest, *(k for _, k in cells)) if n is not None), default=None)
-    lines = [f"smallest published group: {'none' if smallest is None else rows_text(smallest)}"]
-    if groups.pure:
-        named = ", ".join(f"{n} ({rows_text(k)}, all class {c})" for n, c, k in groups.pure[:SHOWN])
-        lines.append(
-            f"groups of one class only (class disclosure): {len(groups.pure)}, {groups.rows_in_pure:,} rows: {named}"
-        )
-    elif evaluated:
-        lines.append("groups of one class only (class disclosure): none")
-    if evaluated:
-        lines.append(f"(group, class) cells with no row (says who is not there): {len(groups.zeros)}")
-    small = sorted((*groups.small, *((n, k) for n, k in cells if k < SMALL_GROUP)), key=lambda pair: pair[1])
-    named = ", ".join(f"{n} ({k})" for n, k in small[:SHOWN])
-    lines.append(f"groups below {SMALL_GROUP} rows: {f'{len(small)}: {named}' if small else 'none'}")
-    if cells and not evaluated:
-        return [*lines, f"groups of one class only (class disclosure): not defined ({why})"]
-    return [*lines, *left_out]
+def expected_text(found: BoundAnswer) -> str:
+    """Return the mean over worlds for people, and that there is none where it is not known."""
+    known = found.expectation
+    return ", expected value not known" if known is None else f", {number(known)} expected"
 
 
 def truth_json(check: TruthCheck) -> dict[str, Any]:
     """Return the truth check as an object ready for JSON."""
     out: dict[str, Any] = {"is_world": check.is_world, "violated": list(check.violated), "note": check.note}
+    out |= {"trail": list(check.trail)} if check.trail else {}
     if check.comparison is not None:
         match = check.comparison.match
         out["reconstruction"] = {

@@ -13,18 +13,21 @@ import io
 import math
 import sys
 import zlib
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from encoders.domain import Condition, Domain
+from encoders.domain import GUESSED, Condition, Domain
 from encoders.encoder import CutDomain, EncodedRelease
 from encoders.values import MISSING, AnyAttribute, Continuous, Grid, Listed, Ranges, Test, Value, intersection
 from solvers.errors import ReleaseError
 from solvers.query import Selections
+
+NAMES_SHOWN = 8
+DOUBT = "the domain is a guess from the model file: declare it (--domain)"
 
 
 def read_table(path: str) -> pd.DataFrame:
@@ -157,8 +160,15 @@ def columns_by_attribute(frame: pd.DataFrame, domain: Domain) -> dict[int, list[
         elif name in domain.columns:
             found.setdefault(domain.view_ranges(name)[0], []).append(i)
         else:
-            raise ReleaseError(f"the column '{name}' is neither an attribute nor a column of the domain")
+            raise ReleaseError(f"'{name}' is neither an attribute nor a column of the domain ({names_of(domain)})")
     return found
+
+
+def names_of(domain: Domain) -> str:
+    """Return which label and columns a domain has, for the refusal of another name."""
+    label = "" if domain.label is None else f"its label is '{domain.label.name}'; "
+    others = [f"'{n}'" for n in (*(a.name for a in domain.attributes), *domain.columns)]
+    return f"{label}its columns are {', '.join(others[:NAMES_SHOWN])}{', ...' if len(others) > NAMES_SHOWN else ''}"
 
 
 def cell_ranges(domain: Domain, name: str, value: Any, text: bool) -> tuple[int, Ranges]:
@@ -173,24 +183,26 @@ def cell_ranges(domain: Domain, name: str, value: Any, text: bool) -> tuple[int,
     return domain.ranges(name, wanted)
 
 
-def frame_ranges(frame: pd.DataFrame, domain: Domain) -> dict[int, tuple[NDArray[np.int64], list[Ranges]]]:
+def frame_ranges(
+    frame: pd.DataFrame, domain: Domain, untested: Collection[int] = ()
+) -> dict[int, tuple[NDArray[np.int64], list[Ranges]]]:
     """Return, per attribute that the frame speaks about, a code per row and the positions of each code.
 
-    A missing cell constrains nothing. Raises `ReleaseError` naming row, column and value for values outside the
-    domain and for columns of one attribute that contradict each other. Cost: linear in cells; every distinct
-    combination is looked up once.
+    A missing cell constrains nothing; `untested` attributes take any value. Raises `ReleaseError` naming the cell of a
+    value outside the domain, and columns that contradict each other. Cost: linear in cells.
     """
     out: dict[int, tuple[NDArray[np.int64], list[Ranges]]] = {}
     try:
         for k, columns in columns_by_attribute(frame, domain).items():
-            out[k] = attribute_ranges(frame, domain, k, columns)
+            out[k] = attribute_ranges(frame, domain, k, columns, k in untested)
     except ReleaseError as error:
-        raise error.at(file=frame.attrs.get("file", "")) from None
+        doubt = f"; {DOUBT}" if domain.source == GUESSED else ""
+        raise ReleaseError(error.message + doubt, place=error.place, file=frame.attrs.get("file", "")) from None
     return out
 
 
 def attribute_ranges(
-    frame: pd.DataFrame, domain: Domain, k: int, columns: list[int]
+    frame: pd.DataFrame, domain: Domain, k: int, columns: list[int], untested: bool = False
 ) -> tuple[NDArray[np.int64], list[Ranges]]:
     """Return a code per row and the positions of each code, for one attribute; see `frame_ranges`."""
     text = bool(frame.attrs.get("text"))
@@ -206,7 +218,12 @@ def attribute_ranges(
     every: list[Ranges] = []
     for combination, row in zip(distinct.tolist(), first.tolist(), strict=True):
         cells = [None if c < 0 else values[c] for c, (_, values) in zip(combination, coded, strict=True)]
-        every.append(combined(domain, k, names, cells, text, row))
+        try:
+            every.append(combined(domain, k, names, cells, text, row))
+        except ReleaseError:
+            if not untested:
+                raise
+            every.append(((0, 1),))  # one value among others: no statement tells them apart
     return back.reshape(-1), every
 
 
@@ -246,6 +263,13 @@ def distinct_cells(frame: pd.DataFrame, i: int) -> tuple[NDArray[np.int64], NDAr
         message = f"{cells[row]!r} is no value: a profile gives one value per column, or leaves it open"
         raise ReleaseError(message, place=f"row {row + 1}, column '{frame.columns[i]}'") from None
     return codes.astype(np.int64), np.asarray(values, dtype=object)
+
+
+def untested(release: EncodedRelease) -> frozenset[int]:
+    """Return the attributes of a guessed domain that no test uses: nobody said which values they have."""
+    guessed = release.domain.attributes if release.domain.source == GUESSED else ()
+    binary = (k for k, a in enumerate(guessed) if isinstance(a, Listed) and a.values == (0, 1))
+    return frozenset(k for k in binary if len(release.cut.cuts[k].sizes) == 1)
 
 
 def combined(domain: Domain, k: int, names: list[str], cells: list[Any], text: bool, row: int) -> Ranges:
@@ -337,7 +361,12 @@ def codes_of(cut: CutDomain, k: int, every: list[Ranges], known: dict[tuple[int,
 
 def select_frame(release: EncodedRelease, frame: pd.DataFrame) -> Selections:
     """Return one selection per profile (row) of a frame; see `frame_ranges` for refusals."""
-    return selections_of(release, len(frame), frame_ranges(frame, release.domain))
+    return selections_of(release, len(frame), profile_ranges(release, frame))
+
+
+def profile_ranges(release: EncodedRelease, frame: pd.DataFrame) -> dict[int, tuple[NDArray[np.int64], list[Ranges]]]:
+    """Return what profiles say of each attribute, any value of one that no test uses; see `frame_ranges`."""
+    return frame_ranges(frame, release.domain, untested(release))
 
 
 def select_conditions(release: EncodedRelease, conditions: Sequence[Condition], place: str = "where") -> Selections:
@@ -369,8 +398,7 @@ def raw_indices(domain: Domain, frame: pd.DataFrame) -> NDArray[Any]:
                 row = int(np.flatnonzero(back == code)[0]) + 1
                 raise ReleaseError(f"the columns leave '{attribute.name}' open", place=f"row {row}", file=file)
         out[:, k] = np.array([r[0][0] for r in every], dtype=object)[back]
-    small = all(c.span[1] < 1 << 62 for c in domain.all)
-    return out.astype(np.int64) if small else out
+    return out.astype(np.int64) if all(c.span[1] < 1 << 62 for c in domain.all) else out
 
 
 def as_condition(where: dict[str, Any] | Condition) -> Condition:

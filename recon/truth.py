@@ -19,11 +19,13 @@ from recon.findings import TruthCheck
 from recon.matching import against_baselines
 from recon.measures import Measures
 from recon.questions import certify, reconstruct
+from recon.reasons import no_reconstruction, plain_reasons
 from recon.selections import frame_ranges, raw_indices, select_frame, whole_rows
 from solvers.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
 from solvers.limits import Limits
 from solvers.release import ANY_LABEL, UNBOUNDED, Box, Boxes, Choice, Partition, Region, Statement
 
+SHOWN = 3  # attributes named in a sentence
 MOST_BITS = 1 << 25  # distinct rows times boxes looked at together
 
 
@@ -41,17 +43,32 @@ def check_truth(
     """
     truth = whole_rows(truth, release.domain)
     violated = violations(release, truth)
-    if release.domain.continuous or (measures.status != "exact" and not measures.of_cells):
-        return TruthCheck(not violated, tuple(violated), None, "no reconstruction: sizes are not exact")
+    if why := no_guess(release, measures):
+        return TruthCheck(not violated, tuple(violated), None, why, trail=measures.counted.trail)
     real = raw_indices(release.domain, truth)
     try:
         guess = reconstruct(release, seed, limits).indices()
-    except (ContradictionError, Inconclusive, Unsupported) as error:
+    except ContradictionError as error:
         return TruthCheck(not violated, tuple(violated), None, f"no reconstruction: {error}")
+    except (Inconclusive, Unsupported) as error:
+        trail = tuple(str(error).split("; "))
+        return TruthCheck(not violated, tuple(violated), None, no_reconstruction(trail), trail=trail)
     people = None if population is None else raw_indices(release.domain, population)
     totals = [a.total for a in release.cut.solver.attributes]
     compared = against_baselines(real, guess, totals, population=people, seed=seed)
     return TruthCheck(not violated, tuple(violated), compared, proved=proved_rows(release, truth, real, limits))
+
+
+def no_guess(release: EncodedRelease, measures: Measures) -> str:
+    """Return why no training set can be given back before one is looked for; "" where one can."""
+    if names := release.domain.continuous:
+        named = ", ".join(f"'{name}'" for name in names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
+        which = f"attribute {named} is" if len(names) == 1 else f"attributes {named} are"
+        return f"no reconstruction: the {which} continuous, without single values to give back (declare a 'resolution')"
+    if measures.status != "exact" and not measures.of_cells:
+        why = plain_reasons(measures.counted.trail)
+        return f"no reconstruction: the sizes of the regions are only known between bounds ({why})"
+    return ""
 
 
 def proved_rows(release: EncodedRelease, truth: pd.DataFrame, real: NDArray[Any], limits: Limits | None) -> int | None:

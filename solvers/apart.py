@@ -27,12 +27,15 @@ def coarse(release: Release) -> bool:
 
 
 def alone(release: Release) -> list[Release]:
-    """Return every partition with exact counts as a release of its own, which has more worlds."""
-    return [
-        Release(release.domain, release.rows, (block,), release.impossible)
-        for block in release.blocks
-        if isinstance(block, Partition) and (block.low == block.high).all()
-    ]
+    """Return every partition with exact counts as a release of its own, which has more worlds; what it knows is kept."""
+    if "alone" not in release.memo:
+        release.memo["alone"] = [
+            Release(release.domain, release.rows, (block,), release.impossible)
+            for block in release.blocks
+            if isinstance(block, Partition) and (block.low == block.high).all()
+        ]
+    found: list[Release] = release.memo["alone"]
+    return found
 
 
 def decide_apart(release: Release, query: Decide, limits: Limits) -> DecideAnswer:

@@ -6,7 +6,6 @@ Cheapest first: regions that settle a claim by themselves; steps, weighted sums 
 from __future__ import annotations
 
 import importlib.util
-import math
 from collections.abc import Iterator
 from functools import cached_property
 
@@ -23,6 +22,7 @@ from solvers.walk import AnyCut, PartitionCut, cuts_of, labels_of, live_cells, s
 
 SECONDS = 60.0  # for all claims, where no limit is given
 SHARES = 8  # one hard claim takes no more than such a part of the time that is left
+RESERVED = 0.1  # of a time limit, on top of it, for proofs by regions where the answers left no time for any
 MOST_CLAUSES = 300_000  # beyond, clauses row by row are too many to refute
 MOST_LEFT = 4_096  # pieces of a box that regions counting 0 may leave on the way
 MOST_COUNTED = 5_000  # statements of a rule list tried one by one
@@ -32,9 +32,8 @@ class Certifier:
     """Proofs about one release; what is derived once serves every claim."""
 
     def __init__(self, release: Release, limits: Limits | None = None) -> None:
-        limits = limits or Limits()
         self.release = release
-        self.limits = limits.lasting(SECONDS) if math.isinf(limits.left()) else limits
+        self.limits, self.late = allowed(limits)
         self.verifier = Verifier(release, self.limits)
         self.facts = self.verifier.facts
         self.blocks = tuple(range(len(release.blocks)))
@@ -43,8 +42,7 @@ class Certifier:
         """Return this one with other limits; what was derived before stays, what met a limit is forgotten."""
         if self.__dict__.get("base", self) is None:
             del self.__dict__["base"]
-        limits = limits or Limits()
-        self.limits = limits.lasting(SECONDS) if math.isinf(limits.left()) else limits
+        self.limits, self.late = allowed(limits)
         self.verifier.limits = self.facts.limits = self.limits
         return self
 
@@ -68,9 +66,11 @@ class Certifier:
             return None
 
     def candidates(self, claim: Claim) -> Iterator[Proof]:
-        """Yield proofs that may hold, the shortest kinds first."""
+        """Yield proofs that may hold, the shortest kinds first; of a box, only by regions where it is late."""
         if (by_regions := self.regions(claim)) is not None:
             yield by_regions
+        if self.late and isinstance(claim, AtMost | AtLeast):
+            return
         if self.base is not None:
             share = self.limits.lasting(max(1.0, self.limits.left() / SHARES))
             for branching in (False, True):
@@ -122,6 +122,18 @@ class Certifier:
         except (Unsupported, Inconclusive, EngineError):
             return None
         return None if found.proof is None else Drat(self.blocks, tuple(found.proof))
+
+
+def allowed(limits: Limits | None) -> tuple[Limits, bool]:
+    """Return the limits of proofs, and whether what was asked before has used up the time: then there is a tenth more.
+
+    A verdict that took all the time still needs its proof, which mostly is a look at one leaf.
+    """
+    limits = limits or Limits()
+    if limits.seconds is None:
+        return limits.lasting(SECONDS), False
+    reserved = RESERVED * limits.seconds
+    return (limits.lasting(reserved), True) if limits.left() < reserved else (limits, False)
 
 
 def regions_for(certifier: Certifier, claim: Claim) -> Regions | None:

@@ -18,12 +18,12 @@ import highspy
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.errors import Unsupported
+from solvers.errors import Inconclusive, Unsupported
 from solvers.limits import Limits
 from solvers.linear import Ints
 from solvers.natively import natively
-from solvers.pricing import Pricer, within
-from solvers.release import ANY_LABEL, Box, Partition, Release
+from solvers.pricing import UNLIMITED, Pricer, within
+from solvers.release import ANY_LABEL, Box, Choice, Partition, Release
 
 BATCH = 200  # rows that one round of pricing may start from, and add
 PRIMAL = 4  # HiGHS' number of the primal simplex method
@@ -33,6 +33,7 @@ LEAST_SCALE, MOST_SCALE = 1 << 20, 1 << 36
 SMALL = 1e-6
 TRIES = 4  # searches that find nothing before CP-SAT is asked
 KEPT = 512  # fractional worlds remembered, to tell which questions they settle
+PIVOT, PER_STATEMENT = 1e-4, 8e-9  # seconds of a pivot, and per statement on top: about half of what was measured
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,10 +54,12 @@ class Bound:
 class Master:
     """The restricted program of a release over the rows generated so far, shared by all questions."""
 
-    def __init__(self, release: Release) -> None:
+    def __init__(self, release: Release, limits: Limits = UNLIMITED) -> None:
+        """Start the program; raises `Inconclusive` where the time left cannot suffice, `TooLarge` for many boxes."""
         if release.rows.high is None:
             raise Unsupported("the number of rows is unbounded: no linear program over it")
-        self.release, self.pricer = release, Pricer(release)
+        check_time(release, limits)
+        self.release, self.pricer = release, Pricer(release, limits)
         self.incidence = x = self.pricer.incidence
         self.low, self.high = x.bounds
         either = [j for j in range(x.total + 1) if (self.low[j], self.high[j]) != (None, None)]
@@ -76,13 +79,16 @@ class Master:
         self._penalty = PENALTY
         self._solver = self._empty_program()
         nothing = np.zeros(x.total + 1, dtype=np.int64)
-        self.add(np.unique(self.pricer.improve(self._drawn(Box()), nothing, 0, Box()), axis=0))
+        self.add(np.unique(self.pricer.improve(self._drawn(Box()), nothing, 0, Box(), limits=limits), axis=0))
 
     @classmethod
-    def of(cls, release: Release) -> Master:
-        """Return the program of a release, made once: what was generated for one question serves the next."""
+    def of(cls, release: Release, limits: Limits = UNLIMITED) -> Master:
+        """Return the program of a release, made once: what was generated for one question serves the next.
+
+        Raises `Inconclusive` where the time left cannot suffice, `TooLarge` where the boxes do not fit into the memory.
+        """
         if "columns" not in release.memo:
-            release.memo["columns"] = cls(release)
+            release.memo["columns"] = cls(release, limits)
         found: Master = release.memo["columns"]
         return found
 
@@ -94,13 +100,15 @@ class Master:
         solver.setOptionValue("threads", 1)
         solver.setOptionValue("presolve", "off")  # keeps the basis for the next round
         solver.setOptionValue("simplex_strategy", PRIMAL)  # new columns leave the basis feasible
-        inf = highspy.kHighsInf
-        for j in self.stated.tolist():
-            low, high = self.low[j], self.high[j]
-            solver.addRow(-inf if low is None else low, inf if high is None else high, 0, [], [])
-        for i in range(len(self.stated)):
-            for side in (1.0, -1.0):
-                solver.addCol(self._penalty, 0.0, inf, 1, np.array([i], dtype=np.int32), np.array([side]))
+        inf, n = highspy.kHighsInf, len(self.stated)
+        ends = ((self.low[j], self.high[j]) for j in self.stated.tolist())
+        sides = np.array([(-inf if a is None else a, inf if b is None else b) for a, b in ends]).reshape(-1, 2)
+        nothing = np.zeros(0, dtype=np.int32)
+        # All at once: one by one, HiGHS touches the whole program for every row and column.
+        solver.addRows(n, sides[:, 0].copy(), sides[:, 1].copy(), 0, nothing, nothing, nothing.astype(np.float64))
+        index, start = np.repeat(np.arange(n, dtype=np.int32), 2), np.arange(2 * n, dtype=np.int32)
+        costs, free = np.full(2 * n, self._penalty), np.full(2 * n, inf)
+        solver.addCols(2 * n, costs, np.zeros(2 * n), free, 2 * n, start, index, np.tile([1.0, -1.0], n))
         return solver
 
     def add(self, rows: Ints) -> int:
@@ -108,7 +116,7 @@ class Master:
         if not len(rows):
             return 0
         statements, coefs, possible = self.incidence.columns(rows)
-        kept = []
+        kept, indices, values = [], [], []
         for i in np.flatnonzero(possible).tolist():
             key = rows[i].tobytes()
             if key in self._seen:
@@ -116,9 +124,14 @@ class Master:
             self._seen.add(key)
             at, inverse = self.place[statements[i]], coefs[i]
             used = (at >= 0) & (inverse != 0)
-            index, value = at[used].astype(np.int32), inverse[used].astype(np.float64)
-            self._solver.addCol(0.0, 0.0, highspy.kHighsInf, len(index), index, value)
+            indices.append(at[used].astype(np.int32))
+            values.append(inverse[used].astype(np.float64))
             kept.append(i)
+        if kept:
+            none, start = np.zeros(len(kept)), np.cumsum([0, *map(len, indices)]).astype(np.int32)
+            index, value = np.concatenate(indices), np.concatenate(values)
+            free = np.full(len(kept), highspy.kHighsInf)
+            self._solver.addCols(len(kept), none, none, free, len(index), start[:-1].copy(), index, value)
         self.rows = np.concatenate([self.rows, rows[kept]])
         return len(kept)
 
@@ -168,7 +181,7 @@ class Master:
         bonus = sign * self.scale
         if sign:
             nothing = np.zeros(self.incidence.total + 1, dtype=np.int64)
-            self.add(np.unique(self.pricer.improve(self._drawn(box), nothing, 0, box, box), axis=0))
+            self.add(np.unique(self.pricer.improve(self._drawn(box), nothing, 0, box, box, limits), axis=0))
         while not limits.expired():
             if (solved := self._solve(box, sign, limits)) is None:
                 return
@@ -176,9 +189,12 @@ class Master:
             yield None
             if limits.expired():
                 return
-            if any(self._priced(used, weights, bonus, box) for _ in range(TRIES)):
+            if any(self._priced(used, weights, bonus, box, limits) for _ in range(TRIES)):
                 continue
-            best = self.pricer.best(weights, bonus, box, self.tolerance, limits)
+            try:
+                best = self.pricer.best(weights, bonus, box, self.tolerance, limits)
+            except Inconclusive:  # what was proved so far stands
+                return
             closed = best.bound <= self.tolerance
             yield self.proof(weights, best.bound, sign, closed and slack <= SMALL)
             if closed and slack > SMALL and self._penalty < MOST_PENALTY:
@@ -223,16 +239,16 @@ class Master:
                 weights[j] = 0
         return weights, self.rows[z > SMALL], slack
 
-    def _priced(self, used: Ints, weights: Ints, bonus: int, box: Box) -> int:
+    def _priced(self, used: Ints, weights: Ints, bonus: int, box: Box, limits: Limits) -> int:
         """Add rows that a search near those in use finds to be worth something; return how many."""
         if not self.pricer.fits(weights):
             raise Unsupported("multipliers of one row may exceed 2^58")
         used = used[self.pricer.random.permutation(len(used))[: 4 * BATCH]]
         fresh = self.rows[self.pricer.random.integers(len(self.rows), size=BATCH)] if len(self.rows) else self.rows
-        rows = self.pricer.improve(np.concatenate([used, fresh]), weights, max(0, -bonus), box)
+        rows = self.pricer.improve(np.concatenate([used, fresh]), weights, max(0, -bonus), box, limits=limits)
         if bonus > 0:  # random rows miss a small box, so that it is searched on its own
             inside = np.concatenate([self.rows[within(self.rows, box)][-BATCH // 4 :], self._drawn(box)])
-            rows = np.concatenate([rows, self.pricer.improve(inside, weights, 0, box, box)])
+            rows = np.concatenate([rows, self.pricer.improve(inside, weights, 0, box, box, limits)])
         if not len(rows):
             return 0
         rows = np.unique(rows, axis=0)
@@ -285,3 +301,18 @@ class Master:
                 fits = np.where(block.label == ANY_LABEL, fits, allowed[block.label])
             out &= fits
         return out
+
+
+def check_time(release: Release, limits: Limits) -> None:
+    """Raise `Inconclusive` where the first solve would not end in the time left, whatever is asked.
+
+    No row is known at first, so that every statement that wants rows costs a pivot at least.
+    """
+    wanting = statements = 0
+    for block in release.blocks:
+        if isinstance(block, Partition):
+            wanting, statements = wanting + int((block.low > 0).sum()), statements + len(block)
+        elif not isinstance(block, Choice):
+            wanting, statements = wanting + sum(s.low > 0 for s in block), statements + len(block)
+    if wanting * (PIVOT + PER_STATEMENT * statements) > limits.left():
+        raise Inconclusive(f"the time left is too short for a linear program over {statements:,} statements (--time)")

@@ -2,7 +2,7 @@
 
 The rows that statements tell apart are far too many to write down, but one row is a small problem: one part per
 attribute, one region per partition. A vectorised Gibbs search over the parts finds good rows; CP-SAT over the boxes
-finds the best and proves that it is.
+(`solvers.onerow`) finds the best and proves that it is.
 
 Source: column generation, Gilmore and Gomory, "A linear programming approach to the cutting-stock problem", Operations
 Research 9, 1961; the one-row problem over trees: Mišić, "Optimization of tree ensembles", Operations Research 68, 2020.
@@ -10,31 +10,27 @@ Research 9, 1961; the one-row problem over trees: Mišić, "Optimization of tree
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from ortools.sat.python import cp_model
 
-from solvers.cellmodel import rounded
-from solvers.errors import EngineError, Unsupported
+from solvers.errors import EngineError, TooLarge, Unsupported
 from solvers.limits import Limits
 from solvers.linear import Ints
-from solvers.natively import solve
+from solvers.onerow import MOST, OneRow
 from solvers.pieces import Layout
 from solvers.refine import statement_table
 from solvers.release import ANY_LABEL, UNBOUNDED, Box, Boxes, Choice, Partition, Release, Statement
 from solvers.tilt import one_thread
 
-WORKERS = 2
-MOST = 1 << 58  # what all multipliers together may weigh of one row
 LARGEST = 1 << 20  # statements with larger coefficients are left out, which only loosens
 HEATS = (0.3, 0.1, 0.03, 0.003)  # temperatures of the sweeps, in units of the largest multiplier
-EVERYWHERE = Box()
+EVERYWHERE, UNLIMITED = Box(), Limits()
+HELD_BYTES = 3  # per part and box
+GIBBS_BYTES, INSIDE_BYTES = 16, 4  # per row and box
 Floats = NDArray[np.float64]
 
 
@@ -64,8 +60,9 @@ class Incidence:
     Statements of alternatives and those with very large coefficients count no row: leaving them out only loosens.
     """
 
-    def __init__(self, release: Release) -> None:
-        self.release, self.layout = release, Layout(release.domain)
+    def __init__(self, release: Release, limits: Limits = UNLIMITED) -> None:
+        """Give statements their numbers; raises `TooLarge` where what the boxes hold does not fit into the memory."""
+        self.release, self.layout, self.memory = release, Layout(release.domain), limits.memory
         self.partitions: list[tuple[Partition, int, int]] = []  # block, first box, first statement
         self.loose: list[Loose] = []
         tables: list[Boxes] = []
@@ -87,6 +84,9 @@ class Incidence:
                     number += 1
         self.impossible = range(boxes, boxes + len(release.impossible))
         self.boxes, self.total = boxes + len(release.impossible), number
+        parts = sum(len(a.sizes) for a in release.domain.attributes)
+        if self.boxes * parts * HELD_BYTES > limits.memory:
+            raise TooLarge(f"{self.boxes:,} boxes over {parts:,} parts do not fit into the memory (--memory)")
         words = [self.layout.rows(t) for t in (*tables, Boxes.of(release.impossible))]
         every = range(len(release.domain.attributes))
         spans = [np.concatenate([self.layout.parts(w, k) for w in words]) for k in every]
@@ -132,8 +132,16 @@ class Incidence:
             out &= held[rows[:, k]]
         return out
 
+    def chunks(self, rows: Ints, size: int) -> list[Ints]:
+        """Return the rows in chunks of which every row may take `size` bytes per box."""
+        step = max(1, self.memory // max(1, size * self.boxes))
+        return [rows[i : i + step] for i in range(0, len(rows), step)]
+
     def columns(self, rows: Ints) -> tuple[Ints, Ints, NDArray[np.bool_]]:
         """Return (statements, coefs, possible), the first two (rows, counted) with coefs 0 where none counts."""
+        if len(some := self.chunks(rows, INSIDE_BYTES)) > 1:
+            parts = list(zip(*map(self.columns, some), strict=True))
+            return np.concatenate(parts[0]), np.concatenate(parts[1]), np.concatenate(parts[2])
         held, labels = self.inside(rows), self.labels(rows)
         possible = ~held[:, list(self.impossible)].any(axis=1)
         statements, coefs = [], []
@@ -165,8 +173,8 @@ def within(rows: Ints, box: Box) -> NDArray[np.bool_]:
 class Pricer:
     """Finds rows of great value: bonus [row in box] - Σ_j weights_j (how often statement j counts the row)."""
 
-    def __init__(self, release: Release) -> None:
-        self.incidence = Incidence(release)
+    def __init__(self, release: Release, limits: Limits = UNLIMITED) -> None:
+        self.incidence = Incidence(release, limits)
         self.random = np.random.default_rng(0)
         self._models: dict[int, OneRow] = {}
 
@@ -191,9 +199,7 @@ class Pricer:
         if not self.fits(weights) or abs(bonus) >= MOST:
             raise Unsupported("multipliers of one row may exceed 2^58")
         sides: list[tuple[Box | None, bool, int]] = [(None, True, 0)]
-        if (
-            bonus > 0
-        ):  # a row in the box has the bonus; to ask for rows outside it as well would bind more than it helps
+        if bonus > 0:  # a row in the box has it; to ask for rows outside it as well would bind more than it helps
             sides = [(box, True, bonus), (None, True, 0)]
         elif bonus:
             sides = [(box, False, 0), (box, True, bonus)]
@@ -203,7 +209,7 @@ class Pricer:
             labels = list(range(len(self.incidence.release.domain.attributes[k].sizes)))
         for label, (where, inside, extra) in product(labels, sides):
             if label not in self._models:
-                self._models[label] = OneRow(self.incidence, label)
+                self._models[label] = OneRow(self.incidence, label, limits)
             least = None if above is None else above + 1 - extra
             row, bound = self._models[label].best(weights, where, inside, least, limits)
             found.append(Priced(row, self._checked(row, weights) + extra, bound + extra))
@@ -221,12 +227,16 @@ class Pricer:
             raise EngineError("CP-SAT gave a row that a statement excludes")
         return int(value[0])
 
-    def improve(self, rows: Ints, weights: Ints, malus: int, box: Box, kept: Box = EVERYWHERE) -> Ints:
+    def improve(
+        self, rows: Ints, weights: Ints, malus: int, box: Box, kept: Box = EVERYWHERE, limits: Limits = UNLIMITED
+    ) -> Ints:
         """Return rows near the given ones that are worth more, not all possible: Gibbs search, attribute by attribute.
 
         Rows lose the malus inside the box, and stay in `kept` if they are there. Only for disjoint boxes (trees) and
-        counts of boxes, where the worth adds up; else the rows as they are.
+        counts of boxes, where the worth adds up; else the rows as they are. Ends early, no worse, when time is up.
         """
+        if len(some := self.incidence.chunks(rows, GIBBS_BYTES)) > 1:
+            return np.concatenate([self.improve(part, weights, malus, box, kept, limits) for part in some])
         terms = self._terms(weights, -malus, box)
         if terms is None or not len(rows):
             return rows
@@ -245,6 +255,8 @@ class Pricer:
         order = [(heat, k) for heat in HEATS for k in self.random.permutation([k for k in held if k != fixed]).tolist()]
         with one_thread():
             for heat, k in order:
+                if limits.expired():
+                    break
                 others = wrong[at[k]] - out[k][:, rows[:, k]]
                 score = gain[k] @ np.where(others == 0, value[at[k]], np.float32(0))
                 noise = self.random.random(score.shape, dtype=np.float32) + np.float32(1e-9)
@@ -275,146 +287,3 @@ class Pricer:
             base[:, x.boxes] = [bool(mask >> p & 1) for p in range(len(sizes))]
             held[k] = base
         return held, worth
-
-
-class OneRow:
-    """One possible row as a CP-SAT model: an integer per attribute, a Boolean per region; the label may be given."""
-
-    def __init__(self, incidence: Incidence, label: int) -> None:
-        self.incidence, self.model = incidence, cp_model.CpModel()
-        self.label = max(0, label)
-        domain = incidence.release.domain
-        self.parts = [self.model.new_int_var(0, len(a.sizes) - 1, "") for a in domain.attributes]
-        if label != ANY_LABEL and domain.label is not None:
-            self.model.add(self.parts[domain.label] == label)
-        self._known: dict[tuple[int, int], Any] = {}
-        self.terms: list[list[tuple[int, int, Any]]] = []  # groups of which one counts: (statement, coef, literal)
-        for box in incidence.release.impossible:
-            self.model.add_bool_or([~x for x in self.literals(box)])
-        for (block, _, _), table in zip(incidence.partitions, incidence.tables, strict=True):
-            self.terms.append(self._ordered(block, table) if block.first_match else self._covering(block, table))
-        for loose in incidence.loose:
-            self.terms.append(self._loose(loose))
-
-    def inside(self, k: int, mask: int) -> Any:
-        """Return the literal that the row has one of the parts in `mask` of attribute k."""
-        full = self.incidence.release.domain.attributes[k].full
-        mask &= full
-        if mask in (0, full):
-            return self.model.new_constant(int(mask == full))
-        if (k, full & ~mask) in self._known:
-            return ~self._known[k, full & ~mask]
-        if (k, mask) not in self._known:
-            literal = self.model.new_bool_var("")
-            for held, when in ((mask, literal), (full & ~mask, ~literal)):
-                values = cp_model.Domain.from_values([p for p in range(full.bit_length()) if held >> p & 1])
-                self.model.add_linear_expression_in_domain(self.parts[k], values).only_enforce_if(when)
-            self._known[k, mask] = literal
-        return self._known[k, mask]
-
-    def literals(self, box: Box) -> list[Any]:
-        """Return literals that all hold exactly for rows in the box; an interval of parts is two, shared by many."""
-        out = []
-        for k, mask in box.literals:
-            low = (mask & -mask).bit_length() - 1
-            if mask and mask + (1 << low) == 1 << mask.bit_length():
-                above, upto = -1 << low, (1 << mask.bit_length()) - 1
-                full = self.incidence.release.domain.attributes[k].full
-                out += [self.inside(k, m) for m in (above, upto) if m & full != full]
-            else:
-                out.append(self.inside(k, mask))
-        return out
-
-    def every(self, literals: Sequence[Any]) -> Any:
-        """Return a literal for the conjunction."""
-        if len(literals) == 1:
-            return literals[0]
-        out = self.model.new_bool_var("")
-        self.model.add_bool_and(literals).only_enforce_if(out)
-        self.model.add_bool_or([out, *(~x for x in literals)])
-        return out
-
-    def _covering(self, block: Partition, table: Ints) -> list[tuple[int, int, Any]]:
-        """Add disjoint boxes: exactly one holds the row; those that share a side exclude what is beyond it together."""
-        out, sides = list[tuple[int, int, Any]](), dict[int, tuple[Any, list[Any]]]()
-        for box, s in zip(block.boxes, table[:, self.label].tolist(), strict=True):
-            if self.incidence.empty[s] or box.empty:
-                continue
-            leaf = self.model.new_bool_var("")
-            out.append((s, 1, leaf))
-            for literal in self.literals(box):
-                sides.setdefault(literal.index, (literal, []))[1].append(leaf)
-        self.model.add_exactly_one([leaf for _, _, leaf in out])
-        for literal, leaves in sides.values():
-            self.model.add_at_most_one([~literal, *leaves])
-        return out
-
-    def _ordered(self, block: Partition, table: Ints) -> list[tuple[int, int, Any]]:
-        """Add a rule list: the first box that holds the row."""
-        out, free = list[tuple[int, int, Any]](), self.model.new_constant(1)
-        for box, s in zip(block.boxes, table[:, self.label].tolist(), strict=True):
-            hit = self.every([free, *self.literals(box)])
-            if self.incidence.empty[s]:
-                self.model.add_bool_or([~hit])
-            out.append((s, 1, hit))
-            free = self.every([free, ~hit])
-        self.model.add_bool_or([~free])
-        return out
-
-    def _loose(self, x: Loose) -> list[tuple[int, int, Any]]:
-        """Add a statement of its own, by groups of parts that count alike."""
-        s = x.statement
-        here = [*self.literals(s.region.box), *(~self.every(self.literals(b)) for b in s.region.minus)]
-        groups = {1: ~0}
-        if s.of is not None:
-            groups = {c: sum(1 << p for p, d in enumerate(s.coefs) if c == d) for c in set(s.coefs) if c}
-        out = []
-        for c, mask in groups.items():
-            counted = self.every([*here, *([] if s.of is None else [self.inside(s.of, mask)])])
-            if self.incidence.empty[x.number]:
-                self.model.add_bool_or([~counted])
-            out.append((x.number, c, counted))
-        return out
-
-    def best(
-        self, weights: Ints, box: Box | None, inside: bool, least: int | None, limits: Limits
-    ) -> tuple[Ints | None, int]:
-        """Return the row inside (outside) the box of greatest -Σ weights a(row) and a proved bound on that worth.
-
-        With `least`, only rows worth at least so much are looked for; `least` - 1 as bound says that there is none.
-        """
-        base, partitions = -int(weights[self.incidence.total]), len(self.incidence.partitions)
-        priced = [[(-int(weights[s]) * c, x) for s, c, x in group] for group in self.terms]
-        bound = base + sum(max([w for w, _ in g], default=0) for g in priced[:partitions])
-        bound += sum(max(0, w) for g in priced[partitions:] for w, _ in g)
-        if least is not None and bound < least:
-            return None, least - 1
-        literals = [] if box is None else self.literals(box)  # made before the model is copied
-        model = self.model.clone()
-        if box is not None and inside:
-            model.add_bool_and(literals)
-        elif box is not None:
-            model.add_bool_or([~x for x in literals])
-        flat = [(w, x) for g in priced for w, x in g if w]
-        worth = cp_model.LinearExpr.weighted_sum([x for _, x in flat], [w for w, _ in flat]) + base
-        if least is not None:
-            model.add(worth >= least)
-        model.maximize(worth)
-        solver = cp_model.CpSolver()
-        solver.parameters.num_workers = WORKERS
-        solver.parameters.stop_after_first_solution = least is not None
-        if limits.left() != float("inf"):
-            solver.parameters.max_time_in_seconds = max(0.001, limits.left())
-        seen: list[float] = []
-        solver.best_bound_callback = seen.append  # an UNKNOWN status comes with a bound of 0, which means nothing
-        status = solve(solver, model, limits.stop)
-        if status == cp_model.MODEL_INVALID:
-            raise EngineError(f"CP-SAT refuses the model of one row: {model.validate()}")
-        if status == cp_model.INFEASIBLE:
-            return None, -MOST if least is None else least - 1
-        bound = min([bound, *(rounded(b, True) for b in seen)])
-        if status == cp_model.UNKNOWN:
-            return None, bound if least is None else max(bound, least - 1)
-        return np.array([solver.value(x) for x in self.parts], dtype=np.int64), min(
-            bound, rounded(solver.best_objective_bound, True)
-        )

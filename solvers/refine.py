@@ -19,11 +19,12 @@ from solvers.pieces import Covering, Index, Layout, Words, minus, packed, split,
 from solvers.release import ANY_LABEL, Choice, Partition, Region, Release, Statement
 
 PRUNE_FROM = 4_096  # pieces; below, pruning costs more than it saves
-UNLIMITED = 1 << 62
 MOST_SUM = 1 << 59  # sums over all pieces stay exact in 64 bits
 WORD_BYTES, COPIES = 8, 4  # what a step of the refinement holds at a time
 FAR = 3  # times the limit: so many pieces may come out of one tree before pruning
 NOWHERE = -1
+MORE = 1.1  # times the seconds that were too few: less is not tried
+SHORT = "time too short for the cells"  # what a release remembers: seconds that were not enough, and the reason
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,8 +93,23 @@ def statement_table(block: Partition, labels: int) -> Ints:
 def refine(release: Release, limits: Limits, words: Words | None = None) -> Refinement:
     """Return the pieces that can hold rows, of all possible rows or of the given boxes.
 
-    Raises `Unsupported` when more than `limits.cells` would be needed, `Inconclusive` when time is up.
+    Raises `Unsupported` when more than `limits.cells` would be needed, `Inconclusive` when time is up, or when there
+    is hardly more of it than was too short before.
     """
+    short: tuple[float, str] = release.memo.get(SHORT, (-1.0, "")) if words is None else (-1.0, "")
+    if limits.left() <= MORE * short[0]:
+        raise Inconclusive(short[1])
+    begun = limits.left()
+    try:
+        return refined(release, limits, words)
+    except Inconclusive as error:
+        if words is None and not limits.stop.is_set():
+            release.memo[SHORT] = begun, str(error)
+        raise
+
+
+def refined(release: Release, limits: Limits, words: Words | None) -> Refinement:
+    """Return the pieces, anew; see `refine`."""
     layout = Layout(release.domain)
     if words is None:
         words = minus(layout, layout.full[None].copy(), release.impossible)
@@ -105,11 +121,12 @@ def refine(release: Release, limits: Limits, words: Words | None = None) -> Refi
     partitions.sort(key=lambda pair: pair[1].first_match)
     known = 0
     for done, (b, block) in enumerate(partitions, start=1):
+        check(found, limits)
         limits.report(f"cells: {done} of {len(partitions)} models, {len(found.words):,} pieces")
         if block.first_match:
             by_order(found, b, block, release, limits)
         else:
-            by_covering(found, b, block, release, limits.cells)
+            by_covering(found, b, block, release, limits)
         if len(found.words) > max(PRUNE_FROM, 2 * known):
             prune(found, release)
             known = len(found.words)
@@ -138,17 +155,20 @@ def make_room(found: Refinement, pieces: int, limits: Limits) -> None:
         raise Inconclusive(f"the time was up while the cells were derived ({pieces:,} boxes so far)")
 
 
-def by_covering(found: Refinement, b: int, block: Partition, release: Release, most: int = UNLIMITED) -> None:
+def by_covering(found: Refinement, b: int, block: Partition, release: Release, limits: Limits) -> None:
     """Refine by disjoint boxes (a tree): only boxes with a positive count for the piece's class are met.
 
-    Raises `Unsupported` for far more than `most` pieces before they are cut.
+    Raises `Unsupported` for far more pieces than the limit before they are cut, `Inconclusive` when time is up.
     """
     labels = release.domain.labels
     alive = packed((block.high[statement_table(block, labels)] > 0).T)
     covering = Covering(found.layout, block.boxes)
+    check(found, limits)
     piece, box = covering.meet(found.words, alive[found.labels()])
-    if len(piece) > FAR * most:
-        raise TooLarge(f"more than {most:,} live cells (--max-cells)")
+    if len(piece) > FAR * limits.cells:
+        raise TooLarge(f"more than {limits.cells:,} live cells (--max-cells)")
+    if limits.expired():
+        raise Inconclusive(f"the time was up while the cells were derived ({len(piece):,} boxes so far)")
     found.step(covering.cut(found.words, piece, box), piece, Splitter(block=b), box)
 
 

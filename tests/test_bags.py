@@ -22,8 +22,8 @@ from encoders.domain import Test
 from encoders.encoder import encode
 from encoders.models import Forest, Node, Support, Tree
 from recon.formats.writing import dump, release_json
+from recon.group_report import exposure_lines
 from recon.loading import load
-from recon.report import exposure_lines
 from recon.truth import violations
 from recon.verifying import verify
 from solvers.engine import engines

@@ -85,7 +85,7 @@ def test_bounds_of_means_and_correlations(capsys, looser):
     assert found["max"] == pytest.approx(50 / 3)
     code, out, _ = run(capsys, "bound", looser, "--where", '{"age": {"at_least": 64}}', "--attained", "max")
     assert code == 0
-    assert out.startswith("between 2 and 2 rows")
+    assert out.startswith("2 rows in every world")
     assert len(people(out.split("\n", 1)[1])) == 7
     code, _, err = run(capsys, "bound", looser, "--where", "{}", "--of", "sex")
     assert code == 3

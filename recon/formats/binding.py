@@ -34,6 +34,7 @@ from recon.formats.drafts import Draft, Feature
 from solvers.errors import ReleaseError
 
 MOST_LISTED = 10_000  # values of one test in a release file
+FAR = 3e38  # numbers below it are no infinity in single precision
 
 
 @dataclass
@@ -222,6 +223,8 @@ def single(value: Value) -> Value:
     """Return a number as float32, anything else as it is."""
     if not isinstance(value, (bool, int, float)):
         return value
+    if -FAR < value < FAR:  # the guard below costs more than all the rest
+        return float(np.float32(value))
     with np.errstate(over="ignore"):  # beyond its largest number lies its infinity
         return float(np.float32(value))
 
@@ -351,12 +354,14 @@ def border(
     """
 
     def below(at: Value | Fraction, with_it: bool) -> int:
-        first, last = 0, size
+        def here(i: int) -> bool:
+            value = compare(attribute.value_at(i))
+            return bool(value <= at if with_it else value < at)  # type: ignore[operator]
+
+        first, last = enclosed(here, near(attribute, at), size) if isinstance(attribute, Grid) else (0, size)
         while first < last:
             middle = (first + last) // 2
-            value = compare(attribute.value_at(middle))
-            here = value <= at if with_it else value < at  # type: ignore[operator]
-            first, last = (middle + 1, last) if here else (first, middle)
+            first, last = (middle + 1, last) if here(middle) else (first, middle)
         return first
 
     off = Fraction(0) if slack is None else slack(threshold)
@@ -369,3 +374,26 @@ def border(
             f"the value {attribute.value_at(few)} goes (print more digits)"
         )
     return few
+
+
+def near(attribute: Grid, number: Value | Fraction) -> int:
+    """Return where a number stands on a grid, roughly: a place to begin a search."""
+    try:
+        steps = (float(number) - float(attribute.minimum)) / float(attribute.step)
+    except ArithmeticError:
+        return 0
+    return math.ceil(steps) if abs(steps) <= attribute.count else 0
+
+
+def enclosed(here: Callable[[int], bool], guess: int, size: int) -> tuple[int, int]:
+    """Return bounds on how many of 0..size-1 pass (the first ones do), found by steps from a guess that double."""
+    first, last, step = min(max(0, guess), size), size, 1
+    while first > 0 and not here(first - 1):
+        first, last, step = max(0, first - step), first - 1, 2 * step
+    step = 1
+    while first < last:
+        probe = min(last, first + step)
+        if not here(probe - 1):
+            return first, probe - 1
+        first, step = probe, 2 * step
+    return first, last

@@ -17,6 +17,7 @@ from recon.inspection.seeds import labels_from_weights
 from recon.stored.things import Thing
 
 Claim = str | tuple[Level, str] | None
+MIDWAY = "; thresholds of best splits lie halfway between two training values"  # of a tree whose splits are not random
 _WHOLE = 1e-6  # relative: how near a sum of floats must come to a whole number to be one
 
 
@@ -295,8 +296,7 @@ def tree(owner: Thing, value: Any) -> Claim:
         return None
     return (
         f"the training rows of {len(leaves):,} leaves (the smallest has {int(leaves.min()):,}), per class or as mean "
-        "and spread of the target: recon count and recon audit work out what follows; thresholds of best splits lie "
-        "halfway between two training values"
+        f"and spread of the target: recon count and recon audit work out what follows{MIDWAY}"
     )
 
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from recon.inspection.booster_text import lightgbm_text_findings
-from recon.inspection.claims import CLAIMS
-from recon.inspection.findings import LEVELS, Finding, Level, merged, plain
+from recon.inspection.claims import CLAIMS, MIDWAY
+from recon.inspection.findings import EXAMPLES, LEVELS, Finding, Level, merged, plain
 from recon.inspection.generic import examples, generic_findings, lone_tree_rows, rows_known
 from recon.inspection.published import completed, draft_findings, rows_of
 from recon.inspection.refusing import naming
@@ -60,8 +60,8 @@ class Inspection:
                 lines += ["", f"{one.level.upper()}: {LEVELS[one.level].partition(': ')[2]}"]
             last = one.level
             places = f" at {one.places:,} places" if one.places > 1 else ""
-            shown = ", ".join(str(plain(v)) for v in one.values)
-            lines.append(f"  {one.path}{places}: {one.what}{f' ({shown}, ...)' if shown else ''}")
+            shown = ", ".join([*(str(plain(v)) for v in one.values), *(["..."] if len(one.values) >= EXAMPLES else [])])
+            lines.append(f"  {one.path}{places}: {one.what}{f' ({shown})' if shown else ''}")
             lines.append(f"    follows: {one.follows}")
             lines.append(f"    remedy:  {one.remove}")
         return "\n".join(lines)
@@ -201,12 +201,18 @@ def _matched(places: list[Place], rule: Rule) -> Finding | None:
     if isinstance(claim, tuple):
         level, told = claim
     elif claim:
-        told = claim
+        told = claim.removesuffix(MIDWAY) if _random_splits(first) else claim
     others = ", ".join(p.attribute for p in places[1:])
     what = described(value) + (f", with {others}" if others else "")
     removable = rule.removable and owner.kind.partition(".")[0] in SURE
     remove = rule.remove if removable or not rule.removable else UNKNOWN_CLASS
     return Finding(level, rule.name, first.path, what, told, remove, removable, examples(value))
+
+
+def _random_splits(place: Place) -> bool:
+    """Return whether the place is in a tree whose estimator draws its thresholds at random."""
+    estimator = None if place.above is None else place.above.owner
+    return estimator is not None and estimator.has("splitter") and estimator.get("splitter") == "random"
 
 
 def _unnamed(places: list[Place], rows: set[int]) -> list[Finding]:

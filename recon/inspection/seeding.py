@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from recon.inspection.findings import Finding
+from recon.inspection.findings import EXAMPLES, Finding
 from recon.inspection.seeds import Bags, explain_bags
 from recon.inspection.walking import Place
 from recon.stored.things import Thing
@@ -104,9 +104,19 @@ def _bag_finding(place: Place, bags: Bags) -> Finding:
     if bags.checked:
         follows += f"; checked: {bags.why}, in all {bags.checked:,} trees"
     what = f"{trees:,} seeds" if bags.seeds != "random_state" else f"the seed of {trees:,} seeds"
-    values: tuple[Any, ...] = tuple(int(v) for v in drawn[0, :3])
-    also = "" if bags.seeds == "random_state" else "; the ensemble's own random_state gives the same seeds"
-    return Finding("high", "bag-seeds", path, what, follows, TAKE_OUT + also, True, values)
+    own = bags.seeds != "random_state" and isinstance(place.value.get("random_state"), int)
+    also = "; the ensemble's own random_state gives the same seeds" if own else ""
+    return Finding("high", "bag-seeds", path, what, follows, TAKE_OUT + also, True, _stored(place.value, bags.seeds))
+
+
+def _stored(ensemble: Thing, attribute: str) -> tuple[Any, ...]:
+    """Return the first seeds that an ensemble stores in the attribute that its bags follow from."""
+    if attribute == "random_state":
+        return (ensemble.get("random_state"),)
+    held = ensemble.get("_seeds")
+    if attribute == "_seeds":
+        return tuple(int(v) for v in held[:EXAMPLES])
+    return tuple(member.get("random_state") for member in ensemble.get("estimators_")[:EXAMPLES])
 
 
 def _other(place: Place) -> Finding:

@@ -6,12 +6,13 @@ Source: column generation, Lübbecke and Desrosiers, "Selected topics in column 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from solvers.apart import bounded, decide_apart, decide_by_rows
 from solvers.engine import Engine, no_coupling
-from solvers.errors import Unsupported
+from solvers.errors import Inconclusive, TooLarge, Unsupported
 from solvers.limits import Limits
 from solvers.query import Answer, Count, CountAnswer, Decide, DecideAnswer, Query, Selections
 from solvers.release import Release
@@ -45,7 +46,7 @@ class KindEngine(Engine):
         if isinstance(query, Count):
             from solvers.columns import Master
 
-            if Master.of(release).refutes(limits.lasting(COUNTING * limits.left())) is not None:
+            if Master.of(release, limits).refutes(limits.lasting(COUNTING * limits.left())) is not None:
                 return CountAnswer("unsat", convention=query.convention)
             raise Unsupported("column generation does not count worlds, and found no contradiction")
         if not isinstance(query, Decide):
@@ -84,7 +85,10 @@ def tighter(release: Release, chosen: Selections, known: DecideAnswer, limits: L
     left = np.flatnonzero(known.open)[np.argsort(known.high[known.open], kind="stable")].tolist()
     if not left or limits.expired():
         return known
-    master, boxes = Master.of(release), chosen.boxes()
+    try:
+        master, boxes = Master.of(release, limits), chosen.boxes()
+    except (Inconclusive, TooLarge) as error:  # what single partitions say stands
+        return replace(known, trail=(*known.trail, f"columns: {error}"))
     if master.refutes(limits.lasting(WORLD * limits.left())) is not None:
         return None
     for done, q in enumerate(left):

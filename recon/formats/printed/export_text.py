@@ -103,6 +103,7 @@ def read_export_text(text: str) -> Draft:
         more=not named,
         single=True,
         slack=slack_of(printed.thresholds),
+        finer="print it with decimals=10",
         said=tuple(said),
     )
 

@@ -121,6 +121,7 @@ def read_dot(text: str) -> Draft:
         more=not named,
         single=True,
         slack=slack_of(thresholds),
+        finer="write it with precision=10",
         said=tuple(said),
     )
 

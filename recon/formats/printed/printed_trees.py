@@ -71,14 +71,24 @@ class PrintedDraft(Draft):
     """A draft some of whose classes the file does not name: bound to a label that leaves no doubt, it says all.
 
     `names` has the name of every column of counts, None where unknown; `ordered`: the columns are sorted by name.
+    `finer`: how to print it with all digits of the thresholds.
     """
 
     nodes: tuple[Branch, ...] = ()
     names: tuple[Value | None, ...] = ()
     ordered: bool = False
+    finer: str = ""
 
     def bound(self, binder: Binder) -> tuple[AnyModel, ...]:
         """Return the models over the binder's domain, with the classes that its label allows to name."""
+        try:
+            return self.named_models(binder)
+        except ReleaseError as error:
+            message = error.message.replace("print more digits", self.finer or "print more digits")
+            raise ReleaseError(message, place=error.place, file=error.file) from None
+
+    def named_models(self, binder: Binder) -> tuple[AnyModel, ...]:
+        """Return the models over the binder's domain; see `bound`."""
         settle(self, binder)
         label, names = binder.domain.label, self.names
         if label is not None and None in names:

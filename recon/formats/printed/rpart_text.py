@@ -111,7 +111,7 @@ def read_rpart(text: str) -> Draft:
         said.append("the text does not name every class: a domain whose label has one value more names the other")
     left_out = ROWS.search(text)
     said += dropped(int(left_out[2] or 0) if left_out is not None else 0, rows[0].n)
-    return replace(found, slack=slack_of(thresholds), said=tuple(said))
+    return replace(found, slack=slack_of(thresholds), said=tuple(said), finer="print(fit, digits = 15)")
 
 
 def dropped(rows: int, n: int) -> list[str]:

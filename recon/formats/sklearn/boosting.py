@@ -4,7 +4,8 @@ The first stage of boosting starts from the same score for everybody, so that it
 counts alone. AdaBoost: uniform weights, counts as they stand. Gradient boosting on two classes: with p the share of
 class 1 the value of a leaf of n rows is (c1 - n p) / (n p (1 - p) + λ), so that c1 is found and must be whole
 (Friedman, "Greedy function approximation", 2001, section 4.5). Later stages weigh rows by what is unknown; the
-number of rows in their leaves is still exact.
+number of rows in their leaves is still exact, and all that regressors say here. AdaBoostRegressor is not read: its
+trees count rows drawn again and again, by weights that the file does not hold.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from encoders.models import CountKind
 from recon.formats.drafts import Draft, Feature
 from recon.formats.sklearn.arrays import TreeArrays
 from recon.formats.sklearn.counts import NodeCounts, masses, only_sizes, row_counts
@@ -34,44 +34,53 @@ from recon.stored.things import Thing
 from solvers.errors import ReleaseError, Unsupported
 from solvers.release import Rows
 
-KINDS = ("AdaBoostClassifier", "GradientBoostingClassifier", "HistGradientBoostingClassifier")
+KINDS = (
+    "AdaBoostClassifier",
+    "GradientBoostingClassifier",
+    "HistGradientBoostingClassifier",
+    "GradientBoostingRegressor",
+    "HistGradientBoostingRegressor",
+)
 DOUBLE, SINGLE = 1e-9, 4e-6  # relative error of a leaf value: computed in double, or from single precision
 LATER = "of the first tree classes are known, of later ones only how many rows are in each leaf"
+HIDDEN = "the classes are hidden, in the first tree too: only how many rows are in each leaf is known"
+REGRESSION = "a regression model: only how many rows are in each leaf is read"
 HELD_OUT = "rows held out for early stopping, if any, are not among the training rows counted here"
 
 
 def read(thing: Thing, form: str) -> Draft:
-    """Return the draft of a fitted boosting classifier.
+    """Return the draft of a fitted boosting classifier or regressor.
 
     Raises `ReleaseError` for arrays that make no trees, `Unsupported` where a split is on categories. Cost: linear in
     nodes.
     """
     names, named = feature_names(thing)
-    classes = class_values(thing)
+    classes = None if thing.class_name.endswith("Regressor") else class_values(thing)
     histogram = thing.class_name.startswith("Hist")
     if histogram:
         arrays = [tree for stage in histogram_stages(thing, len(names)) for tree in stage]
     else:
         arrays = [stored_arrays(e, len(names), f"estimators_[{i}]") for i, e in enumerate(listed(thing))]
-    counts = [only_sizes(a.rows, len(classes), "") for a in arrays]
-    first = first_counts(thing, arrays[0], len(classes))
-    counts[0] = (
-        only_sizes(arrays[0].rows, len(classes), "the first tree's classes are hidden") if first is None else first
-    )
+    counts = [only_sizes(a.rows, 1 if classes is None else len(classes), "") for a in arrays]
+    first = None if classes is None else first_counts(thing, arrays[0], len(classes))
+    counts[0] = counts[0] if first is None else first
     part = subsampled(thing)
     same = [i for i, a in enumerate(arrays) if part or a.rows[0] == arrays[0].rows[0]]
-    kinds: tuple[CountKind, ...] = ("distinct",) if part else ("exact",)
     notes = [HELD_OUT] if thing.get("n_iter_no_change") is not None and not thing.class_name.startswith("Ada") else []
     notes += ["every tree was fitted on a part of the rows"] if part else []
+    said = (*said_of([counts[0]]), *([LATER] if len(same) > 1 else []))
+    if first is None:
+        said = (REGRESSION if classes is None else HIDDEN,)
     n = int(arrays[0].rows[0])
+    origin = provenance(thing, form, [counts[i] for i in same], ("exact",), notes)
     return TreesDraft(
-        provenance(thing, form, [counts[i] for i in same], kinds, notes),
+        replace(origin, counts=("distinct",)) if part else origin,  # rows that were left out may be in any leaf
         tuple(Feature(x, x) for x in names),
         classes=classes,
         rows=Rows(n) if part else Rows(n, n),
         named=named,
         single=not histogram,
-        said=(*said_of([counts[0]]), *([LATER] if len(same) > 1 else [])),
+        said=said,
         trees=tuple(CountedTree(arrays[i], counts[i]) for i in same),
         forest=True,
         resampled=part,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -11,8 +12,8 @@ from numpy.typing import NDArray
 
 from encoders.domain import Condition
 from encoders.models import AnyModel, Forest, Node, Support, Tree
-from encoders.values import Test
-from recon.formats.binding import Binder, single_limits
+from encoders.values import Continuous, Test, is_number
+from recon.formats.binding import Binder, comparison, single_limits
 from recon.formats.drafts import Draft
 from recon.formats.sklearn.arrays import TreeArrays
 from recon.formats.sklearn.counts import NodeCounts
@@ -185,12 +186,7 @@ def feature_splits(binder: Binder, name: str, thresholds: list[float], missing: 
     """
     plain = binder.unchanged(name)
     if plain is None or np.inf in thresholds or len(thresholds) < 3:
-        return [
-            (binder.condition(name, IS_MISSING), True)
-            if t == np.inf
-            else (binder.resolved(name, Test(None, None, t, False, False, m)), False)
-            for t, m in zip(thresholds, missing, strict=True)
-        ]
+        return told_apart(binder, name, thresholds, missing)
     for end in (thresholds[0], thresholds[-1]):
         binder.resolved(name, Test(high=end))
     if binder.draft.single:
@@ -199,3 +195,37 @@ def feature_splits(binder: Binder, name: str, thresholds: list[float], missing: 
         return [(((plain.name, Test(None, None, t)),), False) for t in thresholds]
     pairs = zip(thresholds, missing, strict=True)
     return [(((plain.name, Test(None, None, t, False, False, m)),), False) for t, m in pairs]
+
+
+def told_apart(binder: Binder, name: str, thresholds: list[float], missing: list[bool]) -> list[Split]:
+    """Return the tests of one feature; thresholds between the same two values that are compared share one."""
+    values = compared(binder, name, len(thresholds))
+    known: dict[tuple[int, bool], Condition] = {}
+    out: list[Split] = []
+    for i, (t, m) in enumerate(zip(thresholds, missing, strict=True)):
+        if t == np.inf:
+            out.append((binder.condition(name, IS_MISSING), True))
+            continue
+        key = (i if values is None else bisect_right(values, t), m)
+        if key not in known:
+            known[key] = binder.resolved(name, Test(None, None, t, False, False, m))
+        out.append((known[key], False))
+    return out
+
+
+def compared(binder: Binder, name: str, most: int) -> list[int | float] | None:
+    """Return, ascending, every number that the model may compare for a feature; None where it has more than `most`."""
+    feature = binder.features.get(name)
+    if feature is None:
+        return None
+    k, compare = binder.domain.place.get(feature.attribute), comparison(binder.draft, feature)
+    if k is None:
+        values = [compare(0), compare(1)]
+    else:
+        attribute = binder.domain.all[k]
+        if isinstance(attribute, Continuous) or attribute.known[1] > most:
+            return None
+        values = [compare(attribute.value_at(i)) for i in range(attribute.known[1])]
+        if attribute.missing:
+            values.append(compare(None))
+    return sorted(v for v in values if is_number(v))

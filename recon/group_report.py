@@ -1,0 +1,149 @@
+"""What reports say of groups of rows: the most exposed ones, and what published groups give away by themselves."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from encoders.encoder import EncodedRelease
+from encoders.models import Forest, Table, Tree
+from recon.coupled import groups_left_out, published_cells
+from recon.disclosed import ValueDisclosure
+from recon.findings import Findings, GroupDisclosure
+from recon.measures import Measures
+
+SHOWN = 8
+SMALL_GROUP = 10  # rows; the same as in the audit
+LISTED = 10_000  # groups written into JSON; a forest has hundreds of thousands
+
+
+def exposure_lines(m: Measures) -> list[str]:
+    """Return the lines on the most exposed leaves or rules."""
+    held = m.exposure[m.exposure["rows"] > 0]
+    rows = "unknown" if m.rows is None else f"{m.rows:,}"
+    least, most = ("at least ", "at most ") if m.figures == "bounds" else ("", "")
+    undefined = "not known" if m.figures == "bounds" and not m.counted.relative else "not defined"
+    determined = undefined if m.determined_rows is None else f"{least}{m.determined_rows:,}"
+    if least and m.determined_rows == 0:
+        determined = "none proved"
+    lines = [
+        f"rows determined completely: {determined} of {rows}; fewest raw rows that fit a published row: "
+        f"{undefined if m.smallest_region is None else most + power_of(m.smallest_region)}"
+    ]
+    worst = held.sort_values(["entropy_reduction_ratio", "rows"]).drop_duplicates("region").head(SHOWN)
+    for line in worst.to_dict("records"):
+        of_region = held[held["region"] == line["region"]]
+        ratio = line["entropy_reduction_ratio"]
+        known = (
+            "size only known between bounds"
+            if ratio is None or math.isnan(ratio)
+            else f"{number(line['bits_removed'], 2)} bits removed"
+            if m.counted.relative
+            else f"known exactly, {number(line['bits_removed'], 2)} bits removed"
+            if line["worlds_per_row"] == 1
+            else (
+                f"each is one of {power_of(line['worlds_per_row'])} rows, "
+                f"{number(line['bits_removed'], 2)} bits removed, {100 * ratio:.0f} % of its uncertainty left "
+                f"({100 * line['share_of_rows_at_most']:.1f} % of all rows have as little or less)"
+            )
+        )
+        lines.append(f"{line['name']}, {rows_text(int(of_region['rows'].sum()))}: {line['where']}")
+        lines.append(f"  {known}")
+    return lines
+
+
+def group_json(groups: GroupDisclosure) -> dict[str, Any]:
+    """Return what the groups give away as an object ready for JSON; lists hold at most `LISTED` entries."""
+    out: dict[str, Any] = {
+        "class_disclosure": f"not defined: {groups.undefined}" if groups.undefined else "evaluated",
+        "pure_regions": [{"name": n, "class": c, "rows": k} for n, c, k in groups.pure[:LISTED]],
+        "pure_regions_in_all": len(groups.pure),
+        "rows_in_pure_regions": None if groups.undefined else groups.rows_in_pure,
+    }
+    if groups.models > 1 and not groups.undefined:
+        out["rows_in_pure_regions_summed_over_models"] = groups.rows_in_pure_summed
+    return out | {
+        "zero_cells": [{"name": n, "class": c} for n, c in groups.zeros[:LISTED]],
+        "zero_cells_in_all": len(groups.zeros),
+        "small_groups": [{"name": n, "rows": k} for n, k in groups.small[:LISTED]],
+        "small_groups_in_all": len(groups.small),
+        "smallest_group": groups.smallest,
+        "target_disclosed": values_json(groups.values),
+    }
+
+
+def values_json(values: ValueDisclosure) -> dict[str, Any]:
+    """Return the values given away as an object; `rows` is null where the release has no figures of numbers."""
+    listed = values.groups[:LISTED]
+    return {
+        "rows": values.rows,
+        "groups": [{"name": one.name, "of": one.of, "rows": one.rows, "value": one.value} for one in listed],
+        "groups_in_all": len(values.groups),
+        "rows_alone_in_a_leaf": values.alone,
+    }
+
+
+def group_lines(found: Findings) -> list[str]:
+    """Return the lines on group disclosure; what was not evaluated is said, with the reason."""
+    groups, cells = found.groups, published_cells(found.release)
+    evaluated, why = groups_left_out(found.release)
+    values = value_lines(groups.values, found.measures.rows)
+    left_out = [f"not evaluated: {why}"] if why else []
+    if not evaluated and not cells:
+        return [*values, *left_out]
+    smallest = min((n for n in (groups.smallest, *(k for _, k in cells)) if n is not None), default=None)
+    lines = [f"smallest published group: {'none' if smallest is None else rows_text(smallest)}", *values]
+    if evaluated:
+        lines += class_lines(groups, found.release)
+    small = sorted((*groups.small, *((n, k) for n, k in cells if k < SMALL_GROUP)), key=lambda pair: pair[1])
+    named = ", ".join(f"{n} ({k})" for n, k in small[:SHOWN])
+    lines.append(f"groups below {SMALL_GROUP} rows: {f'{len(small):,}: {named}' if small else 'none'}")
+    if cells and not evaluated:
+        return [*lines, f"groups of one class only (class disclosure): not defined ({why})"]
+    return [*lines, *left_out]
+
+
+def class_lines(groups: GroupDisclosure, release: EncodedRelease) -> list[str]:
+    """Return the lines on groups of one class, and on cells without rows."""
+    said = "groups of one class only (class disclosure)"
+    if groups.undefined:
+        return [f"{said}: not defined ({groups.undefined})"]
+    zeros = f"(group, class) cells with no row (says who is not there): {len(groups.zeros):,}"
+    if not groups.pure:
+        return [f"{said}: none", zeros]
+    named = ", ".join(f"{n} ({rows_text(k)}, all class {c})" for n, c, k in groups.pure[:SHOWN])
+    rows, where = rows_text(groups.rows_in_pure), ""
+    if groups.models > 1:
+        trees = all(isinstance(model, Tree | Forest | Table) for model in release.models)
+        what = f"{groups.models:,} {'trees' if trees else 'models'}"
+        where, rows = f" in {what}", f"at least {rows} in one of them (they are about the same rows)"
+    return [f"{said}: {len(groups.pure):,}{where}, {rows}: {named}", zeros]
+
+
+def value_lines(values: ValueDisclosure, rows: int | None) -> list[str]:
+    """Return the lines on values that means, totals and medians give away; none where there are no such figures."""
+    said = "rows whose value is published exactly (target disclosure)"
+    if values.rows is None:
+        if not values.alone:
+            return []
+        alone = f"{values.alone:,}{'' if rows is None else f' of {rows:,}'}"
+        return [f"{said}: not read; {alone} are alone in a leaf of one tree, whose stored value is then their target"]
+    if not values.groups:
+        return [f"{said}: none"]
+    named = ", ".join(f"{one.name} ({rows_text(one.rows)}, {one.of} = {one.value})" for one in values.groups[:SHOWN])
+    return [f"{said}: at least {values.rows:,}{'' if rows is None else f' of {rows:,}'}: {named}"]
+
+
+def rows_text(n: int) -> str:
+    """Return a number of rows for people."""
+    return "1 row" if n == 1 else f"{n:,} rows"
+
+
+def power_of(value: int) -> str:
+    """Return a size for people."""
+    return f"{value:,}" if value < 10**9 else f"about 2^{math.log2(value):.1f}"
+
+
+def number(x: float | None, places: int = 4) -> str:
+    """Return a figure for people."""
+    return "not defined" if x is None else f"{x:,.{places}f}"

@@ -1,0 +1,128 @@
+"""What is too large or too slow ends soon, says why, and is not computed twice; what is read faster stays the same."""
+
+from __future__ import annotations
+
+import random
+import time
+from bisect import bisect_left, bisect_right
+from fractions import Fraction
+from threading import Event
+
+import numpy as np
+import pytest
+
+from encoders.values import Grid
+from recon.formats.binding import border, enclosed, near, single
+from solvers import refine as refining
+from solvers.columns import Master
+from solvers.errors import Inconclusive, TooLarge
+from solvers.limits import Limits
+from solvers.pricing import Incidence
+from solvers.release import Attribute, Box, Boxes, Domain, Partition, Release, Rows
+
+MANY = 400_000
+
+
+def partition(parts: int, low: int) -> Partition:
+    """Return a leaf per part of the first attribute, each with the same count."""
+    boxes = Boxes(
+        np.arange(parts + 1, dtype=np.int64),
+        np.zeros(parts, dtype=np.int32),
+        np.array([1 << (p % 60) for p in range(parts)], dtype=np.uint64),
+    )
+    counts, none = np.full(parts, low, dtype=np.int64), np.full(parts, -1, dtype=np.int32)
+    return Partition("tree", boxes, False, np.arange(parts, dtype=np.int32), none, counts, counts, ("leaf",) * parts)
+
+
+def release(parts: int, low: int = 1, trees: int = 1) -> Release:
+    """Return trees over one attribute of 60 parts; no test asks whether there is a dataset."""
+    domain = Domain((Attribute("a", (1,) * 60), Attribute("b", (1, 1))))
+    return Release(domain, Rows(parts * low, parts * low), (partition(parts, low),) * trees)
+
+
+def test_a_program_that_cannot_be_solved_in_time_is_not_begun() -> None:
+    begun = time.monotonic()
+    with pytest.raises(Inconclusive, match="400,000 statements"):
+        Master.of(large := release(MANY), Limits(seconds=20))
+    assert time.monotonic() - begun < 5
+    assert "columns" not in large.memo
+
+
+def test_a_small_program_is_begun_however_short_the_time_and_bounds_as_before() -> None:
+    master = Master.of(release(60), Limits(seconds=5))
+    for greatest in (True, False):
+        assert master.bound(Box(((0, 0b111),)), greatest, Limits(seconds=5)).value == 3
+
+
+def test_boxes_beyond_the_memory_are_refused() -> None:
+    with pytest.raises(TooLarge, match="--memory"):
+        Incidence(release(60), Limits(memory=1_000))
+    assert Incidence(release(60), Limits(memory=1 << 20)).boxes == 60
+
+
+def test_rows_in_chunks_have_the_same_columns() -> None:
+    statements, rows = release(60), np.stack([np.arange(60), np.arange(60) % 2], axis=1).astype(np.int64)
+    whole, small = Incidence(statements), Incidence(statements, Limits(memory=60 * 62 * 3))
+    assert len(small.chunks(rows, 4)) < len(small.chunks(rows, 60)) > 1
+    small.memory = 60 * 4 * 7
+    assert len(small.chunks(rows, 4)) == 9
+    for a, b in zip(whole.columns(rows), small.columns(rows), strict=True):
+        assert np.array_equal(a, b)
+
+
+def test_cells_for_which_time_was_too_short_are_not_derived_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, calls = release(60, trees=3), list[float]()
+    real = refining.refined
+
+    def slow(r: Release, limits: Limits, words: object) -> object:
+        calls.append(limits.left())
+        if len(calls) == 1:
+            raise Inconclusive("the time was up while the cells were derived")
+        return real(r, limits, None)
+
+    monkeypatch.setattr(refining, "refined", slow)
+    for _ in range(3):
+        with pytest.raises(Inconclusive, match="time was up"):
+            refining.refine(asked, Limits(seconds=20))
+    assert len(calls) == 1
+    assert len(refining.refine(asked, Limits(seconds=40)).words) == 60  # more time is another question
+
+
+def test_a_stop_is_not_remembered_as_too_little_time() -> None:
+    stop = Event()
+    stop.set()
+    asked = release(60, trees=2)
+    with pytest.raises(Inconclusive):
+        refining.refine(asked, Limits(seconds=20, stop=stop))
+    assert len(refining.refine(asked, Limits(seconds=20)).words) == 60
+
+
+def test_thresholds_are_found_where_counting_finds_them() -> None:
+    dice = random.Random(4)
+    for step in (Fraction(1, 10), Fraction(1), Fraction(1, 4), Fraction(1, 10**9)):
+        grid = Grid("x", -7 * step, step, 208)
+        values = [float(single(grid.value_at(i))) for i in range(grid.count)]
+        for _ in range(60):
+            at = dice.choice([dice.choice(values), dice.uniform(-8, 201) * float(step), 1e300, -1e300])
+            for closed, count in ((True, bisect_right), (False, bisect_left)):
+                found = border(grid, grid.count, lambda v: single(0.0 if v is None else v), at, closed, None)
+                assert found == count(values, at), (step, at, closed)
+
+
+@pytest.mark.parametrize("size", range(9))
+def test_steps_from_any_guess_enclose_the_answer(size: int) -> None:
+    for answer in range(size + 1):
+        for guess in range(-2, size + 3):
+            first, last = enclosed(lambda i, answer=answer: i < answer, guess, size)
+            assert 0 <= first <= answer <= last <= size
+
+
+def test_a_guess_needs_no_finite_number() -> None:
+    grid = Grid.between("x", 0, 9)
+    assert [near(grid, x) for x in (4.5, 10**400, float("inf"), float("nan"))] == [5, 0, 0, 0]
+
+
+def test_single_precision_is_that_of_numpy() -> None:
+    with np.errstate(over="ignore"):
+        for x in (0, 1, True, 0.1, -1e-50, 2.9e38, 3.1e38, 3.5e38, -1e300, 2**70):
+            assert single(x) == float(np.float32(x))
