@@ -27,7 +27,7 @@ def coarse(release: Release) -> bool:
 
 
 def alone(release: Release) -> list[Release]:
-    """Return every partition with exact counts as a release of its own (more worlds), made once: each keeps its cells."""
+    """Return every partition with exact counts as a release of its own (more worlds); each keeps its cells."""
     if "alone" not in release.memo:
         release.memo["alone"] = [
             Release(release.domain, release.rows, (block,), release.impossible)
