@@ -15,7 +15,7 @@ import recon
 from encoders.encoder import encode
 from recon.formats.release_file import parse, to_domain, to_models, to_rows
 
-BATCHES = batches(8, 8)
+BATCHES = batches(6, 10)
 PER_BATCH = 75
 CONVENTIONS = ("assigned", "ordered", "multiset")
 

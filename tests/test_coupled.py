@@ -20,7 +20,7 @@ import recon
 from solvers import system
 from solvers.errors import ContradictionError
 
-BATCHES, TWICE = batches(6, 6), batches(10, 10)
+BATCHES, TWICE = batches(5, 7), batches(8, 12)
 PER_BATCH = 50
 CONVENTIONS = ("ordered", "multiset")
 

@@ -223,7 +223,7 @@ def table_release(attribute, rows, *figures, **more):
 
 def test_solutions_are_the_histograms_one_to_one(tmp_path):
     choices = opened = 0
-    for _, release, _, got in releases("histograms", 36):
+    for _, release, _, got in releases("histograms", 24):
         expected = None
         for to in OVER_CELLS:
             path, found = exported(got, to, tmp_path)
@@ -243,8 +243,8 @@ def test_solutions_are_the_histograms_one_to_one(tmp_path):
             by_rows[sum(z)] += math.factorial(sum(z)) * ways // math.prod(map(math.factorial, z))
         count = oracle.count(release, "ordered")
         assert by_rows == Counter(count if isinstance(count, dict) else {got.rows.low: count}), release
-    assert choices >= 12
-    assert opened > 5
+    assert choices >= 8
+    assert opened > 3
 
 
 def test_contradictions_stay_infeasible(tmp_path):

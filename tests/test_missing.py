@@ -41,7 +41,7 @@ from recon.verifying import verify
 from solvers.errors import ReleaseError
 
 CONVENTIONS = ("ordered", "multiset")
-BATCHES = batches(5, 10)
+BATCHES = batches(4, 11)
 PER_BATCH = 8
 
 
