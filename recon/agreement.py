@@ -93,17 +93,10 @@ def of_verdict(line: Json, said: Any) -> list[str] | None:
         wanted = WANTED["certain"]  # rows are present at that confidence
     if said is None:
         return [] if wanted is None else None
-    told = said.get("profile") if isinstance(said, dict) else None
-    if (
-        wanted is not None
-        and "profile_values" not in line
-        and isinstance(told, dict)
-        and said == {"profile": told, **wanted}
-    ):
-        return None  # nobody can tell whose verdict it is
-    if wanted is None or said != {"profile": line.get("profile_values"), **wanted}:
+    profile = line.get("profile_values", said.get("profile") if isinstance(said, dict) else None)
+    if wanted is None or said != {"profile": profile, **wanted}:
         return [f"the verdict is {verdict}, its certificate says: {claim_text(said)}"]
-    return []
+    return [] if "profile_values" in line else None  # nobody can tell whose verdict it is
 
 
 def of_reconstruction(line: Json, said: Any, release: EncodedRelease) -> list[str] | None:

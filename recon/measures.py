@@ -21,8 +21,7 @@ from recon.describe import condition_text
 from recon.questions import convention_of, count
 from solvers.apart import alone
 from solvers.cells import Cells, cells_of, no_closed_form
-from solvers.engine import known_conflict, no_dataset
-from solvers.errors import ContradictionError
+from solvers.engine import clash_of, known_conflict
 from solvers.limits import Limits
 from solvers.membership import Rows, known_rows
 from solvers.numbers import log2_multisets, log2_worlds
@@ -156,12 +155,7 @@ def capped(release: EncodedRelease, answer: CountAnswer, limits: Limits, above: 
     if answer.status == "bounds" and not answer.relative:
         upper = min(upper, log2_alone(statements, answer.convention, limits))
     if answer.status == "unsat" or (answer.status == "bounds" and upper == -math.inf):
-        conflict = answer.conflict or known_conflict(statements, limits)
-        if statements.confidence not in {None, 1}:
-            error = no_dataset(statements, conflict, limits)
-            if not isinstance(error, ContradictionError):
-                raise error
-            conflict = error.conflict
+        conflict = clash_of(statements, answer.conflict or known_conflict(statements, limits), limits)
         return replace(answer, status="unsat", bounds=(-math.inf, -math.inf), conflict=conflict)
     if answer.status != "bounds" or answer.relative:
         return answer

@@ -33,6 +33,8 @@ from solvers.tilt import Floats, Tilt
 
 Bounds = tuple[float, float]
 COUNTED_EDGES = 150_000  # of a component that is counted exactly
+PER_PIECE = 0.1  # seconds that the search for a histogram takes for a component, about
+GRACE = 5.0  # seconds that it may take beyond the time limit
 ALIVE = 1e-3  # variance under the tilt of a cell worth a place in a basis
 ROUNDS = 6  # of mixing and tilting anew
 PER_ROUND = 40
@@ -231,7 +233,13 @@ class Bracket:
                 break
 
     def search(self, pieces: list[Piece]) -> Outcome:
-        """Look for a heavy histogram of every open component: first for any near the mean, then for heavier ones."""
+        """Look for a heavy histogram of every open component: first for any near the mean, then for heavier ones.
+
+        "unknown" at once where even a little time for each is too much: without all of them there is no lower bound.
+        """
+        if PER_PIECE * len(pieces) > self.budget.limits.left() + GRACE:
+            self.budget.limits.report(f"the time left is too short for a histogram of {len(pieces):,} components")
+            return "unknown"
         for i, piece in enumerate(pieces):
             seconds = 0.95 * self.budget.left(0.72) * (0.7 if i + 1 < len(pieces) else 1.0)
             if piece.tilt is not None and piece.lam is not None and seconds > 0.1:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import math
 import pkgutil
 import time
 from abc import ABC, abstractmethod
@@ -138,13 +137,11 @@ def ask(release: Release, query: Query, kind: type[A], limits: Limits | None = N
         if release.rows.exact:
             raise
         raise Inconclusive(str(error)) from None
-    if found.status == "unsat" and release.confidence not in {None, 1}:
-        none = no_dataset(release, found.conflict, limits or Limits())
-        if not isinstance(none, ContradictionError):
-            raise none
-        found = replace(found, conflict=none.conflict)
-    if found.status == "unsat" and kind.__name__ != "CountAnswer":
-        raise contradiction(found.conflict)
+    if found.status == "unsat":
+        found = replace(found, conflict=clash_of(release, found.conflict, limits or Limits()))
+        if kind.__name__ != "CountAnswer":
+            message = "the statements contradict each other: there is no possible world"
+            raise ContradictionError(message, found.conflict)
     if found.status == "unknown":
         raise Inconclusive("; ".join(found.trail) or f"{found.engine} found no answer within its limits")
     if not isinstance(found, kind):
@@ -152,16 +149,22 @@ def ask(release: Release, query: Query, kind: type[A], limits: Limits | None = N
     return found
 
 
-def contradiction(conflict: tuple[str, ...]) -> ContradictionError:
-    """Return what says that there is no possible world, whatever the noise."""
-    return ContradictionError("the statements contradict each other: there is no possible world", conflict)
+def clash_of(release: Release, conflict: tuple[str, ...], limits: Limits) -> tuple[str, ...]:
+    """Return the statements that clash whatever the noise, of a release without a dataset at its confidence.
 
-
-def no_dataset(release: Release, conflict: tuple[str, ...], limits: Limits) -> EmptyConfidenceSet | ContradictionError:
-    """Return what says that no dataset fits the intervals, which statements clash, and from where on one does.
-
-    A contradiction where none would fit whatever the noise.
+    Raises `EmptyConfidenceSet` where only this confidence leaves none: which statements clash at it, and beyond which
+    confidence there is a dataset. `conflict`: what is known to clash here. Looked for once per release.
     """
+    if release.confidence in {None, 1}:
+        return conflict
+    if "clash" not in release.memo:
+        release.memo["clash"] = beyond_noise(release, conflict, limits)
+    found: tuple[str, ...] = release.memo["clash"]
+    return found
+
+
+def beyond_noise(release: Release, conflict: tuple[str, ...], limits: Limits) -> tuple[str, ...]:
+    """Return the statements that clash whatever the noise; see `clash_of`."""
     from solvers.likeliest import level_of
     from solvers.observations import observations, widened
     from solvers.system import system_of
@@ -174,16 +177,14 @@ def no_dataset(release: Release, conflict: tuple[str, ...], limits: Limits) -> E
         seen = [o for o in observations(wide) if not o.law.bounded]  # bounded noise has one interval at every level
         found = level_of(system_of(wide, limits), seen, limits.lasting(EXPLAIN))
     except ContradictionError:
-        return contradiction(known_conflict(wide, limits))
+        return known_conflict(wide, limits)
     except (Inconclusive, Unsupported, ReleaseError):
         if all(o is None or o.law.bounded for o in release.observed):
-            return contradiction(conflict)
+            return conflict
         said += ": so much noise is improbable, not impossible; ask at a higher confidence"
-        return EmptyConfidenceSet(said, level, conflict)
-    beyond = 1.0 if found.tail >= 1 else -math.expm1(len(seen) * math.log1p(-found.tail))
-    beyond = max(beyond, math.ulp(0.0))  # it is no more than that, and not nothing
-    said += f"; there is one beyond confidence {complement_text(beyond)}"
-    return EmptyConfidenceSet(said, level, conflict, beyond if found.proved else None)
+        raise EmptyConfidenceSet(said, level, conflict) from None
+    said += f"; there is one beyond confidence {complement_text(found.improbability)}"
+    raise EmptyConfidenceSet(said, level, conflict, found.improbability if found.proved else None)
 
 
 def iter_statuses() -> Iterator[tuple[str, str, str]]:

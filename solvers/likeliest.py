@@ -100,16 +100,22 @@ class Level:
 
     `confidence` in [0, 1) is the level above which symmetric joint intervals hold a histogram, and below which they do
     not; `tail` the probability, at a figure, of noise at least as large as the largest used (to be compared between
-    releases where `confidence` rounds to 1), `histogram` (cells,) attains it. 1 - `confidence` is a p-value: noise
-    draws counts that fit every dataset at best as badly with no greater probability. `conflict` names figures that
-    clash just below, with the intervals there. `proved` is False where a limit ended the search: a lower level may do.
+    releases where `confidence` rounds to 1), `histogram` (cells,) attains it. `improbability`, 1 - `confidence`, is a
+    p-value: noise draws counts that fit every dataset as badly with no greater probability. `conflict` names figures
+    that clash just below, with the intervals there. `proved` is False where a limit ended the search: a lower level
+    may do.
     """
 
-    confidence: float
+    improbability: float
     tail: float
     histogram: Ints
     conflict: tuple[str, ...]
     proved: bool
+
+    @property
+    def confidence(self) -> float:
+        """Return the least level, above which there is a histogram."""
+        return 1.0 - self.improbability
 
 
 def least_noise(system: System, seen: Sequence[Observation], limits: Limits) -> tuple[Ints, Fraction]:
@@ -167,8 +173,8 @@ def level_of(system: System, seen: Sequence[Observation], limits: Limits) -> Lev
     conflict = narrowing.conflict(min(Fraction(1), tail * (1 + SAME)), limits) if proved else ()
     proved |= tail >= 1
     one = float(tail)
-    confidence = 0.0 if one >= 1 else math.exp(len(seen) * math.log1p(-one))
-    return Level(confidence, one, best, conflict, proved)
+    improbability = 1.0 if one >= 1 else -math.expm1(len(seen) * math.log1p(-one))
+    return Level(max(improbability, math.ulp(0.0)), one, best, conflict, proved)
 
 
 def middle(low: Fraction, high: Fraction) -> Fraction:

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from recon.inspection.booster_text import category_findings, counts_finding
-from recon.inspection.findings import EXAMPLES, Finding
+from recon.inspection.findings import EXAMPLES, Finding, Level
 
 Found = tuple[str, int | None, list[Finding]]
 _SUPPRESS = "round or suppress the counts, or add noise to them; recon audit says what they give away"
@@ -104,7 +104,7 @@ def _rpart(content: dict[str, Any]) -> Found:
     rows = int(sizes[0]) if isinstance(sizes, list) and sizes and isinstance(sizes[0], (int, float)) else None
     found = [Finding("medium", "counts", "frame", "nodes of the tree", "the training rows of every node (n) and of "
                      "every class in it (yval2)", _SUPPRESS)]  # fmt: skip
-    leaks = {
+    leaks: dict[str, tuple[Level, str]] = {
         "y": ("critical", "the label of every training row, in file order"),
         "where": ("high", "the leaf of every training row, in file order"),
         "x": ("critical", "the training rows"), "model": ("critical", "the training rows"),
@@ -113,5 +113,5 @@ def _rpart(content: dict[str, Any]) -> Found:
         value = content.get(name)
         if value:
             what = f"{type(value).__name__} of {len(value):,}" if isinstance(value, (list, dict)) else "value"
-            found.append(Finding(level, f"rpart-{name}", name, what, follows, f"leave {name} out"))  # type: ignore[arg-type]
+            found.append(Finding(level, f"rpart-{name}", name, what, follows, f"leave {name} out"))
     return "R rpart as JSON", rows, found

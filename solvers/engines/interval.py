@@ -10,10 +10,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from solvers.bracket import Bracket, Budget, Case, Piece
+from solvers.bracket import Bracket, Budget, Case
 from solvers.engine import Engine
 from solvers.errors import Unsupported
-from solvers.heaviest import Outcome
 from solvers.limits import Limits
 from solvers.linear import propagate
 from solvers.query import Answer, Convention, Count, CountAnswer, Query
@@ -22,8 +21,6 @@ from solvers.system import System, system_of
 
 SECONDS = 60.0  # where no limit is given
 SHARE = 0.97  # of the time left that is planned
-PER_PIECE = 0.1  # seconds that the search for a histogram takes for a component, about
-GRACE = 5.0  # seconds that it may take beyond the time limit
 MOST_NUMBERS = 200  # possible numbers of rows
 
 
@@ -87,25 +84,11 @@ class KindEngine(Engine):
             if case is None:
                 continue
             share = whole.left(1.0) / (len(numbers) - done)
-            bracket = TimelyBracket(case, Budget(limits, share), self.count_small)
+            bracket = Bracket(case, Budget(limits, share), self.count_small)
             trail = trail or (str(bracket.presolved),)
             bracket.run()
             out.append((bracket.low, bracket.high))
         return out, trail
-
-
-class TimelyBracket(Bracket):
-    """Bounds that leave out the search for a histogram where even a little time for each component is too much."""
-
-    def search(self, pieces: list[Piece]) -> Outcome:
-        """Look for a heavy histogram of every open component; "unknown" where the time cannot suffice for all.
-
-        Without one for every component there is no lower bound, so that the search is not begun then.
-        """
-        if PER_PIECE * len(pieces) > self.budget.limits.left() + GRACE:
-            self.budget.limits.report(f"the time left is too short for a histogram of {len(pieces):,} components")
-            return "unknown"
-        return super().search(pieces)
 
 
 def case_of(system: System, n: int, convention: Convention) -> Case | None:
