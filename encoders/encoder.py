@@ -105,7 +105,7 @@ class EncodedRelease:
         if key not in self.statements.memo:
             origins = [Origin("", f"models[{i}]") for i in range(len(self.models))]
             found = assemble(self.domain, self.models, self.declared or Rows(), origins, self.file, level)
-            self.statements.memo[key] = replace(found, sha256=self.sha256, files=self.files)
+            self.statements.memo[key] = replace(found, sha256=self.sha256, files=self.files, said=self.said)
         found = self.statements.memo[key]
         return cast(EncodedRelease, found)
 

@@ -52,7 +52,7 @@ def certain_release(release: EncodedRelease) -> Release:
         if wide.high is None:
             raise Inconclusive("nothing bounds the number of rows: give 'rows', or at_most")
         declared = Rows(declared.low, wide.high)
-    return replace(sure, rows=declared, memo={})
+    return replace(sure, rows=declared)
 
 
 def most_likely(release: EncodedRelease, limits: Limits) -> tuple[System, tuple[Observation, ...], Likeliest]:

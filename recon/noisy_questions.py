@@ -174,7 +174,7 @@ def certain_verdicts(
     if not kept or sure.rows.high is None:
         return None
     blocks, observed = (tuple(part) for part in zip(*kept, strict=True))
-    statements = replace(sure.statements, blocks=blocks, observed=observed, memo={})
+    statements = replace(sure.statements, blocks=blocks, observed=observed)
     try:
         return certify_exact(replace(sure, statements=statements), frame, convention, limits, certificates=False)
     except (Inconclusive, Unsupported):

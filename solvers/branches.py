@@ -173,7 +173,7 @@ class Solution:
     system: System
     branches: tuple[Branch, ...]
     convention: Convention
-    _memo: dict[Any, Any] = field(default_factory=dict)
+    _memo: dict[Any, Any] = field(init=False, default_factory=dict, compare=False)
 
     @property
     def open_rows(self) -> bool:

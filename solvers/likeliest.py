@@ -235,7 +235,7 @@ class Narrowing:
         bounds = propagate(always, self.system.bounds.lower, self.system.bounds.upper, limits.expired, trace=False)
         if bounds.conflict is not None:
             return None
-        found = CellModel(replace(self.system, linear=linear, bounds=bounds, memo={})).solve(None, True, limits)
+        found = CellModel(replace(self.system, linear=linear, bounds=bounds)).solve(None, True, limits)
         if found.histogram is None and not found.none:
             raise Inconclusive("whether a histogram exists was not settled in time")
         return found.histogram
@@ -264,7 +264,7 @@ def within(release: Release, ends: dict[int, tuple[int, int]]) -> Release:
         else:
             blocks[b] = tuple(bounded(s, ends.get(first + i)) for i, s in enumerate(block))
         first += len(block)
-    return replace(release, blocks=tuple(blocks), observed=(), confidence=None, memo={})
+    return replace(release, blocks=tuple(blocks), observed=(), confidence=None)
 
 
 def bounded(statement: Statement, ends: tuple[int, int] | None) -> Statement:

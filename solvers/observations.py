@@ -54,7 +54,7 @@ def widened(release: Release) -> Release:
     """Return the release with nothing but certainty: noisy counts within the bound of their noise, or anything."""
     pairs = zip(release.blocks, release.observed or (None,) * len(release.blocks), strict=True)
     blocks = tuple(block if seen is None else widened_block(block, seen) for block, seen in pairs)
-    return replace(release, blocks=blocks, confidence=Fraction(1) if release.observed else None, memo={})
+    return replace(release, blocks=blocks, confidence=Fraction(1) if release.observed else None)
 
 
 def widened_block(block: Block, seen: Observed) -> Block:

@@ -278,7 +278,8 @@ class Release:
     intervals at `confidence` (over the noise, with the data fixed; 1: what bounded noise makes certain, None: nothing
     is noisy). `loosened` says what was published and is not in the statements: the worlds that they leave are the true
     ones and others.
-    `memo` keeps what was derived from it (cells, systems) as long as the release itself lives, no longer.
+    `memo` keeps what was derived from it (cells, systems) as long as the release itself lives, no longer: it is not a
+    field that `dataclasses.replace` carries along, so that no release ever answers from another one's cells.
     """
 
     domain: Domain
@@ -289,7 +290,7 @@ class Release:
     observed: tuple[Observed | None, ...] = ()
     confidence: Fraction | None = None
     loosened: tuple[str, ...] = ()
-    memo: dict[str, Any] = field(default_factory=dict, repr=False)
+    memo: dict[str, Any] = field(init=False, default_factory=dict, repr=False, compare=False)
 
     def statements(self) -> Iterator[Statement]:
         """Yield every statement as a view, block by block."""

@@ -51,7 +51,7 @@ class System:
     bounds: Propagated
     total: int | None
     coarse: bool
-    memo: dict[Any, Any] = field(default_factory=dict, repr=False)
+    memo: dict[Any, Any] = field(init=False, default_factory=dict, repr=False, compare=False)
 
     @cached_property
     def always(self) -> NDArray[np.bool_]:
@@ -97,7 +97,7 @@ class System:
             (np.concatenate([old.low, low]), np.concatenate([old.high, high])),
             old.columns,
         )
-        return replace(self, linear=linear, memo={}), tuple(range(first, first + len(sums)))
+        return replace(self, linear=linear), tuple(range(first, first + len(sums)))
 
     def source(self, s: int) -> str:
         """Say in words where statement s comes from."""

@@ -296,7 +296,7 @@ def test_the_engine_gives_the_most_likely_world():
         scores = {tuple(flat(release, c)): total for _, total, c in every(release)}
         assert scores[tuple(flat(release, counts))] == pytest.approx(best[1], abs=1e-9)
         assert "proved optimal" in world.note
-        plain = replace(release, observed=(), memo={})
+        plain = replace(release, observed=())
         assert engine.refuses(plain, MostLikely()) == "no noisy counts"
 
 
@@ -314,11 +314,11 @@ def test_what_cannot_be():
         likeliest(system, seen, limits)
     answer = KindEngine().answer(release, MostLikely(), limits)
     assert answer.status == "unsat"
-    beyond = replace(release, observed=(Observed(law, (Fraction(-3), Fraction(9))), None), memo={})
+    beyond = replace(release, observed=(Observed(law, (Fraction(-3), Fraction(9))), None))
     with pytest.raises(ContradictionError) as caught:
         likeliest(*solved(beyond))
     assert caught.value.conflict == ("tree a, region 0",)
-    endless = replace(release, rows=Rows(0, None), memo={})
+    endless = replace(release, rows=Rows(0, None))
     with pytest.raises(Unsupported, match="unbounded"):
         likeliest(*solved(endless))
     assert KindEngine().refuses(endless, MostLikely()) is not None
@@ -341,7 +341,7 @@ def private_forest(path, law, rows, dice):
         zero = np.zeros(len(block), dtype=np.int64)
         blocks.append(replace(block, low=zero, high=zero + UNBOUNDED))
     truth = [c for block in found.blocks for c in block.low.tolist()]
-    release = replace(found, rows=rows, blocks=tuple(blocks), observed=tuple(seen), confidence=Fraction(1), memo={})
+    release = replace(found, rows=rows, blocks=tuple(blocks), observed=tuple(seen), confidence=Fraction(1))
     return release, truth
 
 
