@@ -17,9 +17,9 @@ PUBLIC, PRIVATE = 0o666, 0o600  # before the umask
 def writing(path: str, *, private: bool = False, binary: bool = False) -> Iterator[IO[Any]]:
     """Yield a file to write; it takes the place of `path` when the block ends without an error, else nothing changes.
 
-    The temporary file stands in the same folder, so that the last step is one rename. `private`: readable and writable by
-    the owner alone (reconstructed or drawn rows). What is no regular file (a device, a pipe such as /dev/stdout) is
-    written as it is. Raises `ReleaseError` naming the path where it cannot be written.
+    The temporary file stands in the same folder, so that the last step is one rename. `private`: readable and
+    writable by the owner alone (reconstructed or drawn rows). What is no regular file (a device, a pipe such as
+    /dev/stdout) is written as it is. Raises `ReleaseError` naming the path where it cannot be written.
     """
     target = os.path.realpath(path)
     mode: dict[str, Any] = {"mode": "wb"} if binary else {"mode": "w", "encoding": "utf-8", "newline": ""}
