@@ -30,6 +30,11 @@ def document_findings(data: bytes, memory: int) -> Found | None:
     """Return kind, number of training rows and findings of a file without objects; None where its kind is unknown."""
     if is_r_file(data):
         return r_findings(data, memory)
+    from recon.inspection.booster_binary import binary_findings
+
+    binary = binary_findings(data, memory)
+    if binary is not None:
+        return binary
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
