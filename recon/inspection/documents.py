@@ -12,6 +12,7 @@ import re
 from typing import Any
 
 from recon.inspection.findings import EXAMPLES, Finding, Level
+from recon.inspection.leftovers import text_leftovers
 from recon.inspection.json_models import hessians, json_findings
 from recon.inspection.pmml_findings import pmml_findings
 from recon.inspection.published import release_findings
@@ -44,7 +45,10 @@ def document_findings(data: bytes, memory: int) -> Found | None:
         return pmml_findings(data)
     if head[:1] in {"{", "["}:
         return _json(data, text, head)
-    return _printed(text, head) or _table(text)
+    found = _printed(text, head)
+    if found is None:
+        return _table(text)
+    return found[0], found[1], [*found[2], *text_leftovers(found[0], text)]
 
 
 def _json(data: bytes, text: str, head: str) -> Found | None:

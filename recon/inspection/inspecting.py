@@ -12,12 +12,13 @@ from typing import Any
 from recon.inspection.claims import CLAIMS, MIDWAY
 from recon.inspection.findings import EXAMPLES, LEVELS, Finding, Level, merged, plain
 from recon.inspection.generic import examples, generic_findings, lone_tree_rows, rows_known
+from recon.inspection.leftovers import member_leftovers
 from recon.inspection.published import completed, draft_findings, rows_of
 from recon.inspection.refusing import naming
 from recon.inspection.rules import Rule, rules_of
 from recon.inspection.seeding import seed_findings
 from recon.inspection.severity import graded, of_object
-from recon.inspection.unknown import unknown_findings
+from recon.inspection.unknown import is_rule_list, unknown_findings
 from recon.inspection.walking import Place, described, things_of, walk
 from recon.stored.arrays import resolve
 from recon.stored.containers import Stored, open_stored, unpacked
@@ -90,7 +91,9 @@ def inspect_bytes(data: bytes, file: str = "", memory: int = 1 << 30) -> Inspect
 
 def inspect_stored(stored: Stored, data: bytes, file: str, memory: int) -> Inspection:
     """Return the inspection of an opened file, `data` its content as it stands."""
-    rows, findings = completed(*inspect_graph(stored.root, memory), data, memory)
+    rows, found = inspect_graph(stored.root, memory)
+    found += member_leftovers(data) if stored.format == "skops" else []
+    rows, findings = completed(rows, found, data, memory)
     return Inspection(file, stored.format, stored.sha256, rows, tuple(findings))
 
 
@@ -154,7 +157,8 @@ def inspect_graph(root: Any, memory: int = 1 << 30, depth: int = 0) -> tuple[int
     found += seeds.findings
     unnamed, inside = _unnamed(places, set(known))
     found += unnamed
-    found += unknown_findings([p for p in places if id(p) not in inside], memory, depth)
+    if not is_rule_list(root):
+        found += unknown_findings([p for p in places if id(p) not in inside], memory, depth)
     return max(known, default=None), merged(found)
 
 

@@ -26,7 +26,7 @@ _ATTRIBUTES = "scikit_learn best_iteration best_score best_ntree_limit"
 _CATBOOST = "features_info model_info oblivious_trees trees scale_and_bias ctr_data"
 _RPART = (
     "frame node splits cuts csplit xlevels ylevels label method na y where x model terms cptable control parms numresp "
-    "ordered variable.importance call functions cp"
+    "ordered variable.importance call functions cp split_names"
 )
 _SUPPRESS = "round or suppress the counts, or add noise to them; recon audit says what they give away"
 

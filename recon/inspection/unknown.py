@@ -40,6 +40,15 @@ def not_understood(path: str, size: int, what: str, why: str = "") -> Finding:
     return Finding("unknown", "not-understood", path or "(the object)", told, follows, _TAKE_OUT)
 
 
+def is_rule_list(root: Any) -> bool:
+    """Return whether an object is nothing but a rule list that CORELS saved, which its reader reads whole."""
+    if not isinstance(root, dict) or not {"f", "r"} <= set(root) <= {"f", "r", "p"} or not isinstance(root["r"], list):
+        return False
+    known = {"antecedents", "prediction", "train_labels"}
+    texts = root["f"] if isinstance(root["f"], list) else []
+    return all(isinstance(r, dict) and set(r) <= known for r in root["r"]) and all(isinstance(t, str) for t in texts)
+
+
 def unknown_findings(places: Sequence[Place], memory: int, depth: int = 0) -> list[Finding]:
     """Return what the bytes at some places hold, and what is not understood: per class, with its number of bytes."""
     found: list[Finding] = []
