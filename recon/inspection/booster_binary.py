@@ -42,8 +42,8 @@ def catboost_json(content: Any) -> Found:
 
 def catboost_findings(booster: Booster) -> list[Finding]:
     """Return what a CatBoost model gives away: leaf weights, tables of categories, the mean of the labels."""
-    weights = [w for tree in booster.trees for w in tree.weight]
-    single = sum(w == 1 for tree in booster.trees for w in tree.weight)
+    weights = [w for tree in booster.trees for w in tree.of_leaves]
+    single = sum(w == 1 for w in weights)
     trees = len(booster.trees)
     told = f"the sum of the row weights of every leaf of {trees:,} trees: without weights the number of training rows"
     told += f" ({single:,} leaves have one row)" if single else ""

@@ -93,6 +93,9 @@ def _together(same: list[Finding]) -> Finding:
         path += (seen.pop() if len(seen) == 1 else "[*]") + rest
     first = same[0]
     what = first.what if all(one.what == first.what for one in same) else f"{first.what}, and so on"
+    if first.rule == "not-understood":  # the bytes of all of them, not of the first
+        size = sum(int(one.what.partition(" ")[0].replace(",", "")) for one in same)
+        what = f"{size:,} bytes in {len(same):,} places not understood"
     told = {one.follows for one in same}
     follows = first.follows if len(told) == 1 else f"{first.follows} (the first of {len(same):,} such places)"
     sizes = [one.smallest for one in same if one.smallest is not None]

@@ -36,6 +36,8 @@ def text_leftovers(kind: str, text: str) -> list[Finding]:
     if kind not in LINES:
         return []
     known = re.compile(LINES[kind])
+    if kind == "tree as DOT":  # a label may go over several lines
+        text = re.sub(r'"[^"]*"', lambda quoted: quoted.group().replace("\n", " "), text)
     lines = text.lstrip("\ufeff").splitlines()
     features = {w for line in lines if line.startswith("feature_names=") for w in line[14:].split()}
     odd = [i for i, line in enumerate(lines) if not known.fullmatch(line)]

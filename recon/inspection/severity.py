@@ -101,7 +101,9 @@ def _tree(owner: Thing, nodes: Any) -> int | None:
         return rows
     sums = values[leaf].sum(axis=2, keepdims=True)
     shares = values[leaf] / np.where(sums > 0, sums, 1)
-    of_class = least((shares * nodes["n_node_samples"][leaf][:, None, None]).reshape(-1).tolist())
+    drawn = nodes["weighted_n_node_samples"] if "weighted_n_node_samples" in names else nodes["n_node_samples"]
+    size = drawn if np.all(drawn == np.rint(drawn)) else nodes["n_node_samples"]  # else rows were weighted
+    of_class = least((shares * size[leaf][:, None, None]).reshape(-1).tolist())
     return rows if of_class is None else min(rows, of_class)
 
 

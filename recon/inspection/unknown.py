@@ -35,7 +35,7 @@ _WHAT_NO_READER_THOUGHT_OF = (TypeError, ValueError, ArithmeticError, LookupErro
 
 def not_understood(path: str, size: int, what: str, why: str = "") -> Finding:
     """Return the finding that so many bytes are not understood."""
-    told = f"{size:,} bytes of {what} not understood"
+    told = f"{size:,} bytes{f' of {what}' if what else ''} not understood"
     follows = "no reader and no rule knows what this holds: it may be training data" + (f" ({why})" if why else "")
     return Finding("unknown", "not-understood", path or "(the object)", told, follows, _TAKE_OUT)
 
@@ -87,7 +87,7 @@ def blob_findings(data: bytes, path: str, memory: int, depth: int = 0) -> list[F
         why = str(error)
     except _WHAT_NO_READER_THOUGHT_OF as error:
         why = f"it holds values that no such file has ({type(error).__name__})"
-    return [not_understood(path, len(data), "bytes", why[:200])]
+    return [not_understood(path, len(data), "", why[:200])]
 
 
 def _opened(data: bytes, path: str, memory: int, depth: int) -> list[Finding] | None:

@@ -43,6 +43,11 @@ class Symmetric:
     weight: tuple[float, ...]
     value: tuple[float, ...]
 
+    @property
+    def of_leaves(self) -> tuple[float, ...]:
+        """Return the weights of the leaves."""
+        return self.weight
+
 
 @dataclass(frozen=True)
 class Branching:
@@ -51,6 +56,11 @@ class Branching:
     splits: tuple[tuple[int, float] | None, ...]
     children: tuple[tuple[int, int], ...]
     weight: tuple[float, ...]
+
+    @property
+    def of_leaves(self) -> tuple[float, ...]:
+        """Return the weights of the leaves."""
+        return tuple(w for w, (left, _) in zip(self.weight, self.children, strict=True) if left < 0)
 
 
 @dataclass(frozen=True)
@@ -201,6 +211,7 @@ def with_leaves(
             grown.append((-1, -1))
             tests.append(None)
             weight.append(weight[i])
+            weight[i] = 0.0
     reached = [c for pair in grown for c in pair if c >= 0]
     if len(set(reached)) != len(reached) or len(reached) != len(grown) - 1 or len(grown) > MOST_NODES:
         raise refuse("some node is reached by no path or by two", f"tree {t}")
