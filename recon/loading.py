@@ -20,6 +20,8 @@ from recon.formats.drafts import Draft
 from recon.formats.guessing import guess_domain, with_class_columns
 from recon.formats.reading import draft_of_object, read_draft
 from recon.formats.rules import streed
+from recon.formats.sklearn.pipeline import Folds
+from recon.locating import located
 from recon.stored.containers import collector_paused, open_stored, unpacked
 from solvers.errors import ReleaseError, Unsupported
 
@@ -74,6 +76,9 @@ def load_several(
     if files.count("-") > 1:
         raise ReleaseError("standard input (-) can be read once, not twice")
     read = [read_file(path, memory) for path in files]
+    for one in read:
+        if isinstance(one.content, Draft) and one.content.subset:
+            raise Unsupported(f"{one.path}: about an unknown part of the training rows: it is joined with nothing")
     several, first, parts = sum(one.models for one in read) > 1, 0, []
     for one in read:
         parts.append(one.published(declared, first, several))
@@ -118,16 +123,26 @@ class ReadFile:
 
 def read_file(path: str, memory: int = MEMORY) -> ReadFile:
     """Return what a file publishes ("-": standard input); `ReleaseError` naming it where it cannot be read."""
-    data, sha256 = release_file.read_bytes(path)
+    file, number = located(path)
+    data, sha256 = release_file.read_bytes(file)
     try:
-        draft = read_draft(data, memory)
+        draft = one_of(read_draft(data, memory), number)
     except ReleaseError as error:
         raise error.at(file=path) from None
+    except Folds as error:
+        draft = error.chosen(number, path)
     except Unsupported as error:
         raise Unsupported(f"{path}: {error}") from None
     if draft is None:
         return ReadFile(path, sha256, release_file.parse(unpacked(data, memory), path))
     return ReadFile(path, sha256, draft)
+
+
+def one_of(draft: Draft | None, number: int | None) -> Draft | None:
+    """Return the only model of a file; `Unsupported` where its path asks for one of several by number."""
+    if number is not None:
+        raise Unsupported(f"holds one release: give it without #{number}")
+    return draft
 
 
 def settle(draft: Draft, declared: Domain | None) -> tuple[Domain, tuple[AnyModel, ...]]:

@@ -44,7 +44,8 @@ class Draft:
     more of them than it shows. `classes` is the order of the counts (None: there are none per class), `label` the name
     the file gives the label. `rows`: what the file says about the number of training rows. `single`: values are
     compared as float32(value). `slack`: thresholds were printed with few digits and may be off by so much. `said`:
-    sentences for the reader of the file, not assumptions.
+    sentences for the reader of the file, not assumptions. `subset`: it is about an unknown part of the training rows,
+    and may not be joined with anything.
     """
 
     origin: Provenance
@@ -59,6 +60,7 @@ class Draft:
     single: bool = False
     slack: Callable[[Value], Fraction] | None = None
     said: tuple[str, ...] = ()
+    subset: bool = False
 
     def tests(self) -> Iterator[tuple[str, Test]]:
         """Yield the features that the models name, with the tests on them."""

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 ModelFiles = Annotated[
     list[str],
     typer.Argument(
-        metavar="FILE...", help="Pickle, joblib, skops, PMML, JSON, text, DOT, .rds, MLflow folder; - for standard input."
+        metavar="FILE...",
+        help="Pickle, joblib, skops, PMML, JSON, text, DOT, .rds, MLflow folder; - for standard input.",
     ),
 ]
 StripTo = Annotated[
@@ -29,7 +30,7 @@ def inspect(
     files: ModelFiles, strip: StripTo = None, json: Json = False, out: ReportFile = None, memory: Memory = "1G"
 ) -> None:
     """List what released files store outright of their training data; nothing in them is run."""
-    from recon.inspection.inspecting import inspect_bytes, read_file
+    from recon.inspection.inspecting import beside, inspect_bytes, read_file
 
     limit = parse_memory(memory)
     if len(files) > 1:
@@ -37,7 +38,7 @@ def inspect(
             raise typer.BadParameter("--strip copies one file: give one")
         raise typer.Exit(several(files, limit, json, out))
     name, data = read_file(files[0])
-    found = inspect_bytes(data, name, limit)
+    found = beside(name, inspect_bytes(data, name, limit))
     if not json:
         write_text(found.to_text() + "\n", out)
     more: dict[str, object] = {}
@@ -55,7 +56,7 @@ def several(files: list[str], memory: int, json: bool, out: str | None) -> int:
     With `json` a list of objects, in the order of the files: an unreadable one has `file` and `error`.
     """
     from recon.console import DONE, exit_code, say
-    from recon.inspection.inspecting import inspect_bytes, read_file
+    from recon.inspection.inspecting import inspect as inspected
     from solvers.errors import ReconError
 
     if files.count("-") > 1:
@@ -63,7 +64,7 @@ def several(files: list[str], memory: int, json: bool, out: str | None) -> int:
     texts, objects, worst = [], [], DONE
     for file in files:
         try:
-            found = inspect_bytes(*reversed(read_file(file)), memory)
+            found = inspected(file, memory)
         except ReconError as error:
             worst = max(worst, exit_code(error))
             objects.append({"file": file, "error": str(error)})
@@ -119,5 +120,7 @@ def left_advice(done: Stripped) -> str:
     from recon.inspection.severity import is_counting
 
     if any(is_counting(f.rule) for f in done.after.findings):
-        return f"its counts are as they were, and can still give rows back, all of them: run recon audit {done.after.file}"
+        return (
+            f"its counts are as they were, and can still give rows back, all of them: run recon audit {done.after.file}"
+        )
     return "what is left was not made safe by what was taken out"

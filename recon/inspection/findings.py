@@ -33,6 +33,7 @@ class Finding:
     its class, shape and type, `follows` what can be concluded from it, `remove` what to do about it, `removable`
     whether `--strip` does so. `values` are a few examples. Of counts, `smallest` is the smallest published group (None:
     not worked out) and `models` the number of trees, lists or tables (0: no counts); see `recon.inspection.severity`.
+    `entries`: the length of what is stored, of rows their number (None: it has none).
     """
 
     level: Level
@@ -46,6 +47,7 @@ class Finding:
     places: int = 1
     smallest: int | None = None
     models: int = 0
+    entries: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the finding as a JSON object."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from recon.inspection.findings import EXAMPLES, Finding, Level
 from recon.inspection.rules import MODEL, rules_of
-from recon.inspection.walking import Place, described, shape_of
+from recon.inspection.walking import Place, described, entries_of, shape_of
 from recon.stored.things import Thing
 
 MANY = 1_000  # entries from which on an array that nobody knows is named
@@ -194,7 +194,7 @@ def _texts(value: Any) -> int:
 def _finding(place: Place, level: Level, rule: str, follows: str) -> Finding:
     remove = "no rule knows this attribute: take it out before saving if predictions do not need it"
     return Finding(level, rule, place.path or "(the object)", described(place.value), follows, remove, False,
-                   examples(place.value))  # fmt: skip
+                   examples(place.value), entries=entries_of(place.value))  # fmt: skip
 
 
 def examples(value: Any) -> tuple[Any, ...]:

@@ -6,7 +6,7 @@ import hashlib
 import os
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from recon.inspection.claims import CLAIMS, MIDWAY
@@ -18,8 +18,9 @@ from recon.inspection.refusing import naming
 from recon.inspection.rules import Rule, rules_of
 from recon.inspection.seeding import seed_findings
 from recon.inspection.severity import graded, of_object
-from recon.inspection.unknown import is_rule_list, unknown_findings
-from recon.inspection.walking import Place, described, things_of, walk
+from recon.inspection.unknown import is_rule_list, not_understood, unknown_findings
+from recon.inspection.walking import Place, described, entries_of, things_of, walk
+from recon.locating import companions, located
 from recon.stored.arrays import resolve
 from recon.stored.containers import Stored, open_stored, unpacked
 from recon.stored.things import Thing
@@ -77,7 +78,19 @@ def inspect(path: str | os.PathLike[str], memory: int = 1 << 30) -> Inspection:
     `Unsupported` for unknown ones.
     """
     file, data = read_file(path)
-    return inspect_bytes(data, file, memory)
+    return beside(file, inspect_bytes(data, file, memory))
+
+
+def beside(file: str, found: Inspection) -> Inspection:
+    """Return the inspection with what stands beside a model in its MLflow folder."""
+    more = []
+    for name, size in companions(file):
+        if "input_example" in name:
+            follows = "the rows that were given as an example: training rows, unless they were made up"
+            more.append(Finding("critical", "input-example", name, f"{size:,} bytes", follows, "delete the file"))
+        else:
+            more.append(not_understood(name, size, "a file of the folder"))
+    return replace(found, findings=tuple(merged([*found.findings, *more]))) if more else found
 
 
 def inspect_bytes(data: bytes, file: str = "", memory: int = 1 << 30) -> Inspection:
@@ -130,7 +143,10 @@ def _as_read(content: bytes, memory: int) -> tuple[str, int | None, list[Finding
 
 
 def read_file(path: str | os.PathLike[str]) -> tuple[str, bytes]:
-    """Return name and bytes of a file ("-": standard input); `ReleaseError` for what is no path, or unreadable."""
+    """Return name and bytes of a file ("-": standard input); `ReleaseError` for what is no path, or unreadable.
+
+    Of an MLflow folder it is its model file, of `FILE#2` the whole file.
+    """
     from recon.formats.release_file import read_bytes
 
     file = os.fspath(path) if isinstance(path, os.PathLike) else path
@@ -139,7 +155,7 @@ def read_file(path: str | os.PathLike[str]) -> tuple[str, bytes]:
             f"inspect needs the path of a file, not a value of type {type(path).__name__}: save the model and give "
             "the file's path"
         )
-    return file, read_bytes(file)[0]
+    return file, read_bytes(located(file)[0])[0]
 
 
 def inspect_graph(root: Any, memory: int = 1 << 30, depth: int = 0) -> tuple[int | None, list[Finding]]:
@@ -208,7 +224,8 @@ def _matched(places: list[Place], rule: Rule) -> Finding | None:
     removable = rule.removable and owner.kind.partition(".")[0] in SURE
     remove = rule.remove if removable or not rule.removable else UNKNOWN_CLASS
     smallest, models = of_object(rule.name, first.path, owner, value)
-    return Finding(level, rule.name, first.path, what, told, remove, removable, examples(value), 1, smallest, models)
+    return Finding(level, rule.name, first.path, what, told, remove, removable, examples(value), 1, smallest, models,
+                   entries_of(value))  # fmt: skip
 
 
 def _random_splits(place: Place) -> bool:

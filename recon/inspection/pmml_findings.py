@@ -106,7 +106,8 @@ def _findings(reader: _Reader) -> list[Finding]:
     found = []
 
     def tell(level: Any, rule: str, path: str, what: str, follows: str, remove: str) -> None:
-        found.append(Finding(level, rule, path, what, follows, remove))
+        entries = reader.count[path.partition("/")[0]] or reader.count[path.rpartition("/")[2]] or None
+        found.append(Finding(level, rule, path, what, follows, remove, entries=entries))
 
     count = reader.count
     if count["ModelVerification"]:

@@ -83,7 +83,17 @@ def r_findings(data: bytes, memory: int) -> Found:
             told.add(id(part))
             fix = f"m${name} <- NULL: predict() does not need it" if level != "medium" else "part of the model"
             found.append(
-                Finding(level, f"r-{name}", f"m${name}", _described(part), follows, fix, False, _examples(part))
+                Finding(
+                    level,
+                    f"r-{name}",
+                    f"m${name}",
+                    _described(part),
+                    follows,
+                    fix,
+                    False,
+                    _examples(part),
+                    entries=_entries(part),
+                )  # fmt: skip
             )
     tables = list(_tables(root, told, rows))
     found += tables
@@ -180,7 +190,7 @@ def _frame(path: str, part: RObject, kept: str) -> Finding | None:
         else (f"{path} <- NULL before saveRDS")
     )
     what = f"data.frame of {size:,} x {len(columns)}"
-    return Finding("critical", "table", path, what, follows, fix, False, tuple(columns[:EXAMPLES]))
+    return Finding("critical", "table", path, what, follows, fix, False, tuple(columns[:EXAMPLES]), entries=size)
 
 
 def _long(path: str, part: RObject, kept: str, rows: int | None) -> Finding | None:
@@ -201,6 +211,15 @@ def _described(part: RObject) -> str:
     size = len(part.values) if part.values is not None and hasattr(part.values, "__len__") else 1
     name = part.classes[0] if part.classes else part.kind
     return f"{name} of {size:,}"
+
+
+def _entries(part: RObject) -> int | None:
+    """Return how many rows a data frame or matrix has, or entries a vector."""
+    dim = part.attributes.get("dim")
+    if dim is not None and dim.kind == "integer" and len(dim.values):
+        return int(dim.values[0])
+    one = part.values[0] if "data.frame" in part.classes and part.values else part
+    return len(one.values) if one.kind in {"integer", "double", "character", "logical"} else None
 
 
 def _examples(part: RObject) -> tuple[Any, ...]:

@@ -246,7 +246,7 @@ RULES = (
          "the mean of the rows of every cluster", claim="centres"),
     Rule("centres", "Birch", "subcluster_centers_ subcluster_labels_ _subcluster_norms", "medium",
          "the mean of the rows of every subcluster", claim="centres"),
-    Rule("isotonic", "IsotonicRegression", "X_thresholds_ y_thresholds_ X_min_ X_max_", "medium",
+    Rule("isotonic", "IsotonicRegression", "X_thresholds_ y_thresholds_ X_min_ X_max_", "critical",
          "values of the training column, among them the smallest and the largest, and exact means of the target"),
     Rule("tree", "Tree", "nodes values", "medium",
          "the training rows of every node, per class (or their mean and spread): recon count and recon audit work out "

@@ -44,7 +44,12 @@ def read(thing: Thing, form: str, inner: Inner) -> Draft:
         return several(thing, form, inner)
     if thing.class_name == "Pipeline":
         opened = open_pipeline(thing)
-        return behind(inner(opened.final, form), opened)
+        try:
+            return behind(inner(opened.final, form), opened)
+        except Folds as found_folds:
+            raise Folds([behind(one, opened) for one in found_folds.drafts]) from None
+    if thing.class_name == "CalibratedClassifierCV" and (members := folds(thing)):
+        raise of_folds(members, form, inner)
     found, how = unwrap(thing)
     draft = inner(found, form)
     return renamed(draft, f"{draft.origin.format}, {how}")
@@ -75,6 +80,8 @@ def inside(thing: Thing) -> list[Any]:
     if thing.class_name in SEVERAL:
         found = thing.get("estimators_")
         return found if isinstance(found, list) else []
+    if thing.class_name == "CalibratedClassifierCV" and (members := folds(thing)):
+        return members
     return [unwrap(thing)[0]] if thing.class_name in KINDS else []
 
 
@@ -100,6 +107,59 @@ def unwrap(thing: Thing) -> tuple[Any, str]:
     if not isinstance(found, Thing):
         raise ReleaseError(f"is a {kind} without a fitted model")
     return found, where
+
+
+class Folds(Unsupported):
+    """Models that were each fitted on another part of the rows: releases of their own, never to be joined."""
+
+    def __init__(self, drafts: Sequence[Draft], file: str = "") -> None:
+        self.drafts = tuple(drafts)
+        super().__init__(
+            f"{file}{': ' if file else ''}holds {len(drafts)} calibrated models, each fitted on another part of the "
+            f"rows: they are releases of their own and are never joined. Give one of them, {file or 'FILE'}#1 to "
+            f"#{len(drafts)}; recon audit reports all of them"
+        )
+
+    def chosen(self, number: int | None, path: str) -> Draft:
+        """Return the draft that a path asks for by its number; `Folds` with its name where it asks for none."""
+        if number is None:
+            raise Folds(self.drafts, path) from None
+        if number > len(self.drafts):
+            raise Unsupported(f"{path}: there are {len(self.drafts)} calibrated models, no number {number}") from None
+        return self.drafts[number - 1]
+
+
+def folds(thing: Thing) -> list[Any]:
+    """Return the models of a calibration that each saw another part of the rows; [] where one saw all of them."""
+    members = thing.get("calibrated_classifiers_")
+    if not isinstance(members, list) or len(members) < 2:
+        return []
+    found = [m.get("estimator", m.get("base_estimator")) if isinstance(m, Thing) else None for m in members]
+    frozen = any(isinstance(m, Thing) and m.class_name == "FrozenEstimator" for m in found)
+    return [] if frozen else found  # a frozen one was fitted before, on rows that nobody names
+
+
+def of_folds(members: Sequence[Any], form: str, inner: Inner) -> Folds:
+    """Return the refusal to join the models of a calibration, with the draft of each."""
+    drafts = []
+    for k, member in enumerate(members):
+        if not isinstance(member, Thing):
+            raise ReleaseError("is a CalibratedClassifierCV without a fitted model", place="calibrated_classifiers_")
+        try:
+            drafts.append(about_subset(inner(member, form), k, len(members)))
+        except Folds:
+            raise Unsupported("a calibration inside a calibration is not read: store the model itself") from None
+    return Folds(drafts)
+
+
+def about_subset(draft: Draft, fold: int, folds: int) -> Draft:
+    """Return a fold's draft, which says in its assumptions that it is about a part of the training rows."""
+    form = f"{draft.origin.format}, fold {fold + 1} of {folds} in a CalibratedClassifierCV"
+    note = (
+        f"about a subset: the model was fitted on the training rows outside of fold {fold + 1} of {folds}, and every "
+        "figure is about those alone (which rows they are is not known)"
+    )
+    return replace(draft, origin=replace(draft.origin, format=form, notes=(note, *draft.origin.notes)), subset=True)
 
 
 def calibrated(thing: Thing) -> Any:
@@ -294,11 +354,22 @@ def several(thing: Thing, form: str, inner: Inner) -> Draft:
     if word(thing, "cv") == "prefit":
         raise Unsupported(f"the members of a {kind} with cv='prefit' may know different rows: give their own files")
     classes: tuple[Value, ...] | None = class_values(thing) if kind.endswith("Classifier") else None
-    parts = []
+    parts, left_out = [], []
     for i, member in enumerate(members):
-        draft = decoded(inner(member, form), classes, f"estimators_[{i}]")
+        try:
+            draft = decoded(inner(member, form), classes, f"estimators_[{i}]")
+        except Unsupported:  # carries no counts, or those of a part of the rows: the others do not depend on it
+            left_out.append(member.class_name if isinstance(member, Thing) else str(member)[:40])
+            continue
         parts.append(renamed(draft, f"{draft.origin.format}, one of {len(members)} in a {kind}"))
+    if not parts:
+        raise Unsupported(f"no member of the {kind} is read ({', '.join(dict.fromkeys(left_out))}): recon inspect it")
     said = [f"the {len(members)} members of the {kind} are read as models of the same rows"]
+    if left_out:
+        said = [
+            f"{len(parts)} of the {len(members)} members of the {kind} are read, as models of the same rows; left out, "
+            f"for they carry no counts that are read: {', '.join(left_out)} (recon inspect says what they store)"
+        ]
     if kind.startswith("Stacking"):
         said.append("its final model is not read: it was fitted on what the members predict")
     first = parts[0]
