@@ -16,7 +16,7 @@ from encoders.joining import Published, join
 from encoders.models import AnyModel
 from recon.formats import release_file
 from recon.formats.binding import Binder
-from recon.formats.drafts import Draft
+from recon.formats.drafts import SUBSET, Draft
 from recon.formats.guessing import guess_domain, with_class_columns
 from recon.formats.reading import draft_of_object, read_draft
 from recon.formats.rules import streed
@@ -76,17 +76,23 @@ def load_several(
     if files.count("-") > 1:
         raise ReleaseError("standard input (-) can be read once, not twice")
     read = [read_file(path, memory) for path in files]
-    for one in read:
-        if isinstance(one.content, Draft) and one.content.subset:
-            raise Unsupported(f"{one.path}: about an unknown part of the training rows: it is joined with nothing")
     several, first, parts = sum(one.models for one in read) > 1, 0, []
     for one in read:
         parts.append(one.published(declared, first, several))
         first += one.models
+    refuse_subsets(parts)
     if declared is None and any(isinstance(one.content, Draft) for one in read):
         parts[0] = replace(parts[0], domain=replace(parts[0].domain, notes=(*parts[0].domain.notes, BY_NAME)))
     release = join(parts, declared, confidence_level(confidence))
     return replace(release, said=tuple(dict.fromkeys(s for one in read for s in one.said)))
+
+
+def refuse_subsets(parts: Sequence[Published]) -> None:
+    """Refuse to join what is about a part of the rows (folds): others are not about the same rows."""
+    for part in parts:
+        notes = (note for m in part.models if m.origin is not None for note in m.origin.notes)
+        if any(note.startswith(SUBSET) for note in notes):
+            raise Unsupported(f"{part.file}: about an unknown part of the training rows: it is joined with nothing")
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,8 @@ from typing import Any
 
 import typer
 
+from solvers.errors import Unsupported
+
 
 def with_other_answers(audit: Callable[..., None]) -> Callable[..., None]:
     """Return the command `audit` with an answer for models without counts and for calibrations on folds.
@@ -22,7 +24,6 @@ def with_other_answers(audit: Callable[..., None]) -> Callable[..., None]:
     Files whose training rows stand in them get a report of their own (exit 0); every fold of a calibration is audited
     by itself, and the exit code is the worst. Everything else ends as before.
     """
-    from solvers.errors import Unsupported
 
     @functools.wraps(audit)
     def command(**given: Any) -> None:
@@ -34,7 +35,7 @@ def with_other_answers(audit: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def other_answer(audit: Callable[..., None], error: Exception, given: dict[str, Any]) -> int:
+def other_answer(audit: Callable[..., None], error: Unsupported, given: dict[str, Any]) -> int:
     """Write what can be said instead, and return the exit code; raises the error again where there is nothing."""
     from recon.console import DONE, parse_memory
     from recon.formats.sklearn.pipeline import Folds

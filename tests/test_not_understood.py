@@ -16,11 +16,11 @@ import pytest
 from extras import extra
 from typer.testing import CliRunner
 
-from recon.inspection.inspecting import inspect, inspect_bytes
+from recon.formats.reading import read_draft
 from recon.inspection.findings import Finding
+from recon.inspection.inspecting import inspect, inspect_bytes
 from recon.inspection.severity import SMALL, graded, of_draft
 from recon.inspection.stripping import strip
-from recon.formats.reading import read_draft
 from recon.stored.containers import open_stored
 from recon.stored.ubjson import read_ubjson
 
@@ -129,8 +129,8 @@ def test_catboost_says_what_its_file_says():
 
 
 def test_keys_that_no_library_writes_are_told():
-    for file, where in (("xgboost-3.2.0/half.json", ("learner", "rows")), ("lightgbm-4.7.0/binary.json", ("rows",)),
-                        ("catboost-1.2.10/binary.json", ("rows",)), ("rpart-4.1.19/people.json", ("rows",))):  # fmt: skip
+    files = ["lightgbm-4.7.0/binary.json", "catboost-1.2.10/binary.json", "rpart-4.1.19/people.json"]
+    for file, where in [("xgboost-3.2.0/half.json", ("learner", "rows")), *((f, ("rows",)) for f in files)]:
         content = json.loads((MODELS / file).read_text(encoding="utf-8"))
         assert unknown(json.dumps(content).encode()) == [], file
         inner = content

@@ -20,6 +20,9 @@ from solvers.release import Rows
 if TYPE_CHECKING:
     from recon.formats.binding import Binder
 
+# How the note of a model begins that is about an unknown part of the training rows: it is joined with nothing.
+SUBSET = "about a subset"
+
 
 @dataclass(frozen=True)
 class Feature:
@@ -44,8 +47,7 @@ class Draft:
     more of them than it shows. `classes` is the order of the counts (None: there are none per class), `label` the name
     the file gives the label. `rows`: what the file says about the number of training rows. `single`: values are
     compared as float32(value). `slack`: thresholds were printed with few digits and may be off by so much. `said`:
-    sentences for the reader of the file, not assumptions. `subset`: it is about an unknown part of the training rows,
-    and may not be joined with anything.
+    sentences for the reader of the file, not assumptions.
     """
 
     origin: Provenance
@@ -60,7 +62,6 @@ class Draft:
     single: bool = False
     slack: Callable[[Value], Fraction] | None = None
     said: tuple[str, ...] = ()
-    subset: bool = False
 
     def tests(self) -> Iterator[tuple[str, Test]]:
         """Yield the features that the models name, with the tests on them."""

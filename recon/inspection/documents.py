@@ -12,8 +12,8 @@ import re
 from typing import Any
 
 from recon.inspection.findings import EXAMPLES, Finding, Level
-from recon.inspection.leftovers import text_leftovers
 from recon.inspection.json_models import hessians, json_findings
+from recon.inspection.leftovers import text_leftovers
 from recon.inspection.pmml_findings import pmml_findings
 from recon.inspection.published import release_findings
 from recon.inspection.r_objects import is_r_file, r_findings

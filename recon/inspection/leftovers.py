@@ -16,9 +16,10 @@ _NUMBER = r"[-+.\deE]+"
 # Per kind of text: what a line of it looks like. Longer kinds first where one begins like another.
 LINES = {
     "tree as text": r"(\|\s+)*\|---.*|\s*",
-    "R rpart as text": r"n=\s*\d+.*|node\), split, n.*|\s*\* denotes terminal node|\s*\d+\) .*|\s*\(\d+ observations? .*|\s*",
-    "tree as DOT": r"(strict )?digraph.*|\s*(node|edge|graph|rankdir|labelloc|label|splines|fontname|bgcolor|size|ordering)\b.*"
-    r"|\s*\"?\w+\"?\s*(\[.*|->.*|;)|\s*[}\];]+\s*|\s*",
+    "R rpart as text": r"n=\s*\d+.*|node\), split, n.*|\s*\* denotes terminal node|\s*\d+\) .*"
+    r"|\s*\(\d+ observations? .*|\s*",
+    "tree as DOT": r"(strict )?digraph.*"
+    r"|\s*(node|edge|graph|rankdir|labelloc|label|splines|fontname|bgcolor|size|ordering)\b.*|\s*\"?\w+\"?\s*(\[.*|->.*|;)|\s*[}\];]+\s*|\s*",
     "XGBoost dump as text": r"booster\[\d+\].*|\s*\d+:(\[.*|leaf=.*)|\s*",
     "rule list as text": r"RULELIST.*|(else )?if \[.*|else\b.*|\s+\S+.*=.*|\s*",
     "LightGBM model as text": r"tree|end of (trees|parameters)|parameters:|feature_importances:|Tree=\d+|\[[\w ]+: .*\]"

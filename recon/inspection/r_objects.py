@@ -93,7 +93,7 @@ def r_findings(data: bytes, memory: int) -> Found:
                     False,
                     _examples(part),
                     entries=_entries(part),
-                )  # fmt: skip
+                )
             )
     tables = list(_tables(root, told, rows))
     found += tables

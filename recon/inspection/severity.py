@@ -116,10 +116,9 @@ def with_sizes(findings: Sequence[Finding], draft: Draft | None) -> list[Finding
     alone = not any(f.models for f in findings if is_counting(f.rule))
     out = []
     for one in findings:
-        if is_counting(one.rule) and one.smallest is None:
-            one = replace(one, smallest=smallest, models=models if alone else one.models)
-            alone = False
-        out.append(one)
+        open_one = is_counting(one.rule) and one.smallest is None
+        out.append(replace(one, smallest=smallest, models=models if alone else one.models) if open_one else one)
+        alone = alone and not open_one
     return out
 
 

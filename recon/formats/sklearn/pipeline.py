@@ -14,7 +14,7 @@ from typing import Any
 from encoders.models import AnyModel
 from encoders.values import AnyAttribute, Test, Value
 from recon.formats.binding import Binder
-from recon.formats.drafts import Draft, Feature
+from recon.formats.drafts import SUBSET, Draft, Feature
 from recon.formats.sklearn.columns import Column
 from recon.formats.sklearn.draft import TreesDraft
 from recon.formats.sklearn.hints import Hints
@@ -156,10 +156,10 @@ def about_subset(draft: Draft, fold: int, folds: int) -> Draft:
     """Return a fold's draft, which says in its assumptions that it is about a part of the training rows."""
     form = f"{draft.origin.format}, fold {fold + 1} of {folds} in a CalibratedClassifierCV"
     note = (
-        f"about a subset: the model was fitted on the training rows outside of fold {fold + 1} of {folds}, and every "
+        f"{SUBSET}: the model was fitted on the training rows outside of fold {fold + 1} of {folds}, and every "
         "figure is about those alone (which rows they are is not known)"
     )
-    return replace(draft, origin=replace(draft.origin, format=form, notes=(note, *draft.origin.notes)), subset=True)
+    return replace(draft, origin=replace(draft.origin, format=form, notes=(note, *draft.origin.notes)))
 
 
 def calibrated(thing: Thing) -> Any:
