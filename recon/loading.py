@@ -20,7 +20,7 @@ from recon.formats.drafts import SUBSET, Draft
 from recon.formats.guessing import guess_domain, with_class_columns
 from recon.formats.reading import draft_of_object, read_draft
 from recon.formats.rules import streed
-from recon.formats.sklearn.pipeline import Folds
+from recon.formats.sklearn.folds import Folds
 from recon.locating import located
 from recon.stored.containers import collector_paused, open_stored, unpacked
 from solvers.errors import ReleaseError, Unsupported

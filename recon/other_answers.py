@@ -38,7 +38,7 @@ def with_other_answers(audit: Callable[..., None]) -> Callable[..., None]:
 def other_answer(audit: Callable[..., None], error: Unsupported, given: dict[str, Any]) -> int:
     """Write what can be said instead, and return the exit code; raises the error again where there is nothing."""
     from recon.console import DONE, parse_memory
-    from recon.formats.sklearn.pipeline import Folds
+    from recon.formats.sklearn.folds import Folds
     from recon.stored_report import stored_instead
     from solvers.limits import Limits
 
