@@ -2,7 +2,7 @@
 
 A leaf's weight is the sum of the weights of all training rows in it, whatever was drawn to choose the splits
 (bootstrap_type, Ordered boosting): without weights a number of rows, of every tree (catboost 1.2.10, compared with
-apply on the training data for 22 settings; tests/golden/models). Splits on categories depend on tables that training
+the training data of 150 random models, docs/readers.md; tests/golden/models). Splits on categories depend on tables that training
 computed row by row: leaves that differ only there are taken together, which leaves exact sums. With log loss the first
 tree's values are one Newton (or gradient) step from one score, so that its leaves give the rows of each class.
 """
