@@ -259,3 +259,11 @@ def test_several_files(tmp_path):
     assert run(good, good).exit_code == 0
     assert run(good, good, "--strip", tmp_path / "copy.pkl").exit_code == 2
     assert run("-", "-").exit_code == 2
+
+
+def test_many_packed_values_share_one_budget():
+    bomb = zlib.compress(bytes(30_000_000))
+    found = unknown(of(blobs=[bomb + bytes([i]) for i in range(3)], others=[b"%d" % i for i in range(1_100)]))
+    assert sum("places not understood" in f.what for f in found) >= 1
+    total = sum(int(f.what.partition(" ")[0].replace(",", "")) for f in found)
+    assert total == 3 * (len(bomb) + 1) + sum(len(b"%d" % i) for i in range(1_100))

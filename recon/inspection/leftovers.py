@@ -60,6 +60,7 @@ def member_leftovers(data: bytes) -> list[Finding]:
             comment = len(archive.comment)
     except (zipfile.BadZipFile, KeyError, NotImplementedError, RuntimeError, OSError, ValueError):
         return []
-    odd = {name: size for name, size in sizes.items() if name != "schema.json" and f'"{name}"' not in schema}
+    named = set(re.findall(r'"([^"\\]*)"', schema))
+    odd = {name: size for name, size in sizes.items() if name != "schema.json" and name not in named}
     odd |= {"(comment)": comment} if comment else {}
     return [not_understood(f"(member {name[:80]})", size, "an archive's member") for name, size in odd.items()]

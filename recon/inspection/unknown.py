@@ -21,6 +21,8 @@ from recon.stored.things import Name, Thing
 from solvers.errors import ReconError
 
 DEEPEST = 3  # files inside files
+MOST_OPENED = 1_000  # of one file; the others are told with their bytes
+LEAST_SHARE = 1 << 20  # bytes that one of them may unpack to
 SHORT = 200  # characters of a text that is a setting
 NUMBER = 8  # bytes that a number of a list counts for
 # Classes whose reader or rules say what is in them, and small ones of Python that hold a value each.
@@ -53,15 +55,17 @@ def unknown_findings(places: Sequence[Place], memory: int, depth: int = 0) -> li
     """Return what the bytes at some places hold, and what is not understood: per class, with its number of bytes."""
     found: list[Finding] = []
     groups: dict[str, list[tuple[Place, int]]] = {}
-    opened: set[int] = set()
+    blobs: dict[int, tuple[str, bytes | bytearray]] = {}
     for place in places:
         for shown, raw in _blobs(place):
-            if id(raw) not in opened:
-                opened.add(id(raw))
-                found += blob_findings(bytes(raw), place.path + shown, memory, depth)
+            if id(raw) not in blobs:
+                blobs[id(raw)] = (place.path + shown, raw)
         size = _unread(place)
         if size:
             groups.setdefault(_class(place), []).append((place, size))
+    share = max(LEAST_SHARE, memory // max(1, min(len(blobs), MOST_OPENED)))  # all of them together keep the budget
+    for number, (path, raw) in enumerate(blobs.values()):
+        found += blob_findings(bytes(raw), path, min(memory, share), depth if number < MOST_OPENED else DEEPEST)
     for kind, held in groups.items():
         total = sum(size for _, size in held)
         names = ", ".join(dict.fromkeys(p.path or "(the object)" for p, _ in held[:3]))

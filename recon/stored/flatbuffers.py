@@ -34,7 +34,7 @@ class Buffer:
         size = count * np.dtype(code).itemsize
         if at < 0 or count < 0 or at + size > len(self.data):
             raise ReleaseError(f"{size:,} bytes are announced, the file has {len(self.data):,}", place=f"byte {at}")
-        self.left -= size
+        self.left -= size + EACH * count  # most of them become a list of numbers
         if self.left < 0:
             raise ReleaseError("the file takes more memory than is allowed (--memory)", place=f"byte {at}")
         return np.frombuffer(self.data, code, count, at)
@@ -108,7 +108,6 @@ class Table:
             return []
         start = self.buffer.pointed(at)
         offsets = self.buffer.array(start + 4, "<u4", self.buffer.number(start, "<u4"))
-        self.buffer.left -= EACH * len(offsets)
         return [start + 4 + 4 * i + offset for i, offset in enumerate(offsets.tolist())]
 
     def tables(self, field: int) -> list[Table]:

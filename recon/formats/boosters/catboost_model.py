@@ -1,10 +1,11 @@
 """CatBoost models as published trees: `.cbm`, the JSON of save_model, and the .cbm that a pickle holds.
 
 A leaf's weight is the sum of the weights of all training rows in it, whatever was drawn to choose the splits
-(bootstrap_type, Ordered boosting): without weights a number of rows, of every tree (catboost 1.2.10, compared with
-the training data of 150 random models, docs/readers.md; tests/golden/models). Splits on categories depend on tables that training
-computed row by row: leaves that differ only there are taken together, which leaves exact sums. With log loss the first
-tree's values are one Newton (or gradient) step from one score, so that its leaves give the rows of each class.
+(bootstrap_type, Ordered boosting): without weights a number of rows, of every tree (catboost 1.2.10, compared with the
+training data of 150 random models, docs/readers.md, and tests/golden/models). Splits on categories depend on tables
+that training computed row by row: leaves that differ only there are taken together, which leaves exact sums. With log
+loss the first tree's values are one Newton (or gradient) step from one score, so that its leaves give the rows of each
+class.
 """
 
 from __future__ import annotations
@@ -23,7 +24,6 @@ from solvers.release import Rows
 
 LARGEST = 3.4e38  # borders beyond it tell missing values from all others
 NEAR = 1e-6  # relative: values are doubles, computed in doubles (largest error seen 6e-12)
-MOST_NODES = 4_000_000
 OBJECTIVES = frozenset(["Logloss", "CrossEntropy", "MultiClass", "MultiClassOneVsAll", "RMSE", "MAE", "Quantile",
                         "Poisson"])  # fmt: skip
 NOT_WEIGHTED = "no training row was weighted (the CatBoost file does not say): every leaf weight is a number of rows"

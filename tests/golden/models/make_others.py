@@ -1,4 +1,4 @@
-"""The model files of the other libraries: imodels, CORELS, DL8.5, STreeD, LightGBM, XGBoost, CatBoost, nyoka, sklearn2pmml, R."""
+"""The model files of the other libraries: imodels, CORELS, DL8.5, STreeD, boosters, nyoka, sklearn2pmml, R."""
 
 from __future__ import annotations
 
