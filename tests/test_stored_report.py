@@ -16,6 +16,7 @@ import recon
 from recon.cli import app
 from recon.console import exit_code
 from recon.inspection.inspecting import inspect, inspect_bytes
+from recon.inspection.stripping import strip
 from recon.locating import located, model_file
 from recon.stored_report import rows_stored, stored_report
 from solvers.errors import ReleaseError, Unsupported
@@ -164,6 +165,15 @@ def test_what_stands_beside_the_model_is_told(tmp_path):
     levels = {f.path: (f.level, f.rule) for f in inspect(place).findings}
     assert levels["input_example.json"] == ("critical", "input-example")
     assert levels["notes.bin"] == ("unknown", "not-understood")
+
+
+def test_a_copy_never_overwrites_the_model_of_a_folder(tmp_path):
+    place = folder(tmp_path / "model", FLAVOURS["sklearn"][0], model__pkl="sklearn-1.9.1/forest.pkl")
+    before = (place / "model.pkl").read_bytes()
+    with pytest.raises(ReleaseError, match="overwrite the file itself"):
+        strip(place, place / "model.pkl")
+    assert (place / "model.pkl").read_bytes() == before
+    assert strip(place, tmp_path / "copy.pkl").removed
 
 
 def test_folders_lead_to_no_file_outside(tmp_path):

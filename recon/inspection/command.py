@@ -31,6 +31,7 @@ def inspect(
 ) -> None:
     """List what released files store outright of their training data; nothing in them is run."""
     from recon.inspection.inspecting import beside, inspect_bytes, read_file
+    from recon.locating import located
 
     limit = parse_memory(memory)
     if len(files) > 1:
@@ -44,7 +45,7 @@ def inspect(
     more: dict[str, object] = {}
     try:
         if strip is not None:
-            more = copied(data, name, strip, limit, json)
+            more = copied(data, located(name)[0], strip, limit, json)
     finally:  # the findings of a file are told even where no copy can be made
         if json:
             print_json(found.to_json() | more, out)
@@ -65,7 +66,7 @@ def several(files: list[str], memory: int, json: bool, out: str | None) -> int:
     for file in files:
         try:
             found = inspected(file, memory)
-        except ReconError as error:
+        except (ReconError, OSError) as error:
             worst = max(worst, exit_code(error))
             objects.append({"file": file, "error": str(error)})
             if json:
