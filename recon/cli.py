@@ -50,6 +50,7 @@ from recon.options import (
     Views,
     WithoutNoise,
 )
+from recon.other_answers import with_other_answers
 from recon.printing import extreme_world, leave_at_once, print_worlds, show, show_emptiness, show_verdicts
 from recon.proof_commands import estimate_lines, estimates_json, export, stored_certificates, verify
 from recon.reading_commands import convert, domain
@@ -134,6 +135,7 @@ def count(
 
 
 @app.command()
+@with_other_answers
 def audit(
     files: Files, domain: DomainFile = None, independent: Independent = False,
     rows: KnownRows = None, convention: ConventionName = None,

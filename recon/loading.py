@@ -16,10 +16,12 @@ from encoders.joining import Published, join
 from encoders.models import AnyModel
 from recon.formats import release_file
 from recon.formats.binding import Binder
-from recon.formats.drafts import Draft
+from recon.formats.drafts import SUBSET, Draft
 from recon.formats.guessing import guess_domain, with_class_columns
 from recon.formats.reading import draft_of_object, read_draft
 from recon.formats.rules import streed
+from recon.formats.sklearn.folds import Folds
+from recon.locating import located
 from recon.stored.containers import collector_paused, open_stored, unpacked
 from solvers.errors import ReleaseError, Unsupported
 
@@ -78,10 +80,19 @@ def load_several(
     for one in read:
         parts.append(one.published(declared, first, several))
         first += one.models
+    refuse_subsets(parts)
     if declared is None and any(isinstance(one.content, Draft) for one in read):
         parts[0] = replace(parts[0], domain=replace(parts[0].domain, notes=(*parts[0].domain.notes, BY_NAME)))
     release = join(parts, declared, confidence_level(confidence))
     return replace(release, said=tuple(dict.fromkeys(s for one in read for s in one.said)))
+
+
+def refuse_subsets(parts: Sequence[Published]) -> None:
+    """Refuse to join what is about a part of the rows (folds): others are not about the same rows."""
+    for part in parts:
+        notes = (note for m in part.models if m.origin is not None for note in m.origin.notes)
+        if any(note.startswith(SUBSET) for note in notes):
+            raise Unsupported(f"{part.file}: about an unknown part of the training rows: it is joined with nothing")
 
 
 @dataclass(frozen=True)
@@ -118,16 +129,26 @@ class ReadFile:
 
 def read_file(path: str, memory: int = MEMORY) -> ReadFile:
     """Return what a file publishes ("-": standard input); `ReleaseError` naming it where it cannot be read."""
-    data, sha256 = release_file.read_bytes(path)
+    file, number = located(path)
+    data, sha256 = release_file.read_bytes(file)
     try:
-        draft = read_draft(data, memory)
+        draft = one_of(read_draft(data, memory), number)
     except ReleaseError as error:
         raise error.at(file=path) from None
+    except Folds as error:
+        draft = error.chosen(number, path)
     except Unsupported as error:
         raise Unsupported(f"{path}: {error}") from None
     if draft is None:
         return ReadFile(path, sha256, release_file.parse(unpacked(data, memory), path))
     return ReadFile(path, sha256, draft)
+
+
+def one_of(draft: Draft | None, number: int | None) -> Draft | None:
+    """Return the only model of a file; `Unsupported` where its path asks for one of several by number."""
+    if number is not None:
+        raise Unsupported(f"holds one release: give it without #{number}")
+    return draft
 
 
 def settle(draft: Draft, declared: Domain | None) -> tuple[Domain, tuple[AnyModel, ...]]:

@@ -10,6 +10,7 @@ from encoders.encoder import EncodedRelease
 from encoders.models import AnyModel, CountKind, Forest, Provenance, Support, Table, Tree
 from recon.formats.guessing import WANTING
 from recon.inspection.inspecting import Inspection
+from recon.inspection.severity import is_counting
 from solvers.release import UNBOUNDED
 
 MEANING: dict[CountKind, str] = {
@@ -24,7 +25,7 @@ MEANING: dict[CountKind, str] = {
 MODELS_SHOWN = 5
 FACTS_SHOWN = 40
 NOTES_SHOWN = 12
-GRAVE = ("critical", "high")  # what is about single training rows
+GRAVE = ("critical", "high", "unknown")  # what is about single training rows, or may be
 
 
 def kinds_of(model: AnyModel) -> tuple[CountKind, ...]:
@@ -81,12 +82,15 @@ def provenance_lines(release: EncodedRelease) -> list[str]:
 
 
 def stored_lines(found: Inspection) -> list[str]:
-    """Return what a file stores about single training rows, one line each, and how much else."""
+    """Return what a file stores about single training rows, one line each, and how much else.
+
+    Not its counts: what they say of single rows is the rest of the report.
+    """
     if found.format.startswith("not inspected"):
         return [f"{found.file}: {found.format}"]
-    grave = [one for one in found.findings if one.level in GRAVE]
+    grave = [one for one in found.findings if one.level in GRAVE and not is_counting(one.rule)]
     lines = [f"{one.level}: {one.path}: {one.follows}" for one in grave]
-    others = sum(1 for one in found.findings if one.level == "medium")
+    others = sum(1 for one in found.findings if one.level == "medium" or is_counting(one.rule))
     kinds = "1 kind" if others == 1 else f"{others} kinds"
     more = f"and {kinds} of exact statistics of the training set (counts, extremes, ...); " if others else ""
     remedy = ", and how to take it out" if grave else ""

@@ -140,9 +140,10 @@ def test_xgboost_dumps_say_the_truth_or_nothing(file):
 
 
 def test_xgboost_forms_that_are_not_read_say_what_to_do():
-    for file in (f for f in INDEX if f.endswith(".ubj")):
+    for file in (f for f in INDEX if f.endswith(".ubj") and f.startswith("xgboost")):
         assert looks_like_xgboost_ubj((GOLDEN / file).read_bytes()[:64])
     thing = open_stored((GOLDEN / "xgboost-3.2.0/half.pkl").read_bytes()).root
+    thing.get("_Booster").state["handle"] = b"CONFIG-offset:" + b"binf" * 20  # before XGBoost 1.6
     with pytest.raises(Unsupported, match="save_model"):
         read_saved(thing, "pickle")
 

@@ -123,9 +123,74 @@ def test_what_encoders_and_bins_say_becomes_the_guessed_domain():
 
 
 @pytest.mark.parametrize("entry", [e for e in INDEX if "calibrated" in e["file"]], ids=lambda e: e["file"])
-def test_a_calibration_on_folds_is_refused_in_words(entry):
-    with pytest.raises(recon.Unsupported, match="ensemble=False"):
+def test_every_fold_of_a_calibration_is_a_release_of_its_own(entry):
+    with pytest.raises(recon.Unsupported, match="never joined") as refused:
         golden(entry)
+    frame = pd.read_csv(GOLDEN / entry["data"])
+    domain = Domain.from_frame(frame, label=frame.columns[-1])
+    path = GOLDEN / entry["file"]
+    held = entry["truth"]["trees"]
+    assert len(refused.value.drafts) == len(held) == 3
+    for k, truth in enumerate(held, 1):
+        release = recon.load(f"{path}#{k}", domain=domain)
+        (model,) = release.models
+        assert [list(n.support.counts) for n in model.nodes if n.condition is None] == truth["counts"]
+        assert release.rows.low == release.rows.high == len(truth["rows_used"])
+        assert any(a.startswith("about a subset") for a in release.assumptions)
+        assert violations(release, frame.iloc[truth["rows_used"]]) == []
+    for several in ((f"{path}#1", f"{path}#2"), (f"{path}#1", GOLDEN / "sklearn-1.9.1" / "tree.pkl")):
+        with pytest.raises(recon.Unsupported, match="joined with nothing"):
+            recon.load(*several, domain=domain)
+    for wrong in ("#4", "#999999"):
+        with pytest.raises(recon.Unsupported, match="no number"):
+            recon.load(f"{path}{wrong}")
+    with pytest.raises(recon.Unsupported, match="never joined"):
+        recon.load(path)
+
+
+def test_a_converted_fold_stays_about_a_subset(tmp_path):
+    from recon.formats.writing import dump, release_json
+
+    path, out = GOLDEN / "sklearn-1.9.1" / "calibrated.pkl", tmp_path / "fold.json"
+    release = recon.load(f"{path}#2")
+    out.write_text(dump(release_json(release.domain, release.models, release.declared)), encoding="utf-8")
+    assert any(a.startswith("about a subset") for a in recon.load(out).assumptions)
+    with pytest.raises(recon.Unsupported, match="joined with nothing"):
+        recon.load(out, GOLDEN / "sklearn-1.9.1" / "tree.pkl")
+
+
+def test_folds_behind_a_pipeline_and_frozen_models():
+    frame, y = table()[["age", "kind", "cold"]], label(table())
+    small = tree.DecisionTreeClassifier(max_depth=2, random_state=0)
+    model = line.make_pipeline(pre.StandardScaler(), calibration.CalibratedClassifierCV(small, cv=2)).fit(frame, y)
+    with pytest.raises(recon.Unsupported, match="never joined") as refused:
+        drafted(model)
+    assert ["Pipeline" in d.origin.format and "fold" in d.origin.format for d in refused.value.drafts] == [True] * 2
+    held = calibration.CalibratedClassifierCV(frozen.FrozenEstimator(small.fit(frame, y)), cv=2, ensemble=True)
+    with pytest.raises(recon.Unsupported, match="ensemble=False"):  # not fitted outside of the folds
+        drafted(held.fit(frame, y))
+
+
+def test_members_without_counts_are_left_out_and_named():
+    frame, y = table()[["age", "kind", "cold"]], label(table())
+    small = tree.DecisionTreeClassifier(max_depth=3, random_state=0)
+    logistic = extra("sklearn.linear_model").LogisticRegression()
+    folds = calibration.CalibratedClassifierCV(small, cv=2)
+    whole = frame.assign(label=y)
+    for model in (
+        ensemble.VotingClassifier([("a", small), ("b", logistic), ("c", folds)]),
+        ensemble.StackingClassifier([("b", logistic), ("a", small), ("c", folds)], cv=2),
+    ):
+        draft = drafted(model.fit(frame, y))
+        release = released(draft, Domain.from_frame(whole, label="label"))
+        assert len(release.models) == 1
+        assert violations(release, whole) == []
+        said = next(s for s in draft.said if "left out" in s)
+        assert "1 of the 3 members" in said
+        assert "LogisticRegression" in said
+        assert "CalibratedClassifierCV" in said
+    with pytest.raises(recon.Unsupported, match="no member of the VotingClassifier is read"):
+        drafted(ensemble.VotingClassifier([("b", logistic)]).fit(frame, y))
 
 
 # --- columns as the library makes them --------------------------------------------------------------------------------

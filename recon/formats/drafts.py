@@ -20,6 +20,9 @@ from solvers.release import Rows
 if TYPE_CHECKING:
     from recon.formats.binding import Binder
 
+# How the note of a model begins that is about an unknown part of the training rows: it is joined with nothing.
+SUBSET = "about a subset"
+
 
 @dataclass(frozen=True)
 class Feature:

@@ -10,7 +10,8 @@ import importlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from recon.formats.boosters.xgboost_model import looks_like_xgboost_ubj, refuse_ubj
+from recon.formats.boosters.catboost_file import looks_like_catboost_json, looks_like_cbm
+from recon.formats.boosters.xgboost_model import looks_like_xgboost_ubj, read_xgboost_ubj
 from recon.formats.drafts import Draft
 from recon.formats.printed.rpart_rds import read_rpart_rds
 from recon.inspection.rds import is_rds
@@ -71,7 +72,11 @@ def told_apart(data: bytes, memory: int) -> Draft | None:
         return read_rpart_rds(data, memory)
     data = unpacked(data, memory)
     if looks_like_xgboost_ubj(data[:HEAD]):
-        raise refuse_ubj()
+        return read_xgboost_ubj(data, memory)
+    if looks_like_cbm(data[:HEAD]):
+        from recon.formats.boosters.catboost_model import read_cbm
+
+        return read_cbm(data, None, memory)
     text = as_text(data)
     head = text[:HEAD].lstrip("\ufeff \t\r\n")
     if head.startswith(("{", "[")):
@@ -116,6 +121,10 @@ def draft_of_json(text: str) -> Draft | None:
     found = strict_json(text.lstrip("\ufeff"))
     if looks_like_xgboost_dump(found):
         return read_xgboost_dump(found)
+    if looks_like_catboost_json(found):
+        from recon.formats.boosters.catboost_model import read_catboost
+
+        return read_catboost(found)
     if isinstance(found, dict):
         for key, read in (("tree_info", read_lightgbm), ("learner", read_xgboost), ("frame", read_rpart_json)):
             if key in found:

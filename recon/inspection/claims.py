@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from recon.inspection.findings import Level
 from recon.inspection.seeds import labels_from_weights
+from recon.inspection.severity import SMALL
 from recon.stored.things import Thing
 
 Claim = str | tuple[Level, str] | None
@@ -45,11 +46,6 @@ def present(owner: Thing, value: Any) -> Claim:
     """Return the rule's own words wherever the attribute holds anything."""
     empty = value is None or (isinstance(value, (list, tuple, dict, np.ndarray)) and len(value) == 0)
     return None if empty else ""
-
-
-def binary(owner: Thing, value: Any) -> Claim:
-    """Return the rule's own words for bytes; a model text is read where it stands."""
-    return "" if isinstance(value, (bytes, bytearray)) else None
 
 
 def class_index(owner: Thing, value: Any) -> Claim:
@@ -95,7 +91,7 @@ def subcluster(owner: Thing, value: Any) -> Claim:
         return None
     if rows == 1:
         return "this is a training row: the subcluster has one row"
-    return "medium", f"the exact sum of the {rows:,} training rows of a subcluster"
+    return "high" if rows < SMALL else "medium", f"the exact sum of the {rows:,} training rows of a subcluster"
 
 
 def row_weights(owner: Thing, value: Any) -> Claim:
@@ -303,7 +299,7 @@ def tree(owner: Thing, value: Any) -> Claim:
 CLAIMS: dict[str, Callable[[Thing, Any], Claim]] = {
     one.__name__: one
     for one in (
-        present, binary, class_index, support_vectors, support_positions, kernel_targets, subcluster, row_weights,
+        present, class_index, support_vectors, support_positions, kernel_targets, subcluster, row_weights,
         clusters, centres, scaler, quantiles, bins, imputer, categories, target_mean, vocabulary, contingency,
         class_moments, class_shares, column_means, tree,
     )

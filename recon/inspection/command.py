@@ -13,9 +13,12 @@ from recon.options import Json, Memory
 if TYPE_CHECKING:
     from recon.inspection.stripping import Stripped
 
-ModelFile = Annotated[
-    str,
-    typer.Argument(metavar="FILE", help="Pickle, joblib, skops, PMML, JSON, text, DOT, .rds; - for standard input."),
+ModelFiles = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="FILE...",
+        help="Pickle, joblib, skops, PMML, JSON, text, DOT, .rds, MLflow folder; - for standard input.",
+    ),
 ]
 StripTo = Annotated[
     str | None, typer.Option("--strip", metavar="OUT", help="Write a copy without what predictions do not need.")
@@ -24,23 +27,59 @@ ReportFile = Annotated[str | None, typer.Option("--out", help="Write the finding
 
 
 def inspect(
-    file: ModelFile, strip: StripTo = None, json: Json = False, out: ReportFile = None, memory: Memory = "1G"
+    files: ModelFiles, strip: StripTo = None, json: Json = False, out: ReportFile = None, memory: Memory = "1G"
 ) -> None:
-    """List what a released file stores outright of its training data; nothing in it is run."""
-    from recon.inspection.inspecting import inspect_bytes, read_file
+    """List what released files store outright of their training data; nothing in them is run."""
+    from recon.inspection.inspecting import beside, inspect_bytes, read_file
+    from recon.locating import located
 
     limit = parse_memory(memory)
-    name, data = read_file(file)
-    found = inspect_bytes(data, name, limit)
+    if len(files) > 1:
+        if strip is not None:
+            raise typer.BadParameter("--strip copies one file: give one")
+        raise typer.Exit(several(files, limit, json, out))
+    name, data = read_file(files[0])
+    found = beside(name, inspect_bytes(data, name, limit))
     if not json:
         write_text(found.to_text() + "\n", out)
     more: dict[str, object] = {}
     try:
         if strip is not None:
-            more = copied(data, name, strip, limit, json)
+            more = copied(data, located(name)[0], strip, limit, json)
     finally:  # the findings of a file are told even where no copy can be made
         if json:
             print_json(found.to_json() | more, out)
+
+
+def several(files: list[str], memory: int, json: bool, out: str | None) -> int:
+    """Print what each of several files stores, and return the worst exit code; one unreadable stops no other.
+
+    With `json` a list of objects, in the order of the files: an unreadable one has `file` and `error`.
+    """
+    from recon.console import DONE, exit_code, say
+    from recon.inspection.inspecting import inspect as inspected
+    from solvers.errors import ReconError
+
+    if files.count("-") > 1:
+        raise typer.BadParameter("standard input (-) can be read once, not twice")
+    texts, objects, worst = [], [], DONE
+    for file in files:
+        try:
+            found = inspected(file, memory)
+        except (ReconError, OSError) as error:
+            worst = max(worst, exit_code(error))
+            objects.append({"file": file, "error": str(error)})
+            if json:
+                say(error)
+            texts.append(f"{file}: NOT INSPECTED: {str(error).removeprefix(f'{file}: ')}\n")
+            continue
+        texts.append(found.to_text() + "\n")
+        objects.append(found.to_json())
+    if json:
+        print_json(objects, out)
+    else:
+        write_text("\n".join(texts), out)
+    return worst
 
 
 def copied(data: bytes, file: str, out: str, memory: int, json: bool) -> dict[str, object]:
@@ -61,7 +100,7 @@ def stripped_json(done: Stripped) -> dict[str, object]:
     return {
         "file": done.after.file, "format": done.after.format, "sha256": done.after.sha256,
         "removed": [f.path for f in done.removed], "proof": list(done.proof),
-        "left": [f.to_json() for f in done.after.findings],
+        "left": [f.to_json() for f in done.after.findings], "advice": left_advice(done),
     }  # fmt: skip
 
 
@@ -72,5 +111,17 @@ def stripped_lines(done: Stripped) -> list[str]:
     before, after = (one.format.partition(", ")[2] for one in (done.before, done.after))
     if before != after:
         lines.append(f"  compressed with {before or 'nothing'} before, the copy with {after or 'nothing'}")
-    left = [f for f in done.after.findings if f.level in {"critical", "high"}]
-    return lines + [f"  still in it: {f.path}: {f.remove}" for f in left]
+    left = [f for f in done.after.findings if f.level in {"critical", "high", "unknown"}]
+    lines += [f"  still in it: {f.path}: {f.remove}" for f in left]
+    return [*lines, f"  {left_advice(done)}"]
+
+
+def left_advice(done: Stripped) -> str:
+    """Return that a copy is no safe file because something was taken out, where counts or more are left in it."""
+    from recon.inspection.severity import is_counting
+
+    if any(is_counting(f.rule) for f in done.after.findings):
+        return (
+            f"its counts are as they were, and can still give rows back, all of them: run recon audit {done.after.file}"
+        )
+    return "what is left was not made safe by what was taken out"

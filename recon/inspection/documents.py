@@ -13,6 +13,7 @@ from typing import Any
 
 from recon.inspection.findings import EXAMPLES, Finding, Level
 from recon.inspection.json_models import hessians, json_findings
+from recon.inspection.leftovers import text_leftovers
 from recon.inspection.pmml_findings import pmml_findings
 from recon.inspection.published import release_findings
 from recon.inspection.r_objects import is_r_file, r_findings
@@ -30,6 +31,11 @@ def document_findings(data: bytes, memory: int) -> Found | None:
     """Return kind, number of training rows and findings of a file without objects; None where its kind is unknown."""
     if is_r_file(data):
         return r_findings(data, memory)
+    from recon.inspection.booster_binary import binary_findings
+
+    binary = binary_findings(data, memory)
+    if binary is not None:
+        return binary
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -39,7 +45,10 @@ def document_findings(data: bytes, memory: int) -> Found | None:
         return pmml_findings(data)
     if head[:1] in {"{", "["}:
         return _json(data, text, head)
-    return _printed(text, head) or _table(text)
+    found = _printed(text, head)
+    if found is None:
+        return _table(text)
+    return found[0], found[1], [*found[2], *text_leftovers(found[0], text)]
 
 
 def _json(data: bytes, text: str, head: str) -> Found | None:

@@ -1,4 +1,4 @@
-"""One finding of an inspection, as a frozen value, and what its four levels mean."""
+"""One finding of an inspection, as a frozen value, and what its five levels mean."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ import math
 import re
 from typing import Any, Literal
 
-Level = Literal["critical", "high", "medium", "info"]
+Level = Literal["critical", "high", "unknown", "medium", "info"]
 
 LEVELS: dict[Level, str] = {
     "critical": "training data: values or labels of training rows stand in the file",
-    "high": "rows: something about single training rows, by their position in the training file",
+    "high": (
+        "rows: something about single training rows, by their position in the training file or because counts single "
+        "them out (a group of fewer than 10 rows, several models of the same rows)"
+    ),
+    "unknown": "not understood: what no reader and no rule knows; training rows may be in it",
     "medium": "exact statistics: sums, extremes, distinct values or counts of the training set, without noise",
     "info": "worth knowing: it says little about the training set by itself",
 }
@@ -27,7 +31,9 @@ class Finding:
     `path` is where it is, from the object in the file ("steps[1][1]._fit_X"); the same thing at several places is one
     finding whose path has `*` for the numbers that differ, and `places` counts them. `rule` is its short name, `what`
     its class, shape and type, `follows` what can be concluded from it, `remove` what to do about it, `removable`
-    whether `--strip` does so. `values` are a few examples.
+    whether `--strip` does so. `values` are a few examples. Of counts, `smallest` is the smallest published group (None:
+    not worked out) and `models` the number of trees, lists or tables (0: no counts); see `recon.inspection.severity`.
+    `entries`: the length of what is stored, of rows their number (None: it has none).
     """
 
     level: Level
@@ -39,6 +45,9 @@ class Finding:
     removable: bool = False
     values: tuple[Any, ...] = ()
     places: int = 1
+    smallest: int | None = None
+    models: int = 0
+    entries: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the finding as a JSON object."""
@@ -86,6 +95,13 @@ def _together(same: list[Finding]) -> Finding:
         path += (seen.pop() if len(seen) == 1 else "[*]") + rest
     first = same[0]
     what = first.what if all(one.what == first.what for one in same) else f"{first.what}, and so on"
+    if first.rule == "not-understood":  # the bytes of all of them, not of the first
+        size = sum(int(one.what.partition(" ")[0].replace(",", "")) for one in same)
+        what = f"{size:,} bytes in {len(same):,} places not understood"
     told = {one.follows for one in same}
     follows = first.follows if len(told) == 1 else f"{first.follows} (the first of {len(same):,} such places)"
-    return dataclasses.replace(first, path=path, what=what, follows=follows, places=sum(one.places for one in same))
+    sizes = [one.smallest for one in same if one.smallest is not None]
+    return dataclasses.replace(
+        first, path=path, what=what, follows=follows, places=sum(one.places for one in same),
+        smallest=min(sizes, default=None), models=sum(one.models for one in same),
+    )  # fmt: skip

@@ -10,13 +10,13 @@ import numpy as np
 
 from recon.inspection.findings import EXAMPLES, Finding, Level
 from recon.inspection.rules import MODEL, rules_of
-from recon.inspection.walking import Place, described, shape_of
+from recon.inspection.walking import Place, described, entries_of, shape_of
 from recon.stored.things import Thing
 
 MANY = 1_000  # entries from which on an array that nobody knows is named
 FEWEST = 4  # rows from which on a length says anything
 TEXTS = 20  # different texts from which on a list of them is named
-_LISTED = ("sklearn.", "imodels.", "lightgbm.", "xgboost.", "numpy.", "scipy.", "_loss.")
+LISTED = ("sklearn.", "imodels.", "lightgbm.", "xgboost.", "numpy.", "scipy.", "_loss.")
 _FRAMES = ("pandas.", "polars.", "pyarrow.")
 _ON_ALL_ROWS = frozenset(
     [
@@ -118,7 +118,7 @@ def _shared_lengths(things: list[Thing]) -> Counter[int]:
     """Return the first lengths that at least two arrays of one object share, one of them a matrix: rows and labels."""
     found: Counter[int] = Counter()
     for thing in things:
-        if thing.kind.startswith(_LISTED):
+        if thing.kind.startswith(LISTED):
             continue
         shapes = {name: shape_of(value) for name, value in thing.attributes.items() if name not in MODEL}
         lengths = Counter(shape[0] for shape in shapes.values() if shape and shape[0] >= 10)
@@ -141,13 +141,13 @@ def generic_findings(place: Place, rows: set[int]) -> Finding | None:
         return _finding(place, "medium", "texts", f"{_texts(value):,} different texts: see whether they come from rows")
     size = int(np.prod(shape))
     if isinstance(value, np.ndarray) and size >= MANY and not _known(place):
-        return _finding(place, "info", "large-array", "a large array that no rule knows: look at what it holds")
+        return _finding(place, "unknown", "large-array", "a large array that no rule knows: look at what it holds")
     return None
 
 
 def _known(place: Place) -> bool:
     """Return whether the object is of a library whose leaks the rules list completely."""
-    return place.owner is not None and place.owner.kind.startswith(_LISTED)
+    return place.owner is not None and place.owner.kind.startswith(LISTED)
 
 
 def _frame(place: Place, value: Thing) -> Finding | None:
@@ -194,7 +194,7 @@ def _texts(value: Any) -> int:
 def _finding(place: Place, level: Level, rule: str, follows: str) -> Finding:
     remove = "no rule knows this attribute: take it out before saving if predictions do not need it"
     return Finding(level, rule, place.path or "(the object)", described(place.value), follows, remove, False,
-                   examples(place.value))  # fmt: skip
+                   examples(place.value), entries=entries_of(place.value))  # fmt: skip
 
 
 def examples(value: Any) -> tuple[Any, ...]:

@@ -6,18 +6,21 @@ import hashlib
 import os
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from recon.inspection.booster_text import lightgbm_text_findings
 from recon.inspection.claims import CLAIMS, MIDWAY
 from recon.inspection.findings import EXAMPLES, LEVELS, Finding, Level, merged, plain
 from recon.inspection.generic import examples, generic_findings, lone_tree_rows, rows_known
+from recon.inspection.leftovers import member_leftovers
 from recon.inspection.published import completed, draft_findings, rows_of
 from recon.inspection.refusing import naming
 from recon.inspection.rules import Rule, rules_of
 from recon.inspection.seeding import seed_findings
-from recon.inspection.walking import Place, described, things_of, walk
+from recon.inspection.severity import graded, of_object
+from recon.inspection.unknown import is_rule_list, not_understood, unknown_findings
+from recon.inspection.walking import Place, described, entries_of, things_of, walk
+from recon.locating import companions, located
 from recon.stored.arrays import resolve
 from recon.stored.containers import Stored, open_stored, unpacked
 from recon.stored.things import Thing
@@ -75,7 +78,19 @@ def inspect(path: str | os.PathLike[str], memory: int = 1 << 30) -> Inspection:
     `Unsupported` for unknown ones.
     """
     file, data = read_file(path)
-    return inspect_bytes(data, file, memory)
+    return beside(file, inspect_bytes(data, file, memory))
+
+
+def beside(file: str, found: Inspection) -> Inspection:
+    """Return the inspection with what stands beside a model in its MLflow folder."""
+    more = []
+    for name, size in companions(file):
+        if "input_example" in name:
+            follows = "the rows that were given as an example: training rows, unless they were made up"
+            more.append(Finding("critical", "input-example", name, f"{size:,} bytes", follows, "delete the file"))
+        else:
+            more.append(not_understood(name, size, "a file of the folder"))
+    return replace(found, findings=tuple(merged([*found.findings, *more]))) if more else found
 
 
 def inspect_bytes(data: bytes, file: str = "", memory: int = 1 << 30) -> Inspection:
@@ -89,8 +104,10 @@ def inspect_bytes(data: bytes, file: str = "", memory: int = 1 << 30) -> Inspect
 
 def inspect_stored(stored: Stored, data: bytes, file: str, memory: int) -> Inspection:
     """Return the inspection of an opened file, `data` its content as it stands."""
-    rows, findings = completed(*inspect_graph(stored.root), data, memory)
-    return Inspection(file, stored.format, stored.sha256, rows, tuple(merged(findings)))
+    rows, found = inspect_graph(stored.root, memory)
+    found += member_leftovers(data) if stored.format == "skops" else []
+    rows, findings = completed(rows, found, data, memory)
+    return Inspection(file, stored.format, stored.sha256, rows, tuple(findings))
 
 
 def _inspect_document(data: bytes, file: str, memory: int) -> Inspection:
@@ -105,7 +122,7 @@ def _inspect_document(data: bytes, file: str, memory: int) -> Inspection:
         kind, rows, findings = known
         rows, findings = completed(rows, findings, content, memory)
     kind += "" if len(content) == len(data) else ", gzip"
-    return Inspection(file, kind, hashlib.sha256(data).hexdigest(), rows, tuple(merged(findings)))
+    return Inspection(file, kind, hashlib.sha256(data).hexdigest(), rows, tuple(findings))
 
 
 def _as_read(content: bytes, memory: int) -> tuple[str, int | None, list[Finding]]:
@@ -116,7 +133,7 @@ def _as_read(content: bytes, memory: int) -> tuple[str, int | None, list[Finding
     try:
         draft = read_draft(content, memory)
         if draft is not None:
-            return draft.origin.format, rows_of(draft), draft_findings(draft)
+            return draft.origin.format, rows_of(draft), graded(draft_findings(draft))
     except ReleaseError as error:
         why = f" ({error})"
     raise Unsupported(
@@ -126,7 +143,10 @@ def _as_read(content: bytes, memory: int) -> tuple[str, int | None, list[Finding
 
 
 def read_file(path: str | os.PathLike[str]) -> tuple[str, bytes]:
-    """Return name and bytes of a file ("-": standard input); `ReleaseError` for what is no path, or unreadable."""
+    """Return name and bytes of a file ("-": standard input); `ReleaseError` for what is no path, or unreadable.
+
+    Of an MLflow folder it is its model file, of `FILE#2` the whole file.
+    """
     from recon.formats.release_file import read_bytes
 
     file = os.fspath(path) if isinstance(path, os.PathLike) else path
@@ -135,11 +155,14 @@ def read_file(path: str | os.PathLike[str]) -> tuple[str, bytes]:
             f"inspect needs the path of a file, not a value of type {type(path).__name__}: save the model and give "
             "the file's path"
         )
-    return file, read_bytes(file)[0]
+    return file, read_bytes(located(file)[0])[0]
 
 
-def inspect_graph(root: Any) -> tuple[int | None, list[Finding]]:
-    """Return the number of training rows and the findings of a graph of stored objects."""
+def inspect_graph(root: Any, memory: int = 1 << 30, depth: int = 0) -> tuple[int | None, list[Finding]]:
+    """Return the number of training rows and the findings of a graph of stored objects.
+
+    `memory`: bytes that what is packed inside of it may take; `depth`: how many files it stands inside of.
+    """
     places = list(walk(root))
     things = things_of(places)
     seeds = seed_findings(places)
@@ -148,17 +171,11 @@ def inspect_graph(root: Any) -> tuple[int | None, list[Finding]]:
     known.update(lone_tree_rows(things))
     found = [one for _, one in matches(places)]
     found += seeds.findings
-    found += [one for p in places for one in _model_text(p)]
-    found += _unnamed(places, set(known))
+    unnamed, inside = _unnamed(places, set(known))
+    found += unnamed
+    if not is_rule_list(root):
+        found += unknown_findings([p for p in places if id(p) not in inside], memory, depth)
     return max(known, default=None), merged(found)
-
-
-def _model_text(place: Place) -> list[Finding]:
-    """Return what a model text of LightGBM inside an object gives away."""
-    text = place.value
-    if not isinstance(text, str) or not text.startswith("tree\n") or "feature_infos=" not in text:
-        return []
-    return lightgbm_text_findings(text, place.path)
 
 
 def matches(places: Iterable[Place]) -> list[tuple[list[Place], Finding]]:
@@ -206,7 +223,9 @@ def _matched(places: list[Place], rule: Rule) -> Finding | None:
     what = described(value) + (f", with {others}" if others else "")
     removable = rule.removable and owner.kind.partition(".")[0] in SURE
     remove = rule.remove if removable or not rule.removable else UNKNOWN_CLASS
-    return Finding(level, rule.name, first.path, what, told, remove, removable, examples(value))
+    smallest, models = of_object(rule.name, first.path, owner, value)
+    return Finding(level, rule.name, first.path, what, told, remove, removable, examples(value), 1, smallest, models,
+                   entries_of(value))  # fmt: skip
 
 
 def _random_splits(place: Place) -> bool:
@@ -215,8 +234,8 @@ def _random_splits(place: Place) -> bool:
     return estimator is not None and estimator.has("splitter") and estimator.get("splitter") == "random"
 
 
-def _unnamed(places: list[Place], rows: set[int]) -> list[Finding]:
-    """Return what no rule names, and what does not stand inside of something that a rule names."""
+def _unnamed(places: list[Place], rows: set[int]) -> tuple[list[Finding], set[int]]:
+    """Return what no rule names and does not stand inside of something that a rule names; the places that are told."""
     found: list[Finding] = []
     inside: set[int] = set()
     for place in places:  # in the order of the walk: what is inside of a value follows it
@@ -230,4 +249,4 @@ def _unnamed(places: list[Place], rows: set[int]) -> list[Finding]:
         if one is not None:
             inside.add(id(place))
             found.append(one)
-    return found
+    return found, inside

@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise
 from typing import Any
 
+from recon.formats.boosters.catboost_file import looks_like_catboost_json
 from recon.inspection.booster_text import category_findings, counts_finding
 from recon.inspection.findings import EXAMPLES, Finding, Level
+from recon.inspection.unknown import not_understood
 
 Found = tuple[str, int | None, list[Finding]]
+# What the libraries write; other keys were put there by somebody.
+_LIGHTGBM = (
+    "name version num_class num_tree_per_iteration label_index max_feature_idx objective average_output feature_names "
+    "monotone_constraints feature_infos tree_info feature_importances pandas_categorical"
+)
+_XGBOOST = "learner version Config"
+_LEARNER = (
+    "attributes feature_names feature_types gradient_booster learner_model_param learner_train_param objective "
+    "generic_param metrics"
+)
+_ATTRIBUTES = "scikit_learn best_iteration best_score best_ntree_limit"
+_CATBOOST = "features_info model_info oblivious_trees trees scale_and_bias ctr_data"
+_RPART = (
+    "frame node splits cuts csplit xlevels ylevels label method na y where x model terms cptable control parms numresp "
+    "ordered variable.importance call functions cp split_names"
+)
 _SUPPRESS = "round or suppress the counts, or add noise to them; recon audit says what they give away"
 
 
@@ -21,12 +40,31 @@ def json_findings(content: Any) -> Found | None:
     if not isinstance(content, dict):
         return None
     if "tree_info" in content and "feature_names" in content:
-        return "LightGBM dump", None, _lightgbm(content)
+        return "LightGBM dump", None, [*_lightgbm(content), *_others(content, _LIGHTGBM, "")]
     if isinstance(content.get("learner"), dict):
-        return "XGBoost model", None, _xgboost(content["learner"])
+        learner = content["learner"]
+        attributes = learner.get("attributes")
+        unread = _others(content, _XGBOOST, "") + _others(learner, _LEARNER, "learner.")
+        unread += _others(attributes if isinstance(attributes, dict) else {}, _ATTRIBUTES, "learner.attributes.")
+        return "XGBoost model", None, [*_xgboost(learner), *unread]
+    if looks_like_catboost_json(content):
+        from recon.inspection.booster_binary import catboost_json
+
+        kind, rows, found = catboost_json(content)
+        return kind, rows, [*found, *_others(content, _CATBOOST, "")]
     if "frame" in content:
-        return _rpart(content)
+        kind, rows, found = _rpart(content)
+        return kind, rows, [*found, *_others(content, _RPART, "")]
     return None
+
+
+def _others(content: dict[str, Any], known: str, path: str) -> list[Finding]:
+    """Return that values are not understood whose keys no reader knows."""
+    found = []
+    for key, value in content.items():
+        if key not in known.split():
+            found.append(not_understood(f"{path}{key}"[:80], len(json.dumps(value)), "JSON"))
+    return found
 
 
 def _lightgbm(content: dict[str, Any]) -> list[Finding]:

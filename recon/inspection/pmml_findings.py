@@ -12,6 +12,7 @@ from typing import Any
 from xml.parsers import expat
 
 from recon.inspection.findings import EXAMPLES, Finding
+from recon.inspection.unknown import not_understood
 from solvers.errors import ReleaseError
 
 Found = tuple[str, int | None, list[Finding]]
@@ -31,6 +32,7 @@ class _Reader:
         self.by = ""
         self.rows: float | None = None
         self.root = ""
+        self.extra = 0
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         name = tag.rpartition(":")[2]
@@ -39,6 +41,8 @@ class _Reader:
         self.above.append(name)
         if len(self.above) > DEEPEST:
             raise ReleaseError(f"the XML is nested more than {DEEPEST:,} deep")
+        if "Extension" in self.above:
+            self.extra += sum(map(len, attributes.values()))
         if name == "Application":
             self.by = attributes.get("name", "")
         elif name == "DataField":
@@ -61,6 +65,10 @@ class _Reader:
             if holder in inside:
                 self.count[holder] += 1
 
+    def text(self, data: str) -> None:
+        if "Extension" in self.above:
+            self.extra += len(data.strip())
+
     def end(self, tag: str) -> None:
         self.above.pop()
 
@@ -80,6 +88,7 @@ def pmml_findings(data: bytes) -> Found | None:
     """Return kind, number of training rows (of the first node) and findings of a PMML file; None for other XML."""
     parser, reader = expat.ParserCreate(), _Reader()
     parser.StartElementHandler, parser.EndElementHandler = reader.start, reader.end
+    parser.CharacterDataHandler = reader.text
     parser.EntityDeclHandler = parser.ExternalEntityRefHandler = _refused
     try:
         parser.Parse(data, True)
@@ -97,7 +106,8 @@ def _findings(reader: _Reader) -> list[Finding]:
     found = []
 
     def tell(level: Any, rule: str, path: str, what: str, follows: str, remove: str) -> None:
-        found.append(Finding(level, rule, path, what, follows, remove))
+        entries = reader.count[path.partition("/")[0]] or reader.count[path.rpartition("/")[2]] or None
+        found.append(Finding(level, rule, path, what, follows, remove, entries=entries))
 
     count = reader.count
     if count["ModelVerification"]:
@@ -133,4 +143,6 @@ def _findings(reader: _Reader) -> list[Finding]:
     if count["Cluster"]:
         tell("medium", "counts", "ClusteringModel/Cluster/size", f"{count['Cluster']:,} clusters",
              "the training rows of every cluster", "remove the attribute size")  # fmt: skip
+    if reader.extra:
+        found.append(not_understood("Extension", reader.extra, "extensions, which each program writes for itself,"))
     return found

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from recon.inspection.findings import Finding, Level
+from recon.inspection.severity import graded, is_counting, of_draft, of_models, with_sizes
 from solvers.errors import ReconError
 
 if TYPE_CHECKING:
@@ -29,19 +30,23 @@ _INHERENT = "inherent in the model: release it without counts, or round, suppres
 def completed(rows: int | None, findings: list[Finding], data: bytes, memory: int) -> tuple[int | None, list[Finding]]:
     """Return the number of rows and the findings with what the file's reader says, where the rules left it open.
 
-    The file is read a second time only then. What no reader reads adds nothing.
+    The file is read a second time only then. What no reader reads adds nothing. The level of counts is what all of
+    them together allow.
     """
-    if rows is not None and any(one.rule in TOLD for one in findings):
-        return rows, findings
+    told = any(one.rule in TOLD for one in findings)
+    sized = all(one.smallest is not None for one in findings if is_counting(one.rule))
+    if rows is not None and told and sized:
+        return rows, graded(findings)
     from recon.formats.reading import read_draft
 
     try:
         draft = read_draft(data, memory)
     except ReconError:
-        return rows, findings
+        return rows, graded(findings)
     if draft is None:
-        return rows, findings
-    return rows_of(draft) if rows is None else rows, findings + draft_findings(draft, findings)
+        return rows, graded(findings)
+    found = with_sizes(findings, draft) + draft_findings(draft, findings)
+    return rows_of(draft) if rows is None else rows, graded(found)
 
 
 def rows_of(draft: Draft) -> int | None:
@@ -55,7 +60,9 @@ def draft_findings(draft: Draft, known: Sequence[Finding] = ()) -> list[Finding]
     if not kinds or any(one.rule in TOLD for one in known):
         return []
     what = ", ".join([draft.origin.format, *_sizes(draft.models)])
-    return [Finding(_level(kinds), "published-counts", "(the model)", what, _meaning(kinds), _INHERENT)]
+    smallest, models = of_draft(draft)
+    return [Finding(_level(kinds), "published-counts", "(the model)", what, _meaning(kinds), _INHERENT,
+                    smallest=smallest, models=models)]  # fmt: skip
 
 
 def release_findings(data: bytes) -> Found:
@@ -75,7 +82,9 @@ def release_findings(data: bytes) -> Found:
             told = _meaning(kinds) if kinds else "no counts are published"
             # Of another name for each kind: findings of one name are told as one.
             rule = "counts" if kinds == ("exact",) else "-".join([*kinds, "counts"])
-            found.append(Finding(_level(kinds), rule, path, stated.kind, told, _INHERENT))
+            smallest, models = of_models([model])
+            found.append(Finding(_level(kinds), rule, path, stated.kind, told, _INHERENT, smallest=smallest,
+                                 models=models))  # fmt: skip
         if getattr(stated, "multiplicities", None):
             told = "how often each training row is in each tree's bag, by its position in the training file"
             place = f"{path}.multiplicities"

@@ -13,6 +13,7 @@ import numpy as np
 
 from recon.inspection.findings import EXAMPLES, Finding, Level
 from recon.inspection.rds import RObject, is_rds, read_rds
+from recon.inspection.unknown import not_understood
 
 Found = tuple[str, int | None, list[Finding]]
 is_r_file = is_rds
@@ -57,6 +58,17 @@ PARTS: dict[str, dict[str, tuple[Level, str]]] = {
     "knn3": {"learn": _ROWS}, "kknn": {"data": _ROWS}, "party": {"data": _ROWS, "fitted": _FITTED},
 }  # fmt: skip
 
+# Parts that are the model, or say how it was made.
+_MODEL = """
+call terms control functions splits csplit cptable variable.importance numresp parms ordered method xlevels contrasts
+coefficients rank df.residual df.null assign offset family deviance aic null.deviance iter prior.weights converged
+boundary formula R na.action forest type ntree mtry importance importanceSD classes err.rate confusion test mse rsq
+nclasses levels kernel cost degree gamma coef0 nu epsilon sparse scaled y.scale nSV tot.nSV labels rho coefs compprob
+probA probB sigma isnumeric num.trees num.independent.variables min.node.size prediction.error treetype splitrule
+replace importance.mode num.samples dependent.variable.name max.depth finalModel bestTune results modelInfo modelType
+metric preProcess times perfNames maximize resampledCM resample dots coefnames node
+"""
+
 
 def r_findings(data: bytes, memory: int) -> Found:
     """Return kind, number of training rows and findings of an .rds file."""
@@ -71,10 +83,52 @@ def r_findings(data: bytes, memory: int) -> Found:
             told.add(id(part))
             fix = f"m${name} <- NULL: predict() does not need it" if level != "medium" else "part of the model"
             found.append(
-                Finding(level, f"r-{name}", f"m${name}", _described(part), follows, fix, False, _examples(part))
+                Finding(
+                    level,
+                    f"r-{name}",
+                    f"m${name}",
+                    _described(part),
+                    follows,
+                    fix,
+                    False,
+                    _examples(part),
+                    entries=_entries(part),
+                )
             )
-    found += list(_tables(root, told, rows))
+    tables = list(_tables(root, told, rows))
+    found += tables
+    seen = {one.path for one in tables}
+    for name, part in _others(root, known):
+        size = _size(part, told, seen)
+        if size:
+            found.append(not_understood(f"m${name}" if name else "m", size, "R values"))
     return kind + " (.rds)", rows, found
+
+
+def _others(root: RObject, known: dict[str, tuple[Level, str]]) -> list[tuple[str, RObject]]:
+    """Return the parts of an object of which nothing says what they hold: all of one whose class is not known."""
+    if not known:
+        return root.parts if root.parts else [("", root)]
+    return [(name, part) for name, part in root.parts if name not in known and name not in _MODEL.split()]
+
+
+def _size(part: RObject, told: set[int], seen: set[str]) -> int:
+    """Return the bytes of the vectors below an object, code and what was told already left out; each object once."""
+    total, stack, met = 0, [part], set(told)
+    while stack:
+        one = stack.pop()
+        one = one.values if one.kind == "reference" else one
+        if id(one) in met or one.kind in {"code", "symbol", "nothing", "namespace", "call", "closure", "promise"}:
+            continue
+        met.add(id(one))
+        if "data.frame" in one.classes and seen:
+            continue  # a finding of its own
+        if one.kind in {"integer", "double", "logical", "complex", "raw"} and one.values is not None:
+            total += 8 * len(one.values)
+        elif one.kind == "character":
+            total += sum(len(v) for v in one.values if isinstance(v, str))
+        stack += [v for _, v in one.parts]
+    return total
 
 
 def _rows(root: RObject, known: dict[str, tuple[Level, str]]) -> int | None:
@@ -136,7 +190,7 @@ def _frame(path: str, part: RObject, kept: str) -> Finding | None:
         else (f"{path} <- NULL before saveRDS")
     )
     what = f"data.frame of {size:,} x {len(columns)}"
-    return Finding("critical", "table", path, what, follows, fix, False, tuple(columns[:EXAMPLES]))
+    return Finding("critical", "table", path, what, follows, fix, False, tuple(columns[:EXAMPLES]), entries=size)
 
 
 def _long(path: str, part: RObject, kept: str, rows: int | None) -> Finding | None:
@@ -157,6 +211,15 @@ def _described(part: RObject) -> str:
     size = len(part.values) if part.values is not None and hasattr(part.values, "__len__") else 1
     name = part.classes[0] if part.classes else part.kind
     return f"{name} of {size:,}"
+
+
+def _entries(part: RObject) -> int | None:
+    """Return how many rows a data frame or matrix has, or entries a vector."""
+    dim = part.attributes.get("dim")
+    if dim is not None and dim.kind == "integer" and len(dim.values):
+        return int(dim.values[0])
+    one = part.values[0] if "data.frame" in part.classes and part.values else part
+    return len(one.values) if one.kind in {"integer", "double", "character", "logical"} else None
 
 
 def _examples(part: RObject) -> tuple[Any, ...]:

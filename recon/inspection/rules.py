@@ -246,7 +246,7 @@ RULES = (
          "the mean of the rows of every cluster", claim="centres"),
     Rule("centres", "Birch", "subcluster_centers_ subcluster_labels_ _subcluster_norms", "medium",
          "the mean of the rows of every subcluster", claim="centres"),
-    Rule("isotonic", "IsotonicRegression", "X_thresholds_ y_thresholds_ X_min_ X_max_", "medium",
+    Rule("isotonic", "IsotonicRegression", "X_thresholds_ y_thresholds_ X_min_ X_max_", "critical",
          "values of the training column, among them the smallest and the largest, and exact means of the target"),
     Rule("tree", "Tree", "nodes values", "medium",
          "the training rows of every node, per class (or their mean and spread): recon count and recon audit work out "
@@ -255,10 +255,6 @@ RULES = (
     Rule("histogram-tree", "TreePredictor", "nodes", "medium",
          "the training rows of every node; in the first tree also their labels' sum",
          "inherent in the model; leaves need only their values"),
-    Rule("booster", "Booster", "handle", "medium",
-         "XGBoost's own form of the model, with the sum of hessians of every node (in the first tree rows per leaf) "
-         "and the categories: write it with save_model('model.json') and inspect that",
-         "save a JSON model and set its sum_hessian to 0", claim="binary"),
     Rule("categories", "Booster", "pandas_categorical", "medium",
          "the values that the columns' pandas categories have (all that occur, unless more were declared)",
          claim="present"),

@@ -27,6 +27,7 @@ from recon.inspection.refusing import naming
 from recon.inspection.seeding import seed_findings
 from recon.inspection.seeds import bags
 from recon.inspection.walking import Place, walk
+from recon.locating import located
 from recon.stored.arrays import resolve
 from recon.stored.containers import Stored, open_stored
 from recon.stored.rewriting import write_pickle, write_skops
@@ -57,7 +58,7 @@ def strip(path: str | os.PathLike[str], out: str | os.PathLike[str], memory: int
     an `out` that is the file itself or named after another compression.
     """
     file, data = read_file(path)
-    return strip_content(data, file, os.fspath(out), memory)
+    return strip_content(data, located(file)[0], os.fspath(out), memory)
 
 
 def strip_content(data: bytes, file: str, out: str, memory: int = 1 << 30) -> Stripped:

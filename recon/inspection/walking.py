@@ -79,6 +79,14 @@ def shape_of(value: Any) -> tuple[int, ...]:
     return ()
 
 
+def entries_of(value: Any) -> int | None:
+    """Return the length of an array, matrix or list, and of the rows in a search tree; None for everything else."""
+    shape = shape_of(value)
+    if not shape and isinstance(value, Thing) and isinstance(value.state, tuple) and value.state:
+        shape = shape_of(resolve(value.state[0]))  # BallTree, KDTree: the rows come first
+    return shape[0] if shape else None
+
+
 def is_sparse(value: Any) -> bool:
     """Return whether the value is a sparse matrix or array of scipy."""
     return isinstance(value, Thing) and value.kind.startswith("scipy.sparse.") and value.class_name.startswith(_SPARSE)

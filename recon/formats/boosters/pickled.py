@@ -1,4 +1,4 @@
-"""Pickled boosters: LightGBM's hold the text of a model file; XGBoost's hold UBJSON, which is not read."""
+"""Pickled boosters: LightGBM's hold the text of a model file, XGBoost's hold UBJSON, CatBoost's a .cbm file."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from dataclasses import replace
 import numpy as np
 
 from encoders.values import Value
+from recon.formats.boosters.catboost_file import MEMORY
+from recon.formats.boosters.catboost_model import read_cbm
 from recon.formats.boosters.lightgbm_model import read_lightgbm_text
-from recon.formats.boosters.xgboost_model import refuse_ubj
+from recon.formats.boosters.xgboost_model import looks_like_xgboost_ubj, read_xgboost_ubj
 from recon.formats.drafts import Draft
 from recon.stored.things import Thing
 from solvers.errors import ReleaseError, Unsupported
 
+HEAD = 128  # bytes that tell UBJSON
 KINDS: tuple[str, ...] = (
     "LGBMClassifier",
     "LGBMRegressor",
@@ -23,23 +26,37 @@ KINDS: tuple[str, ...] = (
     "XGBRFClassifier",
 )
 KINDS += ("XGBRegressor", "XGBRFRegressor", "XGBRanker", "XGBModel")
+KINDS += ("CatBoostClassifier", "CatBoostRegressor", "CatBoostRanker", "CatBoost")
 
 
 def read(thing: Thing, form: str) -> Draft:
     """Return what a pickled booster or its scikit-learn wrapper says; `form` is the container's word.
 
-    Raises `Unsupported` for XGBoost's pickles and for models that were not fitted.
+    Raises `Unsupported` for models that were not fitted, and for forms of old versions.
     """
-    if thing.kind.startswith("xgboost."):
-        raise refuse_ubj()
+    if thing.kind.startswith("catboost."):
+        model = thing.get("__model")
+        if not isinstance(model, (bytes, bytearray)):
+            raise Unsupported(f"the {thing.class_name} in the {form} was not fitted: it holds no trees")
+        return called(read_cbm(bytes(model)), f"CatBoost, .cbm in a {form}")
     booster = thing if thing.class_name == "Booster" else thing.get("_Booster")
     if not isinstance(booster, Thing):
         raise Unsupported(f"the {thing.class_name} in the {form} was not fitted: it holds no trees")
+    if booster.kind.startswith("xgboost."):
+        handle = booster.get("handle")
+        if not isinstance(handle, (bytes, bytearray)) or not looks_like_xgboost_ubj(bytes(handle[:HEAD])):
+            raise Unsupported("the pickled XGBoost booster is of an old version: save_model('model.json') is read")
+        return called(read_xgboost_ubj(bytes(handle), MEMORY, class_values(thing)), f"XGBoost, UBJSON in a {form}")
     text = next((t for key in ("_handle", "handle") if isinstance(t := booster.get(key), str)), None)
     if text is None:
         raise ReleaseError("the LightGBM booster holds no model text", place=f"{thing.class_name}._handle")
     found = read_lightgbm_text(text, class_values(thing))
-    return replace(found, origin=replace(found.origin, format=f"LightGBM, {form}"))
+    return called(found, f"LightGBM, {form}")
+
+
+def called(draft: Draft, form: str) -> Draft:
+    """Return the draft with the name of its form."""
+    return replace(draft, origin=replace(draft.origin, format=form))
 
 
 def class_values(thing: Thing) -> tuple[Value, ...] | None:

@@ -95,8 +95,8 @@ def listed(found: Mapping[str, Any], key: str, place: str, size: int | None = No
     return value
 
 
-def json_booster(found: Any) -> Booster:
-    """Return the parts of a saved model."""
+def json_booster(found: Any, form: str = "XGBoost, save_model JSON") -> Booster:
+    """Return the parts of a saved model; `form` is what it was read from."""
     if not isinstance(found, dict) or not isinstance(found.get("learner"), dict):
         raise ReleaseError("is no JSON of XGBoost's save_model(): 'learner' is missing")
     learner = found["learner"]
@@ -129,7 +129,7 @@ def json_booster(found: Any) -> Booster:
             ascending = values if isinstance(values[0], str) else sorted(values)
             hints[n] = Listed(n, tuple(ascending))
     return Booster(
-        "XGBoost, save_model JSON",
+        form,
         called,
         bool(names),
         str(objective.get("name", "")),

@@ -1,4 +1,4 @@
-"""XGBoost models as published trees: the JSON of `save_model`, and of `dump_model(with_stats=True)`.
+"""XGBoost models as published trees: JSON and UBJSON of `save_model`, pickles, `dump_model(with_stats=True)`.
 
 A node's cover is the sum of its rows' hessians. In the first round all rows have the same one, so that covers are
 sizes, and a node's weight w = -G / (H + lambda) tells how many of its rows are of the class (Chen, Guestrin,
@@ -14,14 +14,16 @@ from encoders.models import AnyModel, CountKind, Figure, Forest, Provenance, Sup
 from encoders.values import Value
 from recon.formats.boosters.boosting import label_name, refuse
 from recon.formats.boosters.xgboost_counts import Cover, class_counts, sizes, starting_shares
-from recon.formats.boosters.xgboost_file import Booster, Stored, dump_booster, json_booster
+from recon.formats.boosters.xgboost_file import Booster, Stored, dump_booster, json_booster, part, real
 from recon.formats.drafts import Draft, Feature
-from solvers.errors import Unsupported
+from recon.stored.ubjson import read_ubjson
+from solvers.errors import ReleaseError, Unsupported
 from solvers.release import Rows
 
 NOT_SAID = (
     "XGBoost's subsample was 1 (the file does not say) and no row was weighted: every cover is a whole number of rows"
 )
+NOT_WEIGHTED = "no row was weighted (the file does not say): every cover is a whole number of rows"
 HALF = "base_score was 0.5 (a dump does not say; every cover is a multiple of a quarter, as it must be then)"
 LEAST = "the trees saw samples of the rows: a leaf's count is a least number of training rows"
 BALANCED = 0.05  # gradients of all rows sum to 0; those of a sample to about the root of its size
@@ -38,9 +40,25 @@ def looks_like_xgboost_ubj(head: bytes) -> bool:
     return head[:1] == b"{" and b"learner" in head[:64] and not head[1:].lstrip().startswith(b'"')
 
 
-def refuse_ubj() -> Unsupported:
-    """Return the refusal of a model in UBJSON."""
-    return Unsupported("XGBoost models in UBJSON are not read: save it as JSON with booster.save_model('model.json')")
+def read_xgboost_ubj(data: bytes, memory: int, classes: Sequence[Value] | None = None) -> Draft:
+    """Return what a model in UBJSON says: that of `save_model`, or what a pickle holds (its settings stand beside it).
+
+    See `read_xgboost`. `memory`: bytes that what is read may take.
+    """
+    found = read_ubjson(data, memory)
+    if isinstance(found, dict) and isinstance(found.get("Model"), dict):
+        draws = subsampled(found.get("Config"))
+        return to_draft(json_booster(found["Model"], "XGBoost, UBJSON of a pickle"), classes, (), draws)
+    return to_draft(json_booster(found, "XGBoost, save_model UBJSON"), classes, ())
+
+
+def subsampled(config: Any) -> bool | None:
+    """Return whether the settings of a pickled booster say that every tree saw a sample of the rows, None: unsaid."""
+    try:
+        trained = part(config, "learner", "gradient_booster", "tree_train_param")
+        return real(trained.get("subsample"), "subsample") < 1
+    except ReleaseError:
+        return None
 
 
 def read_xgboost(found: Any, classes: Sequence[Value] | None = None) -> Draft:
@@ -59,8 +77,10 @@ def read_xgboost_dump(found: Any, classes: Sequence[Value] | None = None) -> Dra
     return to_draft(dump_booster(found), classes, (HALF,))
 
 
-def to_draft(booster: Booster, classes: Sequence[Value] | None, assumed: tuple[str, ...]) -> Draft:
-    """Return the statements of a booster in its own terms."""
+def to_draft(
+    booster: Booster, classes: Sequence[Value] | None, assumed: tuple[str, ...], draws: bool | None = None
+) -> Draft:
+    """Return the statements of a booster in its own terms; `draws`: whether its trees saw samples (None: unsaid)."""
     shares, factor = starting_shares(booster)
     first = booster.trees if not shares else booster.trees[: len(shares) * booster.parallel]
     trees = [(t, tree) for t, tree in enumerate(first) if len(tree.grown.splits) > 1]
@@ -68,14 +88,14 @@ def to_draft(booster: Booster, classes: Sequence[Value] | None, assumed: tuple[s
         raise Unsupported("no tree of the first round has a split: the XGBoost model says nothing about its rows")
     labels, label = label_values(len(shares), classes), label_name(booster.names)
     covers = [cover_of(t, tree, shares, factor, booster) for t, tree in trees]
-    least = booster.parallel > 1 or drawn(booster, trees)
+    least = booster.parallel > 1 or draws is True or drawn(booster, trees)
     models, kinds, said = least_rows(trees, covers) if least else statements(trees, covers, label, labels, len(shares))
     if booster.dump and "exact" not in kinds:
         raise Unsupported(
             "the XGBoost dump does not prove what its covers count: save it with save_model('model.json')"
         )
     rows = max(int(cover.rows[0]) for cover in covers)
-    notes = (*assumed, LEAST if least else NOT_SAID)
+    notes = (*assumed, LEAST if least else NOT_SAID if draws is None else NOT_WEIGHTED)
     if len(booster.trees) > len(first) and shares:
         said.append(LATER)
     return Draft(

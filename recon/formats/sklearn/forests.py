@@ -42,6 +42,7 @@ KINDS = (
     "RandomForestRegressor",
     "ExtraTreesRegressor",
     "BaggingRegressor",
+    "IsolationForest",
 )
 TREES = ("DecisionTreeClassifier", "ExtraTreeClassifier", "DecisionTreeRegressor", "ExtraTreeRegressor")
 
@@ -54,7 +55,7 @@ def read(thing: Thing, form: str) -> Draft:
     """
     names, named = feature_names(thing)
     refuse_outputs(thing)
-    regressor = thing.class_name.endswith("Regressor")
+    regressor = thing.class_name.endswith("Regressor") or thing.class_name == "IsolationForest"
     classes: tuple[Value, ...] | None = None if regressor else class_values(thing)
     estimators = thing.get("estimators_")
     if not isinstance(estimators, list) or not estimators:
@@ -95,8 +96,15 @@ def read(thing: Thing, form: str) -> Draft:
         forest=True,
         resampled=resampled,
         replaced=replaced and not hidden,
-        multiplicities=None if hidden else bags,
+        multiplicities=kept_bags(thing, bags, hidden),
     )
+
+
+def kept_bags(thing: Thing, bags: NDArray[np.int32] | None, hidden: bool) -> NDArray[np.int32] | None:
+    """Return the bags that fit what the trees' counts say: an isolation forest's leaves count different rows."""
+    if thing.class_name == "IsolationForest" and bags is not None:
+        return np.minimum(bags, 1)
+    return None if hidden else bags
 
 
 def bags_line(known: Bags) -> str:
@@ -127,6 +135,7 @@ def sampling(thing: Thing) -> tuple[bool, bool, int | None]:
     part = thing.class_name.startswith("Bagging") and (
         share < 1.0 if isinstance(share, float) else isinstance(share, int) and share != n
     )
+    part |= thing.class_name == "IsolationForest" and drawn != n  # 256 rows, unless told otherwise
     return bool(part and drawn != n), False, drawn if part else None
 
 

@@ -17,6 +17,7 @@ from recon.formats.binding import Binder
 from recon.formats.drafts import Draft, Feature
 from recon.formats.sklearn.columns import Column
 from recon.formats.sklearn.draft import TreesDraft
+from recon.formats.sklearn.folds import Folds, folds, of_folds
 from recon.formats.sklearn.hints import Hints
 from recon.formats.sklearn.pipeline_binding import PipelineBinder, straight
 from recon.formats.sklearn.steps import DEEPEST, passed, steps_of, word
@@ -44,7 +45,12 @@ def read(thing: Thing, form: str, inner: Inner) -> Draft:
         return several(thing, form, inner)
     if thing.class_name == "Pipeline":
         opened = open_pipeline(thing)
-        return behind(inner(opened.final, form), opened)
+        try:
+            return behind(inner(opened.final, form), opened)
+        except Folds as found_folds:
+            raise Folds([behind(one, opened) for one in found_folds.drafts]) from None
+    if thing.class_name == "CalibratedClassifierCV" and (members := folds(thing)):
+        raise of_folds(members, form, inner)
     found, how = unwrap(thing)
     draft = inner(found, form)
     return renamed(draft, f"{draft.origin.format}, {how}")
@@ -75,6 +81,8 @@ def inside(thing: Thing) -> list[Any]:
     if thing.class_name in SEVERAL:
         found = thing.get("estimators_")
         return found if isinstance(found, list) else []
+    if thing.class_name == "CalibratedClassifierCV" and (members := folds(thing)):
+        return members
     return [unwrap(thing)[0]] if thing.class_name in KINDS else []
 
 
@@ -294,11 +302,22 @@ def several(thing: Thing, form: str, inner: Inner) -> Draft:
     if word(thing, "cv") == "prefit":
         raise Unsupported(f"the members of a {kind} with cv='prefit' may know different rows: give their own files")
     classes: tuple[Value, ...] | None = class_values(thing) if kind.endswith("Classifier") else None
-    parts = []
+    parts, left_out = [], []
     for i, member in enumerate(members):
-        draft = decoded(inner(member, form), classes, f"estimators_[{i}]")
+        try:
+            draft = decoded(inner(member, form), classes, f"estimators_[{i}]")
+        except Unsupported:  # carries no counts, or those of a part of the rows: the others do not depend on it
+            left_out.append(member.class_name if isinstance(member, Thing) else str(member)[:40])
+            continue
         parts.append(renamed(draft, f"{draft.origin.format}, one of {len(members)} in a {kind}"))
+    if not parts:
+        raise Unsupported(f"no member of the {kind} is read ({', '.join(dict.fromkeys(left_out))}): recon inspect it")
     said = [f"the {len(members)} members of the {kind} are read as models of the same rows"]
+    if left_out:
+        said = [
+            f"{len(parts)} of the {len(members)} members of the {kind} are read, as models of the same rows; left out, "
+            f"for they carry no counts that are read: {', '.join(left_out)} (recon inspect says what they store)"
+        ]
     if kind.startswith("Stacking"):
         said.append("its final model is not read: it was fitted on what the members predict")
     first = parts[0]

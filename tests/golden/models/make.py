@@ -275,7 +275,12 @@ PARTS = {
 }
 PARTS |= {"imodels": others.imodels_files, "corels": others.corels_files, "dl85": others.dl85_files}
 PARTS |= {"streed": others.streed_files, "lightgbm": others.light_gbm_files, "xgboost": others.xgboost_files}
-PARTS |= {"nyoka": others.nyoka_files, "sklearn2pmml": others.sklearn2pmml_files, "r": others.r_files}
+PARTS |= {
+    "catboost": others.catboost_files,
+    "nyoka": others.nyoka_files,
+    "sklearn2pmml": others.sklearn2pmml_files,
+    "r": others.r_files,
+}
 
 
 if __name__ == "__main__":

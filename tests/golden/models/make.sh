@@ -24,6 +24,7 @@ environment sk-1.6.1 scikit-learn==1.6.1 'numpy<2.4' 'scipy<1.16' 'pandas<2.3' s
 for v in 1.2.2 1.3.2 1.4.2; do environment "sk-$v" "scikit-learn==$v" 'numpy<2' 'scipy<1.14' 'pandas<2.3' 'setuptools<81'; done
 environment imodels imodels==3.0.4 six scikit-learn==1.9.1
 environment gbm lightgbm==4.7.0 xgboost==3.2.0 scikit-learn==1.9.1 pandas==3.1.1
+environment catboost catboost==1.2.10 pandas==3.1.1
 environment dl pydl8.5==0.1.8 pystreed==1.4.0 scikit-learn==1.9.1 pandas==3.1.1
 environment nyoka nyoka==5.5.0 scikit-learn==1.9.1 pandas==3.1.1
 environment jpmml sklearn2pmml==0.133.1 scikit-learn==1.8.0 pandas==3.1.1 # refuses scikit-learn 1.9
@@ -48,6 +49,7 @@ make_part imodels imodels
 PYTHONPATH=$root/csrc make_part corels corels
 make_part dl dl85 streed
 make_part gbm lightgbm xgboost
+make_part catboost catboost
 make_part nyoka nyoka
 make_part jpmml sklearn2pmml 2>/dev/null
 Rscript "$here/make.R" "$here"

@@ -1,4 +1,4 @@
-"""The model files of the other libraries: imodels, CORELS, DL8.5, STreeD, LightGBM, XGBoost, nyoka, sklearn2pmml, R."""
+"""The model files of the other libraries: imodels, CORELS, DL8.5, STreeD, boosters, nyoka, sklearn2pmml, R."""
 
 from __future__ import annotations
 
@@ -287,6 +287,63 @@ def xgboost_files() -> None:
         for end in ("json", "ubj", "dump.json", "dump.txt", "pkl"):
             text = f"XGBClassifier({how | more})"
             record(f"{place.name}/{name}.{end}", data, library, text, found)
+
+
+def merged_leaves(model: Any, x: Any, saved: dict) -> list[np.ndarray]:
+    """Return per symmetric tree the leaf of every row by its splits on numbers alone, computed from the rows.
+
+    Where a tree has no other splits, the library's own calc_leaf_indexes must say the same.
+    """
+    numbers = [c for c in x.columns if c not in ("city", "grade")]
+    theirs, found = np.asarray(model.calc_leaf_indexes(x)).astype(int), []
+    for t, tree in enumerate(saved["oblivious_trees"]):
+        leaf, k = np.zeros(len(x), dtype=int), 0
+        for split in tree["splits"]:
+            if split["split_type"] == "FloatFeature":
+                column = x[numbers[split["float_feature_index"]]].to_numpy(dtype=np.float32)
+                leaf |= (column > np.float32(split["border"])).astype(int) << k
+                k += 1
+        if k == len(tree["splits"]):
+            assert (leaf == theirs[:, t]).all()
+            assert np.bincount(leaf, minlength=len(tree["leaf_weights"])).tolist() == tree["leaf_weights"]
+        found.append(leaf)
+    return found
+
+
+def catboost_files() -> None:
+    """CatBoost: .cbm, JSON and the pickle that holds the .cbm; defaults draw rows (MVS) to choose the splits."""
+    import catboost
+
+    place, library = folder(f"catboost-{version('catboost')}"), f"catboost {version('catboost')}"
+    how: dict = {"iterations": 3, "depth": 3, "verbose": 0, "allow_writing_files": False, "thread_count": 1}
+    how["random_seed"] = 0
+    mixed = {"cat_features": ["city", "grade"], "one_hot_max_size": 3}
+    models = [("binary", "people", "CatBoostClassifier", {}, "cbm json pkl")]
+    models += [("bayesian", "people", "CatBoostClassifier", {"bootstrap_type": "Bayesian"}, "cbm")]
+    models += [("ordered", "people", "CatBoostClassifier", {"boosting_type": "Ordered"}, "cbm")]
+    models += [("classes", "plants", "CatBoostClassifier", {"loss_function": "MultiClass"}, "cbm json")]
+    models += [("categories", "shop", "CatBoostClassifier", mixed, "cbm json pkl")]
+    models += [("missing", "gaps", "CatBoostClassifier", {}, "cbm pkl")]
+    models += [("regression", "visits", "CatBoostRegressor", {}, "cbm")]
+    models += [("lossguide", "people", "CatBoostClassifier", {"grow_policy": "Lossguide", "depth": 6}, "cbm json")]
+    models += [("weighted_classes", "people", "CatBoostClassifier", {"class_weights": [1, 2]}, "cbm")]
+    for name, data, kind, more, ends in models:
+        x, y = make_data.read(data)
+        model = getattr(catboost, kind)(**how | more).fit(x, y)
+        model.save_model(str(place / f"{name}.json"), format="json")
+        model.save_model(str(place / f"{name}.cbm"))
+        (place / f"{name}.pkl").write_bytes(pickle.dumps(model))
+        saved = json.loads((place / f"{name}.json").read_text(encoding="utf-8"))
+        if "oblivious_trees" in saved and "class_weights" not in more:
+            leaves = merged_leaves(model, x, saved)
+        else:
+            leaves = list(np.asarray(model.calc_leaf_indexes(x)).astype(int).T)
+        found = {"classes": np.unique(y), "trees": [per_region(leaf, y.to_numpy()) for leaf in leaves]}
+        for end in ("cbm", "json", "pkl"):
+            if end in ends.split():
+                record(f"{place.name}/{name}.{end}", data, library, f"{kind}({how | more})", found)
+            else:
+                (place / f"{name}.{end}").unlink()
 
 
 # ---------------------------------------------------------------- PMML

@@ -1,0 +1,91 @@
+"""What `recon audit` answers where the files are no one release: rows that stand in them, models of several folds.
+
+Light to import: the command line does so at every start.
+"""
+
+from __future__ import annotations
+
+import functools
+import json as json_text
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from typing import Any
+
+import typer
+
+from solvers.errors import Unsupported
+
+
+def with_other_answers(audit: Callable[..., None]) -> Callable[..., None]:
+    """Return the command `audit` with an answer for models without counts and for calibrations on folds.
+
+    Files whose training rows stand in them get a report of their own (exit 0); every fold of a calibration is audited
+    by itself, and the exit code is the worst. Everything else ends as before.
+    """
+
+    @functools.wraps(audit)
+    def command(**given: Any) -> None:
+        try:
+            audit(**given)
+        except Unsupported as error:
+            raise typer.Exit(other_answer(audit, error, given)) from None
+
+    return command
+
+
+def other_answer(audit: Callable[..., None], error: Unsupported, given: dict[str, Any]) -> int:
+    """Write what can be said instead, and return the exit code; raises the error again where there is nothing."""
+    from recon.console import DONE, parse_memory
+    from recon.formats.sklearn.folds import Folds
+    from recon.stored_report import stored_instead
+    from solvers.limits import Limits
+
+    files = given["files"]
+    if isinstance(error, Folds) and len(files) == 1:
+        return each_fold(audit, files[0], len(error.drafts), given)
+    limits = Limits(seconds=given.get("seconds"), memory=parse_memory(given["memory"]))
+    stored_instead(files, error, limits, bool(given.get("json")), given.get("out"))
+    return DONE
+
+
+def each_fold(audit: Callable[..., None], file: str, folds: int, given: dict[str, Any]) -> int:
+    """Audit every fold by itself and return the worst exit code; the time is shared.
+
+    With --json one list is printed; with --out NAME.md the reports go to NAME.1.md, NAME.2.md, ...
+    """
+    seconds = given.get("seconds")
+    shared = given | {"seconds": None if seconds is None else seconds / folds}
+    out, worst, texts = given.get("out"), 0, []
+    print(f"{file}: {folds} models of different parts of the rows, each a release of its own", file=sys.stderr)
+    with tempfile.TemporaryDirectory() as place:
+        for k in range(1, folds + 1):
+            stem, ending = os.path.splitext(out) if out else (os.path.join(place, "report"), "")
+            path = f"{stem}.{k}{ending}"
+            worst = max(worst, code_of(audit, shared | {"files": [f"{file}#{k}"], "out": path}))
+            if out:
+                print(f"fold {k}: {path}", file=sys.stderr)
+            elif os.path.exists(path):
+                with open(path, encoding="utf-8") as report:
+                    texts.append(report.read())
+    if given.get("json") and not out:
+        print(json_text.dumps([json_text.loads(t) for t in texts], indent=1, ensure_ascii=False))
+    elif not out:
+        print("\n".join(texts), end="")
+    return worst
+
+
+def code_of(audit: Callable[..., None], given: dict[str, Any]) -> int:
+    """Run one audit and return its exit code; a refusal is said, and the next one goes on."""
+    from recon.console import exit_code, say
+    from solvers.errors import ReconError
+
+    try:
+        audit(**given)
+    except typer.Exit as ended:
+        return int(ended.exit_code)
+    except ReconError as error:
+        say(error)
+        return exit_code(error)
+    return 0

@@ -1,0 +1,212 @@
+"""recon audit of files whose rows stand in them, of calibrations on folds, and of MLflow folders."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import recon
+from recon.cli import app
+from recon.console import exit_code
+from recon.inspection.inspecting import inspect, inspect_bytes
+from recon.inspection.stripping import strip
+from recon.locating import located, model_file
+from recon.stored_report import rows_stored, stored_report
+from solvers.errors import ReleaseError, Unsupported
+from solvers.limits import Limits
+
+MODELS = Path(__file__).parent / "golden" / "models"
+LEAKY = MODELS / "leaky"
+# How many of the 20 training rows stand in the file, computed from the pickle itself where scikit-learn is there.
+EVERY = (
+    "KNeighborsClassifier", "KNeighborsClassifier_brute", "RadiusNeighborsClassifier", "NearestNeighbors",
+    "GaussianProcessClassifier", "GaussianProcessRegressor", "KernelRidge", "KernelPCA", "LabelSpreading",
+    "LocalOutlierFactor", "KNNImputer",
+)  # fmt: skip
+STORED = {"SVC": 15} | dict.fromkeys(EVERY, 20)
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["audit", *map(str, arguments)])
+
+
+def code(done):
+    """Return the exit code that the command line ends with."""
+    ended = isinstance(done.exception, SystemExit) or done.exception is None
+    return done.exit_code if ended else exit_code(done.exception)
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_the_worst_files_get_a_report(name):
+    path = LEAKY / f"{name}.pkl"
+    done = run(path)
+    assert done.exit_code == 0
+    lines = done.output.splitlines()
+    assert lines[0] == f"Audit of {path}"
+    assert lines[2] == "The training data is stored outright"
+    assert f"{STORED[name]} of 20 training rows stand in the file as they are" in lines[3]
+    assert "worlds were not counted" in done.output
+    assert rows_stored(inspect(path)) == STORED[name]
+
+
+def test_every_form_of_the_report(tmp_path):
+    path = LEAKY / "SVC.pkl"
+    told = json.loads(run(path, "--json").stdout)
+    assert (told["status"], told["rows"], told["rows_stored"], told["labels_stored"]) == ("stored", 20, [15], [False])
+    assert told["stored"][0] == inspect(path).to_json()
+    assert "15 of 20 training rows" in told["verdict"][0]
+    for ending, begins in (("md", "# Audit of"), ("html", "<!doctype html>"), ("json", "{"), ("txt", "Audit of")):
+        out = tmp_path / f"report.{ending}"
+        done = run(path, "--out", out)
+        assert (done.exit_code, done.stdout) == (0, "")
+        text = out.read_text(encoding="utf-8")
+        assert text.startswith(begins)
+        assert "15 of 20 training rows stand in the file" in text
+
+
+def test_a_report_names_what_is_beside_the_rows():
+    told = json.loads(run(LEAKY / "KNeighborsClassifier.pkl", "--json").stdout)
+    assert told["labels_stored"] == [True]
+    done = run(MODELS / "sklearn-1.9.1" / "tree.pkl", LEAKY / "KNeighborsClassifier.pkl")
+    assert (done.exit_code, "20 of 20 training rows" in done.output) == (0, True)
+    assert "Single training rows are stored in part" in run(LEAKY / "KMeans.pkl").output
+
+
+@pytest.mark.parametrize("file", ["leaky/LogisticRegression.pkl", "leaky/StandardScaler.pkl"])
+def test_other_files_without_counts_are_refused_as_before(file):
+    done = run(MODELS / file)
+    assert (code(done), done.stdout) == (3, "")
+
+
+def test_a_domain_that_does_not_fit_is_still_a_refusal():
+    done = run(MODELS / "sklearn-1.9.1" / "forest.pkl", "--domain", MODELS / "data" / "plants.csv")
+    assert (code(done), done.stdout) == (3, "")
+    error = Unsupported("something else")
+    assert stored_report([str(MODELS / "sklearn-1.9.1" / "forest.pkl")], error, Limits()) is None
+
+
+def test_rows_in_pmml_get_a_report(tmp_path):
+    path = tmp_path / "knn.pmml"
+    rows = "".join(f"<row><a>{i}</a></row>" for i in range(7))
+    path.write_text(
+        '<?xml version="1.0"?><PMML version="4.4" xmlns="http://www.dmg.org/PMML-4_4"><Header/><DataDictionary/>'
+        f"<NearestNeighborModel><TrainingInstances><InlineTable>{rows}</InlineTable></TrainingInstances>"
+        "</NearestNeighborModel></PMML>"
+    )
+    done = run(path)
+    assert done.exit_code == 0, done.output
+    assert "7 training rows stand in the file" in done.output
+
+
+# ------------------------------------------------------------------ folds
+
+
+def test_every_fold_is_audited(tmp_path):
+    path = MODELS / "sklearn-1.9.1" / "calibrated.pkl"
+    done = run(path, "--domain", MODELS / "data" / "people.csv")
+    assert done.exit_code == 0
+    assert [done.stdout.count(f"Audit of {path}#{k}\n") for k in (1, 2, 3)] == [1, 1, 1]
+    assert done.stdout.count("about a subset") == 3
+    told = json.loads(run(path, "--json", "--domain", MODELS / "data" / "people.csv").stdout)
+    assert [t["file"] for t in told] == [f"{path}#{k}" for k in (1, 2, 3)]
+    assert [t["rows"] for t in told] == [60, 60, 60]
+    out = tmp_path / "report.md"
+    assert run(path, "--out", out).stdout == ""
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["report.1.md", "report.2.md", "report.3.md"]
+    assert run(f"{path}#2").stdout.startswith(f"Audit of {path}#2")
+    assert code(run(f"{path}#2", f"{path}#1")) == 3
+
+
+# ------------------------------------------------------------------ MLflow
+
+
+def folder(place, told, **files):
+    place.mkdir()
+    (place / "MLmodel").write_text(told)
+    for name, source in files.items():
+        shutil.copy(MODELS / source, place / name.replace("__", "."))
+    return place
+
+
+FLAVOURS = {
+    "sklearn": ("flavors:\n  sklearn:\n    pickled_model: model.pkl\n", "model__pkl", "sklearn-1.9.1/tree.pkl"),
+    "pyfunc": ("flavors:\n  python_function:\n    model_path: 'odd.name'\n", "odd__name", "sklearn-1.9.1/tree.pkl"),
+    "skops": ("flavors:\n  sklearn:\n    pickled_model: m.skops # x\n", "m__skops", "sklearn-1.9.1/forest.skops"),
+    "xgboost": ("flavors:\n  xgboost:\n    data: model.ubj\n", "model__ubj", "xgboost-3.2.0/half.ubj"),
+    "lightgbm": ("flavors:\n  lightgbm:\n    data: model.lgb\n", "model__lgb", "lightgbm-4.7.0/binary.txt"),
+    "catboost": ("flavors:\n  catboost:\n    data: model.cb\n", "model__cb", "catboost-1.2.10/binary.cbm"),
+    "unsaid": ("artifact_path: model\n", "model__pkl", "sklearn-1.9.1/tree.pkl"),
+}
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_an_mlflow_folder_is_its_model_file(flavour, tmp_path):
+    told, name, source = FLAVOURS[flavour]
+    place = folder(tmp_path / "model", told, **{name: source})
+    (place / "conda.yaml").write_text("name: x\n")
+    for path in (place, f"{place}/"):
+        release, same = recon.load(path), recon.load(MODELS / source)
+        assert release.models == same.models
+        assert release.rows == same.rows
+    assert inspect(place).findings == inspect(MODELS / source).findings
+
+
+def test_what_stands_beside_the_model_is_told(tmp_path):
+    place = folder(tmp_path / "model", FLAVOURS["sklearn"][0], model__pkl="sklearn-1.9.1/tree.pkl")
+    (place / "input_example.json").write_text('{"data": [[1, 2]]}')
+    (place / "notes.bin").write_bytes(b"x" * 70)
+    levels = {f.path: (f.level, f.rule) for f in inspect(place).findings}
+    assert levels["input_example.json"] == ("critical", "input-example")
+    assert levels["notes.bin"] == ("unknown", "not-understood")
+
+
+def test_a_copy_never_overwrites_the_model_of_a_folder(tmp_path):
+    place = folder(tmp_path / "model", FLAVOURS["sklearn"][0], model__pkl="sklearn-1.9.1/forest.pkl")
+    before = (place / "model.pkl").read_bytes()
+    with pytest.raises(ReleaseError, match="overwrite the file itself"):
+        strip(place, place / "model.pkl")
+    assert (place / "model.pkl").read_bytes() == before
+    assert strip(place, tmp_path / "copy.pkl").removed
+
+
+def test_folders_lead_to_no_file_outside(tmp_path):
+    secret = tmp_path / "secret.pkl"
+    shutil.copy(MODELS / "sklearn-1.9.1" / "tree.pkl", secret)
+    place = folder(tmp_path / "model", "flavors:\n  sklearn:\n    pickled_model: ../secret.pkl\n")
+    with pytest.raises(Unsupported, match="no model file"):
+        model_file(str(place))
+    (place / "MLmodel").write_text(f"flavors:\n  sklearn:\n    pickled_model: {secret}\n")
+    with pytest.raises(Unsupported, match="no model file"):
+        model_file(str(place))
+    os.symlink(secret, place / "model.pkl")
+    with pytest.raises(Unsupported, match="no model file"):
+        model_file(str(place))
+    with pytest.raises(ReleaseError, match="without MLmodel"):
+        recon.load(tmp_path)
+
+
+def test_a_number_behind_a_file(tmp_path):
+    path = MODELS / "sklearn-1.9.1" / "tree.pkl"
+    assert located(f"{path}#2") == (str(path), 2)
+    assert located("-") == ("-", None)
+    odd = tmp_path / "a#2"
+    shutil.copy(path, odd)
+    assert located(str(odd)) == (str(odd), None)
+    with pytest.raises(Unsupported, match="one release"):
+        recon.load(f"{path}#1")
+    for other in ("#0", "#x", "#-1", "#"):
+        with pytest.raises(ReleaseError, match="cannot be read"):
+            recon.load(f"{path}{other}")
+
+
+def test_kernel_density_says_how_many_rows_it_holds():
+    neighbors = pytest.importorskip("sklearn.neighbors")
+    model = neighbors.KernelDensity().fit(np.random.default_rng(0).normal(size=(23, 2)))
+    assert rows_stored(inspect_bytes(pickle.dumps(model))) == 23
