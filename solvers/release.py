@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,26 +30,47 @@ NO_COUNT = "no count is near enough to the published one"  # an interval around 
 UNBOUNDED = int(np.iinfo(np.int64).max)
 
 
-@dataclass(frozen=True, slots=True)
+def spans(mask: int) -> list[tuple[int, int]]:
+    """Return the runs of set bits of a mask as (first, behind the last), in order.
+
+    Cost: linear in the length of the mask, whatever the number of runs; asking bit by bit is quadratic, because each
+    shift copies the mask.
+    """
+    if mask <= 0:
+        return []
+    low, high = (mask & -mask).bit_length() - 1, mask.bit_length()
+    if mask.bit_count() == high - low:
+        return [(low, high)]
+    bits = np.unpackbits(np.frombuffer(mask.to_bytes((high + 7) // 8, "little"), dtype=np.uint8), bitorder="little")
+    edges = np.flatnonzero(np.diff(bits, prepend=np.uint8(0), append=np.uint8(0))).tolist()
+    return list(zip(edges[::2], edges[1::2], strict=True))
+
+
+@dataclass(frozen=True)
 class Attribute:
     """One attribute as the statements see it: its name and how many raw values each part holds."""
 
     name: str
     sizes: tuple[int, ...]
 
-    @property
+    @cached_property
     def total(self) -> int:
         """Return the number of raw values."""
         return sum(self.sizes)
 
-    @property
+    @cached_property
     def full(self) -> int:
         """Return the bit mask that allows every part."""
         return (1 << len(self.sizes)) - 1
 
+    @cached_property
+    def ends(self) -> tuple[int, ...]:
+        """Return how many raw values lie before each part, and in all behind the last."""
+        return (0, *accumulate(self.sizes))
+
     def weight(self, mask: int) -> int:
-        """Return how many raw values the parts in `mask` hold."""
-        return sum(size for part, size in enumerate(self.sizes) if mask >> part & 1)
+        """Return how many raw values the parts in `mask` hold. Cost: linear in the length of the mask in words."""
+        return sum(self.ends[end] - self.ends[start] for start, end in spans(mask & self.full))
 
 
 @dataclass(frozen=True)
