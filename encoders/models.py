@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.domain import Condition
+from encoders.ledger import Ledger
 from encoders.values import Value
 from solvers.errors import ReleaseError
 from solvers.noise import Law, Neighbours
@@ -26,13 +27,17 @@ Published = int | Fraction  # a number of rows, or what noise made of one
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """The law of the noise on a model's counts, and the privacy budget it was stated by (None: by its scale)."""
+    """The law of the noise on a model's counts, and the privacy budget it was stated by (None: by its scale).
+
+    `ledger`: what every step of the learner spent, where the publisher says it. No answer rests on it.
+    """
 
     law: Law
     epsilon: Fraction | None = None
     delta: Fraction | None = None
     sensitivity: Fraction | None = None
     neighbours: Neighbours | None = None
+    ledger: Ledger | None = None
 
 
 CountKind = Literal["exact", "bag", "distinct", "ratio", "size", "label", "noisy"]

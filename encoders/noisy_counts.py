@@ -285,7 +285,11 @@ def describe(noise: Noise) -> str:
         said += ", taken as the analytic Gaussian mechanism's: give 'scale' where it is another"
         said += "; the discrete law's δ is somewhat larger" if law.discrete else ""
     said += ", rounded to whole numbers" if law.rounded else ""
-    return said + (", negative results published as 0" if law.clamped else "")
+    said += ", negative results published as 0" if law.clamped else ""
+    if noise.ledger is not None:
+        spent = f"ε = {noise.ledger.epsilon:.6g}" + (f", δ = {noise.ledger.delta:.3g}" if noise.ledger.delta else "")
+        said += f"; the publisher's ledger says {spent} for the whole model, {noise.ledger.standing}"
+    return said
 
 
 def doubts(model: AnyModel, noise: Noise) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from recon.noisy_questions import known_posterior
 from recon.questions import convention_of, count
 from recon.report import Report
 from recon.statements import Json
-from recon.sweeping import exact_counts
+from recon.sweeping import exact_counts, removed_per_row
 from recon.truth import check_truth
 from solvers.cells import cells_of
 from solvers.errors import EmptyConfidenceSet, ReleaseError, Unsupported
@@ -108,10 +108,12 @@ def what_noise_bought(noisy: EncodedRelease, exact: EncodedRelease, limits: Limi
     sources = [block.source(s) for s in range(len(block))]
     if sources != found.counts["source"].tolist() or exact.domain.all != noisy.domain.all:
         raise Unsupported("the release without noise has other regions or classes than the noisy one")
-    n, sizes = int(truth.sum()), list(cells_of(exact.statements, limits).low)
-    removed = (found.uninformed_bits - log2_worlds(sizes, truth, "ordered")) / n if n else 0.0
+    sizes = list(cells_of(exact.statements, limits).low)
+    removed = [
+        removed_per_row(exact, left, limits) for left in (found.entropy_bits, log2_worlds(sizes, truth, "ordered"))
+    ]
     likely = float(np.abs(found.counts["likely"].to_numpy() - truth).sum()) / 2
-    return Bought(found.prior, found.bits_removed_per_row or 0.0, removed, found.distance(truth), likely)
+    return Bought(found.prior, removed[0], removed[1], found.distance(truth), likely)
 
 
 def shapes(release: EncodedRelease) -> list[Any]:

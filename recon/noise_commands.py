@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from recon.console import print_json, records, working, write_table, write_text
+from recon.console import INCONCLUSIVE, print_json, records, working, write_table, write_text
 from recon.options import (
     Confidence,
     DomainFile,
@@ -140,6 +140,9 @@ def sweep(
         write_table(found, out)
     else:
         print("\n".join(sweep_lines(found)))
+    if found.attrs["stopped"]:
+        print(f"recon: {found.attrs['stopped']}: what was drawn by then is printed", file=sys.stderr)
+        raise typer.Exit(INCONCLUSIVE)
 
 
 def sweep_lines(found: Any) -> list[str]:
@@ -160,6 +163,7 @@ def sweep_lines(found: Any) -> list[str]:
     lines.append(
         "medians over the draws [10 %, 90 %]; cells said: (leaf or rule, class) held occupied or empty with posterior "
         "probability 0.95; nearest: rows to change to a world inside the joint 95 % intervals; typical: the same on "
-        f"average over the posterior (prior {found.attrs['prior']}); accuracy: of noisy majority classes, training rows"
+        f"average over the posterior (prior {found.attrs['prior']}); accuracy: of noisy majority classes, training "
+        "rows; bits removed: of n log2 S, rows in order, as `count --convention ordered` says of the exact release"
     )
     return lines

@@ -75,7 +75,7 @@ def bought_line(found: Bought | BoughtWorlds) -> str:
         left = f"{between(found.noisy)} bits left at confidence {level_text(found.confidence)}"
         return f"what the noise bought: {left} instead of {between(found.exact)} (log2 of the datasets, rows in order)"
     return (
-        f"what the noise bought: {found.noisy:,.4f} bits removed per row instead of {found.exact:,.4f} "
+        f"what the noise bought: {found.noisy:,.4f} bits removed per row instead of {found.exact:,.4f}, rows in order "
         f"(prior {found.prior}); rows to change from the exact counts: {found.likely:,.0f} to the most likely ones, "
         f"{found.typical:,.1f} on average"
     )

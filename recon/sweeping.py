@@ -20,14 +20,16 @@ from encoders.encoder import EncodedRelease, encode
 from encoders.models import Noise, RuleList, Support, Tree
 from recon.denoising import filled
 from recon.learners.randomness import Randomness
+from recon.measures import uninformed
 from recon.noisy import Posterior, posterior
 from solvers.cells import cells_of
-from solvers.errors import ReleaseError, Unsupported
+from solvers.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.limits import Limits
 from solvers.noise import Law, Neighbours
 from solvers.numbers import log2_worlds
 from solvers.posterior import Prior
 from solvers.release import ANY_LABEL, Partition
+from solvers.space import Space
 
 LIKELY = 0.95  # posterior probability from which on a membership is called likely
 FIGURES = ("accuracy", "bits_removed_per_row", "said", "said_right", "nearest", "typical")
@@ -45,33 +47,57 @@ def sweep(
 ) -> pd.DataFrame:
     """Return one line per ε (and one for no noise, ε infinite): quantiles over the draws.
 
-    accuracy: of the noisy majority classes on the training rows (NaN without classes). bits_removed_per_row: against
-    the same prior. said: (leaf or rule, class) cells held to be occupied or empty with posterior probability 0.95 or
-    more; said_right: the share of those that are. nearest: rows to change from the truth to the nearest world in the
-    joint 95 % intervals (NaN: there is none); typical: rows to change on average over the posterior.
-    Raises `Unsupported` unless the release is one tree or rule list with exact counts.
+    accuracy: of the noisy majority classes on the training rows (NaN without classes). bits_removed_per_row: as
+    `count` says it in convention `ordered`, (n log2 S - what is left) / n, never below 0; left is the posterior's
+    entropy, without noise log2 of the number of worlds. said: (leaf or rule, class) cells held to be occupied or empty
+    with posterior probability 0.95 or more; said_right: the share of those that are. nearest: rows to change from the
+    truth to the nearest world in the joint 95 % intervals (NaN: there is none); typical: rows to change on average over
+    the posterior.
+    Where time is up or somebody stops, the lines found so far are returned, the last ε over the draws it had: `attrs`
+    "stopped" then says where. Raises `Unsupported` unless the release is one tree or rule list with exact counts,
+    `Inconclusive` where not one draw was done.
     """
     limits = limits or Limits()
     block, truth = exact_counts(release)
     if draws < 1 or not epsilons:
         raise ReleaseError("a sweep needs at least one epsilon and one draw")
     sensitivity = Fraction(2 if neighbours == "replace" else 1)
-    dice, lines = Randomness(seed), []
+    if wrong := [e for e in epsilons if not (math.isfinite(e) and e > 0)]:
+        raise ReleaseError(f"epsilon must be above 0 and finite, not {wrong[0]}")
+    exact_line = {"epsilon": math.inf, "draws": 1} | quantiles([without_noise(release, block, truth, limits)])
+    dice, lines, stopped = Randomness(seed), [], ""
     for epsilon in sorted(epsilons):
-        if not (math.isfinite(epsilon) and epsilon > 0):
-            raise ReleaseError(f"epsilon must be above 0 and finite, not {epsilon}")
         exact = Fraction(repr(float(epsilon)))
         noise = Noise(Law("discrete_laplace", sensitivity / exact), exact, Fraction(0), sensitivity, neighbours)
-        found = []
-        for k in range(draws):
-            limits.report(f"epsilon {epsilon:g}: draw {k + 1} of {draws}")
-            noisy = [int(c) + dice.discrete_laplace(noise.law.scale) for c in truth]
-            found.append(one_draw(with_noise(release, noisy, noise), block, truth, prior, limits))
-        lines.append({"epsilon": float(epsilon), "draws": draws} | quantiles(found))
-    lines.append({"epsilon": math.inf, "draws": 1} | quantiles([without_noise(release, block, truth, prior, limits)]))
-    out = pd.DataFrame(lines)
-    out.attrs.update(prior=prior, neighbours=neighbours, confidence=0.95, likely=LIKELY, seed=seed)
+        found: list[dict[str, float]] = []
+        try:
+            for k in range(draws):
+                limits.report(f"epsilon {epsilon:g}: draw {k + 1} of {draws}")
+                if limits.expired():
+                    raise Inconclusive("the time was up")
+                noisy = [int(c) + dice.discrete_laplace(noise.law.scale) for c in truth]
+                found.append(one_draw(with_noise(release, noisy, noise), block, truth, prior, limits))
+        except Inconclusive as error:
+            stopped = f"stopped at epsilon {epsilon:g} after {len(found)} of {draws} draws: {error}"
+        if found:
+            lines.append({"epsilon": float(epsilon), "draws": len(found)} | quantiles(found))
+        if stopped:
+            break
+    if not lines:
+        raise Inconclusive(stopped)
+    out = pd.DataFrame([*lines, exact_line])
+    out.attrs.update(prior=prior, neighbours=neighbours, confidence=0.95, likely=LIKELY, seed=seed, stopped=stopped,
+                     convention="ordered")  # fmt: skip
     return out
+
+
+def removed_per_row(release: EncodedRelease, left: float, limits: Limits) -> float:
+    """Return (n log2 S - bits left) / n as `count` says it in convention `ordered`; 0 without rows.
+
+    Not against the entropy of the posterior's prior: that is below n log2 S, and what is left can lie above it.
+    """
+    n = release.rows.low
+    return (uninformed(Space.of(release.statements, limits), {ANY_LABEL: n}, "ordered") - left) / n if n else 0.0
 
 
 def exact_counts(release: EncodedRelease) -> tuple[Partition, NDArray[np.int64]]:
@@ -107,7 +133,7 @@ def one_draw(
     said, right = likely_cells(found, truth)
     return {
         "accuracy": accuracy(block, truth, published),
-        "bits_removed_per_row": found.bits_removed_per_row or 0.0,
+        "bits_removed_per_row": removed_per_row(noisy, found.entropy_bits, limits),
         "said": float(said),
         "said_right": right / said if said else math.nan,
         "nearest": nearest(truth, intervals.low, intervals.high),
@@ -116,16 +142,13 @@ def one_draw(
 
 
 def without_noise(
-    release: EncodedRelease, block: Partition, truth: NDArray[np.int64], prior: Prior, limits: Limits
+    release: EncodedRelease, block: Partition, truth: NDArray[np.int64], limits: Limits
 ) -> dict[str, float]:
     """Return the same figures of the exact release."""
-    n, sizes = int(truth.sum()), cells_of(release.statements, limits).low
-    noise = Noise(Law("discrete_laplace", Fraction(1)))
-    before = posterior(with_noise(release, truth.tolist(), noise), prior, limits).uninformed_bits
-    left = log2_worlds(list(sizes), truth, "ordered")
+    left = log2_worlds(list(cells_of(release.statements, limits).low), truth, "ordered")
     return {
         "accuracy": accuracy(block, truth, truth.astype(np.float64)),
-        "bits_removed_per_row": (before - left) / n if n else 0.0,
+        "bits_removed_per_row": removed_per_row(release, left, limits),
         "said": float(len(truth)),
         "said_right": 1.0,
         "nearest": 0.0,

@@ -14,9 +14,9 @@ import pytest
 from extras import extra
 
 import recon
+from encoders.ledger import Entry, Ledger
 from recon.learners import dp_greedy_rule_list as dp
 from recon.learners.dp_greedy_rule_list import DPGreedyRuleListClassifier, Mechanism, Split, gini
-from recon.learners.ledger import Entry, Ledger
 from recon.learners.mining import checked_rules, conjunctions, rule_masks
 from recon.learners.smooth_sensitivity import impurity_step, margin_of_confidence, margin_of_delta, smooth_bound
 from recon.learners.vulnerability import vulnerability, vulnerability_of

@@ -135,12 +135,13 @@ def test_parameters_without_sense_are_refused(parameters, named):
         (BINARY, [0, 1, np.nan, 1], "row 3 has no label"),
         (BINARY, ["a", None, "b", "a"], "row 2 has no label"),
         (BINARY, np.array([0, "a", 1, 0], dtype=object), "no order"),
-        (BINARY, np.zeros((4, 1)), "shape"),
+        (BINARY, np.zeros((4, 2)), "shape"),
         (BINARY, 3, "shape"),
         (BINARY.set_axis(["a", "a"], axis=1), [0, 1, 1, 0], "two columns named 'a'"),
         (BINARY.set_axis([1, "1"], axis=1), [0, 1, 1, 0], "two columns named '1'"),
         (pd.DataFrame({"a": pd.array([0, None], dtype="boolean")}), [0, 1], "row 2, column 'a'"),
-        (np.zeros((2, 0)), [0, 1], "some of both"),
+        (np.zeros((2, 0)), [0, 1], "0 feature"),
+        (np.zeros((0, 2)), [], "some of both"),
     ],
 )
 def test_bad_tables_are_refused(x, y, said):
@@ -154,7 +155,7 @@ def test_nothing_is_said_before_fit_or_of_labels_of_another_shape():
             call(GreedyRuleListClassifier())
     fitted = GreedyRuleListClassifier().fit(X=BINARY, y=[0, 1, 1, 0])
     assert fitted.score(X=BINARY, y=[0, 1, 1, 0]) == 1
-    for labels in ([0], np.zeros((4, 1))):  # numpy would compare every row with every label
+    for labels in ([0], np.zeros((4, 2))):  # numpy would compare every row with every label
         with pytest.raises(recon.ReleaseError, match="shape"):
             fitted.score(BINARY, labels)
     assert repr(fitted) == "GreedyRuleListClassifier(width=1, min_support=0.0, max_length=None, negations=True)"

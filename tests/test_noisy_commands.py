@@ -231,9 +231,39 @@ def test_sweep_bits_grow_with_epsilon_on_average(write, run):
     pd.testing.assert_frame_equal(found, again)
     shown = run("sweep", write(EXACT), "--epsilon", "1,2", "--json")
     assert [line["epsilon"] for line in json.loads(shown.stdout)["sweep"]] == [1.0, 2.0, None]
+    counted = json.loads(run("count", write(EXACT), "--convention", "ordered", "--json").stdout)
+    assert exact == pytest.approx(counted["bits_removed_per_row"], abs=1e-12)
+    assert json.loads(shown.stdout)["convention"] == "ordered"
     run("sweep", write(EXACT), "--epsilon", "0", code=2)
     run("sweep", write(EXACT), "--draws", "5", code=2)
     run("sweep", write(NOISY), code=3)
+
+
+def test_bits_removed_by_an_exact_release_are_never_negative(write, run):
+    """Rows in one large leaf: against the entropy of the prior the release seemed to add bits."""
+    rare = tree([[1, 1], [0, 0], [0, 0]], rows=2)
+    rare["models"] = [{k: v for k, v in rare["models"][0].items() if k != "noise"}]
+    found = recon.sweep(recon.load(write(rare)), [1.0], draws=20, seed=1)
+    left = math.log2(2 * 15 * 15)  # by hand: two rows of two classes in order, 15 raw rows each in the first leaf
+    assert found["bits_removed_per_row_q50"].iloc[-1] == pytest.approx((2 * math.log2(60) - left) / 2)
+    assert (found["bits_removed_per_row_q10"] >= 0).all()
+
+
+def test_a_sweep_out_of_time_prints_what_it_has(write):
+    release = recon.load(write(EXACT))
+    shown = []
+
+    def stops(text):
+        shown.append(text)
+        if len([t for t in shown if t.startswith("epsilon 2: draw")]) == 5:
+            limits.stop.set()
+
+    limits = recon.Limits(progress=stops)
+    found = recon.sweep(release, [1.0, 2.0, 3.0], draws=20, seed=1, limits=limits)
+    assert found["epsilon"].tolist() == [1.0, 2.0, math.inf]
+    assert found["draws"].tolist() == [20, 4, 1]
+    assert "epsilon 2 after 4 of 20" in found.attrs["stopped"]
+    assert recon.sweep(release, [1.0], draws=20, seed=1).attrs["stopped"] == ""
 
 
 def test_nearest_against_brute_force():
@@ -260,6 +290,12 @@ def rows_file(tmp_path):
     return str(path)
 
 
+BITS = {
+    "attributes": [{"name": name, "values": [0, 1]} for name in "abcd"],
+    "label": {"name": "y", "values": [0, 1]},
+}
+
+
 @pytest.mark.parametrize(
     "learner",
     [
@@ -271,12 +307,13 @@ def rows_file(tmp_path):
     ],
     ids=lambda learner: "-".join(learner[:1] + learner[3:]),
 )
-def test_every_learners_release_is_audited_and_certified(learner, rows_file, tmp_path, run):
+def test_every_learners_release_is_audited_and_certified(learner, rows_file, tmp_path, write, run):
     out = str(tmp_path / "list.json")
     name, *options = learner
     seeded = [] if name == "greedy-rule-list" else ["--seed", "1"]
-    told = run("learn", name, rows_file, *options, *seeded, "--out", out)
     private = name.startswith("dp-")
+    declared = ["--domain", write({"recon": 1, "domain": BITS}, "domain.json")] if private else []
+    told = run("learn", name, rows_file, *options, *seeded, *declared, "--out", out)
     assert ("neighbours:" in told.stderr) == private
     release = recon.load(out)
     assert release.noisy == private

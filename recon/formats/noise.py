@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from encoders.ledger import Entry, Ledger
 from encoders.models import Noise
 from encoders.values import plain
-from recon.formats.schema import NoisePart
+from recon.formats.schema import LedgerPart, NoisePart
 from solvers.errors import ReleaseError
 from solvers.noise import Law, scale_of, truncation_of
 
@@ -23,6 +25,7 @@ def to_noise(part: NoisePart, place: str) -> Noise:
     if part.adjusted:
         message = "counts adjusted to add up no longer carry independent noise: give the counts before that"
         raise ReleaseError(message, place=f"{place}.adjusted")
+    ledger = None if part.ledger is None else to_ledger(part.ledger, f"{place}.ledger")
     budget = {name: getattr(part, name) for name in ("epsilon", "delta", "sensitivity", "neighbours")}
     given = {name: value for name, value in budget.items() if value is not None}
     try:
@@ -30,10 +33,25 @@ def to_noise(part: NoisePart, place: str) -> Noise:
             if given:
                 raise ReleaseError(f"give 'scale' or {', '.join(map(repr, given))}, not both")
             bound = None if part.bound is None else number(part.bound, "bound")
-            return Noise(Law(part.law, number(part.scale, "scale"), bound, part.rounded, part.clamped))
-        return from_budget(part)
+            law = Law(part.law, number(part.scale, "scale"), bound, part.rounded, part.clamped)
+            return Noise(law, ledger=ledger)
+        return replace(from_budget(part), ledger=ledger)
     except ReleaseError as error:
         raise error.at(place=place) from None
+
+
+def to_ledger(part: LedgerPart, place: str) -> Ledger:
+    """Return the ledger of a file; `ReleaseError` where its totals are not those of its entries."""
+    entries = (Entry(e.step, e.mechanism, float(e.epsilon), float(e.delta), e.standing, e.why) for e in part.entries)
+    found = Ledger(part.neighbours, tuple(part.assumes), tuple(entries))
+    for name in ("epsilon", "delta"):
+        said, total = float(getattr(part, name)), float(getattr(found, name))
+        if not math.isclose(said, total, rel_tol=1e-9, abs_tol=1e-15):
+            raise ReleaseError(f"the entries spend {name} {total:g} in all, not {said:g}", place=f"{place}.{name}")
+    if part.standing != found.standing:
+        message = f"the worst entry is '{found.standing}', so the whole is not '{part.standing}'"
+        raise ReleaseError(message, place=f"{place}.standing")
+    return found
 
 
 def from_budget(part: NoisePart) -> Noise:
@@ -93,4 +111,4 @@ def noise_json(noise: Noise) -> dict[str, Any]:
     for name in ("rounded", "clamped"):
         if getattr(law, name):
             out[name] = True
-    return out
+    return out if noise.ledger is None else {**out, "ledger": noise.ledger.to_json()}

@@ -100,12 +100,35 @@ class RulePart(SupportPart):
     condition: ConditionPart = Field(alias="if")
 
 
+class LedgerEntryPart(Part):
+    """One step of a private learner: what it spent, and whether a proof stands behind it."""
+
+    step: StrictStr
+    mechanism: StrictStr
+    epsilon: Number = Field(ge=0)
+    delta: Number = Field(0, ge=0, le=1)
+    standing: Literal["guaranteed", "claimed", "none"]
+    why: StrictStr = ""
+
+
+class LedgerPart(Part):
+    """The privacy ledger of the learner that published the counts; the totals must be those of its entries."""
+
+    neighbours: Literal["add_remove", "replace"]
+    assumes: list[StrictStr] = []
+    epsilon: Number = Field(ge=0)
+    delta: Number = Field(0, ge=0)
+    standing: Literal["guaranteed", "claimed", "none"]
+    entries: list[LedgerEntryPart]
+
+
 class NoisePart(Part):
     """The law of the noise on a model's counts: its `scale`, or the privacy budget it follows from.
 
     `bound`: of truncated Laplace noise given by its scale. `rounded`: to whole numbers after the noise. `clamped`:
     negative results were published as 0. `decided`: what else the same draws decided (such releases are refused, and
-    so are counts that were `adjusted` to add up), because the law of what was published is then another.
+    so are counts that were `adjusted` to add up), because the law of what was published is then another. `ledger`: what
+    the learner's steps spent, for people; no answer rests on it.
     """
 
     law: Literal["laplace", "discrete_laplace", "gaussian", "discrete_gaussian", "truncated_laplace"]
@@ -119,6 +142,7 @@ class NoisePart(Part):
     clamped: StrictBool = False
     decided: StrictStr | None = None
     adjusted: StrictBool = False
+    ledger: LedgerPart | None = None
 
 
 class ReadFromPart(Part):

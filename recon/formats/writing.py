@@ -164,6 +164,8 @@ def block(part: Mapping[str, Any], indent: str) -> str:
                 f"{json.dumps(k, ensure_ascii=False)}: {json.dumps(v, ensure_ascii=False)}" for k, v in value.items()
             )
             pieces.append(f"{json.dumps(key)}: {{\n{indent} {inner}}}")
+        elif isinstance(value, dict) and {"ledger", "entries"} & set(value):
+            pieces.append(f"{json.dumps(key)}: {block(value, indent + '  ')}")
         else:
             pieces.append(f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False, allow_nan=False)}")
     return "{" + f",\n{indent}".join(pieces) + "}"

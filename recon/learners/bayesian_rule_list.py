@@ -16,6 +16,7 @@ from typing import Any, Literal, Self, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from encoders.ledger import Entry, Ledger
 from encoders.models import Noise
 from recon.learners.brl_posterior import (
     Chosen,
@@ -41,12 +42,10 @@ from recon.learners.estimator import (
     Antecedent,
     Counts,
     RuleListClassifier,
-    binary_columns,
     is_whole,
-    labels_of,
     support_rows,
+    training_data,
 )
-from recon.learners.ledger import Entry, Ledger
 from recon.learners.mining import checked_rules, rule_masks
 from recon.learners.private_mining import Mining, items_held, mine_exactly, mine_privately
 from recon.learners.randomness import Randomness
@@ -89,6 +88,8 @@ class BayesianLists(RuleListClassifier):
     enumerate_up_to: int = 120_000
     random_state: int | None = None
 
+    multi_class = False
+
     def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803 - scikit-learn's name
         """Return (rows, 2) the matching rule's point estimates (N_l + α_l) / (N + α_0 + α_1), negative N taken as 0."""
         index = self.apply(X)
@@ -113,10 +114,9 @@ class BayesianLists(RuleListClassifier):
 
     def _read(self, x: Any, y: ArrayLike, classes: Sequence[Any] | None = None) -> Rows:
         """Return the rows, noting columns and classes; `ReleaseError` unless the labels have two classes."""
-        names, bits = binary_columns(x)
-        target = labels_of(y, len(bits))
-        if not len(bits) or not names:
-            raise ReleaseError(f"{len(bits)} rows of {len(names)} columns: there must be some of both")
+        names, bits, target = training_data(x, y)
+        if not len(bits):
+            raise ReleaseError(f"0 rows of {len(names)} columns: there must be some of both")
         try:
             seen = np.unique(target)
         except TypeError:
@@ -124,8 +124,8 @@ class BayesianLists(RuleListClassifier):
         self.classes_ = seen if classes is None else np.asarray(classes)
         if self.classes_.shape != (2,) or self.classes_[0] == self.classes_[1]:
             raise ReleaseError(
-                f"a Bayesian rule list tells two classes apart, not {len(self.classes_)}: "
-                "give labels with two values, or one label against the rest"
+                "Only binary classification is supported: a Bayesian rule list tells two classes apart, not "
+                f"{len(self.classes_)} class(es): give labels with two values, or one label against the rest"
             )
         if unknown := [c for c in seen.tolist() if c not in self.classes_.tolist()]:
             raise ReleaseError(f"the label {unknown[0]!r} is none of the classes {self.classes_.tolist()}")

@@ -3,11 +3,49 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from recon.console import write_text
+from recon.learners.options import (
+    Alpha,
+    Chains,
+    Choice,
+    Classes,
+    Confidence,
+    Data,
+    Delta,
+    EnumerateUpTo,
+    Epsilon,
+    ExpectedLength,
+    ExpectedWidth,
+    Label,
+    Length,
+    LongestRule,
+    Mechanism,
+    Mining,
+    MostAntecedents,
+    MostItems,
+    Negations,
+    Neighbours,
+    NMax,
+    Normalised,
+    PrivateSeed,
+    PublicDomain,
+    PublishRows,
+    Repaired,
+    Rules,
+    SamplerSeed,
+    Split,
+    Steps,
+    Support,
+    Target,
+    Width,
+    numbers,
+    share_or_rows,
+    values,
+)
 from recon.options import DomainFile, Independent, Out
 
 if TYPE_CHECKING:
@@ -16,21 +54,6 @@ if TYPE_CHECKING:
 learn_app = typer.Typer(
     help="Train a model and write it as a release file.", no_args_is_help=True, rich_markup_mode=None
 )
-Data = Annotated[str, typer.Argument(metavar="DATA", help="Training rows (.csv, .csv.gz, .parquet).")]
-Label = Annotated[str | None, typer.Option("--label", help="Label column; by default the last.")]
-Width = Annotated[int, typer.Option("--width", min=1, max=4, help="Literals per rule at most.")]
-Support = Annotated[float, typer.Option("--min-support", min=0, max=1, help="Share of rows needed.")]
-Length = Annotated[int | None, typer.Option("--max-length", min=1, help="Rules, default included.")]
-Epsilon = Annotated[float, typer.Option("--epsilon", help="The whole privacy budget.")]
-Neighbours = Annotated[str, typer.Option("--neighbours", help="add_remove or replace: what privacy is about.")]
-Rules = Annotated[
-    str | None,
-    typer.Option("--rules", help='Public rules (.json): a list of objects such as {"age:<25": 1}.'),
-]
-PublishRows = Annotated[bool, typer.Option("--publish-rows", help="The exact number of rows is public: write it.")]
-PrivateSeed = Annotated[
-    int | None, typer.Option("--seed", help="For experiments: whoever knows it knows the noise. Default: secure.")
-]
 
 
 @learn_app.callback()
@@ -40,73 +63,91 @@ def learn() -> None:
 
 @learn_app.command("greedy-rule-list")
 def learn_greedy_rule_list(
-    data: Data, out: Out = None, label: Label = None, width: Width = 1, min_support: Support = 0.05,
-    max_length: Length = None, domain: DomainFile = None, independent: Independent = False,
+    data: Data, out: Out = None, label: Label = None, width: Width = 1, min_support: Support = "0.05",
+    max_length: Length = None, negations: Negations = True, domain: DomainFile = None, independent: Independent = False,
 ) -> None:  # fmt: skip
     """Train GreedyRL, the paper's greedy rule list, on binary columns and write the release."""
     from recon.learners.greedy_rule_list import GreedyRuleListClassifier
 
-    learner = GreedyRuleListClassifier(width=width, min_support=min_support, max_length=max_length)
-    finish(data, label, domain, independent, learner, False, out)
+    learner = GreedyRuleListClassifier(
+        width=width, min_support=share_or_rows(min_support), max_length=max_length, negations=negations
+    )
+    finish(data, label, domain, independent, learner, out=out)
 
 
 @learn_app.command("dp-greedy-rule-list")
 def learn_dp_greedy_rule_list(
-    data: Data, epsilon: Epsilon,
-    mechanism: Annotated[
-        str, typer.Option("--mechanism", help="pure, smooth_laplace, smooth_cauchy, global_laplace, global_gaussian, "
-                          "exponential or noisy_counts.")
-    ] = "pure",
-    delta: Annotated[float | None, typer.Option("--delta", help="By default 1 / rows^2, where one is needed.")] = None,
+    data: Data, epsilon: Epsilon, mechanism: Mechanism = "pure", delta: Delta = None,
     neighbours: Neighbours = "add_remove", rules: Rules = None, out: Out = None, label: Label = None,
-    width: Width = 2, min_support: Support = 0.0, max_length: Length = 5, publish_rows: PublishRows = False,
-    seed: PrivateSeed = None, domain: DomainFile = None, independent: Independent = False,
+    width: Width = 2, min_support: Support = "0", max_length: LongestRule = 5, confidence: Confidence = 0.99,
+    negations: Negations = True, classes: Classes = None, repaired: Repaired = False,
+    publish_rows: PublishRows = False, seed: PrivateSeed = None, domain: DomainFile = None,
+    domain_is_public: PublicDomain = False, independent: Independent = False,
 ) -> None:  # fmt: skip
     """Train DP-GreedyRL, write the release with its noise law, and print what every step of it guarantees."""
     from recon.learners.dp_greedy_rule_list import DPGreedyRuleListClassifier
 
     chosen: Any = (mechanism, neighbours)
     learner = DPGreedyRuleListClassifier(
-        mechanism=chosen[0], epsilon=epsilon, delta=delta, max_length=max_length or 5, width=width,
-        min_support=min_support, neighbours=chosen[1], rules=read_rules(rules), random_state=seed,
+        mechanism=chosen[0], epsilon=epsilon, delta=delta, max_length=max_length, width=width,
+        min_support=share_or_rows(min_support), confidence=confidence, neighbours=chosen[1], negations=negations,
+        rules=read_rules(rules), classes=values(classes), repaired=repaired, random_state=seed,
     )  # fmt: skip
-    finish(data, label, domain, independent, learner, publish_rows or neighbours == "replace", out)
+    finish(
+        data, label, domain, independent, learner, out=out,
+        publish_rows=publish_rows or neighbours == "replace", domain_is_public=domain_is_public,
+    )  # fmt: skip
 
 
 @learn_app.command("bayesian-rule-list")
 def learn_bayesian_rule_list(
-    data: Data, out: Out = None, label: Label = None, width: Width = 2, min_support: Support = 0.1,
-    expected_length: Annotated[float, typer.Option("--expected-length", help="λ of the prior.")] = 3.0,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the sampler.")] = 0,
-    domain: DomainFile = None, independent: Independent = False,
+    data: Data, rules: Rules = None, out: Out = None, label: Label = None, width: Width = 2,
+    min_support: Support = "0.1", max_antecedents: MostAntecedents = 300, max_length: Length = None,
+    expected_length: ExpectedLength = 3.0, expected_width: ExpectedWidth = 1.0, alpha: Alpha = "1,1",
+    normalised: Normalised = True, negations: Negations = False, choice: Choice = "point", steps: Steps = 5_000,
+    chains: Chains = 4, enumerate_up_to: EnumerateUpTo = 120_000, seed: SamplerSeed = 0, domain: DomainFile = None,
+    independent: Independent = False,
 ) -> None:  # fmt: skip
     """Train a Bayesian rule list (Letham et al.) without privacy and write the release."""
     from recon.learners.bayesian_rule_list import BayesianRuleListClassifier
 
+    chosen: Any = choice
     learner = BayesianRuleListClassifier(
-        width=width, min_support=min_support, expected_length=expected_length, random_state=seed
-    )
-    finish(data, label, domain, independent, learner, False, out)
+        width=width, min_support=share_or_rows(min_support), max_antecedents=max_antecedents or None,
+        max_length=max_length, expected_length=expected_length, expected_width=expected_width,
+        alpha=numbers("--alpha", alpha, 2), normalised=normalised, antecedents=read_rules(rules), negations=negations,
+        choice=chosen, steps=steps, chains=chains, enumerate_up_to=enumerate_up_to, random_state=seed,
+    )  # fmt: skip
+    finish(data, label, domain, independent, learner, out=out)
 
 
 @learn_app.command("dp-bayesian-rule-list")
 def learn_dp_bayesian_rule_list(
-    data: Data, epsilon: Epsilon, neighbours: Neighbours = "replace",
-    n_max: Annotated[int | None, typer.Option("--n-max", help="Public bound on the rows, for add_remove.")] = None,
-    rules: Rules = None, out: Out = None, label: Label = None, width: Width = 2, min_support: Support = 0.1,
-    expected_length: Annotated[float, typer.Option("--expected-length", help="λ of the prior.")] = 3.0,
-    publish_rows: PublishRows = False, seed: PrivateSeed = None, domain: DomainFile = None,
-    independent: Independent = False,
+    data: Data, epsilon: Epsilon, neighbours: Neighbours = "replace", n_max: NMax = None, rules: Rules = None,
+    out: Out = None, label: Label = None, width: Width = 2, min_support: Support = "0.1",
+    max_antecedents: MostAntecedents = 300, max_length: Length = None, expected_length: ExpectedLength = 3.0,
+    expected_width: ExpectedWidth = 1.0, alpha: Alpha = "1,1", normalised: Normalised = True,
+    negations: Negations = False, split: Split = "1,1,1", target: Target = "base_measure", mining: Mining = "private",
+    most_items: MostItems = None, classes: Classes = None, steps: Steps = 5_000, chains: Chains = 4,
+    enumerate_up_to: EnumerateUpTo = 120_000, publish_rows: PublishRows = False, seed: PrivateSeed = None,
+    domain: DomainFile = None, domain_is_public: PublicDomain = False, independent: Independent = False,
 ) -> None:  # fmt: skip
     """Train DP-BRL, write the release with its noise law, and print what every step of it guarantees."""
     from recon.learners.bayesian_rule_list import DPBayesianRuleListClassifier
 
-    relation: Any = neighbours
+    chosen: Any = (neighbours, target, mining)
     learner = DPBayesianRuleListClassifier(
-        width=width, min_support=min_support, expected_length=expected_length, antecedents=read_rules(rules),
-        epsilon=epsilon, neighbours=relation, n_max=n_max, random_state=seed,
+        width=width, min_support=share_or_rows(min_support), max_antecedents=max_antecedents or None,
+        max_length=max_length, expected_length=expected_length, expected_width=expected_width,
+        alpha=numbers("--alpha", alpha, 2), normalised=normalised, antecedents=read_rules(rules), negations=negations,
+        epsilon=epsilon, split=numbers("--split", split, 3), neighbours=chosen[0], n_max=n_max, target=chosen[1],
+        mining=chosen[2], most_items=most_items, classes=values(classes), steps=steps, chains=chains,
+        enumerate_up_to=enumerate_up_to, random_state=seed,
     )  # fmt: skip
-    finish(data, label, domain, independent, learner, publish_rows or neighbours == "replace", out)
+    finish(
+        data, label, domain, independent, learner, out=out,
+        publish_rows=publish_rows or neighbours == "replace", domain_is_public=domain_is_public,
+    )  # fmt: skip
 
 
 def read_rules(path: str | None) -> list[tuple[tuple[str, int], ...]] | None:
@@ -131,18 +172,14 @@ def read_rules(path: str | None) -> list[tuple[tuple[str, int], ...]] | None:
 
 
 def finish(
-    data: str,
-    label: str | None,
-    domain: str | None,
-    independent: bool,
-    learner: RuleListClassifier,
-    publish_rows: bool,
-    out: str | None,
-) -> None:
+    data: str, label: str | None, domain: str | None, independent: bool, learner: RuleListClassifier, *,
+    out: str | None, publish_rows: bool = False, domain_is_public: bool = False,
+) -> None:  # fmt: skip
     """Train, write the release, and say on standard error what was learned and what it guarantees."""
     from recon.learners.training import learned_release, training
 
-    text, notes = learned_release(training(data, label, domain, independent), learner, publish_rows)
+    table = training(data, label, domain, independent, domain_is_public)
+    text, notes = learned_release(table, learner, publish_rows)
     write_text(text, out)
     for note in notes:
         print(note, file=sys.stderr)

@@ -17,9 +17,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from encoders.ledger import Entry, Ledger
 from encoders.models import Noise
-from recon.learners.estimator import Antecedent, RuleListClassifier, binary_columns, is_whole, labels_of, support_rows
-from recon.learners.ledger import Entry, Ledger
+from recon.learners.estimator import Antecedent, RuleListClassifier, is_whole, support_rows, training_data
 from recon.learners.mining import checked_rules, conjunctions, mine, rule_masks
 from recon.learners.randomness import Randomness
 from recon.learners.smooth_sensitivity import margin_of_confidence, margin_of_delta, smooth_bound
@@ -200,10 +200,9 @@ class DPGreedyRuleListClassifier(RuleListClassifier):
 
         Raises `ReleaseError` for bad or contradictory parameters, columns that are not binary, missing labels.
         """
-        names, bits = binary_columns(X)
-        target = labels_of(y, len(bits))
-        if not names or not (len(bits) or self.classes is not None):
-            raise ReleaseError(f"{len(bits)} rows of {len(names)} columns: there must be some of both")
+        names, bits, target = training_data(X, y)
+        if not (len(bits) or self.classes is not None):
+            raise ReleaseError(f"0 rows of {len(names)} columns: there must be some of both")
         plan = self._plan(len(bits))
         self.classes_, codes = self._classes(target)
         self._note_columns(names)
@@ -233,18 +232,16 @@ class DPGreedyRuleListClassifier(RuleListClassifier):
         if self.classes is None:
             why = "holds where the label's values are public: give 'classes' to say so"
             found.append(Entry("classes", "read off the labels", 0.0, 0.0, "claimed", why))
-        from_n = [
-            name
-            for name, used in (
-                ("min_support", isinstance(self.min_support, (float, np.floating)) and self.min_support > 0),
-                ("delta", self.delta is None and self._needs_delta()),
-            )
-            if used
-        ]
-        if from_n and self.neighbours == "add_remove":
+        if from_n := self.computed_from_n():
             why = "a row more or less changes n, and so what is computed from it: holds where n is public and fixed"
             found.append(Entry(" and ".join(from_n), "computed from n", 0.0, 0.0, "claimed", why))
         return found
+
+    def computed_from_n(self) -> list[str]:
+        """Return the parameters whose value follows from the number of rows, which the budget does not cover."""
+        share = isinstance(self.min_support, (float, np.floating)) and self.min_support > 0
+        used = {"min_support": share, "delta": self.delta is None and self._needs_delta()}
+        return [name for name, is_used in used.items() if is_used and self.neighbours == "add_remove"]
 
     def _needs_delta(self) -> bool:
         """Tell whether the mechanism spends a delta."""
@@ -378,7 +375,7 @@ def ledger_of(plan: Plan, candidates: int, public: bool, settled: Sequence[Entry
         entries.append(Entry("candidates", f"{candidates} rules", 0.0, 0.0, "guaranteed", "chosen without the rows"))
     else:
         why = "support on the training rows decides what can be published: give public 'rules'"
-        entries.append(Entry("candidates", f"{candidates} rules mined", 0.0, 0.0, "none", why))
+        entries.append(Entry("candidates", "rules mined on the rows", 0.0, 0.0, "none", why))
     for node in range(1, plan.nodes + 1):
         if plan.test is not None:
             why = "one count, which a row moves by 1 at most; exact sampler (Canonne, Kamath, Steinke, NeurIPS 2020)"

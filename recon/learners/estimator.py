@@ -6,8 +6,11 @@ The interface is scikit-learn's (https://scikit-learn.org/stable/developers/deve
 from __future__ import annotations
 
 import inspect
+import sys
+import warnings
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import cache
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -37,6 +40,7 @@ class RuleListClassifier:
     rules_: Sequence[tuple[Antecedent, Counts]]
     classes_: NDArray[Any]
     noise_: Noise | None = None
+    multi_class = True  # whether it can learn more than two classes
 
     def fit(self, X: Any, y: ArrayLike) -> Self:  # noqa: N803 - scikit-learn's name
         """Return the fitted list; each learner says how."""
@@ -60,17 +64,20 @@ class RuleListClassifier:
         return Tags(
             estimator_type="classifier",
             target_tags=TargetTags(required=True),
-            classifier_tags=ClassifierTags(),
-            input_tags=InputTags(),
+            classifier_tags=ClassifierTags(multi_class=self.multi_class),
+            input_tags=InputTags(categorical=True),  # there is no tag for columns of 0 and 1
         )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "rules_")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in self.get_params().items())})"
 
     def _check_fitted(self) -> None:
-        """Raise `ReleaseError` before `fit`."""
-        if not hasattr(self, "rules_"):
-            raise ReleaseError(f"this {type(self).__name__} is not fitted yet: call 'fit' first")
+        """Raise `ReleaseError` before `fit` (scikit-learn's `NotFittedError` too where scikit-learn is loaded)."""
+        if not self.__sklearn_is_fitted__():
+            raise not_fitted()(f"this {type(self).__name__} is not fitted yet: call 'fit' first")
 
     def _note_columns(self, names: list[str]) -> None:
         """Remember the columns of `fit`."""
@@ -80,7 +87,7 @@ class RuleListClassifier:
     def apply(self, X: Any) -> NDArray[np.intp]:  # noqa: N803 - scikit-learn's name
         """Return for every row the index in `rules_` of the rule that captures it."""
         self._check_fitted()
-        names, bits = binary_columns(X, [str(n) for n in self.feature_names_in_])
+        names, bits = binary_columns(X, [str(n) for n in self.feature_names_in_], type(self).__name__)
         column = {name: k for k, name in enumerate(names)}
         found = np.full(len(bits), len(self.rules_) - 1, dtype=np.intp)
         free = np.ones(len(bits), dtype=bool)
@@ -153,42 +160,119 @@ def support_rows(share: float | int, n: int) -> Fraction:
     raise ReleaseError(f"min_support must be a share from 0.0 to 1.0 or a number of rows, not {share!r}")
 
 
-def labels_of(y: ArrayLike, n: int) -> NDArray[Any]:
-    """Return the (n,) labels; `ReleaseError` for another shape or a missing label."""
+class NoCellError(ReleaseError, TypeError):
+    """A cell that holds something that is no value at all, such as a dictionary."""
+
+
+@cache
+def not_fitted() -> type[ReleaseError]:
+    """Return the exception of an estimator that is not fitted: ours, and scikit-learn's where it is loaded."""
+    exceptions = sys.modules.get("sklearn.exceptions")
+    if exceptions is None:
+        return ReleaseError
+    return type("NotFittedError", (ReleaseError, exceptions.NotFittedError), {"__doc__": "Called before `fit`."})
+
+
+def warn_of_column() -> None:
+    """Warn that labels in one column are taken as they are, with scikit-learn's own class where it is loaded."""
+    exceptions = sys.modules.get("sklearn.exceptions")
+    kind = UserWarning if exceptions is None else exceptions.DataConversionWarning
+    text = "A column-vector y was passed when a 1d array was expected: labels of shape (rows, 1) are read as (rows,)"
+    warnings.warn(text, kind, stacklevel=5)
+
+
+def labels_of(y: ArrayLike | None, n: int) -> NDArray[Any]:
+    """Return the (n,) labels, of one column (n, 1) with a warning.
+
+    Raises `ReleaseError` for another shape, a missing or infinite label, and real numbers that are not whole.
+    """
     import pandas as pd
 
+    if y is None:
+        raise ReleaseError("a rule list requires y to be passed, but the target y is None: give the labels")
     labels = np.asarray(y)
+    if labels.shape == (n, 1):
+        warn_of_column()
+        labels = labels[:, 0]
     if labels.shape != (n,):
         raise ReleaseError(f"{n} rows and labels of shape {labels.shape}: there must be as many labels as rows")
     missing = np.asarray(pd.isna(labels))
     if missing.any():
-        raise ReleaseError(f"row {int(missing.argmax()) + 1} has no label")
+        raise ReleaseError(f"row {int(missing.argmax()) + 1} has no label (NaN)")
+    if labels.dtype.kind == "f":
+        infinite, broken = np.isinf(labels), labels != np.floor(labels)
+        if infinite.any():
+            raise ReleaseError(f"the label of row {int(infinite.argmax()) + 1} is infinity (inf): labels are classes")
+        if broken.any():
+            value = float(labels[int(broken.argmax())])
+            raise ReleaseError(f"Unknown label type: continuous labels such as {value:g}, where classes are needed")
     return labels
 
 
-def binary_columns(x: Any, expected: list[str] | None = None) -> tuple[list[str], NDArray[np.bool_]]:
-    """Return column names and (rows, columns) booleans; `ReleaseError` naming column and value otherwise."""
+def dense(x: Any) -> NDArray[Any]:
+    """Return an array of a table without names; `ReleaseError` for sparse, complex and one-dimensional data."""
+    if hasattr(x, "toarray"):
+        raise ReleaseError("sparse data are not read: give a dense table (X.toarray())")
+    values = np.asarray(x)
+    if values.dtype.kind == "c":
+        raise ReleaseError("Complex data not supported: columns are 0 or 1")
+    if values.ndim != 2:
+        raise ReleaseError(
+            f"Expected 2D array, got {values.ndim}D array instead (of shape {values.shape}): one row per person, one "
+            "column per question. Reshape your data with reshape(-1, 1) for one column, reshape(1, -1) for one row"
+        )
+    return values
+
+
+def training_data(x: Any, y: ArrayLike | None) -> tuple[list[str], NDArray[np.bool_], NDArray[Any]]:
+    """Return the column names, (rows, columns) booleans and (rows,) labels of a table to learn from.
+
+    Raises `ReleaseError`: see `labels_of` and `binary_columns`.
+    """
+    names, values = named(x)
+    target = labels_of(y, len(values))
+    return names, bits_of(names, values), target
+
+
+def binary_columns(x: Any, expected: list[str], learner: str) -> tuple[list[str], NDArray[np.bool_]]:
+    """Return the names and (rows, columns) booleans of a table to predict for; `ReleaseError` for other columns."""
+    names, values = named(x, expected)
+    if len(expected) != values.shape[1]:
+        message = f"X has {values.shape[1]} features, but {learner} is expecting {len(expected)} features as input"
+        raise ReleaseError(f"{message}: those of fit")
+    if names != expected:
+        raise ReleaseError(f"the columns are not those of fit: {names[:5]} instead of {expected[:5]}")
+    return names, bits_of(names, values)
+
+
+def named(x: Any, expected: list[str] | None = None) -> tuple[list[str], NDArray[Any]]:
+    """Return the column names (those expected, else x0, x1, ... where there are none) and the cells of a table."""
+    if not hasattr(x, "columns"):
+        values = dense(x)
+        return expected or [f"x{k}" for k in range(values.shape[1])], values
+    names = [str(c) for c in x.columns]
+    if double := next((n for k, n in enumerate(names) if n in names[:k]), None):
+        raise ReleaseError(f"two columns named '{double}'")
+    return names, dense(x.to_numpy())
+
+
+def bits_of(names: list[str], values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return the cells as booleans; `ReleaseError` naming the row and column of one that is neither 0 nor 1."""
     import pandas as pd
 
-    if hasattr(x, "columns"):
-        names = [str(c) for c in x.columns]
-        values = x.to_numpy()
-        if double := next((n for k, n in enumerate(names) if n in names[:k]), None):
-            raise ReleaseError(f"two columns named '{double}'")
-    else:
-        values = np.asarray(x)
-        names = expected or [f"x{k}" for k in range(values.shape[1] if values.ndim == 2 else 0)]
-    if values.ndim != 2 or len(names) != values.shape[1]:
-        raise ReleaseError(f"binary columns are a table of {len(names)} columns, not an array of shape {values.shape}")
-    if expected is not None and names != expected:
-        raise ReleaseError(f"the columns are not those of fit: {names[:5]} instead of {expected[:5]}")
+    if not values.shape[1]:
+        raise ReleaseError(f"0 feature(s) (shape={values.shape}) while a minimum of 1 is required: give some columns")
     if values.dtype == object:  # pandas.NA has no truth value
         values = np.where(np.asarray(pd.isna(values)), np.nan, values)
+        odd = next((v for v in values.flat if isinstance(v, (dict, list, tuple, set))), None)
+        if odd is not None:
+            raise NoCellError(f"argument must be a string or a number, not a {type(odd).__name__}: cells are 0 or 1")
     bits = values == 1
     wrong = ~(bits | (values == 0))
     if wrong.any():
         row, column = (int(i) for i in np.argwhere(wrong)[0])
         value = values[row, column]
         shown = value.item() if isinstance(value, np.generic) else value
-        raise ReleaseError(f"row {row + 1}, column '{names[column]}': {shown!r} is neither 0 nor 1")
-    return names, np.asarray(bits, dtype=bool)
+        kind = {"nan": " (NaN)", "inf": " (infinity)", "-inf": " (infinity)"}.get(str(shown), "")
+        raise ReleaseError(f"row {row + 1}, column '{names[column]}': {shown!r}{kind} is neither 0 nor 1")
+    return np.asarray(bits, dtype=bool)

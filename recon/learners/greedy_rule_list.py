@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from recon.learners.estimator import Literal, RuleListClassifier, binary_columns, is_whole, labels_of, support_rows
+from recon.learners.estimator import Literal, RuleListClassifier, is_whole, support_rows, training_data
 from solvers.errors import ReleaseError
 
 TIE = 1e-12  # impurities closer than this (relative) are equal: what is left is rounding
@@ -60,11 +60,10 @@ class GreedyRuleListClassifier(RuleListClassifier):
 
         Raises `ReleaseError` for bad parameters, a column that is not binary, missing labels, unequal lengths.
         """
-        names, bits = binary_columns(X)
+        names, bits, target = training_data(X, y)
         least = self._least(len(bits))
-        target = labels_of(y, len(bits))
-        if not len(bits) or not names:
-            raise ReleaseError(f"{len(bits)} rows of {len(names)} columns: there must be some of both")
+        if not len(bits):
+            raise ReleaseError(f"0 rows of {len(names)} columns: there must be some of both")
         try:
             self.classes_, codes = np.unique(target, return_inverse=True)
         except TypeError:

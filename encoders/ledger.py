@@ -6,7 +6,8 @@ the epsilons and deltas of steps that see the same rows add up. A sum is worth a
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
 from math import fsum
 from typing import Any, Literal, get_args
 
@@ -54,6 +55,10 @@ class Ledger:
     def standing(self) -> Standing:
         """Return the worst standing of an entry ("guaranteed" without entries: nothing was released)."""
         return max((e.standing for e in self.entries), key=ORDER.index, default="guaranteed")
+
+    def with_public(self, said: Iterable[str]) -> Ledger:
+        """Return the ledger with more that is taken as public: what was written down without spending anything."""
+        return replace(self, assumes=(*self.assumes, *said))
 
     def lines(self) -> list[str]:
         """Return a table as text: a header, a line per entry, the total, the neighbours, a line per assumption."""
