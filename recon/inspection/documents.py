@@ -16,6 +16,7 @@ from recon.inspection.json_models import hessians, json_findings
 from recon.inspection.pmml_findings import pmml_findings
 from recon.inspection.published import release_findings
 from recon.inspection.r_objects import is_r_file, r_findings
+from recon.stored.budget import current, parsed_json
 from solvers.errors import ReleaseError
 
 Found = tuple[str, int | None, list[Finding]]
@@ -30,6 +31,7 @@ def document_findings(data: bytes, memory: int) -> Found | None:
     """Return kind, number of training rows and findings of a file without objects; None where its kind is unknown."""
     if is_r_file(data):
         return r_findings(data, memory)
+    current().bytes(2 * len(data))
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -44,6 +46,7 @@ def document_findings(data: bytes, memory: int) -> Found | None:
 
 def _json(data: bytes, text: str, head: str) -> Found | None:
     """Return what JSON says, release files as their own reader reads them; what only begins like JSON is printed."""
+    parsed_json(text)
     try:
         content = json.loads(text.lstrip("\ufeff"))
     except RecursionError:
