@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from encoders.encoder import CutDomain
 from encoders.values import MISSING, Grid, Listed, cell_text, plain
-from solvers.release import Box, spans
+from solvers.masks import spans
+from solvers.release import Box
 
 
 def values_text(cut: CutDomain, k: int, mask: int) -> str:

@@ -22,28 +22,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.masks import RunMasks, spans
+
 if TYPE_CHECKING:
     from solvers.noise import Law
 
 ANY_LABEL = -1
 NO_COUNT = "no count is near enough to the published one"  # an interval around a noisy count that holds none
 UNBOUNDED = int(np.iinfo(np.int64).max)
-
-
-def spans(mask: int) -> list[tuple[int, int]]:
-    """Return the runs of set bits of a mask as (first, behind the last), in order.
-
-    Cost: linear in the length of the mask, whatever the number of runs; asking bit by bit is quadratic, because each
-    shift copies the mask.
-    """
-    if mask <= 0:
-        return []
-    low, high = (mask & -mask).bit_length() - 1, mask.bit_length()
-    if mask.bit_count() == high - low:
-        return [(low, high)]
-    bits = np.unpackbits(np.frombuffer(mask.to_bytes((high + 7) // 8, "little"), dtype=np.uint8), bitorder="little")
-    edges = np.flatnonzero(np.diff(bits, prepend=np.uint8(0), append=np.uint8(0))).tolist()
-    return list(zip(edges[::2], edges[1::2], strict=True))
 
 
 @dataclass(frozen=True)
@@ -181,13 +167,13 @@ class Choice:
 class Boxes:
     """k boxes in compressed rows: box i has the literals start[i]..start[i+1].
 
-    `attribute` is (literals,) int32; `mask` is (literals,) uint64, or object where an attribute has more than
-    64 parts.
+    `attribute` is (literals,) int32; `mask` is (literals,) uint64, or where an attribute has more than 64 parts:
+    object, or `RunMasks`, which gives numbers as object does and holds their ends.
     """
 
     start: NDArray[np.int64]
     attribute: NDArray[np.int32]
-    mask: NDArray[np.generic]
+    mask: NDArray[np.generic] | RunMasks
 
     @classmethod
     def of(cls, boxes: Sequence[Box]) -> Boxes:
@@ -207,7 +193,8 @@ class Boxes:
         if not 0 <= i < len(self):
             raise IndexError(i)
         span = slice(int(self.start[i]), int(self.start[i + 1]))
-        return Box(tuple((int(k), int(m)) for k, m in zip(self.attribute[span], self.mask[span], strict=True)))
+        masks = self.mask[span].tolist()
+        return Box(tuple(zip(self.attribute[span].tolist(), masks, strict=True)))
 
     def __iter__(self) -> Iterator[Box]:
         return (self[i] for i in range(len(self)))

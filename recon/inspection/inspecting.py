@@ -19,9 +19,11 @@ from recon.inspection.rules import Rule, rules_of
 from recon.inspection.seeding import seed_findings
 from recon.inspection.walking import Place, described, things_of, walk
 from recon.stored.arrays import resolve
+from recon.stored.budget import within
 from recon.stored.containers import Stored, open_stored, unpacked
 from recon.stored.things import Thing
 from solvers.errors import ReleaseError, Unsupported
+from solvers.limits import Limits
 
 _HOMONYMS = frozenset({"Node", "Rule", "Winsorizer"})
 SURE = ("sklearn", "imodels")  # libraries whose sources say what predictions read
@@ -67,20 +69,21 @@ class Inspection:
         return "\n".join(lines)
 
 
-def inspect(path: str | os.PathLike[str], memory: int = 1 << 30) -> Inspection:
+def inspect(path: str | os.PathLike[str], memory: int = 1 << 30, limits: Limits | None = None) -> Inspection:
     """Return what the file ("-": standard input) stores outright, without building or running anything in it.
 
     Reads pickle, joblib and skops files, and whatever text, JSON, PMML and R's formats publish, also behind gzip.
-    `memory`: bytes its content may take. Raises `ReleaseError` for unreadable files and where no path is given,
-    `Unsupported` for unknown ones.
+    `memory`: bytes its content may take, `limits`: the same, and time. Raises `ReleaseError` for unreadable files and
+    where no path is given, `Unsupported` for unknown ones, `Inconclusive` where the time is up.
     """
-    file, data = read_file(path)
-    return inspect_bytes(data, file, memory)
+    with within(memory if limits is None else min(memory, limits.memory), limits):
+        file, data = read_file(path)
+        return inspect_bytes(data, file, memory)
 
 
 def inspect_bytes(data: bytes, file: str = "", memory: int = 1 << 30) -> Inspection:
     """Return the inspection of a file's content; `file` is its name in refusals."""
-    with naming(file):
+    with naming(file), within(memory):
         stored = open_stored(data, memory)
         if stored is not None:
             return inspect_stored(stored, data, file, memory)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from recon.inspection.findings import Finding, Level
-from solvers.errors import ReconError
+from solvers.errors import Inconclusive, ReconError
 
 if TYPE_CHECKING:
     from encoders.models import AnyModel, CountKind
@@ -37,6 +37,8 @@ def completed(rows: int | None, findings: list[Finding], data: bytes, memory: in
 
     try:
         draft = read_draft(data, memory)
+    except Inconclusive:  # the time was up: what was not looked at is not told as nothing
+        raise
     except ReconError:
         return rows, findings
     if draft is None:

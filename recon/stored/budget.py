@@ -23,6 +23,7 @@ MEMORY = 1 << 30  # bytes that reading may take unless told otherwise (--memory)
 ENTRY = 100  # bytes of one small object: a number or short text and its place in a list
 LOOK = 2_000  # entries between looks at the clock
 GRACE = 2.0  # seconds beyond --time that reading may end in: a file that is read by then still gets its bounds
+AGAIN = 1.0  # seconds to the next signal, should somebody have caught what the first raised
 TIME_UP = "the time (--time) was up before it was read: give it more"
 
 T = TypeVar("T")
@@ -94,7 +95,7 @@ class Budget:
         self.check()
         before = signal.signal(signal.SIGALRM, _rung)
         _Ringing.on = True
-        signal.setitimer(signal.ITIMER_REAL, left)
+        signal.setitimer(signal.ITIMER_REAL, left, AGAIN)
         try:
             yield
         finally:
