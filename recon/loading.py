@@ -75,9 +75,7 @@ def _loaded(
     return replace(release, sha256=part.sha256, files=(part.file,), said=said)
 
 
-def load_several(
-    files: Sequence[str], declared: Domain | None, confidence: float | Fraction
-) -> EncodedRelease:
+def load_several(files: Sequence[str], declared: Domain | None, confidence: float | Fraction) -> EncodedRelease:
     """Return the release that several files make together, all of the same rows; see `encoders.joining.join`.
 
     Models without a name are numbered over all files.
@@ -194,9 +192,7 @@ def draft_of(model: Any) -> Draft:
     return draft_of_object(stored.root, "in memory")
 
 
-def read_domain(
-    path: str, label: str | None = None, independent: bool = False, limits: Limits | None = None
-) -> Domain:
+def read_domain(path: str, label: str | None = None, independent: bool = False, limits: Limits | None = None) -> Domain:
     """Return the domain of a release or model file, or read one off data (.csv, .csv.gz, .parquet).
 
     `label`: the name of the label column of data; by default the last column. `limits`: memory and time of reading.

@@ -53,8 +53,10 @@ def table_text(path: str) -> Iterator[IO[str]]:
         if path == "-":
             raw: Any = sys.stdin.buffer
         else:
-            raw, _ = stack.enter_context(opened(path))
-            if path.endswith(".gz"):
+            raw, size = stack.enter_context(opened(path))
+            if not size:  # empty, or what the kernel shows as a file
+                raw = io.BytesIO()
+            elif path.endswith(".gz"):
                 raw = stack.enter_context(gzip.GzipFile(fileobj=raw))
         yield io.TextIOWrapper(io.BufferedReader(Metered(raw)), encoding="utf-8-sig", newline="")
 

@@ -82,7 +82,9 @@ class Cells:
     def sizes_within(self, smaller: dict[int, tuple[int, ...]]) -> tuple[list[int], list[int]]:
         """Return bounds on every cell's size when attributes have only the given part sizes."""
         if self.captures is None:
-            attributes = [Attribute(a.name, smaller.get(k, a.sizes)) for k, a in enumerate(self.release.domain.attributes)]
+            attributes = [
+                Attribute(a.name, smaller.get(k, a.sizes)) for k, a in enumerate(self.release.domain.attributes)
+            ]
             return (sizes := [within_box(b, attributes) for b in self.boxes]), sizes
         return spread(self.release, self.block, self.captures, smaller)
 

@@ -26,7 +26,13 @@ def npy(array):
 
 def skops(path, members=3_000, size=1 << 20):
     """An archive that references one member of zeros thousands of times."""
-    array = {"__class__": "ndarray", "__module__": "numpy", "__loader__": "NdArrayNode", "type": "numpy", "file": "a.npy"}
+    array = {
+        "__class__": "ndarray",
+        "__module__": "numpy",
+        "__loader__": "NdArrayNode",
+        "type": "numpy",
+        "file": "a.npy",
+    }
     content = [array | {"__id__": i} for i in range(members)]
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("schema.json", json.dumps(NODE | {"content": content, "protocol": 2}))
@@ -49,8 +55,8 @@ def rpart_two(path):
     path.write_text(json.dumps(one), encoding="utf-8")
 
 
-def profiles(path, size=1 << 30):
-    """Profiles of one gigabyte behind gzip: a megabyte."""
+def profiles(path, size=96 << 20):
+    """Profiles that unpack to 96 MB."""
     line = b"0,1,0\n" * (1 << 18)
     with gzip.open(path, "wb", 1) as file:
         file.write(b"a,b,c\n")
@@ -58,7 +64,7 @@ def profiles(path, size=1 << 30):
             file.write(line)
 
 
-def long_line(path, size=1 << 30):
+def long_line(path, size=96 << 20):
     """A table of one endless line behind gzip."""
     with gzip.open(path, "wb", 1) as file:
         for _ in range(size >> 20):
@@ -73,11 +79,6 @@ def nested_pickle(path, depth=500_000):
 def nested_tuples(path, depth=500_000):
     """A tuple in a tuple in a tuple ..."""
     path.write_bytes(b"\x80\x04)" + b"\x85" * depth + b".")
-
-
-def nested_things(path, depth=500_000):
-    """Objects as arguments of objects."""
-    path.write_bytes(b"\x80\x04cbuiltins\nobject\nq\x00" + b"h\x00" * 0 + b")R" + b"\x85h\x00\x8c\x00" * 0 + b".")
 
 
 def nested_json(path, depth=500_000):
@@ -110,7 +111,7 @@ def wide_xml(path, size=16 << 20):
     path.write_text("<PMML>" + "<a/>" * (size // 4) + "</PMML>", encoding="utf-8")
 
 
-def bomb(packed, size=1 << 30):
+def bomb(packed, size=96 << 20):
     """Return zeros packed by a function that takes them piece by piece."""
     piece, out = bytes(1 << 20), bytearray()
     for _ in range(size >> 20):
@@ -119,7 +120,7 @@ def bomb(packed, size=1 << 30):
 
 
 def joblib_bomb(kind):
-    """Return the builder of a pickle of a gigabyte, compressed."""
+    """Return the builder of a pickle of one long text, compressed."""
     makers = {
         "zlib": zlib.compressobj,
         "bz2": bz2.BZ2Compressor,
@@ -127,7 +128,7 @@ def joblib_bomb(kind):
     }
 
     def build(path):
-        head = b"\x80\x04\x8e" + struct.pack("<Q", 1 << 30)
+        head = b"\x80\x04\x8e" + struct.pack("<Q", 96 << 20)
         packer = makers[kind]()
         path.write_bytes(packer.compress(head) + bomb(packer))
 
@@ -136,7 +137,13 @@ def joblib_bomb(kind):
 
 def npy_shape(path):
     """A skops archive whose array says that it has 2^40 items of no bytes."""
-    array = {"__class__": "ndarray", "__module__": "numpy", "__loader__": "NdArrayNode", "type": "numpy", "file": "a.npy"}
+    array = {
+        "__class__": "ndarray",
+        "__module__": "numpy",
+        "__loader__": "NdArrayNode",
+        "type": "numpy",
+        "file": "a.npy",
+    }
     head = b"{'descr': '|V0', 'fortran_order': False, 'shape': (1099511627776,)}"
     content = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head
     with zipfile.ZipFile(path, "w") as archive:
@@ -146,6 +153,7 @@ def npy_shape(path):
 
 def rds(path, sequences=200):
     """An R list of compact sequences of four million numbers each."""
+
     def item(flags, *rest):
         return struct.pack(">i", flags) + b"".join(rest)
 
@@ -168,6 +176,14 @@ def parquet(path, rows=40_000_000):
 
     column = pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int8)), pa.array(["a" * 100]))
     pq.write_table(pa.table({"a": column}), path, compression="zstd")
+
+
+def parquet_page(path, size=160 << 20):
+    """A Parquet table of one cell, whose page unpacks to 160 MB."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({"a": pa.array([bytes(size)], pa.large_binary())}), path, compression="zstd")
 
 
 def comb(path, levels, attributes=3, values=None):

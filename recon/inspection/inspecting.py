@@ -138,7 +138,8 @@ def read_file(path: str | os.PathLike[str]) -> tuple[str, bytes]:
             f"inspect needs the path of a file, not a value of type {type(path).__name__}: save the model and give "
             "the file's path"
         )
-    return file, read_bytes(file)[0]
+    with naming(file):
+        return file, read_bytes(file)[0]
 
 
 def inspect_graph(root: Any) -> tuple[int | None, list[Finding]]:

@@ -191,7 +191,7 @@ def parsed_json(text: str | bytes, what: str = "the JSON text") -> None:
     objects, lists, commas, quotes = (count(mark) for mark in marks)
     # CPython 3.11: a dict of up to 5 keys 184 bytes, a list 56 and 8 a place, a number 32, a text 49 and its letters;
     # keys are shared, a small number too. Signs inside of texts are counted too: that is on the safe side.
-    current().bytes(len(text) + 190 * objects + 64 * lists + 24 * commas + 20 * quotes, what)
+    current().bytes(len(text) + 190 * objects + 64 * lists + 24 * commas + 26 * quotes, what)
     current().check()
 
 
