@@ -277,7 +277,7 @@ def leaf_boxes(model: Tree, cut: CutDomain, resolved: Mapping[Condition, Resolve
 
 
 def by_leaf(tree: Shape, found: NDArray[np.int64]) -> tuple[list[int], NDArray[np.int64], NDArray[np.int64]]:
-    """Return the leaves, where the literals of each begin, and the literals' order; `found`: (2, literals) node, column."""
+    """Return the leaves, where the literals of each begin, and their order; `found`: (2, literals) node and column."""
     leaves, (nodes, columns) = np.flatnonzero(~tree.inner), found
     start = np.zeros(len(leaves) + 1, dtype=np.int64)
     np.cumsum(np.bincount(nodes, minlength=len(tree.inner))[leaves], out=start[1:])

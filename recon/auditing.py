@@ -22,10 +22,10 @@ from recon.noisy_questions import known_posterior
 from recon.questions import convention_of, count
 from recon.report import Report
 from recon.statements import Json
+from recon.stored.budget import current
 from recon.sweeping import exact_counts, removed_per_row
 from recon.truth import check_truth
 from solvers.cells import cells_of
-from recon.stored.budget import current
 from solvers.errors import EmptyConfidenceSet, Inconclusive, ReleaseError, Unsupported
 from solvers.limits import Limits
 from solvers.numbers import log2_worlds

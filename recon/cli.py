@@ -69,7 +69,9 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(learn_app, name="learn")
-for command in (*map(bounded, (inspect, convert, domain)), verify, export, posterior, denoise, sweep):
+for command in (inspect, convert, domain):
+    app.command()(bounded(command))
+for command in (verify, export, posterior, denoise, sweep):
     app.command()(command)
 for learner in learn_app.registered_commands:
     learner.callback = bounded(learner.callback) if learner.callback else None

@@ -35,7 +35,7 @@ def known_size(text: str) -> str:
     return text
 
 
-def bounded(command: Callable[..., None]) -> Callable[..., None]:
+def bounded(command: Callable[..., Any]) -> Callable[..., Any]:
     """Return a command that only reads and writes with `--time` and `--memory`, which bound all it reads and its time.
 
     There is nothing to keep of one that does not end: when its time is up it ends with exit code 4.
@@ -55,9 +55,12 @@ def bounded(command: Callable[..., None]) -> Callable[..., None]:
         named = {name: given[name] for name in own if name in given}
         for one in more:
             given.pop(one.name, None)
-        with working(named.get("seconds"), named.get("memory", "1G"), 1, quiet=True) as limits, ended_at_once():
-            with within(limits=limits):
-                command(*args, **given)
+        with (
+            working(named.get("seconds"), named.get("memory", "1G"), 1, quiet=True) as limits,
+            ended_at_once(),
+            within(limits=limits),
+        ):
+            command(*args, **given)
 
     every = [*shape.parameters.values(), *more]
     run.__signature__ = shape.replace(parameters=every)  # type: ignore[attr-defined]  # what typer reads

@@ -106,7 +106,7 @@ def nested_xml(path, depth=400_000):
     path.write_text("<PMML>" + "<a>" * depth + "</a>" * depth + "</PMML>", encoding="utf-8")
 
 
-def wide_xml(path, size=16 << 20):
+def wide_xml(path, size=4 << 20):
     """Millions of empty elements."""
     path.write_text("<PMML>" + "<a/>" * (size // 4) + "</PMML>", encoding="utf-8")
 
@@ -178,8 +178,8 @@ def parquet(path, rows=40_000_000):
     pq.write_table(pa.table({"a": column}), path, compression="zstd")
 
 
-def parquet_page(path, size=160 << 20):
-    """A Parquet table of one cell, whose page unpacks to 160 MB."""
+def parquet_page(path, size=96 << 20):
+    """A Parquet table of one cell, whose page unpacks to 96 MB."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -1,8 +1,9 @@
-"""Runs commands each in a process of its own, forked when all is imported: exit code, peak memory, CPU, what was said."""
+"""Runs commands, each in a process of its own, forked when all is imported; says code, peak memory, CPU, words."""
 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import os
 import sys
@@ -38,9 +39,13 @@ if __name__ == "__main__":
     import recon.loading
     import recon.measures
     import recon.selections
+    from recon.formats.reading import TEXTS, readers
 
     with contextlib.suppress(ImportError):
         import pyarrow.parquet  # noqa: F401
 
+    list(readers())
+    for module, _, _ in TEXTS:
+        importlib.import_module(f"recon.formats.{module}")
     asked = json.load(sys.stdin)
     print(json.dumps([one(arguments) for arguments in asked]))

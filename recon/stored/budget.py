@@ -44,7 +44,7 @@ class Budget:
     ) -> None:
         self.limit = self.own = memory
         self.limits, self.above = limits, above
-        self.rings = rings or (above is not None and above.rings)
+        self.rings: bool = rings or (above is not None and above.rings)
         self.until_look = LOOK
 
     @property

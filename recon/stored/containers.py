@@ -49,8 +49,9 @@ def is_pickle(data: bytes) -> bool:
 def open_stored(data: bytes, memory: int = 1 << 30) -> Stored | None:
     """Return the content of a pickle, joblib or skops file; None where the bytes are none of these.
 
-    Nothing in the file is imported, built or run. `memory`: bytes that the content after decompression, and again its
-    objects, may take, at most what is left of the command's budget. Raises `ReleaseError` where the file is broken, larger, or would run code.
+    Nothing in the file is imported, built or run. `memory`: bytes that the content after decompression and its objects
+    may take, at most what is left of the command's budget. Raises `ReleaseError` where the file is broken, larger, or
+    would run code, `Inconclusive` where the time is up.
     """
     with within(memory) as budget, collector_paused():
         return _opened(data, min(memory, budget.left))

@@ -53,7 +53,7 @@ def read_whole(path: str) -> bytes:
         with opened(path) as (file, size):
             budget.check()
             budget.bytes(size)
-            parts, met = [], 0
+            parts, met = list[bytes](), 0
             while met < size and (part := file.read(min(CHUNK, size - met))):
                 parts.append(part)
                 met += len(part)
@@ -68,8 +68,8 @@ def read_whole(path: str) -> bytes:
 
 
 def read_stream(stream: IO[bytes]) -> bytes:
-    """Return what a stream of unknown length brings: each piece is taken from the budget, waiting ends with the time."""
-    budget, parts = current(), []
+    """Return what a stream of unknown length brings; each piece is taken from the budget, waiting ends in time."""
+    budget, parts = current(), list[bytes]()
     while True:
         waited(stream)
         part = getattr(stream, "read1", stream.read)(CHUNK)
