@@ -84,6 +84,11 @@ class Cuts:
     def mask(self, ranges: Ranges) -> int:
         """Return the parts inside the ranges, as bits; every end of a range must be a cut or an end."""
         mask = 0
-        for start, end in ranges:
-            mask |= (1 << self._place[key(end)]) - (1 << self._place[key(start)])
+        for one in ranges:
+            start, end = self.run(one)
+            mask |= (1 << end) - (1 << start)
         return mask
+
+    def run(self, span: tuple[Position, Position]) -> tuple[int, int]:
+        """Return the first part inside a range and the one behind its last; both ends must be cuts or ends."""
+        return self._place[key(span[0])], self._place[key(span[1])]

@@ -20,6 +20,7 @@ from encoders.encoder import CutDomain, Encoder, Resolved
 from encoders.models import Node, Tree
 from encoders.supports import MOST_ROWS, Supports, check_support, fits, partition
 from solvers.errors import EngineError, ReleaseError
+from solvers.masks import RunMasks
 from solvers.release import Block, Boxes, Partition, Rows
 
 
@@ -250,9 +251,12 @@ def leaf_boxes(model: Tree, cut: CutDomain, resolved: Mapping[Condition, Resolve
     Level by level: which parts each node allows of each attribute that the tree tests, and which of them are
     named. Cost: nodes times attributes tested, in arrays.
     """
-    tree, split = shape(model.nodes), splits(model, cut, resolved)
+    tree = shape(model.nodes)
     if tree is None:
         raise EngineError("a tree is encoded only after it was checked")
+    if (runs := run_splits(model, cut, resolved)) is not None:
+        return run_boxes(tree, runs)
+    split = splits(model, cut, resolved)
     allowed = split.full[None, :].copy()
     narrowed = np.zeros(allowed.shape, dtype=bool)
     ids, attributes, masks = [], [], []
@@ -268,9 +272,76 @@ def leaf_boxes(model: Tree, cut: CutDomain, resolved: Mapping[Condition, Resolve
         side = split.sides[parents].ravel()
         allowed[at, column] &= side
         narrowed[at, column] |= side != split.full[column]
-    leaves = np.flatnonzero(~tree.inner)
-    nodes, columns = np.concatenate(ids, axis=1)
-    order = np.lexsort((columns, nodes))
+    leaves, start, order = by_leaf(tree, np.concatenate(ids, axis=1))
+    return leaves, Boxes(start, np.concatenate(attributes)[order], np.concatenate(masks)[order])
+
+
+def by_leaf(tree: Shape, found: NDArray[np.int64]) -> tuple[list[int], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the leaves, where the literals of each begin, and their order; `found`: (2, literals) node and column."""
+    leaves, (nodes, columns) = np.flatnonzero(~tree.inner), found
     start = np.zeros(len(leaves) + 1, dtype=np.int64)
-    np.cumsum(np.bincount(nodes, minlength=len(model.nodes))[leaves], out=start[1:])
-    return leaves.tolist(), Boxes(start, np.concatenate(attributes)[order], np.concatenate(masks)[order])
+    np.cumsum(np.bincount(nodes, minlength=len(tree.inner))[leaves], out=start[1:])
+    return leaves.tolist(), start, np.lexsort((columns, nodes))
+
+
+@dataclass(frozen=True, eq=False)
+class RunSplits:
+    """The tests of a tree all of whose sides are runs of parts that reach an end: thresholds.
+
+    `sides` is (nodes, 2, 2): for then and else the first part and the one behind the last.
+    """
+
+    attributes: NDArray[np.int32]
+    parts: NDArray[np.int64]
+    column: NDArray[np.int64]
+    sides: NDArray[np.int64]
+
+
+def run_splits(model: Tree, cut: CutDomain, resolved: Mapping[Condition, Resolved]) -> RunSplits | None:
+    """Return the tests as runs, None where one is no threshold, or no attribute has more than 64 parts."""
+    tested = [c for c, _ in tests(model.nodes)]
+    found = [next(iter(resolved[c].items())) for c in tested]
+    attributes = sorted({k for k, _ in found})
+    parts = {k: len(cut.cuts[k].sizes) for k in attributes}
+    if max(parts.values(), default=0) <= 64:
+        return None
+    sides = np.empty((len(found), 2, 2), dtype=np.int64)
+    for at, (k, ranges) in enumerate(found):
+        if len(ranges) != 1:
+            return None
+        first, end = cut.cuts[k].run(ranges[0])
+        if first and end != parts[k]:
+            return None
+        sides[at] = (first, end), ((end, parts[k]) if first == 0 else (0, first))
+    place, code = {k: at for at, k in enumerate(attributes)}, {id(c): at for at, c in enumerate(tested)}
+    of_node = np.array([0 if n.condition is None else code[id(n.condition)] for n in model.nodes], dtype=np.int64)
+    column = np.array([place[k] for k, _ in found], dtype=np.int64)
+    wide = np.array([parts[k] for k in attributes], dtype=np.int64)
+    return RunSplits(np.array(attributes, np.int32), wide, column[of_node], sides[of_node])
+
+
+def run_boxes(tree: Shape, split: RunSplits) -> tuple[list[int], Boxes]:
+    """Return the leaves in file order and the box of each, as `leaf_boxes`; cost: nodes times attributes, no more.
+
+    A tree of n thresholds has boxes of n parts: as bits they would take n^2 of memory and time.
+    """
+    first, end = np.zeros((1, len(split.parts)), dtype=np.int64), split.parts[None, :].copy()
+    ids, attributes, firsts, ends = [], [], [], []
+    for level in tree.levels:
+        inner = tree.inner[level]
+        leaf = ~inner
+        rows, columns = np.nonzero((first[leaf] > 0) | (end[leaf] < split.parts))
+        ids.append(np.stack([level[leaf][rows], columns]))
+        attributes.append(split.attributes[columns])
+        a, b = first[leaf][rows, columns], end[leaf][rows, columns]
+        firsts.append(np.where(a < b, a, 0))
+        ends.append(np.where(a < b, b, 0))
+        parents = level[inner]
+        first, end = np.repeat(first[inner], 2, axis=0), np.repeat(end[inner], 2, axis=0)
+        at, column = np.arange(2 * len(parents)), np.repeat(split.column[parents], 2)
+        side = split.sides[parents].reshape(-1, 2)
+        first[at, column] = np.maximum(first[at, column], side[:, 0])
+        end[at, column] = np.minimum(end[at, column], side[:, 1])
+    leaves, start, order = by_leaf(tree, np.concatenate(ids, axis=1))
+    masks = RunMasks(np.concatenate(firsts)[order], np.concatenate(ends)[order])
+    return leaves, Boxes(start, np.concatenate(attributes)[order], masks)

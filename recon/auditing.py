@@ -22,10 +22,11 @@ from recon.noisy_questions import known_posterior
 from recon.questions import convention_of, count
 from recon.report import Report
 from recon.statements import Json
+from recon.stored.budget import current
 from recon.sweeping import exact_counts, removed_per_row
 from recon.truth import check_truth
 from solvers.cells import cells_of
-from solvers.errors import EmptyConfidenceSet, ReleaseError, Unsupported
+from solvers.errors import EmptyConfidenceSet, Inconclusive, ReleaseError, Unsupported
 from solvers.limits import Limits
 from solvers.numbers import log2_worlds
 from solvers.query import CountAnswer
@@ -85,8 +86,9 @@ def stored_outright(release: EncodedRelease, limits: Limits) -> tuple[Inspection
         try:
             if file == "-":
                 raise Unsupported("standard input can be read once: save it and run recon inspect")
-            found.append(inspect(file, limits.memory))
-        except (ReleaseError, Unsupported) as error:
+            with current().lent():  # the file was read before, and what it took then is gone
+                found.append(inspect(file, limits.memory))
+        except (ReleaseError, Unsupported, Inconclusive) as error:
             found.append(Inspection(file, f"not inspected: {error}", "", None, ()))
     return tuple(found)
 

@@ -49,6 +49,7 @@ from recon.options import (
     Truth,
     Views,
     WithoutNoise,
+    bounded,
 )
 from recon.other_answers import with_other_answers
 from recon.printing import extreme_world, leave_at_once, print_worlds, show, show_emptiness, show_verdicts
@@ -69,8 +70,12 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(learn_app, name="learn")
-for command in (inspect, convert, domain, verify, export, posterior, denoise, sweep):
+for command in (inspect, convert, domain):
+    app.command()(bounded(command))
+for command in (verify, export, posterior, denoise, sweep):
     app.command()(command)
+for learner in learn_app.registered_commands:
+    learner.callback = bounded(learner.callback) if learner.callback else None
 
 
 def open_release(
@@ -223,14 +228,12 @@ def reconstruct(
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits, confidence, rows)
+        real, people = (None if path is None else read_table(path) for path in (truth, population))
         world = run(release, seed, limits)
         proved = world_certificate(release, world, limits) if world.unique else None
         checked = None
-        if truth is not None:
-            people = None if population is None else read_table(population)
-            checked = check_truth(
-                release, read_table(truth), people, measure(release, "multiset", limits), seed, limits
-            )
+        if real is not None:
+            checked = check_truth(release, real, people, measure(release, "multiset", limits), seed, limits)
     if json:
         found: dict[str, Any] = {"unique": world.unique, "note": world.note, "rows": records(world.to_frame(views))}
         found["assumptions"] = list(release.assumptions)

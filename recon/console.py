@@ -66,6 +66,7 @@ def working(
 
     After the first Ctrl-C the engines return their best bounds; a second one ends the program.
     """
+    from recon.stored.budget import drawing
     from solvers.limits import Limits
 
     shown: Callable[[str], None] | None = None
@@ -90,6 +91,7 @@ def working(
 
         before = signal.signal(signal.SIGINT, interrupted)
         stack.callback(signal.signal, signal.SIGINT, before)
+        stack.enter_context(drawing(limits, rings=True))
         yield limits
 
 

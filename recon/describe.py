@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from encoders.encoder import CutDomain
 from encoders.values import MISSING, Grid, Listed, cell_text, plain
+from solvers.masks import spans
 from solvers.release import Box
 
 
@@ -11,18 +12,12 @@ def values_text(cut: CutDomain, k: int, mask: int) -> str:
     """Return the values of some parts of an attribute: a set, or ranges."""
     cuts = cut.cuts[k]
     pieces: list[str] = []
-    spans: list[tuple[int, int]] = []
-    for part in range(len(cuts.sizes)):
-        if mask >> part & 1:
-            if spans and spans[-1][1] == part:
-                spans[-1] = (spans[-1][0], part + 1)
-            else:
-                spans.append((part, part + 1))
+    runs = spans(mask & ((1 << len(cuts.sizes)) - 1))
     attribute = cuts.attribute
     if isinstance(attribute, Listed):
-        every = (i for a, b in spans for i in range(cuts.bounds(a)[0], cuts.bounds(b - 1)[1]))
+        every = (i for a, b in runs for i in range(cuts.bounds(a)[0], cuts.bounds(b - 1)[1]))
         return "{" + ", ".join(cell_text(attribute.value(i)) for i in every) + "}"
-    for a, b in spans:
+    for a, b in runs:
         start, end = cuts.bounds(a)[0], min(cuts.bounds(b - 1)[1], attribute.known[1])
         if start < end and isinstance(attribute, Grid):
             first, last = attribute.value(start), attribute.value(end - 1)

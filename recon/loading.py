@@ -22,13 +22,14 @@ from recon.formats.reading import draft_of_object, read_draft
 from recon.formats.rules import streed
 from recon.formats.sklearn.folds import Folds
 from recon.locating import located
+from recon.stored.budget import MEMORY, within
 from recon.stored.containers import collector_paused, open_stored, unpacked
-from solvers.errors import ReleaseError, Unsupported
+from solvers.errors import Inconclusive, ReleaseError, Unsupported
+from solvers.limits import Limits
 
 BY_NAME = (
     "files were joined by the names of attributes and label: what is called differently counts as different (--domain)"
 )
-MEMORY = 1 << 30  # bytes that a file may unpack to unless told otherwise (--memory)
 
 
 @collector_paused()
@@ -36,16 +37,25 @@ def load(
     *paths: str | os.PathLike[str],
     domain: Domain | str | None = None,
     confidence: float | Fraction = CONFIDENCE,
-    memory: int = MEMORY,
+    memory: int | None = None,
+    limits: Limits | None = None,
 ) -> EncodedRelease:
     """Return the release in a file of any format that is read, told by its content; nothing in it is run.
 
     `domain` (or a file with one) replaces the file's own; without it, that of a model file is guessed from what the
     model tests, and every answer says so. `confidence` in (0, 1] is that of the joint intervals around noisy counts
-    (no effect on exact ones). `memory`: bytes that a stored model may unpack to. Several files are one joined release
-    of the same rows. Raises `ReleaseError` for malformed files, naming file, place and value, `Unsupported` for models
-    that are not read, and `ContradictionError` where no number of rows fits all of them.
+    (no effect on exact ones). `limits`: memory that reading may take (1 GB, or the least of it and `memory` in bytes)
+    and time. Several files are one joined release of the same rows. Raises `ReleaseError` for malformed files, naming
+    file, place and value, and for too large ones, `Unsupported` for models that are not read, `ContradictionError`
+    where no number of rows fits all of them, `Inconclusive` where the time is up.
     """
+    with within(memory, limits):
+        return _loaded(paths, domain, confidence)
+
+
+def _loaded(
+    paths: tuple[str | os.PathLike[str], ...], domain: Domain | str | None, confidence: float | Fraction
+) -> EncodedRelease:
     if not paths:
         raise ReleaseError("no file was given")
     for path in paths:
@@ -56,26 +66,25 @@ def load(
         raise ReleaseError(f"domain is a Domain or a path, not a {type(declared).__name__}: see Domain.from_frame")
     files = [os.fspath(path) for path in paths]
     if len(files) > 1:
-        return load_several(files, declared, confidence, memory)
-    found = read_file(files[0], memory)
-    part = found.published(declared)
+        return load_several(files, declared, confidence)
+    found = read_file(files[0])
+    part, said = found.published(declared), found.said
+    del found  # what was parsed of a large file is larger than its models
     try:
         release = encode_models(part.domain, part.models, part.rows, part.file, confidence)
     except ReleaseError as error:
         raise error.at(file=part.file) from None
-    return replace(release, sha256=part.sha256, files=(part.file,), said=found.said)
+    return replace(release, sha256=part.sha256, files=(part.file,), said=said)
 
 
-def load_several(
-    files: Sequence[str], declared: Domain | None, confidence: float | Fraction, memory: int
-) -> EncodedRelease:
+def load_several(files: Sequence[str], declared: Domain | None, confidence: float | Fraction) -> EncodedRelease:
     """Return the release that several files make together, all of the same rows; see `encoders.joining.join`.
 
     Models without a name are numbered over all files.
     """
     if files.count("-") > 1:
         raise ReleaseError("standard input (-) can be read once, not twice")
-    read = [read_file(path, memory) for path in files]
+    read = [read_file(path) for path in files]
     several, first, parts = sum(one.models for one in read) > 1, 0, []
     for one in read:
         parts.append(one.published(declared, first, several))
@@ -127,21 +136,29 @@ class ReadFile:
             raise error.at(file=self.path) from None
 
 
-def read_file(path: str, memory: int = MEMORY) -> ReadFile:
-    """Return what a file publishes ("-": standard input); `ReleaseError` naming it where it cannot be read."""
-    file, number = located(path)
-    data, sha256 = release_file.read_bytes(file)
+def read_file(path: str, memory: int | None = None, limits: Limits | None = None) -> ReadFile:
+    """Return what a file publishes ("-": standard input); `ReleaseError` naming it where it cannot be read.
+
+    `memory` (bytes) and `limits` bound it beside the budget that it draws on: see `recon.stored.budget`.
+    """
+    number = None
     try:
-        draft = one_of(read_draft(data, memory), number)
+        with within(memory, limits) as budget:
+            file, number = located(path)
+            data, sha256 = release_file.read_bytes(file)
+            draft = one_of(read_draft(data, budget.left), number)
+            if draft is not None:
+                return ReadFile(path, sha256, draft)
+            data = unpacked(data, budget.left)
+            return ReadFile(path, sha256, release_file.parse(data, path))
     except ReleaseError as error:
         raise error.at(file=path) from None
     except Folds as error:
-        draft = error.chosen(number, path)
+        return ReadFile(path, sha256, error.chosen(number, path))
     except Unsupported as error:
         raise Unsupported(f"{path}: {error}") from None
-    if draft is None:
-        return ReadFile(path, sha256, release_file.parse(unpacked(data, memory), path))
-    return ReadFile(path, sha256, draft)
+    except Inconclusive as error:
+        raise Inconclusive(f"{path}: {error}") from None
 
 
 def one_of(draft: Draft | None, number: int | None) -> Draft | None:
@@ -191,17 +208,22 @@ def draft_of(model: Any) -> Draft:
         data = pickle.dumps(model, protocol=5)
     except Exception as error:  # whatever a foreign class raises when it cannot be pickled
         raise Unsupported(f"a {type(model).__name__} is not read: it cannot be pickled ({error})") from None
-    stored = open_stored(data, max(4 * len(data), MEMORY))
+    stored = open_stored(data, max(4 * len(data), MEMORY))  # it is in memory already
     if stored is None:
         raise Unsupported(f"a {type(model).__name__} is not read")
     return draft_of_object(stored.root, "in memory")
 
 
-def read_domain(path: str, label: str | None = None, independent: bool = False) -> Domain:
+def read_domain(path: str, label: str | None = None, independent: bool = False, limits: Limits | None = None) -> Domain:
     """Return the domain of a release or model file, or read one off data (.csv, .csv.gz, .parquet).
 
-    `label`: the name of the label column of data; by default the last column.
+    `label`: the name of the label column of data; by default the last column. `limits`: memory and time of reading.
     """
+    with within(limits=limits):
+        return _read_domain(path, label, independent)
+
+
+def _read_domain(path: str, label: str | None, independent: bool) -> Domain:
     if not path.endswith((".csv", ".csv.gz", ".parquet")):
         content = read_file(path).content
         try:

@@ -381,8 +381,10 @@ def exposure_frame(lines: list[dict[str, Any]]) -> pd.DataFrame:
     frame = pd.DataFrame(lines, columns=EXPOSURE, dtype=object)
     numeric = ("bits_left", "bits_removed", "entropy_reduction_ratio")
     frame = frame.astype({"region": np.int64, "rows": np.int64} | dict.fromkeys(numeric, np.float64))
-    total = int(frame["rows"].sum())
-    order = frame["entropy_reduction_ratio"].astype(float)
-    shares = [float(frame["rows"][order <= r].sum()) / total if total else math.nan for r in order]
-    frame["share_of_rows_at_most"] = shares
+    rows, ratio = frame["rows"].to_numpy(), frame["entropy_reduction_ratio"].to_numpy()
+    order = np.argsort(ratio, kind="stable")  # where no ratio is known (NaN), no row is known to be as exposed
+    below = np.concatenate(([0], np.cumsum(rows[order])))
+    upto = np.where(np.isnan(ratio), 0, np.searchsorted(ratio[order], ratio, side="right"))
+    total = int(rows.sum())
+    frame["share_of_rows_at_most"] = [n / total if total else math.nan for n in below[upto].tolist()]
     return frame

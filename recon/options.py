@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable
+from functools import wraps
+from inspect import Parameter, signature
+from typing import Annotated, Any
 
 import typer
 
-from recon.console import parse_memory
+from recon.console import ended_at_once, parse_memory, working
 
 
 def known_convention(name: str | None) -> str | None:
@@ -32,6 +35,39 @@ def known_size(text: str) -> str:
     return text
 
 
+def bounded(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a command that only reads and writes with `--time` and `--memory`, which bound all it reads and its time.
+
+    There is nothing to keep of one that does not end: when its time is up it ends with exit code 4.
+    """
+    shape = signature(command, eval_str=True)
+    own = {"seconds": ReadingSeconds, "memory": ReadingMemory}
+    more = [
+        Parameter(name, Parameter.KEYWORD_ONLY, default={"memory": "1G"}.get(name), annotation=kind)
+        for name, kind in own.items()
+        if name not in shape.parameters
+    ]
+
+    @wraps(command)
+    def run(*args: Any, **given: Any) -> None:
+        from recon.stored.budget import within
+
+        named = {name: given[name] for name in own if name in given}
+        for one in more:
+            given.pop(one.name, None)
+        with (
+            working(named.get("seconds"), named.get("memory", "1G"), 1, quiet=True) as limits,
+            ended_at_once(),
+            within(limits=limits),
+        ):
+            command(*args, **given)
+
+    every = [*shape.parameters.values(), *more]
+    run.__signature__ = shape.replace(parameters=every)  # type: ignore[attr-defined]  # what typer reads
+    run.__annotations__ = {one.name: one.annotation for one in every}
+    return run
+
+
 Files = Annotated[list[str], typer.Argument(metavar="FILE...", help="Release file; - for standard input.")]
 KnownRows = Annotated[
     int | None, typer.Option("--rows", min=0, help="Number of training rows, where the files do not say it.")
@@ -49,6 +85,10 @@ ConventionName = Annotated[
 Seconds = Annotated[float | None, typer.Option("--time", min=0, help="Stop after so many seconds with bounds.")]
 Memory = Annotated[
     str, typer.Option("--memory", help="Stop at so much memory with bounds, e.g. 512M, 2G.", callback=known_size)
+]
+ReadingSeconds = Annotated[float | None, typer.Option("--time", min=0, help="Give up after so many seconds.")]
+ReadingMemory = Annotated[
+    str, typer.Option("--memory", help="Read and hold no more than this, e.g. 512M, 2G.", callback=known_size)
 ]
 MaxCells = Annotated[
     int, typer.Option("--max-cells", min=1, help="Stop with what is known at more live cells of coupled models.")

@@ -8,10 +8,7 @@ profile is open; of an attribute that may be missing, the cell "missing" asks fo
 from __future__ import annotations
 
 import csv
-import gzip
-import io
 import math
-import sys
 import zlib
 from collections.abc import Collection, Hashable, Sequence
 from typing import Any
@@ -23,20 +20,27 @@ from numpy.typing import NDArray
 from encoders.domain import GUESSED, Condition, Domain
 from encoders.encoder import CutDomain, EncodedRelease
 from encoders.values import MISSING, AnyAttribute, Continuous, Grid, Listed, Ranges, Test, Value, intersection
-from solvers.errors import ReleaseError
+from recon.stored.budget import within
+from recon.tables import metered, read_parquet, table_text
+from solvers.errors import Inconclusive, ReleaseError
+from solvers.limits import Limits
 from solvers.query import Selections
 
 NAMES_SHOWN = 8
 DOUBT = "the domain is a guess from the model file: declare it (--domain)"
 
 
-def read_table(path: str) -> pd.DataFrame:
+def read_table(path: str, limits: Limits | None = None) -> pd.DataFrame:
     """Return a CSV (or .parquet) file as a frame; CSV cells stay text and are matched with the domain later.
 
-    Raises `ReleaseError` when the file is missing, empty or no table. A gzip-compressed CSV is read as such.
+    Raises `ReleaseError` when the file is missing, empty, no table or too large for the memory, `Inconclusive` where
+    the time is up (`limits`, beside the budget that it draws on). A gzip-compressed CSV is read as such.
     """
     try:
-        frame = pd.read_parquet(path) if path.endswith(".parquet") else read_csv(path)
+        with within(limits=limits):
+            frame = read_parquet(path) if path.endswith(".parquet") else read_csv(path)
+    except Inconclusive as error:
+        raise Inconclusive(f"{path}: {error}") from None
     except ImportError:
         raise ReleaseError("Parquet needs an extra: pip install 'recon-worlds[parquet]'", file=path) from None
     except OSError as error:
@@ -55,12 +59,8 @@ def read_csv(path: str) -> pd.DataFrame:
     Empty fields beyond the columns are dropped, blank lines at the end too; a blank line of a table with one
     column is an empty cell. Raises `ReleaseError` naming the line otherwise.
     """
-    if path == "-":
-        text = io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8-sig", newline="")
-        lines = list(csv.reader(text, strict=True))
-    else:
-        with (gzip.open if path.endswith(".gz") else open)(path, "rt", encoding="utf-8-sig", newline="") as file:
-            lines = list(csv.reader(file, strict=True))
+    with table_text(path) as text:
+        lines = list(metered(csv.reader(text, strict=True)))
     while lines and not lines[-1]:
         lines.pop()
     if not lines or not lines[0]:

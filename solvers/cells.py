@@ -7,20 +7,44 @@ a box (a leaf), or a box minus boxes (a rule of a list; anything where impossibl
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from solvers.limits import Limits
-from solvers.release import ANY_LABEL, UNBOUNDED, Box, Partition, Release
+from solvers.release import ANY_LABEL, UNBOUNDED, Attribute, Box, Partition, Release
 from solvers.sizes import Captures, captures
 from solvers.space import Space
 
 MOST_ROW_COUNTS = 10_000
 MOST_PROJECTIONS = 2_000
 MOST_DIAGRAM_WORK = 20_000  # projections times boxes: about a second with diagrams
+
+
+@dataclass(frozen=True, eq=False)
+class CellBoxes(Sequence[Box]):
+    """The box of each statement of a partition, its label folded in; made when asked for, since they can be long."""
+
+    release: Release
+    block: Partition
+
+    def __len__(self) -> int:
+        return len(self.block)
+
+    @overload
+    def __getitem__(self, s: int) -> Box: ...
+    @overload
+    def __getitem__(self, s: slice) -> tuple[Box, ...]: ...
+    def __getitem__(self, s: int | slice) -> Box | tuple[Box, ...]:
+        """Return the box of statement s, or those of several."""
+        if isinstance(s, slice):
+            return tuple(self[i] for i in range(*s.indices(len(self))))
+        region, label = int(self.block.region[s]), int(self.block.label[s])
+        return labelled(self.block.boxes[region], self.release, label)
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,12 +70,9 @@ class Cells:
         return self.low == self.high
 
     @cached_property
-    def boxes(self) -> tuple[Box, ...]:
-        """Return the box of each cell, its label folded in; earlier rules are not subtracted."""
-        return tuple(
-            labelled(self.block.boxes[int(j)], self.release, int(label))
-            for j, label in zip(self.block.region, self.block.label, strict=True)
-        )
+    def boxes(self) -> Sequence[Box]:
+        """Return the box of each cell, its label folded in; earlier rules are not subtracted. Made when asked for."""
+        return CellBoxes(self.release, self.block)
 
     @property
     def skipped(self) -> int:
@@ -61,7 +82,10 @@ class Cells:
     def sizes_within(self, smaller: dict[int, tuple[int, ...]]) -> tuple[list[int], list[int]]:
         """Return bounds on every cell's size when attributes have only the given part sizes."""
         if self.captures is None:
-            return (sizes := [within_box(self.release, b, smaller) for b in self.boxes]), sizes
+            attributes = [
+                Attribute(a.name, smaller.get(k, a.sizes)) for k, a in enumerate(self.release.domain.attributes)
+            ]
+            return (sizes := [within_box(b, attributes) for b in self.boxes]), sizes
         return spread(self.release, self.block, self.captures, smaller)
 
     @cached_property
@@ -86,7 +110,7 @@ class Cells:
         return out
 
     @cached_property
-    def tight(self) -> tuple[Box, ...]:
+    def tight(self) -> Sequence[Box]:
         """Return the smallest box around each cell: per attribute the parts that some row of the cell has.
 
         Boxes themselves where cells are boxes; else one restricted count per part of every attribute that is
@@ -143,13 +167,10 @@ def labelled(box: Box, release: Release, label: int) -> Box:
     return box if label == ANY_LABEL or k is None else box & Box(((k, 1 << label),))
 
 
-def within_box(release: Release, box: Box, smaller: dict[int, tuple[int, ...]]) -> int:
-    """Return the size of a box when attributes have only the given part sizes."""
-    named, size = dict(box.literals), 1
-    for k, attribute in enumerate(release.domain.attributes):
-        parts, mask = smaller.get(k, attribute.sizes), named.get(k)
-        size *= sum(parts) if mask is None else sum(s for p, s in enumerate(parts) if mask >> p & 1)
-    return size
+def within_box(box: Box, attributes: Sequence[Attribute]) -> int:
+    """Return the size of a box over attributes with other part sizes."""
+    named = dict(box.literals)
+    return math.prod(a.weight(named[k]) if k in named else a.total for k, a in enumerate(attributes))
 
 
 def spread(
@@ -220,6 +241,8 @@ def box_sizes(release: Release, block: Partition) -> list[int]:
     memo: dict[tuple[int, int], int] = {}
 
     def weight(k: int, mask: int) -> int:
+        if mask >> 64:  # to keep long ones, most of them different, takes more than to measure them
+            return domain.attributes[k].weight(mask)
         if (k, mask) not in memo:
             memo[k, mask] = domain.attributes[k].weight(mask)
         return memo[k, mask]

@@ -16,10 +16,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from solvers.masks import RunMasks, spans
 
 if TYPE_CHECKING:
     from solvers.noise import Law
@@ -29,26 +32,31 @@ NO_COUNT = "no count is near enough to the published one"  # an interval around 
 UNBOUNDED = int(np.iinfo(np.int64).max)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Attribute:
     """One attribute as the statements see it: its name and how many raw values each part holds."""
 
     name: str
     sizes: tuple[int, ...]
 
-    @property
+    @cached_property
     def total(self) -> int:
         """Return the number of raw values."""
         return sum(self.sizes)
 
-    @property
+    @cached_property
     def full(self) -> int:
         """Return the bit mask that allows every part."""
         return (1 << len(self.sizes)) - 1
 
+    @cached_property
+    def ends(self) -> tuple[int, ...]:
+        """Return how many raw values lie before each part, and in all behind the last."""
+        return (0, *accumulate(self.sizes))
+
     def weight(self, mask: int) -> int:
-        """Return how many raw values the parts in `mask` hold."""
-        return sum(size for part, size in enumerate(self.sizes) if mask >> part & 1)
+        """Return how many raw values the parts in `mask` hold. Cost: linear in the length of the mask in words."""
+        return sum(self.ends[end] - self.ends[start] for start, end in spans(mask & self.full))
 
 
 @dataclass(frozen=True)
@@ -159,13 +167,13 @@ class Choice:
 class Boxes:
     """k boxes in compressed rows: box i has the literals start[i]..start[i+1].
 
-    `attribute` is (literals,) int32; `mask` is (literals,) uint64, or object where an attribute has more than
-    64 parts.
+    `attribute` is (literals,) int32; `mask` is (literals,) uint64, or where an attribute has more than 64 parts:
+    object, or `RunMasks`, which gives numbers as object does and holds their ends.
     """
 
     start: NDArray[np.int64]
     attribute: NDArray[np.int32]
-    mask: NDArray[np.generic]
+    mask: NDArray[np.generic] | RunMasks
 
     @classmethod
     def of(cls, boxes: Sequence[Box]) -> Boxes:
@@ -185,7 +193,8 @@ class Boxes:
         if not 0 <= i < len(self):
             raise IndexError(i)
         span = slice(int(self.start[i]), int(self.start[i + 1]))
-        return Box(tuple((int(k), int(m)) for k, m in zip(self.attribute[span], self.mask[span], strict=True)))
+        masks = self.mask[span].tolist()
+        return Box(tuple(zip(self.attribute[span].tolist(), masks, strict=True)))
 
     def __iter__(self) -> Iterator[Box]:
         return (self[i] for i in range(len(self)))

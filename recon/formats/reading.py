@@ -15,6 +15,7 @@ from recon.formats.boosters.xgboost_model import looks_like_xgboost_ubj, read_xg
 from recon.formats.drafts import Draft
 from recon.formats.printed.rpart_rds import read_rpart_rds
 from recon.inspection.rds import is_rds
+from recon.stored.budget import current, read_text, within
 from recon.stored.containers import open_stored, unpacked
 from recon.stored.things import Thing
 from solvers.errors import ReconError, ReleaseError, Unsupported
@@ -55,7 +56,8 @@ def read_draft(data: bytes, memory: int) -> Draft | None:
     read.
     """
     try:
-        return told_apart(data, memory)
+        with within(memory):
+            return told_apart(data, memory)
     except ReconError:
         raise
     except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError) as error:
@@ -87,6 +89,8 @@ def told_apart(data: bytes, memory: int) -> Draft | None:
     for module, looks, read in TEXTS:
         found = importlib.import_module(f"recon.formats.{module}")
         if getattr(found, looks)(head):
+            if module != "pmml.document":
+                read_text(text)
             draft: Draft = getattr(found, read)(data if module == "pmml.document" else text)
             return draft
     if any(mark in head.partition("\n")[0] for mark in ",;\t") and "\n" in head:
@@ -100,6 +104,7 @@ def as_text(data: bytes) -> str:
     encoding = "utf-16" if data[:2] in {b"\xff\xfe", b"\xfe\xff"} else "utf-8-sig"
     if not data.strip(b"\xef\xbb\xbf \t\r\n"):
         raise ReleaseError("the file is empty")
+    current().bytes(len(data))
     try:
         return data.decode(encoding)
     except UnicodeDecodeError as error:

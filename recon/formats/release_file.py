@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
-from pathlib import Path
 from typing import Any, NoReturn
 
 from pydantic import ValidationError
 
 from recon.formats.parts import to_condition, to_domain, to_models, to_rows
 from recon.formats.schema import ReleasePart
+from recon.stored.budget import parsed_json, told
+from recon.stored.opening import read_whole
 from solvers.errors import ReleaseError
 
 __all__ = ["ReleasePart", "explain", "parse", "read_bytes", "strict_json"]
 __all__ += ["to_condition", "to_domain", "to_models", "to_rows"]
+UNKNOWN_KEY = {"extra_forbidden", "unexpected_keyword_argument"}  # of models, and of dataclasses
 
 
 def read_bytes(path: str) -> tuple[bytes, str]:
-    """Return a file's bytes and their SHA-256; `ReleaseError` when it cannot be read."""
-    try:
-        data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
-    except OSError as error:
-        raise ReleaseError(f"cannot be read: {error.strerror}", file=path) from None
+    """Return a file's bytes and their SHA-256; see `recon.stored.opening.read_whole` for refusals."""
+    data = read_whole(path)
     return data, hashlib.sha256(data).hexdigest()
 
 
@@ -50,6 +48,7 @@ def parse(data: bytes, file: str) -> ReleasePart:
 
 def strict_json(text: str) -> Any:
     """Return parsed JSON; `ReleaseError` for doubled keys, NaN, and whatever else other readers take silently."""
+    parsed_json(text)
     try:
         found = json.loads(text, object_pairs_hook=no_doubles, parse_constant=no_constant)
         if "\\ud" in text.lower():
@@ -70,7 +69,7 @@ def strict_json(text: str) -> Any:
 
 def no_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return the object; `ReleaseError` when a key stands twice."""
-    out = dict(pairs)
+    out = told(dict(pairs))
     if len(out) < len(pairs):
         seen: set[str] = set()
         for key, _ in pairs:
@@ -89,7 +88,7 @@ def explain(error: ValidationError, file: str) -> ReleaseError:
     """Return the first validation error as one sentence with place and value."""
     every = error.errors()
     # A union reports each member it tried: the deepest place is the one the user meant.
-    first = max(every, key=lambda e: (len(e["loc"]), e["type"] == "extra_forbidden"))
+    first = max(every, key=lambda e: (len(e["loc"]), e["type"] in UNKNOWN_KEY))
     tags = {"tree", "rule_list", "rule_set", "forest", "table"}
     steps = [
         s
@@ -101,7 +100,7 @@ def explain(error: ValidationError, file: str) -> ReleaseError:
     place = ""
     for step in steps:
         place += f"[{step}]" if isinstance(step, int) else (f".{step}" if place else str(step))
-    if first["type"] == "extra_forbidden":
+    if first["type"] in UNKNOWN_KEY:
         return ReleaseError("unknown key", place=place, file=file)
     if first["type"] == "missing":
         return ReleaseError("is missing", place=place, file=file)

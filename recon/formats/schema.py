@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    FailFast,
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+)
+from pydantic.dataclasses import dataclass
+
+from recon.stored.budget import told
 
 Scalar = StrictBool | StrictInt | StrictFloat | StrictStr
 Number = StrictInt | StrictFloat
+
+
+# What stands in a file by the hundred thousand is a dataclass with slots: a tenth of a model's memory.
+part = dataclass(config=ConfigDict(extra="forbid", populate_by_name=True), slots=True, kw_only=True)
 
 
 class Part(BaseModel):
@@ -16,13 +33,14 @@ class Part(BaseModel):
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
 
-class TestPart(Part):
+@part
+class TestPart:
     """A test: one of the keys, or one lower and one upper end for a range; `or_missing` lets missing values pass too.
 
     `missing` stands alone: true for missing values, false for all others.
     """
 
-    __test__ = False
+    __test__: ClassVar[bool] = False
     is_in: list[Scalar] | None = Field(None, alias="in", min_length=1)
     at_most: Scalar | None = None
     below: Scalar | None = None
@@ -35,6 +53,7 @@ class TestPart(Part):
 ConditionPart = dict[StrictStr, Scalar | TestPart]
 
 
+@part
 class ViewPart(TestPart):
     """A binary column: 1 where the test on the attribute holds, else 0."""
 
@@ -74,7 +93,8 @@ class RowsPart(Part):
     at_most: StrictInt | None = Field(None, ge=0)
 
 
-class SupportPart(Part):
+@part
+class SupportPart:
     """How many training rows: per class, or in all; whole and not negative unless the model is noisy."""
 
     name: StrictStr | None = None
@@ -82,6 +102,7 @@ class SupportPart(Part):
     count: Number | None = None
 
 
+@part
 class NodePart(SupportPart):
     """A node of a tree: `if`, `then`, `else` (indices of nodes), or a leaf with counts.
 
@@ -94,6 +115,7 @@ class NodePart(SupportPart):
     otherwise: StrictInt | None = Field(None, alias="else")
 
 
+@part
 class RulePart(SupportPart):
     """A rule: its condition and how many rows it captures."""
 
@@ -120,6 +142,11 @@ class LedgerPart(Part):
     delta: Number = Field(0, ge=0)
     standing: Literal["guaranteed", "claimed", "none"]
     entries: list[LedgerEntryPart]
+
+
+# The first wrong one ends the list (a million refusals would take gigabytes), and each looks at the clock.
+Nodes = Annotated[list[Annotated[NodePart, AfterValidator(told)]], FailFast()]
+Rules = Annotated[list[Annotated[RulePart, AfterValidator(told)]], FailFast()]
 
 
 class NoisePart(Part):
@@ -166,28 +193,28 @@ class TreePart(ModelPart):
     """A decision tree; node 0 is the root."""
 
     kind: Literal["tree"]
-    nodes: list[NodePart] = Field(min_length=1)
+    nodes: Nodes = Field(min_length=1)
 
 
 class RuleListPart(ModelPart):
     """An ordered rule list."""
 
     kind: Literal["rule_list"]
-    rules: list[RulePart]
+    rules: Rules
 
 
 class RuleSetPart(ModelPart):
     """Rules that may overlap; counts are supports."""
 
     kind: Literal["rule_set"]
-    rules: list[RulePart]
+    rules: Rules
 
 
 class ForestTreePart(Part):
     """One tree of a forest."""
 
     name: StrictStr | None = None
-    nodes: list[NodePart] = Field(min_length=1)
+    nodes: Nodes = Field(min_length=1)
 
 
 class ForestPart(ModelPart):
@@ -229,7 +256,7 @@ class TablePart(ModelPart):
     """Published figures about groups of rows."""
 
     kind: Literal["table"]
-    statements: list[StatementPart]
+    statements: Annotated[list[Annotated[StatementPart, AfterValidator(told)]], FailFast()]
 
 
 AnyModelPart = Annotated[TreePart | RuleListPart | RuleSetPart | ForestPart | TablePart, Field(discriminator="kind")]

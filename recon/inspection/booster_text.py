@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from recon.inspection.findings import EXAMPLES, Finding
+from recon.stored.budget import parsed_json
 
 _NAMES = "feature_infos"
 _RANGE = re.compile(r"\[([^:\]]+):([^\]]+)\]")
@@ -21,6 +22,7 @@ def lightgbm_text_findings(text: str, path: str) -> list[Finding]:
     found = range_findings([_RANGE.fullmatch(i) for i in infos], infos, names, path)
     categories = re.search(r"^pandas_categorical:(.*)$", text, re.MULTILINE)
     if categories is not None:
+        parsed_json(categories.group(1))
         try:
             listed = json.loads(categories.group(1))
         except (ValueError, RecursionError):

@@ -17,6 +17,7 @@ from recon.inspection.leftovers import text_leftovers
 from recon.inspection.pmml_findings import pmml_findings
 from recon.inspection.published import release_findings
 from recon.inspection.r_objects import is_r_file, r_findings
+from recon.stored.budget import current, parsed_json
 from solvers.errors import ReleaseError
 
 Found = tuple[str, int | None, list[Finding]]
@@ -31,6 +32,7 @@ def document_findings(data: bytes, memory: int) -> Found | None:
     """Return kind, number of training rows and findings of a file without objects; None where its kind is unknown."""
     if is_r_file(data):
         return r_findings(data, memory)
+    current().bytes(2 * len(data))
     from recon.inspection.booster_binary import binary_findings
 
     binary = binary_findings(data, memory)
@@ -53,6 +55,7 @@ def document_findings(data: bytes, memory: int) -> Found | None:
 
 def _json(data: bytes, text: str, head: str) -> Found | None:
     """Return what JSON says, release files as their own reader reads them; what only begins like JSON is printed."""
+    parsed_json(text)
     try:
         content = json.loads(text.lstrip("\ufeff"))
     except RecursionError:

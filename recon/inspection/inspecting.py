@@ -22,9 +22,11 @@ from recon.inspection.unknown import is_rule_list, not_understood, unknown_findi
 from recon.inspection.walking import Place, described, entries_of, things_of, walk
 from recon.locating import companions, located
 from recon.stored.arrays import resolve
+from recon.stored.budget import within
 from recon.stored.containers import Stored, open_stored, unpacked
 from recon.stored.things import Thing
 from solvers.errors import ReleaseError, Unsupported
+from solvers.limits import Limits
 
 _HOMONYMS = frozenset({"Node", "Rule", "Winsorizer"})
 SURE = ("sklearn", "imodels")  # libraries whose sources say what predictions read
@@ -70,15 +72,16 @@ class Inspection:
         return "\n".join(lines)
 
 
-def inspect(path: str | os.PathLike[str], memory: int = 1 << 30) -> Inspection:
+def inspect(path: str | os.PathLike[str], memory: int = 1 << 30, limits: Limits | None = None) -> Inspection:
     """Return what the file ("-": standard input) stores outright, without building or running anything in it.
 
     Reads pickle, joblib and skops files, and whatever text, JSON, PMML and R's formats publish, also behind gzip.
-    `memory`: bytes its content may take. Raises `ReleaseError` for unreadable files and where no path is given,
-    `Unsupported` for unknown ones.
+    `memory`: bytes its content may take, `limits`: the same, and time. Raises `ReleaseError` for unreadable files and
+    where no path is given, `Unsupported` for unknown ones, `Inconclusive` where the time is up.
     """
-    file, data = read_file(path)
-    return beside(file, inspect_bytes(data, file, memory))
+    with within(memory if limits is None else min(memory, limits.memory), limits):
+        file, data = read_file(path)
+        return beside(file, inspect_bytes(data, file, memory))
 
 
 def beside(file: str, found: Inspection) -> Inspection:
@@ -95,7 +98,7 @@ def beside(file: str, found: Inspection) -> Inspection:
 
 def inspect_bytes(data: bytes, file: str = "", memory: int = 1 << 30) -> Inspection:
     """Return the inspection of a file's content; `file` is its name in refusals."""
-    with naming(file):
+    with naming(file), within(memory):
         stored = open_stored(data, memory)
         if stored is not None:
             return inspect_stored(stored, data, file, memory)
@@ -155,7 +158,8 @@ def read_file(path: str | os.PathLike[str]) -> tuple[str, bytes]:
             f"inspect needs the path of a file, not a value of type {type(path).__name__}: save the model and give "
             "the file's path"
         )
-    return file, read_bytes(located(file)[0])[0]
+    with naming(file):
+        return file, read_bytes(located(file)[0])[0]
 
 
 def inspect_graph(root: Any, memory: int = 1 << 30, depth: int = 0) -> tuple[int | None, list[Finding]]:

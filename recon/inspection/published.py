@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from recon.inspection.findings import Finding, Level
 from recon.inspection.severity import graded, is_counting, of_draft, of_models, with_sizes
-from solvers.errors import ReconError
+from solvers.errors import Inconclusive, ReconError
 
 if TYPE_CHECKING:
     from encoders.models import AnyModel, CountKind
@@ -41,6 +41,8 @@ def completed(rows: int | None, findings: list[Finding], data: bytes, memory: in
 
     try:
         draft = read_draft(data, memory)
+    except Inconclusive:  # the time was up: what was not looked at is not told as nothing
+        raise
     except ReconError:
         return rows, graded(findings)
     if draft is None:

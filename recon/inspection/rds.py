@@ -13,11 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from recon.stored.budget import current, within
 from recon.stored.joblib_files import beginning, compression, decompress
 from solvers.errors import ReleaseError
 
 DEEPEST = 150  # objects inside each other; long lists are not deep
 MOST = 5_000_000  # objects
+_EACH = 250  # bytes charged for an object: itself, its attributes and its place
+_LINE = 60  # bytes charged for a line of the ASCII form
 _NOTHING = {254, 253, 252, 251, 250, 242, 241}  # NULL, the global and base environments, and such
 _PAIRS = {2, 3, 5, 6, 17, 239, 240}  # pairlists, closures, promises, calls, dots
 _CODE_PAIRS = {2, 6, 239, 240, 244}
@@ -63,6 +66,11 @@ def is_rds(data: bytes) -> bool:
 
 def read_rds(data: bytes, memory: int = 1 << 30) -> RObject:
     """Return the object in an .rds file; raise `ReleaseError` where it is broken, too large or too deep."""
+    with within(memory):
+        return _unserialized(data, memory)
+
+
+def _unserialized(data: bytes, memory: int) -> RObject:
     packed = compression(data)
     content = data if packed is None else decompress(data, packed, memory)
     source: _Binary = _Binary(content) if content[:1] == b"X" else _Text(content)
@@ -91,6 +99,7 @@ class _Binary:
     def take(self, size: int) -> bytes:
         if size < 0 or size > len(self.data) - self.at:
             raise ReleaseError(f"byte {self.at:,}: the R object is cut short")
+        current().bytes(2 * size, "the R object")
         self.at += size
         return self.data[self.at - size : self.at]
 
@@ -115,6 +124,7 @@ class _Text(_Binary):
 
     def __init__(self, data: bytes) -> None:
         super().__init__(data)
+        current().bytes(2 * len(data) + _LINE * data.count(b"\n"), "the R object")
         self.lines = data.decode("latin1").split("\n")
         self.at = 1
 
@@ -174,12 +184,14 @@ class _Reader:
         self.source = source
         self.known: list[RObject] = []
         self.met = 0
+        self.budget = current()
 
     def item(self, depth: int) -> RObject:
         """Return the next item."""
         flags = self.source.integer()
         kind = flags & 255
         self.met += 1
+        self.budget.entries(1, "the R object", _EACH)
         if depth > DEEPEST or self.met > MOST:
             raise ReleaseError(f"the R object has more than {DEEPEST} levels or {MOST:,} parts")
         if kind in _NOTHING:
@@ -247,6 +259,7 @@ class _Reader:
             name = _symbol(tag)
             found.append((name, self.item(depth + 1)))
             self.met += 1
+            self.budget.entries(1, "the R object", _EACH)
             if self.met > MOST:
                 raise ReleaseError(f"the R object has more than {MOST:,} parts")
             if kind == "closure":
@@ -300,12 +313,14 @@ class _Reader:
             size, first, step = state.values
             if not 0 <= size <= MOST:
                 raise ReleaseError(f"a sequence of {size:g} numbers")
+            self.budget.bytes(8 * int(size), "the R object")
             self.met += int(size)  # so that a few bytes cannot ask for all the memory, again and again
             kind = "integer" if "int" in what else "double"
             return RObject(kind, first + step * np.arange(int(size)), attributes)
         inner = [part for _, part in state.parts]
         if inner:
             if what == "deferred_string":
+                self.budget.bytes(80 * np.size(inner[0].values), "the R object")
                 return RObject("character", [str(v) for v in np.asarray(inner[0].values).tolist()], attributes)
             return RObject(inner[0].kind, inner[0].values, {**inner[0].attributes, **attributes})
         return RObject("unknown", None, attributes)

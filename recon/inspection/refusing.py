@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from solvers.errors import EngineError, ReconError, ReleaseError, Unsupported
+from solvers.errors import EngineError, Inconclusive, ReconError, ReleaseError, Unsupported
 
 
 @contextmanager
@@ -16,7 +16,7 @@ def naming(file: str) -> Iterator[None]:
         yield
     except ReleaseError as error:
         raise error.at(file=file) from None
-    except (EngineError, Unsupported) as error:
+    except (EngineError, Unsupported, Inconclusive) as error:
         raise type(error)(f"{before}{error}") from None
     except ReconError:
         raise

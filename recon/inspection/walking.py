@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 
 from recon.stored.arrays import resolve
+from recon.stored.budget import current
 from recon.stored.things import Name, Thing
 from solvers.errors import ReleaseError
 
 _LONG = 400  # steps of a path that are shown
 MOST = 5_000_000  # values; a forest of 1,000 trees has about 30,000
+DEEPEST = 10_000  # values inside values; a tree of linked nodes has two for each of its levels
+_PLACE = 300  # bytes charged for a value: its place and what is looked up about it
 _SCALARS = (type(None), bool, int, float, complex, str, bytes, Name)
 _MAPPINGS = frozenset({"OrderedDict", "defaultdict", "Counter"})
 _SPARSE = ("csr_", "csc_", "coo_", "bsr_", "dia_", "dok_", "lil_")
@@ -110,8 +113,9 @@ def walk(root: Any) -> Iterator[Place]:
     """Yield every value below (and with) the root at each path that leads to it; what is inside it at the first only.
 
     Iterative, linear in the graph's references. Raises `ReleaseError` for broken arrays and for graphs of more than
-    5,000,000 values.
+    5,000,000 values, or 10,000 inside each other.
     """
+    budget = current()
     known: dict[int, Any] = {}  # what stands for a Thing, by the Thing's id
     entered: set[int] = set()
     stack = [Place(None, (), "", None, "", root)]
@@ -126,6 +130,9 @@ def walk(root: Any) -> Iterator[Place]:
         yielded += 1
         if yielded > MOST or len(stack) > MOST:
             raise ReleaseError(f"the file holds more than {MOST:,} values")
+        if place.depth > DEEPEST:
+            raise ReleaseError(f"the file holds more than {DEEPEST:,} values inside each other")
+        budget.entries(1, "what the file holds", _PLACE)
         yield place
         if not isinstance(raw, _SCALARS) and id(raw) not in entered:
             entered.add(id(raw))

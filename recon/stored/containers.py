@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from recon.stored import joblib_files, skops_files
+from recon.stored.budget import shown, within
 from recon.stored.pickles import Budget
 from solvers.errors import ReleaseError
 
@@ -48,11 +49,12 @@ def is_pickle(data: bytes) -> bool:
 def open_stored(data: bytes, memory: int = 1 << 30) -> Stored | None:
     """Return the content of a pickle, joblib or skops file; None where the bytes are none of these.
 
-    Nothing in the file is imported, built or run. `memory`: bytes that the content after decompression, and again its
-    objects, may take. Raises `ReleaseError` where the file is broken, larger, or would run code.
+    Nothing in the file is imported, built or run. `memory`: bytes that the content after decompression and its objects
+    may take, at most what is left of the command's budget. Raises `ReleaseError` where the file is broken, larger, or
+    would run code, `Inconclusive` where the time is up.
     """
-    with collector_paused():
-        return _opened(data, memory)
+    with within(memory) as budget, collector_paused():
+        return _opened(data, min(memory, budget.left))
 
 
 def unpacked(data: bytes, memory: int) -> bytes:
@@ -90,6 +92,6 @@ def _opened(data: bytes, memory: int) -> Stored | None:
             return None
         content = joblib_files.decompress(data, packed, memory)
     if len(content) > memory:
-        raise ReleaseError(f"the file holds more than {memory:,} bytes")
+        raise ReleaseError(f"the file holds more than the {shown(memory)} allowed (--memory)")
     root, protocol, arrays = joblib_files.read_joblib(content, Budget(memory))
     return Stored(("joblib" if arrays else "pickle") + (f", {packed}" if packed else ""), root, digest, protocol)

@@ -13,6 +13,7 @@ import zlib
 from typing import Any, Protocol
 
 from recon.stored.arrays import shaped
+from recon.stored.budget import current, shown
 from recon.stored.dtypes import to_dtype
 from recon.stored.pickles import Budget, Machine, check_end
 from recon.stored.things import Thing
@@ -117,7 +118,7 @@ def decompress(data: bytes, name: str, memory: int) -> bytes:
 
     Raises `ReleaseError` where it is broken, cut short, larger, or followed by something else.
     """
-    decoder, parts, size = _decoder(name), [], 0
+    decoder, parts, size, budget = _decoder(name), [], 0, current()
     view, at, rest = memoryview(data), 0, b""
     try:
         while not decoder.eof:
@@ -129,7 +130,9 @@ def decompress(data: bytes, name: str, memory: int) -> bytes:
             rest = getattr(decoder, "unconsumed_tail", b"")
             size += len(part)
             if size > memory:
-                raise ReleaseError(f"the {name} stream holds more than {memory:,} bytes")
+                raise ReleaseError(f"the {name} stream holds more than the {shown(memory)} allowed (--memory)")
+            budget.bytes(len(part), f"the {name} stream")
+            budget.check()
             if size > _SUSPICIOUS and size > _MOST_FOLD * len(data):
                 raise ReleaseError(f"the {name} stream grows more than {_MOST_FOLD:,}-fold: it is refused as a bomb")
             parts.append(part)

@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from recon.stored.budget import current, shown
 from recon.stored.names import check_call, vetted, would_run
 from recon.stored.things import How, Keys, Name, Thing
 from solvers.errors import ReleaseError
@@ -22,21 +23,33 @@ MOST_OPCODES = 10_000_000
 _CONTAINER = 350  # bytes charged for a list, dict, set or mark: what one takes with a few parts in it
 _THING = 500  # bytes charged for an object that is not built
 _IN_MEMO = 150  # bytes charged for a place in the memo, and for a small tuple
+LOOK = (1 << 13) - 1  # opcodes between looks at the running budget
 _LONGEST_LINE = 5_000  # bytes of a number or name as text; reading a number takes quadratic time
 _BROKEN = (IndexError, KeyError, ValueError, TypeError, AttributeError, OverflowError, struct.error, SyntaxError)
 
 
 class Budget:
-    """What a file may still use: bytes of memory for its objects (rough), and opcodes."""
+    """What a pickle may still use: bytes of memory for its objects (rough), and opcodes.
+
+    The bytes are those of the command's running budget, which is told in large pieces what was taken of it.
+    """
 
     def __init__(self, memory: int, opcodes: int = MOST_OPCODES) -> None:
-        self.memory, self.opcodes, self.limit = memory, opcodes, memory
+        self.above = current()
+        self.limit = self.memory = self.told = min(memory, self.above.left)
+        self.opcodes = opcodes
 
     def spend(self, size: int) -> None:
         """Take `size` bytes; raise `ReleaseError` where they are not there."""
         self.memory -= size
         if self.memory < 0:
-            raise ReleaseError(f"the file asks for more than {self.limit:,} bytes of memory")
+            raise ReleaseError(f"the file asks for more than the {shown(self.limit)} of memory allowed (--memory)")
+
+    def settle(self) -> None:
+        """Take from the running budget what was spent since the last time, and look at the clock."""
+        spent, self.told = self.told - self.memory, self.memory
+        self.above.bytes(spent)
+        self.above.check()
 
 
 class Machine:
@@ -60,11 +73,14 @@ class Machine:
         begun = self.at
         try:
             for count in range(limit):
+                if not count & LOOK:
+                    self.budget.settle()
                 begun = self.at
                 code = data[begun]
                 self.at = begun + 1
                 table[code](self)
                 if self.done:
+                    self.budget.settle()
                     self.budget.opcodes -= count  # of a pickle inside a pickle: both count
                     return self.stack.pop()
             raise ReleaseError(f"the pickle has more than {MOST_OPCODES:,} opcodes")

@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from recon.stored.arrays import shaped
+from recon.stored.budget import current, parsed_json, shown
 from recon.stored.dtypes import reason
 from recon.stored.names import check_call, vetted
 from recon.stored.things import How, Keys, Name, Thing
@@ -28,6 +29,8 @@ from solvers.errors import ReleaseError
 SCHEMA = "schema.json"
 LATEST = 2  # protocol
 _DEEPEST = 100  # nodes inside nodes
+_NODE = 1_000  # bytes charged for a node: the object that is not built, its name and state
+_MEMBER = 2_000  # bytes charged for reading a member, beside its content: decoder, header and array
 _SCHEMA_SHARE = 16  # parsed, a schema takes up to this many times its bytes
 _ZIP_ERRORS = (
     zipfile.BadZipFile, NotImplementedError, RuntimeError, struct.error, OSError, EOFError, zlib.error, ValueError,
@@ -38,7 +41,10 @@ Node = dict[str, Any]
 
 
 class Archive:
-    """The members of a zip archive, stored or deflated, each read in full and at most `memory` bytes in all."""
+    """The members of a zip archive, stored or deflated, each read in full and at most `memory` bytes in all.
+
+    What is read counts each time that it is read: an archive may name one member ten thousand times.
+    """
 
     def __init__(self, data: bytes, memory: int) -> None:
         try:
@@ -46,11 +52,12 @@ class Archive:
         except _ZIP_ERRORS as error:
             raise ReleaseError(f"the zip archive is broken ({reason(error)})") from None
         infos = self.file.infolist()
+        self.left = self.memory = memory
         self.infos = {info.filename: info for info in infos}
         if len(self.infos) < len(infos):
             raise ReleaseError("the zip archive names a member twice")
         if sum(info.file_size for info in infos) > memory:
-            raise ReleaseError(f"the zip archive holds more than {memory:,} bytes")
+            raise ReleaseError(f"the zip archive holds more than the {shown(memory)} allowed (--memory)")
 
     def read(self, name: object) -> bytes:
         """Return the bytes of a member."""
@@ -61,6 +68,13 @@ class Archive:
             raise ReleaseError(
                 f"member {info.filename[:80]!r} is encrypted or compressed by another method than deflate"
             )
+        self.left -= info.file_size + _MEMBER
+        if self.left < 0:
+            raise ReleaseError(
+                f"the archive's schema asks for members again and again: more than the {shown(self.memory)} allowed "
+                "(--memory)"
+            )
+        current().entries(1, "the archive", info.file_size + _MEMBER)
         try:
             with self.file.open(info) as member:
                 found = member.read(info.file_size + 1)
@@ -124,6 +138,7 @@ def load_schema(archive: Archive, memory: int) -> Node:
 
 
 def _json(text: bytes | str) -> Any:
+    parsed_json(text, SCHEMA)
     try:
         return json.loads(text, parse_int=_integer)
     except (ValueError, RecursionError, MemoryError) as error:
@@ -150,13 +165,14 @@ class Reader:
     loaders: ClassVar[dict[str, Callable[[Reader, Node, int], Any]]] = {}
 
     def __init__(self, archive: Archive, memory: int) -> None:
-        self.archive, self.memory = archive, memory
+        self.archive, self.memory, self.budget = archive, memory, current()
         self.known: dict[Any, Any] = {}
         self.names: dict[tuple[Any, Any], Name] = {}
         self.keys = Keys()
 
     def value(self, node: Any, depth: int) -> Any:
         """Return what a node describes; raise `ReleaseError` where it is broken or names what runs code."""
+        self.budget.entries(1, SCHEMA, _NODE)
         if depth > _DEEPEST:
             raise ReleaseError(f"{SCHEMA} is nested deeper than {_DEEPEST} nodes")
         if not isinstance(node, dict) or not isinstance(node.get("__loader__"), str):

@@ -30,6 +30,7 @@ from recon.formats.pmml.fields import (
 )
 from recon.formats.pmml.models import Answer, Reading, forest_answer, tree_answer
 from recon.formats.pmml.trees import PmmlNode
+from recon.stored.budget import parsed_xml, told
 from solvers.errors import ReleaseError, Unsupported
 from solvers.release import Rows
 
@@ -90,13 +91,14 @@ def parsed(data: bytes) -> Element:
             self.depth, self.size = self.depth + 1, self.size + 1
             if self.depth > DEEPEST or self.size > MOST_ELEMENTS:
                 raise ReleaseError(f"has more than {DEEPEST} nested or {MOST_ELEMENTS} elements")
-            return super().start(tag, attrs)
+            return told(super().start(tag, attrs))
 
         def end(self, tag: Any, /) -> Element:
             """End an element."""
             self.depth -= 1
             return super().end(tag)
 
+    parsed_xml(data)
     try:
         parser = DefusedXMLParser(target=Bounded(), forbid_dtd=False, forbid_entities=True, forbid_external=True)
         parser.feed(data)

@@ -312,13 +312,13 @@ def read_rpart_json(obj: object) -> Draft:
     counts = frame_counts(frame, sizes, len(classes)) if classes else None
     nodes: list[Branch] = []
     thresholds: list[tuple[str, float, Fraction]] = []
-    at = 0
+    splits, at = split_table(top), 0
     for i, row in enumerate(rows):
         if row.leaf:
             found = () if counts is None else tuple((k, (c, c)) for k, c in enumerate(counts[i]))
             nodes.append(Branch(Facts((row.n, row.n), found)))
             continue
-        test, other = stored_split(top, at, levels.get(names[i]))
+        test, other = stored_split(top, splits, at, levels.get(names[i]))
         nodes.append(Branch(Facts(), names[i], test, other, place[2 * row.node], place[2 * row.node + 1]))
         thresholds += [(names[i], x, last_digit(x, 15)) for x in (test.low, test.high) if isinstance(x, float)]
         at += 1 + others[i] + more[i]
@@ -383,14 +383,25 @@ def frame_counts(frame: Mapping[str, list[object]], sizes: Sequence[int], width:
     return out
 
 
-def stored_split(top: Mapping[str, object], at: int, levels: Sequence[str] | None) -> tuple[Test, Test]:
-    """Return the tests of both sides of the split in row `at` of the table of splits (count, ncat, improve, index)."""
-    table, place = sequence(top.get("splits"), "splits"), f"splits[{at}]"
+def split_table(top: Mapping[str, object]) -> tuple[list[object], list[object] | None]:
+    """Return the table of splits (count, ncat, improve, index), and their thresholds as text where they are given."""
+    table = [] if top.get("splits") is None else sequence(top["splits"], "splits")  # of a root alone there are none
+    return table, sequence(top["cuts"], "cuts") if "cuts" in top else None
+
+
+def stored_split(
+    top: Mapping[str, object],
+    splits: tuple[list[object], list[object] | None],
+    at: int,
+    levels: Sequence[str] | None,
+) -> tuple[Test, Test]:
+    """Return the tests of both sides of the split in row `at`; that number is the file's own, as large as it likes."""
+    (table, cuts), place = splits, f"splits[{at}]"
     line = sequence(table[at], place) if at < len(table) else []
-    cuts = sequence(top["cuts"], "cuts") if "cuts" in top else [line[3] if len(line) > 3 else None] * (at + 1)
-    if len(line) < 4 or at >= len(cuts) or line[1] is None or isinstance(cuts[at], (dict, list)):
+    cut = None if len(line) < 4 else line[3] if cuts is None else cuts[at] if at < len(cuts) else {}
+    if len(line) < 4 or line[1] is None or isinstance(cut, (dict, list)):
         raise ReleaseError("the frame has more splits than are listed", place=place)
-    x, kind = number(str(cuts[at]), place), number(str(line[1]), place)
+    x, kind = number(str(cut), place), number(str(line[1]), place)
     if abs(kind) == 1 and levels is None:
         below, above = Test(high=x, high_open=True), Test(low=x)
         return (below, above) if kind < 0 else (above, below)
