@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.components import Component
+from solvers.elimination import elimination_order
 from solvers.errors import Inconclusive, TooLarge, Unsupported
 from solvers.limits import Limits
 from solvers.linear import HASHES, Ints
@@ -212,31 +213,6 @@ def outgoing(layer: Layer, source: int) -> range:
     return range(*np.searchsorted(layer.source, [source, source + 1]).tolist())
 
 
-def elimination_order(matrix: NDArray[np.int64]) -> list[int]:
-    """Return the cells in an order that keeps few statements open at a time.
-
-    Greedy: of the cells of the open statement with fewest cells left, the one that opens fewest new statements.
-    """
-    used = matrix != 0
-    left = used.sum(axis=1)
-    open_ = np.zeros(len(matrix), dtype=bool)
-    todo = np.ones(matrix.shape[1], dtype=bool)
-    order = []
-    for _ in range(matrix.shape[1]):
-        candidates = np.flatnonzero(todo)
-        if open_.any():
-            rows = np.flatnonzero(open_)
-            candidates = np.flatnonzero(todo & used[rows[np.argmin(left[rows])]])
-        opens = (used[:, candidates] & ~open_[:, None]).sum(axis=0)
-        closes = (used[:, candidates] & (left == 1)[:, None]).sum(axis=0)
-        c = int(candidates[np.argmin(opens - closes)])
-        order.append(c)
-        todo[c] = False
-        left = left - used[:, c]
-        open_ = (open_ | used[:, c]) & (left > 0)
-    return order
-
-
 def layers_of(part: Component, limits: Limits) -> Layers | None:
     """Return the layered graph of a component, None where no histogram meets its statements.
 
@@ -245,7 +221,7 @@ def layers_of(part: Component, limits: Limits) -> Layers | None:
     """
     if part.matrix is None:
         raise TooLarge(f"a component of {len(part.cells):,} cells and {len(part.statements):,} statements")
-    order = elimination_order(part.matrix)
+    order = elimination_order(part.matrix, limits)
     builder, made, edges = Builder(part, order), [], 0
     most = limits.memory // EDGE_BYTES
     for i in range(len(order)):
