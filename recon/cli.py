@@ -50,7 +50,7 @@ from recon.options import (
     Views,
     WithoutNoise,
 )
-from recon.printing import extreme_world, leave_at_once, print_worlds, show, show_emptiness, show_verdicts
+from recon.printing import ended_early, extreme_world, leave_at_once, show, show_emptiness, show_verdicts
 from recon.proof_commands import estimate_lines, estimates_json, export, stored_certificates, verify
 from recon.reading_commands import convert, domain
 from recon.reading_commands import open_release as open_files
@@ -176,10 +176,12 @@ def worlds(
 ) -> None:  # fmt: skip
     """List possible worlds, each dataset once up to row order."""
     from recon.questions import worlds as run
+    from recon.streaming import write_worlds
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits, confidence, rows)
-        print_worlds(list(run(release, limit, convention, limits)), views, out, json)
+        notes, early = write_worlds(run(release, limit, convention, limits), views, out, json)
+    ended_early(notes, early)
 
 
 @app.command()
@@ -192,14 +194,13 @@ def sample(
     json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Draw possible worlds, exactly uniform over the convention's worlds."""
-    from recon.questions import sample as run
+    from recon.questions import drawn as run
+    from recon.streaming import write_worlds
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits, confidence, rows)
-        drawn = run(release, k, seed, convention, limits)
-        print_worlds(drawn, views, out, json)
-    for note in dict.fromkeys(w.note for w in drawn if w.note):
-        print(note, file=sys.stderr)
+        notes, early = write_worlds(run(release, k, seed, convention, limits), views, out, json)
+    ended_early(notes, early)
 
 
 @app.command()

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from solvers.blocks import Around, Blocks, log2_ratio, moves_of
 from solvers.branches import factorial_ratio, weights_of
-from solvers.components import Component, presolve
+from solvers.components import Component, known_presolve, presolve
 from solvers.errors import EngineError, Inconclusive, Unsupported
 from solvers.feasible import whole_point
 from solvers.heaviest import Outcome, Search, heaviest_of, meets, nearest
@@ -114,7 +114,9 @@ class Bracket:
     def __init__(self, case: Case, budget: Budget, count_small: bool = True) -> None:
         """Cut the case into components; `count_small` False bounds even those that could be counted."""
         self.case, self.budget, self.count_small = case, budget, count_small
-        self.presolved = presolve(case.linear, case.bounds)
+        whole = case.linear is case.system.linear and case.bounds is case.system.bounds and not case.system.choices
+        limits = budget.limits
+        self.presolved = known_presolve(case.system, limits) if whole else presolve(case.linear, case.bounds, (), limits)
         self.pieces = [Piece(p) for p in self.presolved.components]
         self.refuted = False
         self.relaxed = bool(case.system.choices)  # the components then leave out what the choices say

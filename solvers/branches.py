@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.components import Presolve, presolve
+from solvers.components import Presolve, known_presolve, presolve
 from solvers.errors import Inconclusive, Unsupported
 from solvers.layers import Floats, Layers, Weighed, layers_of
 from solvers.limits import Limits
@@ -103,7 +103,8 @@ def branch_of(
 ) -> Branch | None:
     """Return the branch of one combination, None where it has no histogram."""
     linear = system.linear if active.all() else system.linear.take(active)
-    found = presolve(linear, bounds, keep)
+    same = bounds is system.bounds and not keep and not system.choices
+    found = known_presolve(system, limits) if same else presolve(linear, bounds, keep, limits)
     limits.report(str(found))
     graphs = []
     for part in found.components:

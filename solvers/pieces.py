@@ -78,8 +78,10 @@ class Layout:
         kind: type = np.int64 if self.domain.size < BIG else object
         out: NDArray[Any] = np.ones(len(words), dtype=kind)
         for k, a in enumerate(self.domain.attributes):
-            distinct, back = np.unique(words[:, self.span(k)], axis=0, return_inverse=True)
-            held = self.parts_of(distinct, k)
+            own = words[:, self.span(k)]
+            # One word is compared as a number: by rows it takes ten times as long.
+            one, back = np.unique(own if own.shape[1] > 1 else own[:, 0], axis=0, return_inverse=True)
+            held = self.parts_of(one.reshape(len(one), own.shape[1]), k)
             weight: NDArray[Any] = np.array(
                 [sum(z for z, h in zip(a.sizes, row, strict=True) if h) for row in held], dtype=kind
             )

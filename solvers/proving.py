@@ -85,7 +85,7 @@ class Prover:
 
     def __init__(self, system: System, limits: Limits) -> None:
         self.system, self.limits = system, limits
-        self.model, self.relaxation = CellModel(system), Relaxation(system)
+        self.model, self.relaxation = CellModel(system, limits), Relaxation(system, limits)
         self.pool: list[Ints] = system.memo.setdefault("pool", [])
 
     def start(self, seconds: float) -> Answer | None:

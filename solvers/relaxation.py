@@ -16,7 +16,7 @@ import highspy
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.components import Component, presolve
+from solvers.components import Component, known_presolve
 from solvers.limits import Limits
 from solvers.linear import FREE, Ints
 from solvers.system import System
@@ -36,10 +36,11 @@ class Multipliers:
 class Relaxation:
     """The relaxation of the unconditional statements, solved again and again with other objectives."""
 
-    def __init__(self, system: System) -> None:
+    def __init__(self, system: System, limits: Limits | None = None) -> None:
+        """Cut the system into components; raises `Inconclusive` when time is up."""
+        limits = limits or Limits()
         self.system = system
-        linear = system.linear.take(system.always) if system.choices else system.linear
-        parts = presolve(linear, system.bounds).components
+        parts = known_presolve(system, limits).components
         self.parts: list[Component] = [p for p in parts if p.matrix is not None]
         self.cells = np.concatenate([np.zeros(0, dtype=np.int64), *(p.cells for p in self.parts)]).astype(np.int64)
         self.room = np.concatenate([np.zeros(0, dtype=np.int64), *(p.room for p in self.parts)]).astype(np.int64)

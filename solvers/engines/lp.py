@@ -34,7 +34,7 @@ class KindEngine(Engine):
         from solvers.relaxation import Relaxation
 
         system = system_of(release, limits)
-        relaxation = Relaxation(system)
+        relaxation = Relaxation(system, limits)
         if system.bounds.conflict is not None or relaxation.refutes(limits) is not None:
             return CountAnswer("unsat", convention=query.convention) if isinstance(query, Count) else Answer("unsat")
         if isinstance(query, Extreme):
