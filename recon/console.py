@@ -106,8 +106,10 @@ class Phase:
         from rich.markup import escape
 
         used = f"{time.monotonic() - self.begun:.0f}"
-        return f"{escape(self.text)}  {used} s" if self.seconds is None else (
-            f"{escape(self.text)}  {used} of {self.seconds:g} s"
+        return (
+            f"{escape(self.text)}  {used} s"
+            if self.seconds is None
+            else (f"{escape(self.text)}  {used} of {self.seconds:g} s")
         )
 
 

@@ -81,7 +81,8 @@ def worlds(
 ) -> Iterator[World]:
     """Yield worlds, each dataset once up to row order, at most `limit` (None: all); nothing is built ahead.
 
-    Raises `Inconclusive` between two worlds when time is up. The worlds are the same in every convention; `convention` is checked and otherwise ignored.
+    Raises `Inconclusive` between two worlds when time is up.
+    The worlds are the same in every convention; `convention` is checked and otherwise ignored.
     """
     convention_of(release, convention)
     if limit is not None and limit < 0:

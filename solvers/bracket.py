@@ -115,8 +115,10 @@ class Bracket:
         """Cut the case into components; `count_small` False bounds even those that could be counted."""
         self.case, self.budget, self.count_small = case, budget, count_small
         whole = case.linear is case.system.linear and case.bounds is case.system.bounds and not case.system.choices
-        limits = budget.limits
-        self.presolved = known_presolve(case.system, limits) if whole else presolve(case.linear, case.bounds, (), limits)
+        if whole:
+            self.presolved = known_presolve(case.system, budget.limits)
+        else:
+            self.presolved = presolve(case.linear, case.bounds, (), budget.limits)
         self.pieces = [Piece(p) for p in self.presolved.components]
         self.refuted = False
         self.relaxed = bool(case.system.choices)  # the components then leave out what the choices say

@@ -70,9 +70,7 @@ def known_presolve(system: System, limits: Limits) -> Presolve:
     return found
 
 
-def presolve(
-    system: Linear, bounds: Propagated, keep: tuple[int, ...] = (), limits: Limits | None = None
-) -> Presolve:
+def presolve(system: Linear, bounds: Propagated, keep: tuple[int, ...] = (), limits: Limits | None = None) -> Presolve:
     """Return the components of the cells that the bounds leave free.
 
     `keep` are statements whose sums are asked for (the number of rows where that is open): they stay.

@@ -17,6 +17,7 @@ import numpy as np
 
 from solvers.branches import Branch, Solution, extreme_histogram
 from solvers.layers import Floats
+from solvers.limits import Limits
 from solvers.linear import Ints
 from solvers.membership import Bits, Prior, Weights, box_pairs
 from solvers.numbers import log_absent_multiset
@@ -34,6 +35,7 @@ from solvers.release import ANY_LABEL
 from solvers.system import System
 
 CHUNK = 2_048
+ASKED = "profiles were asked about"
 EPSILON = 1e-9  # below this share of the rows, rounding is all that is left of a difference
 
 
@@ -165,19 +167,24 @@ def absent_in(solution: Solution, b: int, f: int, met: Met) -> float:
     return out
 
 
-def decide_coupled(solution: Solution, query: Decide) -> DecideAnswer:
-    """Return counts and shares of worlds for every selection; equal ones are answered once."""
+def decide_coupled(solution: Solution, query: Decide, limits: Limits) -> DecideAnswer:
+    """Return counts and shares of worlds for every selection; equal ones are answered once.
+
+    Raises `Inconclusive` when time is up.
+    """
     system = solution.system
     chosen, back = np.unique(query.selections.codes, axis=0, return_inverse=True)
     selections = Selections(chosen, query.selections.sizes)
     found = met_cells(system, selections)
     ranges = Ranges(solution)
-    low = np.array([ranges.of(m.inside, greatest=False) for m in found], dtype=np.int64)
-    high = np.array([ranges.of(m.cells, greatest=True) for m in found], dtype=np.int64)
+    heard = limits.paced(found, ASKED, 1)
+    ends = [(ranges.of(m.inside, greatest=False), ranges.of(m.cells, greatest=True)) for m in heard]
+    low, high = np.array(ends, dtype=np.int64).reshape(len(found), 2).T
     means = solution.means
     expected = np.array([float(means[list(m.cells)] @ np.array(m.ratios)) if m.cells else 0.0 for m in found])
     share = np.array([
-        1.0 if low[i] > 0 else 0.0 if high[i] == 0 else 1.0 - absent(solution, m) for i, m in enumerate(found)
+        1.0 if low[i] > 0 else 0.0 if high[i] == 0 else 1.0 - absent(solution, m)
+        for i, m in enumerate(limits.paced(found, ASKED, 1))
     ])  # fmt: skip
     before, expected_before = before_release(system, selections, solution.convention, row_numbers(solution))
     return DecideAnswer(
@@ -192,7 +199,7 @@ def decide_coupled(solution: Solution, query: Decide) -> DecideAnswer:
     ).at(back)
 
 
-def share_coupled(solution: Solution, query: Share) -> ShareAnswer:
+def share_coupled(solution: Solution, query: Share, limits: Limits) -> ShareAnswer:
     """Return the least and greatest share of `inner` among `outer` over the worlds where `outer` has a row.
 
     A ratio of two counts is extreme where Σ (hit - t like) is 0 at its own t: Dinkelbach's iteration, in integers
@@ -202,7 +209,7 @@ def share_coupled(solution: Solution, query: Share) -> ShareAnswer:
     inner, other, outer = (met_cells(system, x) for x in (query.inner, query.other, query.outer))
     known: dict[tuple[tuple[int, ...], ...], tuple[float, float]] = {}
     out = []
-    for hit, miss, like in zip(inner, other, outer, strict=True):
+    for hit, miss, like in limits.paced(zip(inner, other, outer, strict=True), ASKED, 1):
         key = (hit.cells, miss.cells, like.inside)
         if key not in known:
             options = Options.of(len(system.sizes), *key)
@@ -265,7 +272,7 @@ def before_release(
     return np.mean(shares, axis=0), np.mean([prior.expected({ANY_LABEL: n}) for n in rows], axis=0)
 
 
-def leave_one_out_coupled(solution: Solution, query: LeaveOneOut) -> LeaveOneOutAnswer:
+def leave_one_out_coupled(solution: Solution, query: LeaveOneOut, limits: Limits) -> LeaveOneOutAnswer:
     """Return, per pair (q, v), the share of v among q's rows in the release without one row that is (q, v).
 
     The row left out lies in cell c with probability proportional to E[z_c] r_c(q, v). Without it the worlds are
@@ -275,7 +282,7 @@ def leave_one_out_coupled(solution: Solution, query: LeaveOneOut) -> LeaveOneOut
     inner, outer = met_cells(solution.system, query.inner), met_cells(solution.system, query.outer)
     reduced: dict[int, Floats] = {}
     share = np.full(len(inner), np.nan)
-    for i, (part, whole) in enumerate(zip(inner, outer, strict=True)):
+    for i, (part, whole) in enumerate(limits.paced(zip(inner, outer, strict=True), ASKED, 1)):
         total = seen = 0.0
         for c, ratio in zip(part.cells, part.ratios, strict=True):
             weight = float(solution.means[c]) * ratio

@@ -73,6 +73,17 @@ class Limits:
             yield item
 
 
+@dataclass(slots=True, eq=False)
+class Clock:
+    """The limits of whoever asks now, for what is kept from one question to the next."""
+
+    limits: Limits = field(default_factory=Limits)
+
+    def check(self, phase: str) -> None:
+        """Raise `Inconclusive` where the time is up; see `Limits.check`."""
+        self.limits.check(phase)
+
+
 def ended(limits: Limits) -> str:
     """Return what ended the work: the clock, or somebody who asked to stop."""
     return "stopped" if limits.stop.is_set() else "the time was up"
