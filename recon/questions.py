@@ -268,7 +268,7 @@ def attribute(
         return attribute_noisy(release, frame, (sensitive, values), chosen, limits)
     lines = []
     known = ask(release.statements, Decide(select_frame(release, frame), chosen), DecideAnswer, limits)
-    for i in range(len(values)):
+    for i in (limits or Limits()).paced(range(len(values)), "the values of the sensitive column were tried", 1):
         lines.append(attribute_value(release, frame, (sensitive, values, i), known, (chosen, limits)))
     out = pd.concat(lines).sort_values(["profile", "order"], kind="stable").drop(columns="order")
     status = "bounds" if any(line.attrs["status"] != "exact" for line in lines) else known.status

@@ -19,7 +19,7 @@ from solvers.branches import Branch, Solution, extreme_histogram
 from solvers.layers import Floats
 from solvers.limits import Limits
 from solvers.linear import Ints
-from solvers.membership import Bits, Prior, Weights, box_pairs
+from solvers.membership import Bits, PieceWeights, Prior, Weights, box_pairs, chunk_of
 from solvers.numbers import log_absent_multiset
 from solvers.query import (
     Convention,
@@ -34,7 +34,6 @@ from solvers.query import (
 from solvers.release import ANY_LABEL
 from solvers.system import System
 
-CHUNK = 2_048
 ASKED = "profiles were asked about"
 EPSILON = 1e-9  # below this share of the rows, rounding is all that is left of a difference
 
@@ -53,13 +52,20 @@ class Met:
         return tuple(c for c, w in zip(self.cells, self.whole, strict=True) if w)
 
 
-def met_cells(system: System, chosen: Selections) -> list[Met]:
-    """Return what every selection meets of the cells that can hold rows. Cost: pairs that meet."""
+def met_cells(system: System, chosen: Selections, limits: Limits | None = None) -> list[Met]:
+    """Return what every selection meets of the cells that can hold rows. Cost: pairs that meet.
+
+    Raises `Inconclusive` when time is up.
+    """
+    limits = limits or Limits()
+    limits.check(ASKED)
     alive = np.flatnonzero(system.bounds.upper[system.cell] > 0)
-    table = Weights([system.boxes[i] for i in alive.tolist()], chosen.sizes)
+    table = PieceWeights(system.layout, system.words[alive], chosen.sizes)
     out: list[Met] = []
-    for i in range(0, len(chosen), CHUNK):
-        out += met_chunk(system, Selections(chosen.codes[i : i + CHUNK], chosen.sizes), table, alive)
+    step = chunk_of(table)
+    for i in range(0, len(chosen), step):
+        limits.check(ASKED)
+        out += met_chunk(system, Selections(chosen.codes[i : i + step], chosen.sizes), table, alive)
     return out
 
 
@@ -84,9 +90,12 @@ def met_chunk(system: System, chosen: Selections, table: Weights, alive: Ints) -
 
 
 def shares_of_cell(system: System) -> Floats:
-    """Return the share of its cell that every piece is."""
-    pairs = zip(system.piece_sizes, system.cell.tolist(), strict=True)
-    return np.array([size / system.sizes[c] for size, c in pairs])
+    """Return the share of its cell that every piece is, computed once."""
+    if "shares" not in system.memo:
+        pairs = zip(system.piece_sizes, system.cell.tolist(), strict=True)
+        system.memo["shares"] = np.array([size / system.sizes[c] for size, c in pairs])
+    found: Floats = system.memo["shares"]
+    return found
 
 
 class Ranges:
@@ -175,7 +184,7 @@ def decide_coupled(solution: Solution, query: Decide, limits: Limits) -> DecideA
     system = solution.system
     chosen, back = np.unique(query.selections.codes, axis=0, return_inverse=True)
     selections = Selections(chosen, query.selections.sizes)
-    found = met_cells(system, selections)
+    found = met_cells(system, selections, limits)
     ranges = Ranges(solution)
     heard = limits.paced(found, ASKED, 1)
     ends = [(ranges.of(m.inside, greatest=False), ranges.of(m.cells, greatest=True)) for m in heard]
@@ -206,7 +215,7 @@ def share_coupled(solution: Solution, query: Share, limits: Limits) -> ShareAnsw
     (Dinkelbach, "On nonlinear fractional programming", Management Science 13, 1967). Equal profiles share one.
     """
     system = solution.system
-    inner, other, outer = (met_cells(system, x) for x in (query.inner, query.other, query.outer))
+    inner, other, outer = (met_cells(system, x, limits) for x in (query.inner, query.other, query.outer))
     known: dict[tuple[tuple[int, ...], ...], tuple[float, float]] = {}
     out = []
     for hit, miss, like in limits.paced(zip(inner, other, outer, strict=True), ASKED, 1):
@@ -279,7 +288,7 @@ def leave_one_out_coupled(solution: Solution, query: LeaveOneOut, limits: Limits
     those with a row in c, that row taken out; their weights are the old ones times z_c (`ordered`) or
     z_c / (size_c + z_c - 1) (`multiset`). NaN where nothing else remains to infer from.
     """
-    inner, outer = met_cells(solution.system, query.inner), met_cells(solution.system, query.outer)
+    inner, outer = (met_cells(solution.system, x, limits) for x in (query.inner, query.outer))
     reduced: dict[int, Floats] = {}
     share = np.full(len(inner), np.nan)
     for i, (part, whole) in enumerate(limits.paced(zip(inner, outer, strict=True), ASKED, 1)):

@@ -101,12 +101,18 @@ class Relaxation:
         y = np.where((self.high >= FREE) & (y < 0), 0, np.where((self.low <= -FREE) & (y > 0), 0, y))
         total = sum(int(v) * int(lo if v > 0 else hi) for v, lo, hi in zip(y, self.low, self.high, strict=True) if v)
         reduced = self.reduced(costs, y)
-        total += sum(int(r) * int(u) for r, u in zip(reduced, self.room, strict=True) if r < 0)
+        at = np.flatnonzero(reduced < 0)
+        total += sum(int(r) * u for r, u in zip(reduced[at].tolist(), self.room[at].tolist(), strict=True))
         return -((-total) // SCALE)
 
     def reduced(self, costs: Ints, y: NDArray[Any]) -> NDArray[Any]:
         """Return SCALE * costs - y A, exactly."""
-        out = costs.astype(object) * SCALE
+        wide = SCALE * int(np.abs(costs).max(initial=0)) + sum(
+            max((abs(int(v)) for v in y), default=0) * int(np.abs(p.matrix).sum(axis=0).max(initial=0))
+            for p in self.parts
+            if p.matrix is not None
+        )
+        out: NDArray[Any] = costs.astype(np.int64 if wide < WIDE else object) * SCALE
         row = column = 0
         for part in self.parts:
             if part.matrix is None:
