@@ -37,6 +37,7 @@ from solvers.query import (
     WorldsAnswer,
 )
 from solvers.release import Partition
+from solvers.release import World as SolverWorld
 
 MOST_CERTIFIED = 1_000  # profiles that get certificates without being asked for
 VALUE_BYTES = 24  # of a world: an index, the value, and a copy on the way into the table
@@ -89,18 +90,24 @@ def worlds(
         raise ReleaseError(f"cannot list {limit} worlds")
     one_fits(release, limits)
     found = ask(release.statements, Enumerate(), WorldsAnswer, limits).worlds
-    yield from heard((wrap(release, world) for world in islice(found, limit)), limit, limits)
+    yield from heard(release, found, limit, limits)
 
 
-def heard(found: Iterator[World], most: int | None, limits: Limits | None) -> Iterator[World]:
+def heard(
+    release: EncodedRelease, found: Iterator[SolverWorld], most: int | None, limits: Limits | None
+) -> Iterator[World]:
     """Yield worlds (at most so many) while there is time; raises `Inconclusive` between two of them when it is up."""
     said = "worlds" if most is None else f"of {most:,} worlds"
-    for i, world in enumerate(found):
-        if limits is not None and i % TOLD == 0:
-            limits.report(f"{i:,} {said}")
-        if limits is not None and limits.expired():
-            raise Inconclusive(f"{ended(limits)} after {i:,} {said}")
-        yield world
+    try:
+        for i, world in enumerate(islice(found, most)):
+            if limits is not None and i % TOLD == 0:
+                limits.report(f"{i:,} {said}")
+            if limits is not None and limits.expired():
+                raise Inconclusive(f"{ended(limits)} after {i:,} {said}")
+            yield wrap(release, world)
+    finally:
+        if callable(close := getattr(found, "close", None)):
+            close()  # a search in a thread of its own ends here, not with the program
 
 
 def one_fits(release: EncodedRelease, limits: Limits | None) -> None:
@@ -137,7 +144,7 @@ def drawn(
         level = level_text(release.confidence)
         level = f"from the worlds inside the joint intervals at confidence {level}, not weighted by the noise"
         found = (replace(w, note="; ".join(filter(None, (w.note, level)))) for w in found)
-    yield from heard((wrap(release, world) for world in found), k, limits)
+    yield from heard(release, found, k, limits)
 
 
 def reconstruct(release: EncodedRelease, seed: int = 0, limits: Limits | None = None) -> World:

@@ -28,6 +28,7 @@ T = TypeVar("T")
 WORKERS = min(8, os.cpu_count() or 1)
 CAP = 1 << 60  # CP-SAT refuses bounds near 2^62
 PHASE = "a model of the cells was built"
+LOOK = 0.1  # seconds between two looks at the clock while a search says nothing
 PENDING = 64  # solutions kept ahead of whoever asks for them
 
 
@@ -175,7 +176,7 @@ def solutions(model: cp_model.CpModel, read: Callable[[Any], T], limits: Limits)
     thread.start()
     seen = 0
     try:
-        while (item := found.get()) is not None:
+        while (item := next_of(found, solver, limits)) is not None:
             if isinstance(item, ReconError):
                 raise item
             yield item
@@ -184,7 +185,18 @@ def solutions(model: cp_model.CpModel, read: Callable[[Any], T], limits: Limits)
             raise Inconclusive(f"the time was up after {seen:,} solutions")
     finally:
         stop.set()
+        solver.stop_search()
         thread.join()
+
+
+def next_of(found: queue.Queue[Any], solver: cp_model.CpSolver, limits: Limits) -> Any:
+    """Return the next item of a search in another thread, which is told to stop when the limits end."""
+    while True:
+        try:
+            return found.get(timeout=LOOK)
+        except queue.Empty:
+            if limits.expired():
+                solver.stop_search()
 
 
 def put(found: queue.Queue[Any], item: Any, stop: threading.Event) -> bool:

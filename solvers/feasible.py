@@ -84,7 +84,7 @@ def whole_program(
         )
 
     try:
-        found = natively(work, stop)
+        found = natively(work, stop, None, seconds)
     except Inconclusive:
         return None
     return None if found.x is None else np.rint(found.x).astype(np.int64)

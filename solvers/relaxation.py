@@ -17,8 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.components import Component, known_presolve
+from solvers.errors import Inconclusive
 from solvers.limits import Limits
 from solvers.linear import FREE, Ints
+from solvers.natively import natively
 from solvers.system import System
 
 SCALE = 1 << 20
@@ -49,14 +51,15 @@ class Relaxation:
         self.statements = np.concatenate([np.zeros(0, dtype=np.int64), *(p.statements for p in self.parts)])
         self._solver: Any = None
 
-    def _model(self) -> Any:
-        """Return the HiGHS model, built once."""
+    def _model(self, limits: Limits) -> Any:
+        """Return the HiGHS model, built once; raises `Inconclusive` when time is up."""
         if self._solver is None:
             solver = highspy.Highs()
+            solver.HandleUserInterrupt = True
             solver.silent()
             solver.setOptionValue("threads", 1)
             solver.setOptionValue("presolve", "off")  # keeps the basis for the next objective, and gives rays
-            for room in self.room.tolist():
+            for room in limits.paced(self.room.tolist(), "a linear program was built"):
                 solver.addVar(0.0, float(room))
             offset = 0
             for part in self.parts:
@@ -69,6 +72,20 @@ class Relaxation:
                 offset += len(part.cells)
             self._solver = solver
         return self._solver
+
+    def _run(self, costs: Ints, limits: Limits) -> Any:
+        """Return HiGHS after it looked for the least costs @ y, None where the time was too short."""
+        try:
+            limits.check("a linear program was solved")
+            solver = self._model(limits)
+            if limits.left() != float("inf"):
+                solver.setOptionValue("time_limit", float(solver.getRunTime() + max(0.001, limits.left())))
+            solver.changeColsCost(len(costs), np.arange(len(costs), dtype=np.int32), costs.astype(np.float64))
+            natively(solver.run, limits.stop, solver.cancelSolve, limits.left())
+        except Inconclusive:
+            self._solver = None  # it may still be at work
+            return None
+        return solver
 
     def bound(self, coefs: Ints, greatest: bool, limits: Limits) -> tuple[int, Multipliers | None]:
         """Return a proved bound on the least (greatest) coefs @ z over all histograms, and what proves it."""
@@ -85,12 +102,8 @@ class Relaxation:
 
     def _duals(self, costs: Ints, limits: Limits) -> Multipliers | None:
         """Return rounded dual values of the least costs @ y, None where HiGHS found none in time."""
-        solver = self._model()
-        if limits.left() != float("inf"):
-            solver.setOptionValue("time_limit", float(solver.getRunTime() + max(0.001, limits.left())))
-        solver.changeColsCost(len(costs), np.arange(len(costs), dtype=np.int32), costs.astype(np.float64))
-        solver.run()
-        if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+        solver = self._run(costs, limits)
+        if solver is None or solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             return None
         dual = np.array(solver.getSolution().row_dual, dtype=np.float64)
         return Multipliers(self.statements, np.rint(dual * SCALE).astype(np.int64))
@@ -102,7 +115,7 @@ class Relaxation:
         total = sum(int(v) * int(lo if v > 0 else hi) for v, lo, hi in zip(y, self.low, self.high, strict=True) if v)
         reduced = self.reduced(costs, y)
         at = np.flatnonzero(reduced < 0)
-        total += sum(int(r) * u for r, u in zip(reduced[at].tolist(), self.room[at].tolist(), strict=True))
+        total += sum(int(r) * int(u) for r, u in zip(reduced[at], self.room[at], strict=True))
         return -((-total) // SCALE)
 
     def reduced(self, costs: Ints, y: NDArray[Any]) -> NDArray[Any]:
@@ -130,12 +143,8 @@ class Relaxation:
 
         Farkas: Σ y_j (a_j z) is at least Σ min(y_j low_j, y_j high_j) and at most its greatest over the cells.
         """
-        solver = self._model()
-        solver.changeColsCost(len(self.cells), np.arange(len(self.cells), dtype=np.int32), np.zeros(len(self.cells)))
-        if limits.left() != float("inf"):
-            solver.setOptionValue("time_limit", float(solver.getRunTime() + max(0.001, limits.left())))
-        solver.run()
-        if solver.getModelStatus() != highspy.HighsModelStatus.kInfeasible:
+        solver = self._run(np.zeros(len(self.cells), dtype=np.int64), limits)
+        if solver is None or solver.getModelStatus() != highspy.HighsModelStatus.kInfeasible:
             return None
         found = solver.getDualRay()
         ray = np.array(found[-1], dtype=np.float64)
