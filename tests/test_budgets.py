@@ -9,9 +9,12 @@ import functools
 import json
 import os
 import pickle
+import queue
 import signal
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -23,6 +26,7 @@ import pytest
 
 import recon
 from recon.cli import app
+from solvers import natively
 from solvers.elimination import WINDOW, Greedy, elimination_order
 from solvers.errors import Inconclusive
 from solvers.limits import GRACE, Limits
@@ -275,7 +279,81 @@ def test_a_listing_that_the_time_ends_says_so():
         recon.sample(release, 1, limits=Limits(memory=10))
 
 
+def test_a_search_ends_with_the_listing_that_reads_it():
+    from recon.questions import heard
+
+    release = recon.load(str(GOLDEN / "tree_classes.json"))
+    world, ended = recon.sample(release, 1)[0].inner, []
+
+    def search():
+        try:
+            while True:
+                yield world
+        finally:
+            ended.append(True)
+
+    limits = Limits(seconds=60)
+    listing = heard(release, search(), None, limits)
+    next(listing)
+    limits.stop.set()
+    with pytest.raises(Inconclusive) as held:  # the error, and every frame that it passed, is still held
+        next(listing)
+    assert ended == [True]
+    assert held.value
+
+
+def test_a_search_that_says_nothing_is_stopped():
+    from solvers.cellmodel import next_of
+
+    class Silent:
+        def stop_search(self):
+            found.put(None)
+
+    found = queue.Queue()
+    assert next_of(found, Silent(), Limits(seconds=0.0)) is None
+
+
 # ---------------------------------------------------------------- limits
+
+
+def test_every_question_of_a_measure_has_its_limits(monkeypatch):
+    from recon import coupled
+
+    asked, ask = [], coupled.ask
+
+    def heard(release, query, kind, limits=None):
+        asked.append(limits)
+        return ask(release, query, kind, limits)
+
+    monkeypatch.setattr(coupled, "ask", heard)
+    limits = Limits(seconds=600)
+    attributes = [{"name": name, "values": [0, 1, 2]} for name in "abc"]
+    figures = [{"where": {"a": 0}, "count": 2}, {"where": {"b": 1}, "count": 1}]
+    said = {"recon": 1, "domain": {"attributes": attributes}, "rows": 4}
+    release = loaded(said | {"models": [{"kind": "table", "statements": figures}]})
+    assert recon.measure(release, "multiset", limits).dist_g_mentioned is not None
+    assert len(asked) >= 2
+    assert all(one is limits for one in asked)
+
+
+def loaded(release: dict) -> recon.EncodedRelease:
+    """Return a release from its JSON."""
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump(release, file)
+        file.flush()
+        return recon.load(file.name)
+
+
+def test_a_solver_that_outstays_its_time_is_left(monkeypatch):
+    monkeypatch.setattr(natively, "LATE", 0.1)
+    stopped = threading.Event()
+    begun = time.monotonic()
+    with pytest.raises(Inconclusive, match="the time was up while a solver was at work"):
+        natively.natively(lambda: stopped.wait(60), threading.Event(), None, 0.1)
+    assert time.monotonic() - begun < 30
+    assert natively.left_behind()
+    stopped.set()
+    assert natively.natively(lambda: 3, threading.Event(), None, 60.0) == 3
 
 
 def test_no_share_of_the_time_lasts_beyond_the_whole():
