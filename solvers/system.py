@@ -20,7 +20,7 @@ from solvers.errors import Inconclusive, Unsupported
 from solvers.limits import Limits
 from solvers.linear import Ints, Linear, Propagated, propagate, same_rows
 from solvers.pieces import Layout, Words
-from solvers.refine import NOWHERE, SHORT, Refinement, Splitter, loose_statements, refine, statement_table
+from solvers.refine import NOWHERE, SHORT, Refinement, Splitter, hold, loose_statements, refine, statement_table
 from solvers.release import ANY_LABEL, NO_COUNT, UNBOUNDED, Box, Choice, Partition, Release, Statement
 from solvers.space import Space
 
@@ -159,6 +159,7 @@ def build(release: Release, limits: Limits) -> System:
     refined = refine(release, limits)
     phase = "the system of cells was set up"
     limits.report(f"{len(refined.words):,} pieces of cells: {phase}")
+    hold(len(refined.words) * len(refined.splitters), limits)
     keys, entries, bounds, choices = assemble(release, refined)
     limits.check(phase)
     first, cell = same_rows(keys)
