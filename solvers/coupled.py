@@ -14,13 +14,15 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from solvers.branches import Branch, Solution, extreme_histogram
 from solvers.layers import Floats
 from solvers.limits import Limits
 from solvers.linear import Ints
-from solvers.membership import Bits, PieceWeights, Prior, Weights, box_pairs, chunk_of
+from solvers.membership import Bits, Prior, Weights, box_pairs, chunk_of
 from solvers.numbers import log_absent_multiset
+from solvers.pieces import Layout, Words, distinct_words
 from solvers.query import (
     Convention,
     Decide,
@@ -50,6 +52,22 @@ class Met:
     def inside(self) -> tuple[int, ...]:
         """Return the cells that lie inside the selection."""
         return tuple(c for c, w in zip(self.cells, self.whole, strict=True) if w)
+
+
+class PieceWeights(Weights):
+    """The same for pieces given by their words: no box is built."""
+
+    def __init__(self, layout: Layout, words: Words, sizes: Sequence[tuple[tuple[int, ...], ...]]) -> None:
+        super().__init__((), sizes)
+        self.boxes, self._layout, self._words = len(words), layout, words
+        every = range(len(layout.domain.attributes))
+        self.mentioned = {k for k in every if (words[:, layout.span(k)] != layout.full[layout.span(k)]).any()}
+
+    def masks(self, k: int) -> tuple[list[int], NDArray[np.intp]]:
+        """Return the distinct masks of attribute k, and which of them every piece has."""
+        found, at = distinct_words(self._words[:, self._layout.span(k)])
+        masks = [sum(w << (64 * j) for j, w in enumerate(row)) for row in found.tolist()]
+        return masks, at.astype(np.intp)
 
 
 def met_cells(system: System, chosen: Selections, limits: Limits | None = None) -> list[Met]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from solvers.cells import Cells
 from solvers.limits import Limits
 from solvers.numbers import log_absent_multiset
-from solvers.pieces import Layout, Words, distinct_words, packed
+from solvers.pieces import packed
 from solvers.query import Decide, DecideAnswer, LeaveOneOut, LeaveOneOutAnswer, Selections
 from solvers.release import ANY_LABEL, Box
 from solvers.space import Space
@@ -289,22 +289,6 @@ class Weights:
         masks = [named.get(k, full) for named in self._named]
         distinct = {m: i for i, m in enumerate(dict.fromkeys(masks))}
         return list(distinct), np.array([distinct[m] for m in masks], dtype=np.intp)
-
-
-class PieceWeights(Weights):
-    """The same for pieces given by their words: no box is built."""
-
-    def __init__(self, layout: Layout, words: Words, sizes: Sequence[tuple[tuple[int, ...], ...]]) -> None:
-        super().__init__((), sizes)
-        self.boxes, self._layout, self._words = len(words), layout, words
-        every = range(len(layout.domain.attributes))
-        self.mentioned = {k for k in every if (words[:, layout.span(k)] != layout.full[layout.span(k)]).any()}
-
-    def masks(self, k: int) -> tuple[list[int], NDArray[np.intp]]:
-        """Return the distinct masks of attribute k, and which of them every piece has."""
-        found, at = distinct_words(self._words[:, self._layout.span(k)])
-        masks = [sum(w << (64 * j) for j, w in enumerate(row)) for row in found.tolist()]
-        return masks, at.astype(np.intp)
 
 
 def meets_of(codes: tuple[tuple[int, ...], ...], masks: list[int]) -> tuple[NDArray[np.float64], Bits, Bits, Bits]:
