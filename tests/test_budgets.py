@@ -209,7 +209,7 @@ def test_every_command_keeps_to_its_budget(tmp_path, data):
         cases += [
             Case(c, str(path), ("--to", "opb", "--out", str(tmp_path / f"{g}.opb")) if c == "export" else ())
             for i, c in enumerate(plain)
-            if (i + g) % 3 == 0
+            if (i + g) % 4 == 0
         ]
     imports()
     with ThreadPoolExecutor(2) as pool:
