@@ -66,8 +66,9 @@ def matrices() -> Iterator[tuple[str, NDArray[np.int64]]]:
 
 def main() -> None:
     """Print a line per release."""
-    from solvers.elimination import elimination_order
     from test_budgets import plain_order
+
+    from solvers.elimination import elimination_order
 
     for said, matrix in matrices():
         plain = timed(plain_order, matrix) if matrix.shape[1] <= PLAIN else "left out"
