@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -52,7 +53,7 @@ from recon.options import (
     bounded,
 )
 from recon.other_answers import with_other_answers
-from recon.printing import extreme_world, leave_at_once, print_worlds, show, show_emptiness, show_verdicts
+from recon.printing import ended_early, extreme_world, leave_at_once, show, show_emptiness, show_verdicts
 from recon.proof_commands import estimate_lines, estimates_json, export, stored_certificates, verify
 from recon.reading_commands import convert, domain
 from recon.reading_commands import open_release as open_files
@@ -70,9 +71,8 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(learn_app, name="learn")
-for command in (inspect, convert, domain):
-    app.command()(bounded(command))
-for command in (verify, export, posterior, denoise, sweep):
+reading: tuple[Callable[..., None], ...] = (inspect, convert, domain)
+for command in (*map(bounded, reading), verify, export, posterior, denoise, sweep):
     app.command()(command)
 for learner in learn_app.registered_commands:
     learner.callback = bounded(learner.callback) if learner.callback else None
@@ -183,10 +183,12 @@ def worlds(
 ) -> None:  # fmt: skip
     """List possible worlds, each dataset once up to row order."""
     from recon.questions import worlds as run
+    from recon.streaming import write_worlds
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits, confidence, rows)
-        print_worlds(list(run(release, limit, convention, limits)), views, out, json)
+        notes, early = write_worlds(run(release, limit, convention, limits), views, out, json)
+    ended_early(notes, early)
 
 
 @app.command()
@@ -199,14 +201,13 @@ def sample(
     json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Draw possible worlds, exactly uniform over the convention's worlds."""
-    from recon.questions import sample as run
+    from recon.questions import drawn as run
+    from recon.streaming import write_worlds
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits, confidence, rows)
-        drawn = run(release, k, seed, convention, limits)
-        print_worlds(drawn, views, out, json)
-    for note in dict.fromkeys(w.note for w in drawn if w.note):
-        print(note, file=sys.stderr)
+        notes, early = write_worlds(run(release, k, seed, convention, limits), views, out, json)
+    ended_early(notes, early)
 
 
 @app.command()

@@ -9,6 +9,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -72,16 +73,13 @@ def working(
     shown: Callable[[str], None] | None = None
     with contextlib.ExitStack() as stack:
         if log_json:
-            shown = json_lines
+            shown = partial(json_lines, begun=time.monotonic(), seconds=seconds)
         elif not quiet and sys.stderr.isatty():
             from rich.console import Console
 
-            begun = time.monotonic()
-            status = stack.enter_context(Console(stderr=True).status("reading"))
-
-            def shown(text: str) -> None:
-                status.update(f"{text}  [{time.monotonic() - begun:.0f} s]")
-
+            phase = Phase(seconds)
+            stack.enter_context(Console(stderr=True).status(phase))
+            shown = phase.set
         limits = Limits(seconds=seconds, memory=parse_memory(memory), cells=max_cells, progress=shown)
 
         def interrupted(number: int, frame: FrameType | None) -> None:
@@ -95,6 +93,28 @@ def working(
         yield limits
 
 
+class Phase:
+    """What is being done and for how long, as a line that rich draws anew several times a second."""
+
+    def __init__(self, seconds: float | None, text: str = "reading") -> None:
+        self.seconds, self.text, self.begun = seconds, text, time.monotonic()
+
+    def set(self, text: str) -> None:
+        """Name the phase."""
+        self.text = text
+
+    def __rich__(self) -> str:
+        """Return the phase and the seconds used, of those there are: "counting  10 of 15 s"."""
+        from rich.markup import escape
+
+        used = f"{time.monotonic() - self.begun:.0f}"
+        return (
+            f"{escape(self.text)}  {used} s"
+            if self.seconds is None
+            else (f"{escape(self.text)}  {used} of {self.seconds:g} s")
+        )
+
+
 @contextlib.contextmanager
 def ended_at_once() -> Iterator[None]:
     """Let Ctrl-C end the program at once while there is nothing to keep: no bounds are known yet."""
@@ -105,9 +125,10 @@ def ended_at_once() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def json_lines(text: str) -> None:
-    """Print a line of progress as JSON on stderr."""
-    print(json.dumps({"event": "progress", "text": text, "time": time.time()}), file=sys.stderr, flush=True)
+def json_lines(text: str, begun: float, seconds: float | None) -> None:
+    """Print a line of progress as JSON on stderr: the phase, the seconds used, and of how many (null: no limit)."""
+    used = {"elapsed": round(time.monotonic() - begun, 3), "seconds": seconds}
+    print(json.dumps({"event": "progress", "text": text, "time": time.time(), **used}), file=sys.stderr, flush=True)
 
 
 def free_name(name: str, taken: Iterable[object]) -> str:

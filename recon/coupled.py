@@ -60,7 +60,7 @@ def measure_coupled(release: EncodedRelease, convention: Convention, answer: Cou
         uninformed_bits=prior,
         bits_removed_per_row=removed,
         dist_g=None if entropy is None or prior is None else ratio(entropy, prior),
-        dist_g_mentioned=None if entropy is None else mentioned(statements, convention, entropy, numbers),
+        dist_g_mentioned=None if entropy is None else mentioned(statements, convention, entropy, numbers, limits),
         dist=None,
         bits_due_to_order=None,
         determined_rows=None if unsized else sum(n for (_, n), z in zip(held, sizes, strict=True) if z == 1),
@@ -75,19 +75,25 @@ def measure_coupled(release: EncodedRelease, convention: Convention, answer: Cou
     )
 
 
-def mentioned(release: Release, convention: Convention, entropy: float, numbers: list[int]) -> float | None:
+def mentioned(
+    release: Release, convention: Convention, entropy: float, numbers: list[int], limits: Limits
+) -> float | None:
     """Return Dist_G over the attributes that the release names, the others shrunk to one value.
 
-    `ordered`: they are a factor of every row. `multiset`: the smaller release is counted anew.
+    `ordered`: they are a factor of every row. `multiset`: the smaller release is counted anew, None where there is no
+    time for that.
     """
     factor, spread = unnamed_factor(release), math.log2(len(numbers))
-    space = Space.of(shrunk(release), Limits())
+    space = Space.of(shrunk(release), limits)
     before = spread + mean([uninformed(space, {ANY_LABEL: n}, convention) for n in numbers])
     if factor == 1:
         return ratio(entropy, before)
     if convention == "ordered":
         return ratio(entropy - mean([n * math.log2(factor) for n in numbers]), before)
-    found = ask(shrunk(release), Count(convention), CountAnswer)
+    try:
+        found = ask(shrunk(release), Count(convention), CountAnswer, limits)
+    except (Inconclusive, Unsupported):
+        return None
     if found.status != "exact":
         return None
     return ratio(spread + mean(list(found.log2_per_rows.values())), before)
@@ -143,9 +149,11 @@ def cell_exposure(release: EncodedRelease, system: System, held: list[tuple[int,
     """
     lines: list[dict[str, Any]] = []
     before = math.log2(space.size) if space.size else 0.0
+    shown = [system.pieces[c][:SHOWN_BOXES] for c, _ in held]
+    boxes_of = iter(system.layout.boxes(system.words[[p for pieces in shown for p in pieces]]))
     for i, (c, rows) in enumerate(held):
         size = system.sizes[c]
-        boxes = [system.boxes[p] for p in system.pieces[c][:SHOWN_BOXES]]
+        boxes = [next(boxes_of) for _ in shown[i]]
         more = "" if len(system.pieces[c]) <= SHOWN_BOXES else f" or {len(system.pieces[c]) - SHOWN_BOXES} more boxes"
         left = math.log2(size)
         lines.append(

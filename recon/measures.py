@@ -190,7 +190,7 @@ def log2_alone(release: Release, convention: Convention, limits: Limits) -> floa
     """
     found, leaves = math.inf, 0
     for one in alone(release) if release.rows.exact and len(release.blocks) > 1 else ():
-        leaves += sum(1 for _ in one.statements())
+        leaves += sum(len(b) for b in one.blocks if isinstance(b, Partition))
         boxes = not release.impossible and not any(isinstance(b, Partition) and b.first_match for b in one.blocks)
         if limits.expired() and not (boxes and leaves <= MOST_LEAVES):
             break

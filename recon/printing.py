@@ -6,25 +6,22 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from recon.console import INTERNAL, free_name, print_json, records, write_table
+import typer
+
+from recon.console import INCONCLUSIVE, INTERNAL, print_json, records, write_table
 
 if TYPE_CHECKING:
     from encoders.encoder import EncodedRelease
     from recon.findings import Emptiness
 
 
-def print_worlds(found: list[Any], views: bool, out: str | None, json: bool) -> None:
-    """Print or write worlds: one table with a column `world`, or JSON."""
-    import pandas as pd
-
-    frames = [w.to_frame(views) for w in found]
-    if json:
-        print_json([{"world": i, "rows": records(f)} for i, f in enumerate(frames)], out)
-        return
-    number = free_name("world", frames[0].columns) if frames else "world"
-    for i, frame in enumerate(frames):
-        frame.insert(0, number, i)
-    write_table(pd.concat(frames) if frames else pd.DataFrame({number: []}), out)
+def ended_early(notes: list[str], early: str) -> None:
+    """Say what the worlds have noted, and end with exit code 4 where a limit ended them."""
+    for note in notes:
+        print(note, file=sys.stderr)
+    if early:
+        print(f"recon: {early}", file=sys.stderr)
+        raise typer.Exit(INCONCLUSIVE)
 
 
 def extreme_world(found: Any, greatest: bool) -> Any:

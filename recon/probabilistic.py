@@ -22,6 +22,7 @@ from solvers.query import Count, CountAnswer, PerCell, PerCellAnswer
 from solvers.release import ANY_LABEL, Box
 from solvers.system import System, system_of
 
+PHASE = "the table was made"
 SHOWN_BOXES = 3  # boxes of a cell written out
 LISTED_ROWS = 12  # a region with at most so many raw rows is written out
 
@@ -45,7 +46,8 @@ def table(release: EncodedRelease, limits: Limits | None = None) -> pd.DataFrame
         raise ContradictionError("there is no possible world", counted.conflict)
     cells = cells_of(release.statements, limits or Limits())
     least = np.min(cells.vectors, axis=0)
-    lines = [line(release.cut, cells, s) for s in np.flatnonzero(least).tolist()]
+    heard = (limits or Limits()).paced(np.flatnonzero(least).tolist(), PHASE, 16)
+    lines = [line(release.cut, cells, s) for s in heard]
     frame = pd.DataFrame(lines, dtype=object)  # long integers overflow in any other type
     if len(frame):
         frame = frame.loc[frame.index.repeat(least[least > 0])].reset_index(drop=True)
@@ -60,7 +62,8 @@ def coupled_table(release: EncodedRelease, limits: Limits) -> pd.DataFrame:
     found = ask(statements, PerCell(), PerCellAnswer, limits)
     least, system = found.least, system_of(statements, limits)
     loose = np.flatnonzero(found.most > least).tolist()
-    lines = [cell_line(release.cut, system, [c], f"cell {i}") for i, c in enumerate(np.flatnonzero(least).tolist())]
+    heard = enumerate(limits.paced(np.flatnonzero(least).tolist(), PHASE, 16))
+    lines = [cell_line(release.cut, system, [c], f"cell {i}") for i, c in heard]
     times = least[least > 0].tolist()
     if rest := max(0, release.rows.low - sum(times)):
         lines.append(cell_line(release.cut, system, loose, "not settled"))
@@ -75,23 +78,22 @@ def coupled_table(release: EncodedRelease, limits: Limits) -> pd.DataFrame:
 
 def cell_line(cut: CutDomain, system: System, cells: list[int], name: str) -> dict[str, object]:
     """Return the line of a row in one of some cells."""
-    boxes = [system.boxes[p] for c in cells for p in system.pieces[c]]
+    words = system.words[[p for c in cells for p in system.pieces[c]]]
+    held = np.bitwise_or.reduce(words, axis=0) if len(words) else np.zeros_like(system.layout.full)
     taken = [c.attribute.name for c in cut.cuts]
     out: dict[str, object] = {free_name("region", taken): name}
     union: list[tuple[int, int]] = []
     for k, cuts in enumerate(cut.cuts):
         full = (1 << len(cuts.sizes)) - 1
-        mask = 0
-        for box in boxes:
-            mask |= dict(box.literals).get(k, full)
+        mask = sum(w << (64 * j) for j, w in enumerate(held[system.layout.span(k)].tolist())) & full
         if mask != full:
             union.append((k, mask))
         out[cuts.attribute.name] = "any" if mask == full else values_text(cut, k, mask)
     size, around = sum(system.sizes[c] for c in cells), Box(tuple(union)).size(system.release.domain)
     out[free_name("worlds_per_row", taken)] = size if len(cells) == 1 else None
     joint = "" if size == around else f"one of {size:,} of the {around:,} combinations"
-    if joint and len(boxes) <= SHOWN_BOXES:
-        joint = " or ".join(f"({condition_text(cut, b)})" for b in boxes)
+    if joint and len(words) <= SHOWN_BOXES:
+        joint = " or ".join(f"({condition_text(cut, b)})" for b in system.layout.boxes(words))
     out[free_name("joint", taken)] = joint
     return out
 

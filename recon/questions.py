@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,8 @@ from recon.certificates import profile_certificates
 from recon.selections import columns_by_attribute, one_of, profile_ranges, select_frame, selections_of
 from recon.world import World, wrap
 from solvers.engine import ask
-from solvers.errors import ReleaseError, Unsupported
-from solvers.limits import Limits
+from solvers.errors import Inconclusive, ReleaseError, Unsupported
+from solvers.limits import Limits, ended
 from solvers.numbers import level_text
 from solvers.query import (
     CONVENTIONS,
@@ -36,8 +37,11 @@ from solvers.query import (
     WorldsAnswer,
 )
 from solvers.release import Partition
+from solvers.release import World as SolverWorld
 
 MOST_CERTIFIED = 1_000  # profiles that get certificates without being asked for
+VALUE_BYTES = 24  # of a world: an index, the value, and a copy on the way into the table
+TOLD = 64  # worlds between two lines of progress
 MOST_VALUES = 1_000  # a sensitive attribute is answered value by value
 BARE = {
     True: "no proof was found within the limits; more time (--time) or cells (--max-cells) may find one",
@@ -78,16 +82,41 @@ def worlds(
 ) -> Iterator[World]:
     """Yield worlds, each dataset once up to row order, at most `limit` (None: all); nothing is built ahead.
 
+    Raises `Inconclusive` between two worlds when time is up.
     The worlds are the same in every convention; `convention` is checked and otherwise ignored.
     """
     convention_of(release, convention)
     if limit is not None and limit < 0:
         raise ReleaseError(f"cannot list {limit} worlds")
+    one_fits(release, limits)
     found = ask(release.statements, Enumerate(), WorldsAnswer, limits).worlds
-    for i, world in enumerate(found):
-        if limit is not None and i >= limit:
-            return
-        yield wrap(release, world)
+    yield from heard(release, found, limit, limits)
+
+
+def heard(
+    release: EncodedRelease, found: Iterator[SolverWorld], most: int | None, limits: Limits | None
+) -> Iterator[World]:
+    """Yield worlds (at most so many) while there is time; raises `Inconclusive` between two of them when it is up."""
+    said = "worlds" if most is None else f"of {most:,} worlds"
+    try:
+        for i, world in enumerate(islice(found, most)):
+            if limits is not None and i % TOLD == 0:
+                limits.report(f"{i:,} {said}")
+            if limits is not None and limits.expired():
+                raise Inconclusive(f"{ended(limits)} after {i:,} {said}")
+            yield wrap(release, world)
+    finally:
+        if callable(close := getattr(found, "close", None)):
+            close()  # a search in a thread of its own ends here, not with the program
+
+
+def one_fits(release: EncodedRelease, limits: Limits | None) -> None:
+    """Raise `Inconclusive` where the rows of one world do not fit into the memory."""
+    rows, width = release.rows.high or 0, len(release.domain.all)
+    if limits is not None and rows * width * VALUE_BYTES > limits.memory:
+        needed = rows * width * VALUE_BYTES
+        said = f"one world of {rows:,} rows x {width} columns needs about {needed / 1e6:,.0f} MB (--memory)"
+        raise Inconclusive(said)
 
 
 def sample(
@@ -96,17 +125,26 @@ def sample(
     """Return k worlds drawn independently, exactly uniform over the convention's worlds.
 
     With the number of rows in an interval, it is drawn uniformly first. Of noisy counts: over the worlds inside the
-    joint intervals, which their note says; `recon.sampled` weighs worlds by the noise.
+    joint intervals, which their note says; `recon.sampled` weighs worlds by the noise. Raises `Inconclusive` when time
+    is up; `drawn` yields worlds one by one and keeps none.
     """
+    return list(drawn(release, k, seed, convention, limits))
+
+
+def drawn(
+    release: EncodedRelease, k: int = 100, seed: int = 0, convention: str | None = None, limits: Limits | None = None
+) -> Iterator[World]:
+    """Yield k worlds as `sample` returns them, one by one; raises `Inconclusive` between two when time is up."""
     if k < 0:
         raise ReleaseError(f"cannot draw {k} worlds")
+    one_fits(release, limits)
     query = Sample(k, seed, convention_of(release, convention))
     found = ask(release.statements, query, WorldsAnswer, limits).worlds
-    if release.certain:
-        return [wrap(release, w) for w in found]
-    level = level_text(release.confidence)
-    level = f"from the worlds inside the joint intervals at confidence {level}, not weighted by the noise"
-    return [wrap(release, replace(w, note="; ".join(filter(None, (w.note, level))))) for w in found]
+    if not release.certain:
+        level = level_text(release.confidence)
+        level = f"from the worlds inside the joint intervals at confidence {level}, not weighted by the noise"
+        found = (replace(w, note="; ".join(filter(None, (w.note, level)))) for w in found)
+    yield from heard(release, found, k, limits)
 
 
 def reconstruct(release: EncodedRelease, seed: int = 0, limits: Limits | None = None) -> World:
@@ -115,6 +153,7 @@ def reconstruct(release: EncodedRelease, seed: int = 0, limits: Limits | None = 
     Exact counts leave all worlds equally likely; noisy ones favour worlds that need little noise, whatever the
     confidence. Inside a cell rows are spread evenly and drawn with `seed`.
     """
+    one_fits(release, limits)
     statements = release.statements
     if release.noisy:
         from recon.denoising import certain_release
@@ -236,7 +275,7 @@ def attribute(
         return attribute_noisy(release, frame, (sensitive, values), chosen, limits)
     lines = []
     known = ask(release.statements, Decide(select_frame(release, frame), chosen), DecideAnswer, limits)
-    for i in range(len(values)):
+    for i in (limits or Limits()).paced(range(len(values)), "the values of the sensitive column were tried", 1):
         lines.append(attribute_value(release, frame, (sensitive, values, i), known, (chosen, limits)))
     out = pd.concat(lines).sort_values(["profile", "order"], kind="stable").drop(columns="order")
     status = "bounds" if any(line.attrs["status"] != "exact" for line in lines) else known.status

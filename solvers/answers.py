@@ -45,8 +45,13 @@ from solvers.system import System
 from solvers.worlds import draw_world, filled_cells, list_worlds, spread_world
 
 
-def answer_from(system: System, branches: tuple[Branch, ...], query: Query) -> Answer:
-    """Return the exact answer from every branch of a system; "unsat" where there is none."""
+def answer_from(system: System, branches: tuple[Branch, ...], query: Query, limits: Limits) -> Answer:
+    """Return the exact answer from every branch of a system; "unsat" where there is none.
+
+    Raises `Inconclusive` when time is up, `TooLarge` where numbers do not fit into the memory.
+    """
+    for branch in branches:
+        branch.hear(limits)
     if not branches:
         return refuted(query)
     convention: Convention = getattr(query, "convention", "ordered")
@@ -56,11 +61,11 @@ def answer_from(system: System, branches: tuple[Branch, ...], query: Query) -> A
     if isinstance(query, Count):
         return count(solution, query.convention)
     if isinstance(query, Decide):
-        return decide_coupled(solution, query)
+        return decide_coupled(solution, query, limits)
     if isinstance(query, LeaveOneOut):
-        return leave_one_out_coupled(solution, query)
+        return leave_one_out_coupled(solution, query, limits)
     if isinstance(query, Share):
-        return share_coupled(solution, query)
+        return share_coupled(solution, query, limits)
     if isinstance(query, Enumerate):
         return WorldsAnswer("exact", worlds=enumerate_worlds(system, branches))
     if isinstance(query, Sample):

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from solvers.blocks import Around, Blocks, log2_ratio, moves_of
 from solvers.branches import factorial_ratio, weights_of
-from solvers.components import Component, presolve
-from solvers.errors import EngineError, Inconclusive, Unsupported
+from solvers.components import Component, known_presolve, presolve
+from solvers.errors import EngineError, Inconclusive, TooLarge, Unsupported
 from solvers.feasible import whole_point
 from solvers.heaviest import Outcome, Search, heaviest_of, meets, nearest
 from solvers.layers import EDGE_BYTES, Layers, layers_of
@@ -33,8 +33,11 @@ from solvers.tilt import Floats, Tilt
 
 Bounds = tuple[float, float]
 COUNTED_EDGES = 150_000  # of a component that is counted exactly
+PER_CELL = 8e-5  # seconds that setting up a cell for a bound or a search takes, about; not interrupted
+SHORT = 1.0  # seconds that setting up may always take
 PER_PIECE = 0.1  # seconds that the search for a histogram takes for a component, about
 GRACE = 5.0  # seconds that it may take beyond the time limit
+TERM_BYTES = 48  # of a possible number of rows of a cell: logarithm, magnitude, and terms on the way
 ALIVE = 1e-3  # variance under the tilt of a cell worth a place in a basis
 ROUNDS = 6  # of mixing and tilting anew
 PER_ROUND = 40
@@ -114,13 +117,23 @@ class Bracket:
     def __init__(self, case: Case, budget: Budget, count_small: bool = True) -> None:
         """Cut the case into components; `count_small` False bounds even those that could be counted."""
         self.case, self.budget, self.count_small = case, budget, count_small
-        self.presolved = presolve(case.linear, case.bounds)
+        whole = case.linear is case.system.linear and case.bounds is case.system.bounds and not case.system.choices
+        if whole:
+            self.presolved = known_presolve(case.system, budget.limits)
+        else:
+            self.presolved = presolve(case.linear, case.bounds, (), budget.limits)
         self.pieces = [Piece(p) for p in self.presolved.components]
         self.refuted = False
         self.relaxed = bool(case.system.choices)  # the components then leave out what the choices say
         self.lower_bound = -math.inf
         if any(p.part.matrix is None for p in self.pieces):
             raise Unsupported("a component is too large to bound")
+        cells = sum(len(p.part.cells) for p in self.pieces)
+        if PER_CELL * cells > max(SHORT, budget.left(1.0)):
+            raise Inconclusive(f"too little time to bound {cells:,} cells: that takes about {PER_CELL * cells:,.0f} s")
+        held = sum(TERM_BYTES * float(np.exp2(np.ceil(np.log2(p.part.room + 1))).sum()) for p in self.pieces)
+        if held > budget.limits.memory:
+            raise TooLarge(f"the bounds on {cells:,} cells need about {held / 1e6:,.0f} MB (--memory)")
 
     @property
     def high(self) -> float:
@@ -256,6 +269,9 @@ class Bracket:
                 raise AssertionError("the component was not tilted")
             seconds = self.budget.left(begun + (0.72 - begun) * (i + 1) / len(pieces))
             if piece.y is not None and seconds < 1.0:
+                continue
+            if PER_CELL * piece.tilt.cells > max(SHORT, seconds):  # a model of the cells would not be made in time
+                outcome = "unknown"
                 continue
             found, y = heaviest_of(
                 piece.tilt, piece.tilt.slope(piece.lam), piece.y, max(0.2, seconds), self.budget.limits.stop

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.components import Presolve, presolve
+from solvers.components import Presolve, known_presolve, presolve
 from solvers.errors import Inconclusive, Unsupported
 from solvers.layers import Floats, Layers, Weighed, layers_of
 from solvers.limits import Limits
@@ -47,6 +47,11 @@ class Branch:
     def place(self) -> dict[int, tuple[int, int]]:
         """Return cell -> (graph, position in its component) for the free cells."""
         return {c: (g, i) for g, graph in enumerate(self.graphs) for i, c in enumerate(graph.part.cells.tolist())}
+
+    def hear(self, limits: Limits) -> None:
+        """Let every pass over the graphs look at these limits from here on."""
+        for graph in self.graphs:
+            graph.clock.limits = limits
 
     def final(self, graph: int, state: int) -> int:
         """Return the final state of a graph: only the graph with kept statements has several."""
@@ -103,7 +108,8 @@ def branch_of(
 ) -> Branch | None:
     """Return the branch of one combination, None where it has no histogram."""
     linear = system.linear if active.all() else system.linear.take(active)
-    found = presolve(linear, bounds, keep)
+    same = bounds is system.bounds and not keep and not system.choices
+    found = known_presolve(system, limits) if same else presolve(linear, bounds, keep, limits)
     limits.report(str(found))
     graphs = []
     for part in found.components:
@@ -198,11 +204,15 @@ class Solution:
 
     def weights(self, b: int, g: int) -> list[list[int]]:
         """Return the exact weights of every cell of a graph."""
-        branch = self.branches[b]
-        return [
-            weights_of(self.system.sizes[c], int(branch.bounds.lower[c]), room, self.convention)
-            for c, room in zip(branch.graphs[g].part.cells.tolist(), branch.graphs[g].part.room.tolist(), strict=True)
-        ]
+        branch, graph = self.branches[b], self.branches[b].graphs[g]
+        lower, held, out = branch.bounds.lower, 0.0, []
+        for c, room in zip(graph.part.cells.tolist(), graph.part.room.tolist(), strict=True):
+            graph.clock.check("worlds were weighed")
+            size, low = self.system.sizes[c], int(lower[c])
+            held += (room + 1) * room * max(size, low + room).bit_length() / 8  # of numbers of `room` factors
+            graph.make_room(held)
+            out.append(weights_of(size, low, room, self.convention))
+        return out
 
     def counts(self, b: int, g: int) -> list[int]:
         """Return the exact weighted number of paths of a graph per final state."""

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 from ortools.sat.python import cp_model
 
-from solvers.components import presolve
+from solvers.components import known_presolve
 from solvers.errors import EngineError, Inconclusive, ReconError
 from solvers.limits import Limits
 from solvers.linear import FREE, Ints
@@ -27,6 +27,8 @@ from solvers.system import System
 T = TypeVar("T")
 WORKERS = min(8, os.cpu_count() or 1)
 CAP = 1 << 60  # CP-SAT refuses bounds near 2^62
+PHASE = "a model of the cells was built"
+LOOK = 0.1  # seconds between two looks at the clock while a search says nothing
 PENDING = 64  # solutions kept ahead of whoever asks for them
 
 
@@ -43,11 +45,13 @@ class Found:
 class CellModel:
     """The CP-SAT model of a system; solved as often as asked, each time with another objective."""
 
-    def __init__(self, system: System) -> None:
-        self.system, self.model = system, cp_model.CpModel()
+    def __init__(self, system: System, limits: Limits | None = None) -> None:
+        """Build the model; raises `Inconclusive` when time is up."""
+        self.system, self.model, self.limits = system, cp_model.CpModel(), limits or Limits()
         lower, upper = system.bounds.lower, system.bounds.upper
         self.variables: dict[int, Any] = {
-            c: self.model.new_int_var(int(lower[c]), int(upper[c]), f"z{c}") for c in system.free.tolist()
+            c: self.model.new_int_var(int(lower[c]), int(upper[c]), f"z{c}")
+            for c in self.limits.paced(system.free.tolist(), PHASE)
         }
         self._always()
         self.alternatives = [[self._alternative(a) for a in choice] for choice in system.choices]
@@ -56,11 +60,10 @@ class CellModel:
 
     def _always(self) -> None:
         """Add the unconditional statements, as presolve leaves them."""
-        linear = self.system.linear.take(self.system.always) if self.system.choices else self.system.linear
-        lower = self.system.bounds.lower
-        for part in presolve(linear, self.system.bounds).components:
+        linear, lower = self.system.linear, self.system.bounds.lower
+        for part in known_presolve(self.system, self.limits).components:
             if part.matrix is None:
-                for s in np.unique(linear.row).tolist():
+                for s in np.unique(linear.row[self.system.always[linear.row]]).tolist():
                     span = slice(int(linear.start[s]), int(linear.start[s + 1]))
                     self._row(linear.col[span], linear.coef[span], int(linear.low[s]), int(linear.high[s]), None)
                 return
@@ -73,6 +76,7 @@ class CellModel:
 
     def _row(self, cells: Ints, coefs: Ints, low: int, high: int, literal: Any) -> None:
         """Add one statement, enforced by a literal where one is given."""
+        self.limits.check(PHASE)
         terms, weights, base = [], [], 0
         for c, a in zip(cells.tolist(), coefs.tolist(), strict=True):
             if c in self.variables:
@@ -172,7 +176,7 @@ def solutions(model: cp_model.CpModel, read: Callable[[Any], T], limits: Limits)
     thread.start()
     seen = 0
     try:
-        while (item := found.get()) is not None:
+        while (item := next_of(found, solver, limits)) is not None:
             if isinstance(item, ReconError):
                 raise item
             yield item
@@ -181,7 +185,18 @@ def solutions(model: cp_model.CpModel, read: Callable[[Any], T], limits: Limits)
             raise Inconclusive(f"the time was up after {seen:,} solutions")
     finally:
         stop.set()
+        solver.stop_search()
         thread.join()
+
+
+def next_of(found: queue.Queue[Any], solver: cp_model.CpSolver, limits: Limits) -> Any:
+    """Return the next item of a search in another thread, which is told to stop when the limits end."""
+    while True:
+        try:
+            return found.get(timeout=LOOK)
+        except queue.Empty:
+            if limits.expired():
+                solver.stop_search()
 
 
 def put(found: queue.Queue[Any], item: Any, stop: threading.Event) -> bool:

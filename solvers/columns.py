@@ -224,7 +224,7 @@ class Master:
         solver.changeColsCost(len(costs), np.arange(first, first + len(costs), dtype=np.int32), costs)
         if limits.left() != float("inf"):
             solver.setOptionValue("time_limit", float(solver.getRunTime() + max(0.001, limits.left())))
-        natively(solver.run, limits.stop, solver.cancelSolve)
+        natively(solver.run, limits.stop, solver.cancelSolve, limits.left())
         if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             return None
         solution = solver.getSolution()

@@ -7,15 +7,21 @@ graph whose connected components are solved one by one. Worlds multiply over com
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
+from solvers.limits import Limits
 from solvers.linear import FREE, Ints, Linear, Propagated, add_up, same_rows
 
+if TYPE_CHECKING:
+    from solvers.system import System
+
 MOST_DENSE = 20_000_000  # entries of a component's dense matrix
+PHASE = "what propagation leaves free was cut into components"
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,12 +61,24 @@ class Presolve:
         )
 
 
-def presolve(system: Linear, bounds: Propagated, keep: tuple[int, ...] = ()) -> Presolve:
+def known_presolve(system: System, limits: Limits) -> Presolve:
+    """Return the components of the unconditional statements of a system, made once; see `presolve`."""
+    if "presolve" not in system.memo:
+        linear = system.linear.take(system.always) if system.choices else system.linear
+        system.memo["presolve"] = presolve(linear, system.bounds, (), limits)
+    found: Presolve = system.memo["presolve"]
+    return found
+
+
+def presolve(system: Linear, bounds: Propagated, keep: tuple[int, ...] = (), limits: Limits | None = None) -> Presolve:
     """Return the components of the cells that the bounds leave free.
 
     `keep` are statements whose sums are asked for (the number of rows where that is open): they stay.
-    Cost: linear in the entries, and the distinct statements of each component are compared once.
+    Cost: linear in the entries, and the distinct statements of each component are compared once. Raises
+    `Inconclusive` when time is up.
     """
+    limits = limits or Limits()
+    limits.check(PHASE)
     lower, upper = bounds.lower, bounds.upper
     free = lower < upper
     entry = free[system.col]
@@ -87,11 +105,14 @@ def presolve(system: Linear, bounds: Propagated, keep: tuple[int, ...] = ()) -> 
     entry_order = np.argsort(row_group, kind="stable")
     sorted_groups = row_group[entry_order]
     starts = np.flatnonzero(np.diff(group[cell_order], prepend=-1))
-    for members in np.split(cell_order, starts[1:]) if len(cells) else []:
+    place = np.zeros(len(free), dtype=np.int64)  # of a cell in its component
+    place[cell_order] = np.arange(len(cells)) - np.repeat(starts, np.diff(starts, append=len(cells)))
+    for members in limits.paced(np.split(cell_order, starts[1:]) if len(cells) else [], PHASE):
         g = group[members[0]]
         first, last = np.searchsorted(sorted_groups, [g, g + 1])
         at = entry_order[first:last]
-        parts.append(component(members.astype(np.int64), room, (row[at], col[at], coef[at]), (low, high), keep))
+        entries = row[at], place[col[at]], coef[at]
+        parts.append(component(members.astype(np.int64), room, entries, (low, high), keep))
     kept = sum(len(c.statements) for c in parts)
     return Presolve(len(free), int((~free).sum()), len(system), kept, tuple(parts))
 
@@ -99,15 +120,14 @@ def presolve(system: Linear, bounds: Propagated, keep: tuple[int, ...] = ()) -> 
 def component(
     cells: Ints, room: Ints, entries: tuple[Ints, Ints, Ints], bounds: tuple[Ints, Ints], keep: tuple[int, ...]
 ) -> Component:
-    """Return one component, equal statements merged."""
-    row, col, coef = entries
+    """Return one component, equal statements merged; `entries` (statement, place among the cells, coefficient)."""
+    row, at, coef = entries
     rows, r = np.unique(row, return_inverse=True)
     low, high = bounds[0][rows], bounds[1][rows]
     if len(rows) * len(cells) > MOST_DENSE:
         return Component(cells, room[cells], rows, None, low, high)
-    order = np.argsort(cells)
     matrix = np.zeros((len(rows), len(cells)), dtype=np.int64)
-    matrix[r.reshape(-1), order[np.searchsorted(cells, col, sorter=order)]] = coef
+    matrix[r.reshape(-1), at] = coef
     first, group = same_rows(matrix)
     tight_low, tight_high = low[first].copy(), high[first].copy()
     np.maximum.at(tight_low, group, low)

@@ -14,12 +14,15 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from solvers.branches import Branch, Solution, extreme_histogram
 from solvers.layers import Floats
+from solvers.limits import Limits
 from solvers.linear import Ints
-from solvers.membership import Bits, Prior, Weights, box_pairs
+from solvers.membership import Bits, Prior, Weights, box_pairs, chunk_of
 from solvers.numbers import log_absent_multiset
+from solvers.pieces import Layout, Words, distinct_words
 from solvers.query import (
     Convention,
     Decide,
@@ -33,7 +36,7 @@ from solvers.query import (
 from solvers.release import ANY_LABEL
 from solvers.system import System
 
-CHUNK = 2_048
+ASKED = "profiles were asked about"
 EPSILON = 1e-9  # below this share of the rows, rounding is all that is left of a difference
 
 
@@ -51,13 +54,36 @@ class Met:
         return tuple(c for c, w in zip(self.cells, self.whole, strict=True) if w)
 
 
-def met_cells(system: System, chosen: Selections) -> list[Met]:
-    """Return what every selection meets of the cells that can hold rows. Cost: pairs that meet."""
+class PieceWeights(Weights):
+    """The same for pieces given by their words: no box is built."""
+
+    def __init__(self, layout: Layout, words: Words, sizes: Sequence[tuple[tuple[int, ...], ...]]) -> None:
+        super().__init__((), sizes)
+        self.boxes, self._layout, self._words = len(words), layout, words
+        every = range(len(layout.domain.attributes))
+        self.mentioned = {k for k in every if (words[:, layout.span(k)] != layout.full[layout.span(k)]).any()}
+
+    def masks(self, k: int) -> tuple[list[int], NDArray[np.intp]]:
+        """Return the distinct masks of attribute k, and which of them every piece has."""
+        found, at = distinct_words(self._words[:, self._layout.span(k)])
+        masks = [sum(w << (64 * j) for j, w in enumerate(row)) for row in found.tolist()]
+        return masks, at.astype(np.intp)
+
+
+def met_cells(system: System, chosen: Selections, limits: Limits | None = None) -> list[Met]:
+    """Return what every selection meets of the cells that can hold rows. Cost: pairs that meet.
+
+    Raises `Inconclusive` when time is up.
+    """
+    limits = limits or Limits()
+    limits.check(ASKED)
     alive = np.flatnonzero(system.bounds.upper[system.cell] > 0)
-    table = Weights([system.boxes[i] for i in alive.tolist()], chosen.sizes)
+    table = PieceWeights(system.layout, system.words[alive], chosen.sizes)
     out: list[Met] = []
-    for i in range(0, len(chosen), CHUNK):
-        out += met_chunk(system, Selections(chosen.codes[i : i + CHUNK], chosen.sizes), table, alive)
+    step = chunk_of(table)
+    for i in range(0, len(chosen), step):
+        limits.check(ASKED)
+        out += met_chunk(system, Selections(chosen.codes[i : i + step], chosen.sizes), table, alive)
     return out
 
 
@@ -82,9 +108,12 @@ def met_chunk(system: System, chosen: Selections, table: Weights, alive: Ints) -
 
 
 def shares_of_cell(system: System) -> Floats:
-    """Return the share of its cell that every piece is."""
-    pairs = zip(system.piece_sizes, system.cell.tolist(), strict=True)
-    return np.array([size / system.sizes[c] for size, c in pairs])
+    """Return the share of its cell that every piece is, computed once."""
+    if "shares" not in system.memo:
+        pairs = zip(system.piece_sizes, system.cell.tolist(), strict=True)
+        system.memo["shares"] = np.array([size / system.sizes[c] for size, c in pairs])
+    found: Floats = system.memo["shares"]
+    return found
 
 
 class Ranges:
@@ -165,19 +194,24 @@ def absent_in(solution: Solution, b: int, f: int, met: Met) -> float:
     return out
 
 
-def decide_coupled(solution: Solution, query: Decide) -> DecideAnswer:
-    """Return counts and shares of worlds for every selection; equal ones are answered once."""
+def decide_coupled(solution: Solution, query: Decide, limits: Limits) -> DecideAnswer:
+    """Return counts and shares of worlds for every selection; equal ones are answered once.
+
+    Raises `Inconclusive` when time is up.
+    """
     system = solution.system
     chosen, back = np.unique(query.selections.codes, axis=0, return_inverse=True)
     selections = Selections(chosen, query.selections.sizes)
-    found = met_cells(system, selections)
+    found = met_cells(system, selections, limits)
     ranges = Ranges(solution)
-    low = np.array([ranges.of(m.inside, greatest=False) for m in found], dtype=np.int64)
-    high = np.array([ranges.of(m.cells, greatest=True) for m in found], dtype=np.int64)
+    heard = limits.paced(found, ASKED, 1)
+    ends = [(ranges.of(m.inside, greatest=False), ranges.of(m.cells, greatest=True)) for m in heard]
+    low, high = np.array(ends, dtype=np.int64).reshape(len(found), 2).T
     means = solution.means
     expected = np.array([float(means[list(m.cells)] @ np.array(m.ratios)) if m.cells else 0.0 for m in found])
     share = np.array([
-        1.0 if low[i] > 0 else 0.0 if high[i] == 0 else 1.0 - absent(solution, m) for i, m in enumerate(found)
+        1.0 if low[i] > 0 else 0.0 if high[i] == 0 else 1.0 - absent(solution, m)
+        for i, m in enumerate(limits.paced(found, ASKED, 1))
     ])  # fmt: skip
     before, expected_before = before_release(system, selections, solution.convention, row_numbers(solution))
     return DecideAnswer(
@@ -192,17 +226,17 @@ def decide_coupled(solution: Solution, query: Decide) -> DecideAnswer:
     ).at(back)
 
 
-def share_coupled(solution: Solution, query: Share) -> ShareAnswer:
+def share_coupled(solution: Solution, query: Share, limits: Limits) -> ShareAnswer:
     """Return the least and greatest share of `inner` among `outer` over the worlds where `outer` has a row.
 
     A ratio of two counts is extreme where Σ (hit - t like) is 0 at its own t: Dinkelbach's iteration, in integers
     (Dinkelbach, "On nonlinear fractional programming", Management Science 13, 1967). Equal profiles share one.
     """
     system = solution.system
-    inner, other, outer = (met_cells(system, x) for x in (query.inner, query.other, query.outer))
+    inner, other, outer = (met_cells(system, x, limits) for x in (query.inner, query.other, query.outer))
     known: dict[tuple[tuple[int, ...], ...], tuple[float, float]] = {}
     out = []
-    for hit, miss, like in zip(inner, other, outer, strict=True):
+    for hit, miss, like in limits.paced(zip(inner, other, outer, strict=True), ASKED, 1):
         key = (hit.cells, miss.cells, like.inside)
         if key not in known:
             options = Options.of(len(system.sizes), *key)
@@ -265,17 +299,17 @@ def before_release(
     return np.mean(shares, axis=0), np.mean([prior.expected({ANY_LABEL: n}) for n in rows], axis=0)
 
 
-def leave_one_out_coupled(solution: Solution, query: LeaveOneOut) -> LeaveOneOutAnswer:
+def leave_one_out_coupled(solution: Solution, query: LeaveOneOut, limits: Limits) -> LeaveOneOutAnswer:
     """Return, per pair (q, v), the share of v among q's rows in the release without one row that is (q, v).
 
     The row left out lies in cell c with probability proportional to E[z_c] r_c(q, v). Without it the worlds are
     those with a row in c, that row taken out; their weights are the old ones times z_c (`ordered`) or
     z_c / (size_c + z_c - 1) (`multiset`). NaN where nothing else remains to infer from.
     """
-    inner, outer = met_cells(solution.system, query.inner), met_cells(solution.system, query.outer)
+    inner, outer = (met_cells(solution.system, x, limits) for x in (query.inner, query.outer))
     reduced: dict[int, Floats] = {}
     share = np.full(len(inner), np.nan)
-    for i, (part, whole) in enumerate(zip(inner, outer, strict=True)):
+    for i, (part, whole) in enumerate(limits.paced(zip(inner, outer, strict=True), ASKED, 1)):
         total = seen = 0.0
         for c, ratio in zip(part.cells, part.ratios, strict=True):
             weight = float(solution.means[c]) * ratio

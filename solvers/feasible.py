@@ -30,7 +30,7 @@ def first_histogram(linear: Linear, bounds: Propagated, limits: Limits, seconds:
     Cost: an integer program without an objective per component; `seconds` is shared among them.
     """
     z = bounds.lower.copy()
-    parts = presolve(linear, bounds).components
+    parts = presolve(linear, bounds, (), limits).components
     left = min(seconds, limits.left())
     for i, part in enumerate(parts):
         if part.matrix is None or limits.expired():
@@ -84,7 +84,7 @@ def whole_program(
         )
 
     try:
-        found = natively(work, stop)
+        found = natively(work, stop, None, seconds)
     except Inconclusive:
         return None
     return None if found.x is None else np.rint(found.x).astype(np.int64)

@@ -10,21 +10,27 @@ Source: dynamic programming over the constraint graph's frontier; design.md, sec
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from solvers.components import Component
+from solvers.elimination import elimination_order
 from solvers.errors import Inconclusive, TooLarge, Unsupported
-from solvers.limits import Limits
+from solvers.limits import Clock, Limits
 from solvers.linear import HASHES, Ints
 
 EDGE_BYTES = 48  # an edge, its place in both orders, and its share of the states
 MOST_STATES = 400_000
 EARLY = 0.02  # of them in the first layers, where states only multiply: what will not fit is given up soon
 CHECKED = 1 << 24  # state entries compared at a time
+LONG = 1 << 18  # edges of one cell: from here on their time and memory are foreseen
+STEP_BYTES, STEP_SECONDS = 96, 4e-7  # of an edge while its layer is made
+AT_ONCE = 1 << 14  # edges along which long integers are multiplied between two looks at the clock
+SAMPLE = 64  # states whose numbers are looked at to tell how long they have become
+PHASE = "histograms were counted"
 
 Floats = NDArray[np.float64]
 
@@ -43,10 +49,21 @@ class Layer:
     first: NDArray[np.int32]
     sources: int
 
-    def forward(self, values: NDArray[Any], weight: NDArray[Any], add: Any = np.add) -> NDArray[Any]:
+    def forward(self, values: NDArray[Any], weight: NDArray[Any], clock: Clock, add: Any = np.add) -> NDArray[Any]:
         """Return Σ values[source] * weight[y] per target (`add` np.add), or the min or max of sums."""
-        along = self.combine(values[self.source], weight[self.y], add)
-        return np.asarray(add.reduceat(along[self.by_target], self.first))
+        clock.check(PHASE)
+        if values.dtype != object or len(self.y) <= AT_ONCE:
+            along = self.combine(values[self.source], weight[self.y], add)
+            return np.asarray(add.reduceat(along[self.by_target], self.first))
+        out = []
+        cuts = np.unique(np.searchsorted(self.first, np.arange(0, len(self.y), AT_ONCE))).tolist()
+        for a, b in zip(cuts, [*cuts[1:], len(self.first)], strict=True):
+            clock.check(PHASE)
+            start, end = int(self.first[a]), int(self.first[b]) if b < len(self.first) else len(self.y)
+            edges = self.by_target[start:end]
+            along = self.combine(values[self.source[edges]], weight[self.y[edges]], add)
+            out.append(np.asarray(add.reduceat(along, self.first[a:b] - start)))
+        return np.concatenate(out)
 
     @staticmethod
     def combine(values: NDArray[Any], weight: NDArray[Any], add: Any) -> NDArray[Any]:
@@ -65,6 +82,7 @@ class Layers:
     order: tuple[int, ...]
     layers: tuple[Layer, ...]
     totals: NDArray[np.int64]
+    clock: Clock = field(default_factory=Clock)
 
     @property
     def edges(self) -> int:
@@ -75,14 +93,23 @@ class Layers:
         """Return, per final state, the exact sum over paths of the product of `weights[cell][y]`."""
         values: NDArray[Any] = np.array([1], dtype=object)
         for cell, layer in zip(self.order, self.layers, strict=True):
-            values = layer.forward(values, objects(weights[cell]))
+            values = layer.forward(values, objects(weights[cell]), self.clock)
+            self.make_room(numbers_bytes(values))
         return list(values)
+
+    def make_room(self, held: float) -> None:
+        """Refuse numbers that do not fit into the memory."""
+        if held > self.clock.limits.memory:
+            raise TooLarge(f"counts of histograms of about {held / 1e6:,.0f} MB (--memory)")
 
     def prefixes(self, weights: Sequence[Sequence[int]]) -> list[NDArray[Any]]:
         """Return the exact counts of the paths to every state, layer by layer (the start first)."""
         out: list[NDArray[Any]] = [np.array([1], dtype=object)]
+        held = 0.0
         for cell, layer in zip(self.order, self.layers, strict=True):
-            out.append(layer.forward(out[-1], objects(weights[cell])))
+            out.append(layer.forward(out[-1], objects(weights[cell]), self.clock))
+            held += numbers_bytes(out[-1])
+            self.make_room(held)
         return out
 
     def weighed(self, logs: Sequence[Floats]) -> Weighed:
@@ -92,6 +119,7 @@ class Layers:
         """
         values, shares = np.zeros(1), []
         for cell, layer in zip(self.order, self.layers, strict=True):
+            self.clock.check(PHASE)
             along = values[layer.source] + logs[cell][layer.y]
             top = np.maximum.reduceat(along[layer.by_target], layer.first)
             base = np.where(np.isfinite(top), top, 0.0)  # a state that only weights of 0 lead to
@@ -110,7 +138,7 @@ class Layers:
         add = np.maximum if greatest else np.minimum
         values = [np.zeros(1, dtype=costs[0].dtype)]
         for cell, layer in zip(self.order, self.layers, strict=True):
-            values.append(layer.forward(values[-1], costs[cell], add))
+            values.append(layer.forward(values[-1], costs[cell], self.clock, add))
         state = final
         if state is None:
             state = int(np.argmax(values[-1]) if greatest else np.argmin(values[-1]))
@@ -157,6 +185,7 @@ class Layers:
         """Return, per layer, which states some complete path passes."""
         out = [np.ones(len(self.totals), dtype=bool)]
         for layer in reversed(self.layers):
+            self.clock.check(PHASE)
             here = np.zeros(layer.sources, dtype=bool)
             here[layer.source[out[-1][layer.target]]] = True
             out.append(here)
@@ -177,6 +206,7 @@ class Weighed:
         out: list[Floats] = [np.zeros(0)] * len(self.graph.order)
         for i in range(len(self.graph.layers) - 1, -1, -1):
             layer, cell = self.graph.layers[i], self.graph.order[i]
+            self.graph.clock.check(PHASE)
             along = self.shares[i] * mass[layer.target]
             room = int(self.graph.part.room[cell])
             out[cell] = np.bincount(layer.y, along, minlength=room + 1).astype(np.float64)
@@ -187,6 +217,7 @@ class Weighed:
         """Return, per final state, the mean over its paths of the product of `ratios[cell][y]` (all in [0, 1])."""
         values = np.ones(1)
         for share, cell, layer in zip(self.shares, self.graph.order, self.graph.layers, strict=True):
+            self.graph.clock.check(PHASE)
             along = share * values[layer.source]
             if cell in ratios:
                 along = along * ratios[cell][layer.y]
@@ -201,6 +232,12 @@ def objects(weights: Sequence[int]) -> NDArray[Any]:
     return out
 
 
+def numbers_bytes(values: NDArray[Any]) -> float:
+    """Return about how many bytes whole numbers of any length take, from some of them."""
+    some = values[:: max(1, len(values) // SAMPLE)]
+    return len(values) * (40 + max((int(v).bit_length() for v in some), default=0) / 8)
+
+
 def incoming(layer: Layer, target: int) -> NDArray[np.int32]:
     """Return the edges into a state."""
     end = layer.first[target + 1] if target + 1 < len(layer.first) else len(layer.y)
@@ -212,31 +249,6 @@ def outgoing(layer: Layer, source: int) -> range:
     return range(*np.searchsorted(layer.source, [source, source + 1]).tolist())
 
 
-def elimination_order(matrix: NDArray[np.int64]) -> list[int]:
-    """Return the cells in an order that keeps few statements open at a time.
-
-    Greedy: of the cells of the open statement with fewest cells left, the one that opens fewest new statements.
-    """
-    used = matrix != 0
-    left = used.sum(axis=1)
-    open_ = np.zeros(len(matrix), dtype=bool)
-    todo = np.ones(matrix.shape[1], dtype=bool)
-    order = []
-    for _ in range(matrix.shape[1]):
-        candidates = np.flatnonzero(todo)
-        if open_.any():
-            rows = np.flatnonzero(open_)
-            candidates = np.flatnonzero(todo & used[rows[np.argmin(left[rows])]])
-        opens = (used[:, candidates] & ~open_[:, None]).sum(axis=0)
-        closes = (used[:, candidates] & (left == 1)[:, None]).sum(axis=0)
-        c = int(candidates[np.argmin(opens - closes)])
-        order.append(c)
-        todo[c] = False
-        left = left - used[:, c]
-        open_ = (open_ | used[:, c]) & (left > 0)
-    return order
-
-
 def layers_of(part: Component, limits: Limits) -> Layers | None:
     """Return the layered graph of a component, None where no histogram meets its statements.
 
@@ -245,11 +257,11 @@ def layers_of(part: Component, limits: Limits) -> Layers | None:
     """
     if part.matrix is None:
         raise TooLarge(f"a component of {len(part.cells):,} cells and {len(part.statements):,} statements")
-    order = elimination_order(part.matrix)
+    order = elimination_order(part.matrix, limits)
     builder, made, edges = Builder(part, order), [], 0
     most = limits.memory // EDGE_BYTES
     for i in range(len(order)):
-        layer = builder.step(i, most - edges)
+        layer = builder.step(i, most - edges, limits)
         if layer is None:
             return None
         edges += len(layer.y)
@@ -258,7 +270,8 @@ def layers_of(part: Component, limits: Limits) -> Layers | None:
             limits.report(f"counting: cell {i} of {len(order)}, {len(builder.states):,} states")
         if limits.expired():
             raise Inconclusive("the time was up while histograms were counted")
-    return Layers(part, tuple(order), tuple(made), builder.states[:, [builder.open.index(r) for r in part.keep]])
+    totals = builder.states[:, [builder.open.index(r) for r in part.keep]]
+    return Layers(part, tuple(order), tuple(made), totals, Clock(limits))
 
 
 class Builder:
@@ -279,7 +292,7 @@ class Builder:
         self.last = np.where(used.any(axis=1), np.where(used, place, -1).max(axis=1), -1)
         self.last[list(part.keep)] = len(order)
 
-    def step(self, i: int, most: int) -> Layer | None:
+    def step(self, i: int, most: int, limits: Limits) -> Layer | None:
         """Return the layer of the i-th cell, the states moved behind it; None where no state can go on."""
         c = self.order[i]
         rows = np.flatnonzero(self.matrix[:, c])
@@ -296,6 +309,10 @@ class Builder:
             return None
         if total > most:
             raise TooLarge(f"more than {most:,} edges of histograms at cell {i} of {len(self.order)} (--memory)")
+        if total > LONG and total * STEP_BYTES > limits.memory:
+            raise TooLarge(f"{total:,} edges of histograms at cell {i} of {len(self.order)} (--memory)")
+        if total > LONG and total * STEP_SECONDS > limits.left():
+            raise Inconclusive(f"too little time for {total:,} edges of histograms at cell {i} of {len(self.order)}")
         source = np.repeat(np.arange(len(times), dtype=np.int32), times)
         start = np.cumsum(times) - times
         y = np.arange(total, dtype=np.int64) - np.repeat(start - first, times)

@@ -235,7 +235,7 @@ class Narrowing:
         bounds = propagate(always, self.system.bounds.lower, self.system.bounds.upper, limits.expired, trace=False)
         if bounds.conflict is not None:
             return None
-        found = CellModel(replace(self.system, linear=linear, bounds=bounds)).solve(None, True, limits)
+        found = CellModel(replace(self.system, linear=linear, bounds=bounds), limits).solve(None, True, limits)
         if found.histogram is None and not found.none:
             raise Inconclusive("whether a histogram exists was not settled in time")
         return found.histogram

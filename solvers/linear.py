@@ -79,6 +79,13 @@ def add_up(values: Ints, rows: Ints, length: int) -> Ints:
     return out
 
 
+def hashes(width: int) -> NDArray[np.uint64]:
+    """Return as many odd weights, always the same, for the hash of a row: its product with them in 64 bits."""
+    if width <= len(HASHES):
+        return HASHES[:width]
+    return np.random.default_rng(width).integers(1, 1 << 63, size=width, dtype=np.uint64) | np.uint64(1)
+
+
 def same_rows(matrix: NDArray[np.int64]) -> tuple[Ints, Ints]:
     """Return (first, group): the first of every distinct row, and the group of each row. Exact.
 
@@ -87,12 +94,11 @@ def same_rows(matrix: NDArray[np.int64]) -> tuple[Ints, Ints]:
     """
     if matrix.shape[1] == 0:
         return np.zeros(min(1, len(matrix)), dtype=np.int64), np.zeros(len(matrix), dtype=np.int64)
-    rounds = -(-matrix.shape[1] // len(HASHES))
-    weights = np.tile(HASHES, rounds)[: matrix.shape[1]] if rounds > 1 else HASHES[: matrix.shape[1]]
+    weights = hashes(matrix.shape[1])
     with np.errstate(over="ignore"):
         keys = np.ascontiguousarray(matrix).view(np.uint64) @ weights
     _, first, group = np.unique(keys, return_index=True, return_inverse=True)
-    if rounds > 1 or not np.array_equal(matrix[first][group], matrix):
+    if not np.array_equal(matrix[first][group], matrix):
         _, first, group = np.unique(matrix, axis=0, return_index=True, return_inverse=True)
     return first.astype(np.int64), group.reshape(-1).astype(np.int64)
 

@@ -54,7 +54,7 @@ def histograms(system: System, limits: Limits) -> Iterator[Ints]:
         for rows in RowModel(system.release, limits).every():
             yield histogram_of(system, rows)
     else:
-        yield from CellModel(system).every(limits)
+        yield from CellModel(system, limits).every(limits)
 
 
 def histogram_of(system: System, rows: NDArray[np.int64]) -> Ints:

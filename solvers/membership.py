@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.cells import Cells
+from solvers.limits import Limits
 from solvers.numbers import log_absent_multiset
 from solvers.pieces import packed
 from solvers.query import Decide, DecideAnswer, LeaveOneOut, LeaveOneOutAnswer, Selections
@@ -22,6 +23,7 @@ from solvers.release import ANY_LABEL, Box
 from solvers.space import Space
 
 CHUNK = 8_192
+CHUNK_BYTES = 1 << 26  # pairs of a chunk, one byte each
 EPSILON = 1e-12  # below this share of the rows, rounding is all that is left of a difference
 Bits = NDArray[np.bool_]
 
@@ -42,14 +44,24 @@ class Meetings:
     sure: Bits
 
 
-def decide(cells: Cells, vectors: list[NDArray[np.int64]], query: Decide) -> DecideAnswer:
-    """Return counts and shares of worlds for every selection; equal selections are answered once."""
+def chunk_of(table: Weights) -> int:
+    """Return how many selections are met with the boxes of a table at a time."""
+    return max(1, min(CHUNK, CHUNK_BYTES // max(1, table.boxes)))
+
+
+def decide(cells: Cells, vectors: list[NDArray[np.int64]], query: Decide, limits: Limits | None = None) -> DecideAnswer:
+    """Return counts and shares of worlds for every selection; equal selections are answered once.
+
+    Raises `Inconclusive` when time is up.
+    """
+    limits = limits or Limits()
     chosen, back = np.unique(query.selections.codes, axis=0, return_inverse=True)
     sizes = query.selections.sizes
     table = Weights.for_cells(cells, sizes)
+    step = chunk_of(table)
     pieces = [
-        decide_chunk(cells, vectors, Selections(chosen[i : i + CHUNK], sizes), query.convention, table)
-        for i in range(0, max(1, len(chosen)), CHUNK)
+        decide_chunk(cells, vectors, Selections(chosen[i : i + step], sizes), query.convention, table)
+        for i in limits.paced(range(0, max(1, len(chosen)), step), "profiles were asked about", 1)
     ]
     every = back.reshape(-1)
     found: dict[str, Any] = {name: np.concatenate([p[name] for p in pieces])[every] for name in pieces[0]}
@@ -233,12 +245,13 @@ def meetings(cells: Cells, chosen: Selections, table: Weights) -> Meetings:
 
 @dataclass(frozen=True, eq=False)
 class Meets:
-    """Tables (codes, boxes) of one attribute.
+    """Tables (codes, distinct masks) of one attribute; `at` (boxes,) says which mask every box has.
 
-    The share of the box's values that the code keeps; whether the code meets the box, holds all of it, and lies
+    The share of the mask's values that the code keeps; whether the code meets the mask, holds all of it, and lies
     inside it.
     """
 
+    at: NDArray[np.intp]
     share: NDArray[np.float64]
     meets: Bits
     holds: Bits
@@ -249,8 +262,9 @@ class Weights:
     """How the value sets of a batch meet some boxes, per attribute, computed once for all its chunks."""
 
     def __init__(self, boxes: Sequence[Box], sizes: Sequence[tuple[tuple[int, ...], ...]]) -> None:
-        self.boxes, self._sizes = boxes, sizes
-        self.mentioned = {k for b in boxes for k, _ in b.literals}
+        self.boxes, self._sizes = len(boxes), sizes
+        self._named = [dict(b.literals) for b in boxes]
+        self.mentioned = {k for named in self._named for k in named}
         self._known: dict[int, Meets] = {}
 
     @classmethod
@@ -261,20 +275,24 @@ class Weights:
         return cls([*cells.release.impossible, *cells.block.boxes], sizes)
 
     def of(self, k: int) -> Meets:
-        """Return the tables of attribute k; one column where no box names it."""
+        """Return the tables of attribute k."""
         if k not in self._known:
-            full = (1 << len(self._sizes[k][0])) - 1
-            boxes = self.boxes if k in self.mentioned else [Box()]
-            masks = [dict(b.literals).get(k, full) for b in boxes]
-            distinct = {m: i for i, m in enumerate(dict.fromkeys(masks))}
-            at = np.array([distinct[m] for m in masks], dtype=np.intp)
-            found = meets_of(self._sizes[k], list(distinct))
-            self._known[k] = Meets(found.share[:, at], found.meets[:, at], found.holds[:, at], found.inside[:, at])
+            masks, at = self.masks(k)
+            self._known[k] = Meets(at, *meets_of(self._sizes[k], masks))
         return self._known[k]
 
+    def masks(self, k: int) -> tuple[list[int], NDArray[np.intp]]:
+        """Return the distinct masks of attribute k, and which of them every box has."""
+        full = (1 << len(self._sizes[k][0])) - 1
+        if k not in self.mentioned:
+            return [full], np.zeros(self.boxes, dtype=np.intp)
+        masks = [named.get(k, full) for named in self._named]
+        distinct = {m: i for i, m in enumerate(dict.fromkeys(masks))}
+        return list(distinct), np.array([distinct[m] for m in masks], dtype=np.intp)
 
-def meets_of(codes: tuple[tuple[int, ...], ...], masks: list[int]) -> Meets:
-    """Return the tables of value sets against masks; `codes[0]` is the full attribute."""
+
+def meets_of(codes: tuple[tuple[int, ...], ...], masks: list[int]) -> tuple[NDArray[np.float64], Bits, Bits, Bits]:
+    """Return the tables (see `Meets`) of value sets against masks; `codes[0]` is the full attribute."""
     parts, total = len(codes[0]), max(1, sum(codes[0]))
     allowed = np.array([[m >> p & 1 for m in masks] for p in range(parts)], dtype=np.float64)
     kept = np.array([[z / total for z in code] for code in codes])
@@ -283,7 +301,7 @@ def meets_of(codes: tuple[tuple[int, ...], ...], masks: list[int]) -> Meets:
     whole = kept[:1] @ allowed
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.where(whole > 0, (kept @ allowed) / whole, 0.0)
-    return Meets(share, (some @ allowed) > 0, ((lost @ allowed) == 0) & (whole > 0), (some @ (1 - allowed)) == 0)
+    return share, (some @ allowed) > 0, ((lost @ allowed) == 0) & (whole > 0), (some @ (1 - allowed)) == 0
 
 
 Pairs = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], Bits]
@@ -291,24 +309,20 @@ Pairs = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], Bits]
 
 def box_pairs(chosen: Selections, table: Weights) -> Pairs:
     """Return the pairs (selection, box of the table) that meet, the share of the box inside, and if it is all."""
-    boxes = len(table.boxes)
+    boxes = table.boxes
     meet = np.full((len(chosen), max(1, -(-boxes // 64))), ~np.uint64(0), dtype=np.uint64)
-    shares: dict[int, NDArray[np.float64]] = {}
-    holds: dict[int, Bits] = {}
+    known: dict[int, Meets] = {}
     for k in np.flatnonzero(chosen.codes.any(axis=0)).tolist():
-        found = table.of(k)
-        shares[k], meets, holds[k] = found.share, found.meets, found.holds
-        if k not in table.mentioned:
-            meets = np.repeat(meets, max(1, boxes), axis=1)
-        meet &= packed(meets)[chosen.codes[:, k]] if boxes else meet
+        found = known[k] = table.of(k)
+        used, code = np.unique(chosen.codes[:, k], return_inverse=True)
+        meet &= packed(found.meets[used][:, found.at])[code.reshape(-1)] if boxes else meet
     spread = np.unpackbits(meet.view(np.uint8), axis=1, bitorder="little")[:, :boxes]
     query, column = np.nonzero(spread)
     ratio, whole = np.ones(len(query)), np.ones(len(query), dtype=bool)
-    for k, share in shares.items():
-        code = chosen.codes[query, k]
-        where = column if k in table.mentioned else np.zeros_like(column)
-        ratio *= share[code, where]
-        whole &= holds[k][code, where]
+    for k, found in known.items():
+        code, where = chosen.codes[query, k], found.at[column]
+        ratio *= found.share[code, where]
+        whole &= found.holds[code, where]
     return query, column, np.where(whole, 1.0, ratio), whole
 
 
@@ -379,12 +393,12 @@ def atoms(cells: Cells, chosen: Selections, table: Weights) -> NDArray[np.int64]
 
     A selection is inside one region when some box holds all of it and every earlier box misses it.
     """
-    boxes = len(table.boxes)
+    boxes = table.boxes
     meet, hold = (np.ones((len(chosen), boxes), dtype=bool) for _ in "ab")
     for k in sorted(table.mentioned):
         found = table.of(k)
-        meet &= found.meets[chosen.codes[:, k]]
-        hold &= found.inside[chosen.codes[:, k]]
+        meet &= found.meets[chosen.codes[:, k]][:, found.at]
+        hold &= found.inside[chosen.codes[:, k]][:, found.at]
     first_met = np.argmax(meet, axis=1)
     whole = hold[np.arange(len(chosen)), first_met] & meet.any(axis=1)
     region = first_met - cells.skipped

@@ -7,7 +7,9 @@ nothing until its time limit. CP-SAT's own handler would end the program after i
 from __future__ import annotations
 
 import atexit
+import math
 import threading
+import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -16,6 +18,7 @@ from solvers.errors import Inconclusive
 T = TypeVar("T")
 POLL = 0.05  # seconds between looks at the stop event
 PATIENCE = 5.0  # seconds a solver gets to stop by itself
+LATE = 0.5  # seconds that it may take beyond its time limit, and then to stop
 
 
 _left_behind: list[threading.Thread] = []
@@ -26,11 +29,19 @@ def left_behind() -> bool:
     return any(thread.is_alive() for thread in _left_behind)
 
 
-def natively(work: Callable[[], T], stop: threading.Event, interrupt: Callable[[], None] | None = None) -> T:
+def natively(
+    work: Callable[[], T],
+    stop: threading.Event,
+    interrupt: Callable[[], None] | None = None,
+    seconds: float = math.inf,
+) -> T:
     """Return `work()`, run in a thread; after `stop`, `interrupt` is called and what it still returns is taken.
 
-    Raises `Inconclusive` where the work does not end soon after `stop` (it is left behind), and what it raises.
+    The same where the work takes `LATE` more than the `seconds` that the solver was given: some of their steps do not
+    look at the clock. Raises `Inconclusive` where the work does not end soon after that (it is left behind), and what
+    it raises.
     """
+    until = time.monotonic() + seconds + LATE
     found: list[T] = []
     failed: list[BaseException] = []
 
@@ -42,16 +53,17 @@ def natively(work: Callable[[], T], stop: threading.Event, interrupt: Callable[[
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
-    while thread.is_alive() and not stop.is_set():
+    while thread.is_alive() and not stop.is_set() and time.monotonic() < until:
         thread.join(POLL)
     if thread.is_alive():
         if interrupt is not None:
             interrupt()
-            thread.join(PATIENCE)
+            thread.join(PATIENCE if stop.is_set() else LATE)
         if thread.is_alive():
             _left_behind.append(thread)
             atexit.register(thread.join)  # a program that ends under a native solver is aborted
-            raise Inconclusive("stopped while a solver was at work")
+            ended = "stopped" if stop.is_set() else "the time was up"
+            raise Inconclusive(f"{ended} while a solver was at work")
     if failed:
         raise failed[0]
     return found[0]
@@ -60,4 +72,4 @@ def natively(work: Callable[[], T], stop: threading.Event, interrupt: Callable[[
 def solve(solver: Any, model: Any, stop: threading.Event) -> Any:
     """Return CP-SAT's status; it stops with the best it has soon after `stop`."""
     solver.parameters.catch_sigint_signal = False
-    return natively(lambda: solver.solve(model), stop, solver.stop_search)
+    return natively(lambda: solver.solve(model), stop, solver.stop_search, solver.parameters.max_time_in_seconds)

@@ -85,7 +85,7 @@ class Prover:
 
     def __init__(self, system: System, limits: Limits) -> None:
         self.system, self.limits = system, limits
-        self.model, self.relaxation = CellModel(system), Relaxation(system)
+        self.model, self.relaxation = CellModel(system, limits), Relaxation(system, limits)
         self.pool: list[Ints] = system.memo.setdefault("pool", [])
 
     def start(self, seconds: float) -> Answer | None:
@@ -136,7 +136,9 @@ class Prover:
         return min(plain, found) if greatest else max(plain, found)
 
     def exactly(self, coefs: Ints, greatest: bool, seconds: float) -> Found:
-        """Return what CP-SAT says about an extreme; its histogram joins the pool."""
+        """Return what CP-SAT says about an extreme (nothing when time is up); its histogram joins the pool."""
+        if self.limits.expired():
+            return Found((0, 0), None)
         expression, base = self.model.weighted(coefs)
         found = self.model.solve(expression, greatest, self.limits, seconds)
         if found.histogram is not None:
@@ -152,7 +154,7 @@ def decide(prover: Prover, query: Decide) -> DecideAnswer:
     system = prover.system
     chosen, back = np.unique(query.selections.codes, axis=0, return_inverse=True)
     selections = Selections(chosen, query.selections.sizes)
-    found = met_cells(system, selections)
+    found = met_cells(system, selections, prover.limits)
     if 0 < len(prover.pool) < POOL:
         prover.widen()
     known: dict[tuple[tuple[int, ...], tuple[int, ...]], tuple[int, int, bool]] = {}
@@ -220,6 +222,7 @@ def draw(prover: Prover, query: Sample) -> Iterator[World]:
         coefs[prover.system.free] = [dice.exact.randrange(-8, 9) for _ in range(len(prover.system.free))]
         found = prover.exactly(coefs, True, seconds=2.0)
         z = found.histogram if found.histogram is not None else prover.pool[-1]
+        del prover.pool[POOL:]  # what is drawn is not kept
         world = draw_world(prover.system.release.domain, filled_cells(prover.system, z), query.convention, dice)
         yield replace(world, note=NOT_UNIFORM)
 

@@ -21,6 +21,7 @@ from solvers.release import ANY_LABEL, Choice, Partition, Region, Release, State
 PRUNE_FROM = 4_096  # pieces; below, pruning costs more than it saves
 MOST_SUM = 1 << 59  # sums over all pieces stay exact in 64 bits
 WORD_BYTES, COPIES = 8, 4  # what a step of the refinement holds at a time
+ENTRY_BYTES = 200  # of a cell in a statement while bounds are propagated and components cut (measured: 225)
 FAR = 3  # times the limit: so many pieces may come out of one tree before pruning
 NOWHERE = -1
 MORE = 1.1  # times the seconds that were too few: less is not tried
@@ -128,7 +129,7 @@ def refined(release: Release, limits: Limits, words: Words | None) -> Refinement
         else:
             by_covering(found, b, block, release, limits)
         if len(found.words) > max(PRUNE_FROM, 2 * known):
-            prune(found, release)
+            prune(found, release, limits)
             known = len(found.words)
         check(found, limits)
     for splitter in loose_splitters(release):
@@ -248,8 +249,16 @@ def loose_splitters(release: Release) -> list[Splitter]:
     return out
 
 
-def prune(found: Refinement, release: Release) -> None:
+def hold(entries: int, limits: Limits) -> None:
+    """Refuse more entries of statements over cells than the memory holds while they are propagated."""
+    if entries * ENTRY_BYTES > limits.memory:
+        needed = f"about {entries * ENTRY_BYTES / 1e6:,.0f} MB"
+        raise TooLarge(f"{entries:,} entries of statements over cells need {needed} of memory (--memory)")
+
+
+def prune(found: Refinement, release: Release, limits: Limits) -> None:
     """Drop the pieces that propagation over the partitions read so far leaves no room."""
+    hold(len(found.words) * len(found.splitters), limits)
     columns, labels = found.columns(), found.labels()
     rows, offset, low, high = [], 0, [], []
     for splitter, column in zip(found.splitters, columns, strict=True):
@@ -265,6 +274,7 @@ def prune(found: Refinement, release: Release) -> None:
         return
     entries = np.concatenate(rows), np.tile(np.arange(n, dtype=np.int64), len(rows))
     system = Linear.of(*entries, np.ones(n * len(rows), dtype=np.int64), (np.concatenate(low), np.concatenate(high)), n)
-    bounds = propagate(system, np.zeros(n, dtype=np.int64), np.full(n, top, dtype=np.int64), trace=False)
+    start, most = np.zeros(n, dtype=np.int64), np.full(n, top, dtype=np.int64)
+    bounds = propagate(system, start, most, limits.expired, trace=False)
     if bounds.conflict is None:
         found.keep(bounds.upper > 0)

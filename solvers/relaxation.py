@@ -16,9 +16,11 @@ import highspy
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.components import Component, presolve
+from solvers.components import Component, known_presolve
+from solvers.errors import Inconclusive
 from solvers.limits import Limits
 from solvers.linear import FREE, Ints
+from solvers.natively import natively
 from solvers.system import System
 
 SCALE = 1 << 20
@@ -36,10 +38,11 @@ class Multipliers:
 class Relaxation:
     """The relaxation of the unconditional statements, solved again and again with other objectives."""
 
-    def __init__(self, system: System) -> None:
+    def __init__(self, system: System, limits: Limits | None = None) -> None:
+        """Cut the system into components; raises `Inconclusive` when time is up."""
+        limits = limits or Limits()
         self.system = system
-        linear = system.linear.take(system.always) if system.choices else system.linear
-        parts = presolve(linear, system.bounds).components
+        parts = known_presolve(system, limits).components
         self.parts: list[Component] = [p for p in parts if p.matrix is not None]
         self.cells = np.concatenate([np.zeros(0, dtype=np.int64), *(p.cells for p in self.parts)]).astype(np.int64)
         self.room = np.concatenate([np.zeros(0, dtype=np.int64), *(p.room for p in self.parts)]).astype(np.int64)
@@ -48,14 +51,15 @@ class Relaxation:
         self.statements = np.concatenate([np.zeros(0, dtype=np.int64), *(p.statements for p in self.parts)])
         self._solver: Any = None
 
-    def _model(self) -> Any:
-        """Return the HiGHS model, built once."""
+    def _model(self, limits: Limits) -> Any:
+        """Return the HiGHS model, built once; raises `Inconclusive` when time is up."""
         if self._solver is None:
             solver = highspy.Highs()
+            solver.HandleUserInterrupt = True
             solver.silent()
             solver.setOptionValue("threads", 1)
             solver.setOptionValue("presolve", "off")  # keeps the basis for the next objective, and gives rays
-            for room in self.room.tolist():
+            for room in limits.paced(self.room.tolist(), "a linear program was built"):
                 solver.addVar(0.0, float(room))
             offset = 0
             for part in self.parts:
@@ -68,6 +72,20 @@ class Relaxation:
                 offset += len(part.cells)
             self._solver = solver
         return self._solver
+
+    def _run(self, costs: Ints, limits: Limits) -> Any:
+        """Return HiGHS after it looked for the least costs @ y, None where the time was too short."""
+        try:
+            limits.check("a linear program was solved")
+            solver = self._model(limits)
+            if limits.left() != float("inf"):
+                solver.setOptionValue("time_limit", float(solver.getRunTime() + max(0.001, limits.left())))
+            solver.changeColsCost(len(costs), np.arange(len(costs), dtype=np.int32), costs.astype(np.float64))
+            natively(solver.run, limits.stop, solver.cancelSolve, limits.left())
+        except Inconclusive:
+            self._solver = None  # it may still be at work
+            return None
+        return solver
 
     def bound(self, coefs: Ints, greatest: bool, limits: Limits) -> tuple[int, Multipliers | None]:
         """Return a proved bound on the least (greatest) coefs @ z over all histograms, and what proves it."""
@@ -84,12 +102,8 @@ class Relaxation:
 
     def _duals(self, costs: Ints, limits: Limits) -> Multipliers | None:
         """Return rounded dual values of the least costs @ y, None where HiGHS found none in time."""
-        solver = self._model()
-        if limits.left() != float("inf"):
-            solver.setOptionValue("time_limit", float(solver.getRunTime() + max(0.001, limits.left())))
-        solver.changeColsCost(len(costs), np.arange(len(costs), dtype=np.int32), costs.astype(np.float64))
-        solver.run()
-        if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+        solver = self._run(costs, limits)
+        if solver is None or solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             return None
         dual = np.array(solver.getSolution().row_dual, dtype=np.float64)
         return Multipliers(self.statements, np.rint(dual * SCALE).astype(np.int64))
@@ -100,12 +114,18 @@ class Relaxation:
         y = np.where((self.high >= FREE) & (y < 0), 0, np.where((self.low <= -FREE) & (y > 0), 0, y))
         total = sum(int(v) * int(lo if v > 0 else hi) for v, lo, hi in zip(y, self.low, self.high, strict=True) if v)
         reduced = self.reduced(costs, y)
-        total += sum(int(r) * int(u) for r, u in zip(reduced, self.room, strict=True) if r < 0)
+        at = np.flatnonzero(reduced < 0)
+        total += sum(int(r) * int(u) for r, u in zip(reduced[at], self.room[at], strict=True))
         return -((-total) // SCALE)
 
     def reduced(self, costs: Ints, y: NDArray[Any]) -> NDArray[Any]:
         """Return SCALE * costs - y A, exactly."""
-        out = costs.astype(object) * SCALE
+        wide = SCALE * int(np.abs(costs).max(initial=0)) + sum(
+            max((abs(int(v)) for v in y), default=0) * int(np.abs(p.matrix).sum(axis=0).max(initial=0))
+            for p in self.parts
+            if p.matrix is not None
+        )
+        out: NDArray[Any] = costs.astype(np.int64 if wide < WIDE else object) * SCALE
         row = column = 0
         for part in self.parts:
             if part.matrix is None:
@@ -123,12 +143,8 @@ class Relaxation:
 
         Farkas: Σ y_j (a_j z) is at least Σ min(y_j low_j, y_j high_j) and at most its greatest over the cells.
         """
-        solver = self._model()
-        solver.changeColsCost(len(self.cells), np.arange(len(self.cells), dtype=np.int32), np.zeros(len(self.cells)))
-        if limits.left() != float("inf"):
-            solver.setOptionValue("time_limit", float(solver.getRunTime() + max(0.001, limits.left())))
-        solver.run()
-        if solver.getModelStatus() != highspy.HighsModelStatus.kInfeasible:
+        solver = self._run(np.zeros(len(self.cells), dtype=np.int64), limits)
+        if solver is None or solver.getModelStatus() != highspy.HighsModelStatus.kInfeasible:
             return None
         found = solver.getDualRay()
         ray = np.array(found[-1], dtype=np.float64)

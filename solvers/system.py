@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.errors import Unsupported
+from solvers.errors import Inconclusive, Unsupported
 from solvers.limits import Limits
 from solvers.linear import Ints, Linear, Propagated, propagate, same_rows
 from solvers.pieces import Layout, Words
-from solvers.refine import NOWHERE, Refinement, Splitter, loose_statements, refine, statement_table
+from solvers.refine import NOWHERE, SHORT, Refinement, Splitter, hold, loose_statements, refine, statement_table
 from solvers.release import ANY_LABEL, NO_COUNT, UNBOUNDED, Box, Choice, Partition, Release, Statement
 from solvers.space import Space
 
@@ -141,10 +141,15 @@ def system_of(release: Release, limits: Limits) -> System:
         return known
     if known is not None and limits.cells <= known[0]:
         raise known[1]
+    begun = limits.left()
     try:
         found = release.memo["system"] = build(release, limits)
     except Unsupported as error:
         release.memo["system"] = limits.cells, error
+        raise
+    except Inconclusive as error:
+        if not limits.stop.is_set():  # whoever has no more time than was too short need not begin
+            release.memo[SHORT] = max((begun, str(error)), release.memo.get(SHORT, (-1.0, "")))
         raise
     return found
 
@@ -152,8 +157,13 @@ def system_of(release: Release, limits: Limits) -> System:
 def build(release: Release, limits: Limits) -> System:
     """Return the system, anew; see `system_of`."""
     refined = refine(release, limits)
+    phase = "the system of cells was set up"
+    limits.report(f"{len(refined.words):,} pieces of cells: {phase}")
+    hold(len(refined.words) * len(refined.splitters), limits)
     keys, entries, bounds, choices = assemble(release, refined)
+    limits.check(phase)
     first, cell = same_rows(keys)
+    limits.check(phase)
     total = total_row(release)
     row, piece, coef = entries
     chosen = np.zeros(len(cell), dtype=bool)
@@ -175,7 +185,9 @@ def build(release: Release, limits: Limits) -> System:
     far = max(int(np.abs(linear.coef).max(initial=0)) * max(1, most) * longest, int(np.abs(stated).max()))
     if far >= MOST_SUM:
         raise Unsupported("sums over all cells of values times rows may exceed 2^59")
+    limits.check(phase)
     piece_sizes = refined.layout.sizes(refined.words)
+    limits.check(phase)
     conditional = np.ones(len(low), dtype=bool)
     conditional[[s for choice in choices for alternative in choice for s in alternative]] = False
     start = np.zeros(len(first), dtype=np.int64)

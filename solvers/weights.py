@@ -78,6 +78,8 @@ class Program:
             found = natively(
                 lambda: linprog(cost, A_ub=stacked, b_ub=limit, bounds=bounds, method="highs", options=options),
                 limits.stop,
+                None,
+                limits.left(),
             )
         except Inconclusive:
             return None

@@ -9,7 +9,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pandas as pd
@@ -190,9 +189,12 @@ def test_a_world_is_found_where_worlds_cannot_be_counted(capsys, shallow, tmp_pa
 def test_ctrl_c_keeps_the_best_bounds(shallow):
     path, _ = shallow
     work = subprocess.Popen(
-        [sys.executable, "-m", "recon", "count", path, "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-m", "recon", "count", path, "--json", "--log-json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     )
-    time.sleep(2.5)
+    while b"live cells" not in (line := work.stderr.readline()):
+        assert line
     work.send_signal(signal.SIGINT)
     out, err = work.communicate(timeout=60)
     assert work.returncode == 4, err

@@ -69,11 +69,13 @@ class KindEngine(Engine):
         if isinstance(query, Count):
             return count(cells, query.convention)
         if isinstance(query, Decide):
-            return decide(cells, cells.vectors, query)
+            return decide(cells, cells.vectors, query, limits)
         if isinstance(query, LeaveOneOut):
             return leave_one_out(cells, cells.vectors, query)
         if isinstance(query, Share):
-            inner, other = (decide(cells, cells.vectors, Decide(x, "ordered")) for x in (query.inner, query.other))
+            inner, other = (
+                decide(cells, cells.vectors, Decide(x, "ordered"), limits) for x in (query.inner, query.other)
+            )
             lower, upper = share_of_counts(inner, other)
             return ShareAnswer("exact" if cells.exact else "bounds", lower=lower, upper=upper)
         if not cells.exact:

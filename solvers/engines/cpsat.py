@@ -60,7 +60,7 @@ class KindEngine(Engine):
             except Inconclusive as error:  # not remembered: more time might list them
                 known = str(error)
         if isinstance(known, tuple) and not (system.coarse and known):
-            return answer_from(system, known, query)
+            return answer_from(system, known, query, limits)
         if isinstance(query, Count | Joint):
             raise Unsupported(known if isinstance(known, str) else COARSE)
         if isinstance(query, PerCell):

@@ -32,7 +32,8 @@ from solvers.query import (
 from solvers.release import Release
 from solvers.system import System, system_of
 
-SHARE = 0.4  # of the time that is left
+SHARE = 0.4  # of the time that is left: graphs are made
+PASSES = 0.75  # of what is left then: passes over the graphs
 
 
 class KindEngine(Engine):
@@ -50,6 +51,7 @@ class KindEngine(Engine):
     def answer(self, release: Release, query: Query, limits: Limits) -> Answer:
         """Return the exact answer; raises `Unsupported` where cells, states or combinations are too many."""
         system = system_of(release, limits)
+        whole = limits
         if not math.isinf(limits.left()):  # what is not done by then leaves the time to engines that bound
             limits = limits.lasting(SHARE * limits.left())
         if system.bounds.conflict is not None:
@@ -61,7 +63,10 @@ class KindEngine(Engine):
         if isinstance(query, Joint):
             asked, rows = system.asking(query.sums)
             return joint(Solution(asked, branches_of(asked, limits, rows), query.convention))
-        return answer_from(system, known_branches(system, limits), query)
+        branches = known_branches(system, limits)
+        if isinstance(query, Count | Decide | LeaveOneOut | Share | Extreme) and not math.isinf(whole.left()):
+            whole = whole.lasting(PASSES * whole.left())
+        return answer_from(system, branches, query, whole)
 
 
 def known_branches(system: System, limits: Limits) -> tuple[Branch, ...]:

@@ -93,7 +93,7 @@ class KindEngine(Engine):
 
 def case_of(system: System, n: int, convention: Convention) -> Case | None:
     """Return the system with n rows, None where propagation refutes it."""
-    linear = system.linear.take(system.always)
+    linear = system.linear.take(system.always) if system.choices else system.linear
     if system.total is None or system.release.rows.exact:
         return Case(system, linear, system.bounds, n, convention)
     low, high = linear.low.copy(), linear.high.copy()

@@ -34,7 +34,7 @@ class KindEngine(Engine):
         from solvers.relaxation import Relaxation
 
         system = system_of(release, limits)
-        relaxation = Relaxation(system)
+        relaxation = Relaxation(system, limits)
         if system.bounds.conflict is not None or relaxation.refutes(limits) is not None:
             return CountAnswer("unsat", convention=query.convention) if isinstance(query, Count) else Answer("unsat")
         if isinstance(query, Extreme):
@@ -44,7 +44,11 @@ class KindEngine(Engine):
         if not isinstance(query, Decide):
             raise Unsupported("linear programming does not count worlds")
         low, high = [], []
-        for met in met_cells(system, query.selections):
+        for met in met_cells(system, query.selections, limits):
+            if limits.expired():  # what no time is left for stays open
+                low.append(0)
+                high.append(release.rows.high or 0)
+                continue
             inside, meets = np.zeros((2, len(system.sizes)), dtype=np.int64)
             inside[list(met.inside)] = meets[list(met.cells)] = 1
             low.append(max(0, relaxation.bound(inside, False, limits)[0]))

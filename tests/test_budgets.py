@@ -1,0 +1,423 @@
+"""`--time` is the budget of the whole command: what a command takes of the CPU beyond it stays within some seconds.
+
+The CPU is counted, not the wall clock, so that a busy machine changes nothing. Model files are made on the fly.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import pickle
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import recon
+from recon.cli import app
+from solvers import natively
+from solvers.elimination import WINDOW, Greedy, elimination_order
+from solvers.errors import Inconclusive
+from solvers.limits import GRACE, Limits
+
+GOLDEN = Path(__file__).parent / "golden"
+KINDS = ("ada", "bag", "boosting", "forest", "extra", "noisy")
+SETS = ("breast_cancer", "wine", "digits", "compas14", "adult19")
+BEYOND = 5.0  # seconds of CPU beyond the budget and the imports
+EVERYTHING = """
+import recon.cli, recon.questions, recon.auditing, recon.report, recon.exporting, recon.verifying, recon.streaming
+import recon.loading, recon.probabilistic, recon.likely_worlds, recon.sweeping, recon.bounds, recon.truth, pyarrow
+from solvers.engine import engines
+import solvers.relaxation, solvers.proving, solvers.rowmodel, solvers.satisfying, solvers.bracket, solvers.columns
+engines()
+"""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A command asked of one file: its options, and how long it took of the CPU."""
+
+    command: str
+    file: str
+    options: tuple[str, ...]
+
+    def run(self, seconds: float) -> str:
+        """Return what was wrong, "" where the command kept to its budget and ended with a code of the contract."""
+        told = ("--time", str(seconds)) if takes_time(self.command) else ()
+        cpu, code, said = cpu_of([sys.executable, "-m", "recon", self.command, self.file, *self.options, *told])
+        wrong = cpu - imports() > seconds + BEYOND or code not in range(6)
+        return (
+            f"{' '.join(map(str, self.options))} {self.command} {self.file}: {cpu:.1f} s, {code}, {said[-300:]}" * wrong
+        )
+
+
+def cpu_of(command: list[str]) -> tuple[float, int, str]:
+    """Return the seconds of CPU that a command and its children took, its exit code, and what it said."""
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    said = process.stderr.read()
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    process.stderr.close()
+    return used.ru_utime + used.ru_stime, process.returncode, said
+
+
+@functools.cache
+def imports() -> float:
+    """Return the seconds of CPU that importing everything takes."""
+    return cpu_of([sys.executable, "-c", EVERYTHING])[0]
+
+
+@functools.cache
+def takes_time(command: str) -> bool:
+    """Tell whether a command has the option --time."""
+    (callback,) = [c.callback for c in app.registered_commands if c.callback.__name__ == command]
+    return "seconds" in callback.__annotations__
+
+
+def frame_of(name: str, data) -> pd.DataFrame:
+    """Return a data set, its label last."""
+    if name in {"compas14", "adult19"}:
+        return pd.read_csv(data(f"{name}.csv.gz"))
+    datasets = pytest.importorskip("sklearn.datasets")
+    found = getattr(datasets, f"load_{name}")(as_frame=True)
+    return found.data.assign(label=found.target)
+
+
+def fitted(kind: str, frame: pd.DataFrame):
+    """Return a fitted model of a kind, with its usual options."""
+    ensemble, tree = pytest.importorskip("sklearn.ensemble"), pytest.importorskip("sklearn.tree")
+    stump = tree.DecisionTreeClassifier(max_depth=1)
+    model = {
+        "ada": lambda: ensemble.AdaBoostClassifier(stump, n_estimators=20, random_state=0),
+        "bag": lambda: ensemble.BaggingClassifier(n_estimators=10, random_state=0),
+        "boosting": lambda: ensemble.GradientBoostingClassifier(n_estimators=20, random_state=0),
+        "forest": lambda: ensemble.RandomForestClassifier(random_state=0),
+        "extra": lambda: ensemble.ExtraTreesClassifier(random_state=0),
+        "noisy": lambda: ensemble.RandomForestClassifier(10, max_depth=4, bootstrap=False, random_state=0),
+    }[kind]()
+    return model.fit(frame.iloc[:, :-1], frame.iloc[:, -1])
+
+
+@dataclass(frozen=True)
+class Released:
+    """A model file with the files that questions about it need."""
+
+    model: str
+    table: str
+    profiles: str
+    people: str
+    label: str
+
+    def cases(self, commands: tuple[str, ...], folder: Path, domain: bool = True) -> list[Case]:
+        """Return commands about the file, with a domain read off its data or without."""
+        options = {
+            "certify": ("--profiles", self.profiles),
+            "attribute": ("--profiles", self.people, "--sensitive", self.label),
+            "bound": ("--where", json.dumps({self.label: 0})),
+            "sample": ("-k", "5", "--out", str(folder / f"{Path(self.model).stem}.parquet")),
+            "export": ("--to", "mps", "--out", str(folder / f"{Path(self.model).stem}.mps")),
+            "verify": (),
+        }
+        told = ("--domain", self.table) if domain else ()
+        out = []
+        for command in commands:
+            file = self.model
+            if command == "verify":  # what certify says about the file
+                made = [*self.command("certify"), *told, "--json", "--time", "3", "--out", str(folder / "result.json")]
+                subprocess.run(made, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+                if not (folder / "result.json").exists():
+                    continue
+                file = str((folder / "result.json").rename(folder / f"{Path(self.model).stem}-{domain}.result.json"))
+                out.append(Case(command, file, (self.model, *told)))
+                continue
+            out.append(Case(command, file, (*options.get(command, ()), *(() if command == "inspect" else told))))
+        return out
+
+    def command(self, name: str) -> list[str]:
+        """Return the command line that certifies the profiles."""
+        return [sys.executable, "-m", "recon", name, self.model, "--profiles", self.profiles]
+
+
+def released(kind: str, name: str, frame: pd.DataFrame, folder: Path) -> Released:
+    """Write a model file of a kind that was trained on a data set, and its profiles."""
+    table, label = folder / f"{name}.csv", str(frame.columns[-1])
+    if not table.exists():
+        frame.to_csv(table, index=False)
+        frame.head(20).to_csv(folder / f"{name}.profiles.csv", index=False)
+        frame.head(20).drop(columns=label).to_csv(folder / f"{name}.people.csv", index=False)
+    path = folder / f"{name}.{kind}.pkl"
+    path.write_bytes(pickle.dumps(fitted(kind, frame)))
+    if kind == "noisy":
+        exact = folder / "exact.json"
+        with_domain = ["--domain", str(table), "--out", str(exact)]
+        subprocess.run([sys.executable, "-m", "recon", "convert", str(path), *with_domain], check=True)
+        said = json.loads(exact.read_text())
+        for model in said["models"]:
+            model["noise"] = {"law": "laplace", "scale": 2.0}
+        path = folder / f"{name}.{kind}.json"
+        path.write_text(json.dumps(said))
+    made = (table, folder / f"{name}.profiles.csv", folder / f"{name}.people.csv")
+    return Released(str(path), *map(str, made), label)
+
+
+# ---------------------------------------------------------------- commands
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "rows", "commands"),
+    [
+        ("ada", "breast_cancer", 285, ("count", "table")),
+        ("bag", "wine", None, ("audit", "attribute")),
+        ("extra", "digits", 600, ("count",)),
+    ],
+)
+def test_commands_keep_to_their_budget(tmp_path, data, kind, name, rows, commands):
+    pytest.importorskip("sklearn")
+    file = released(kind, name, frame_of(name, data).head(rows or 10**9), tmp_path)
+    assert [wrong for case in file.cases(commands, tmp_path) if (wrong := case.run(2.0))] == []
+
+
+COMMANDS = (
+    "count", "audit", "worlds", "sample", "reconstruct", "certify", "attribute", "bound", "table", "convert", "export",
+    "posterior", "denoise", "sweep", "inspect", "verify",
+)  # fmt: skip
+
+
+@pytest.mark.slow
+def test_every_command_keeps_to_its_budget(tmp_path, data):
+    """Every command with every kind of model and on every data set (not every pair of them), and on golden files."""
+    cases: list[Case] = []
+    for k, kind in enumerate(KINDS):
+        for d, name in enumerate(SETS):
+            file = released(kind, name, frame_of(name, data), tmp_path)
+            asked = tuple(c for i, c in enumerate(COMMANDS) if (i + k + d) % len(SETS) == 0)
+            asked += ("posterior", "denoise") if kind == "noisy" else ()
+            cases += file.cases(tuple(dict.fromkeys(asked)), tmp_path, domain=(k + d) % 3 != 0 or kind == "noisy")
+    plain = ("count", "audit", "worlds", "sample", "reconstruct", "table", "convert", "export", "sweep", "inspect")
+    for g, path in enumerate(sorted(GOLDEN.glob("*.json"))):
+        cases += [
+            Case(c, str(path), ("--to", "opb", "--out", str(tmp_path / f"{g}.opb")) if c == "export" else ())
+            for i, c in enumerate(plain)
+            if (i + g) % 4 == 0
+        ]
+    imports()
+    with ThreadPoolExecutor(2) as pool:
+        assert [wrong for wrong in pool.map(lambda case: case.run(5.0), cases) if wrong] == []
+
+
+# ---------------------------------------------------------------- worlds, one after the other
+
+
+def test_drawn_worlds_are_written_until_the_time_is_up(tmp_path):
+    out = tmp_path / "drawn.csv"
+    command = [sys.executable, "-m", "recon", "sample", str(GOLDEN / "tree_classes.json"), "-k", "100000000"]
+    cpu, code, said = cpu_of([*command, "--time", "3", "--memory", "300M", "--out", str(out)])
+    assert code == 4
+    assert "the time was up after" in said
+    assert cpu - imports() < 3 + BEYOND
+    found = pd.read_csv(out)
+    assert out.stat().st_mode & 0o777 == 0o600
+    assert (found.groupby("world").size() == 4).all()
+    assert found["world"].nunique() == int(said.split("after ")[1].split(" of")[0].replace(",", ""))
+    first = recon.sample(recon.load(str(GOLDEN / "tree_classes.json")), 3)
+    drawn = pd.concat([w.to_frame() for w in first], ignore_index=True)
+    pd.testing.assert_frame_equal(found.drop(columns="world").head(len(drawn)), drawn)
+
+
+def test_a_stop_is_heard_between_two_worlds(tmp_path):
+    out = tmp_path / "drawn.json"
+    command = [sys.executable, "-m", "recon", "sample", str(GOLDEN / "tree_classes.json"), "-k", "100000000"]
+    process = subprocess.Popen([*command, "--log-json", "--out", str(out)], stderr=subprocess.PIPE, text=True)
+    while "64 of 100,000,000 worlds" not in (line := process.stderr.readline()):
+        assert line
+    process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=60)[1]
+    assert process.returncode == 4
+    assert "stopped after" in said
+    assert json.loads(out.read_text())[-1]["world"] >= 0
+
+
+@pytest.mark.parametrize("ending", ["csv", "json", "parquet"])
+def test_worlds_in_several_batches_are_those_of_one_table(tmp_path, monkeypatch, ending):
+    if ending == "parquet":
+        pytest.importorskip("pyarrow")
+    from recon import streaming
+
+    release = recon.load(str(GOLDEN / "tree_classes.json"))
+    whole = pd.concat(
+        [w.to_frame().assign(world=i) for i, w in enumerate(recon.sample(release, 25))], ignore_index=True
+    )
+    for batch, group in ((4_096, 100_000), (6, 10)):
+        monkeypatch.setattr(streaming, "BATCH", batch)
+        monkeypatch.setattr(streaming, "GROUP", group)
+        out = tmp_path / f"{batch}.{ending}"
+        notes, early = streaming.write_worlds(iter(recon.sample(release, 25)), False, str(out), as_json=False)
+        read = {"csv": pd.read_csv, "json": pd.read_json, "parquet": pd.read_parquet}[ending](out)
+        pd.testing.assert_frame_equal(read[list(whole.columns)], whole, check_dtype=False)
+        assert (notes, early) == ([], "")
+
+
+def test_a_listing_that_the_time_ends_says_so():
+    release = recon.load(str(GOLDEN / "tree_classes.json"))
+    found = recon.worlds(release, None, limits=(limits := Limits(seconds=60)))
+    next(found)
+    limits.stop.set()
+    with pytest.raises(Inconclusive, match="stopped after 1 worlds"):
+        list(found)
+    with pytest.raises(Inconclusive, match="--memory"):
+        recon.sample(release, 1, limits=Limits(memory=10))
+
+
+def test_a_search_ends_with_the_listing_that_reads_it():
+    from recon.questions import heard
+
+    release = recon.load(str(GOLDEN / "tree_classes.json"))
+    world, ended = recon.sample(release, 1)[0].inner, []
+
+    def search():
+        try:
+            while True:
+                yield world
+        finally:
+            ended.append(True)
+
+    limits = Limits(seconds=60)
+    listing = heard(release, search(), None, limits)
+    next(listing)
+    limits.stop.set()
+    with pytest.raises(Inconclusive) as held:  # the error, and every frame that it passed, is still held
+        next(listing)
+    assert ended == [True]
+    assert held.value
+
+
+def test_a_search_that_says_nothing_is_stopped():
+    from solvers.cellmodel import next_of
+
+    class Silent:
+        def stop_search(self):
+            found.put(None)
+
+    found = queue.Queue()
+    assert next_of(found, Silent(), Limits(seconds=0.0)) is None
+
+
+# ---------------------------------------------------------------- limits
+
+
+def test_every_question_of_a_measure_has_its_limits(monkeypatch):
+    from recon import coupled
+
+    asked, ask = [], coupled.ask
+
+    def heard(release, query, kind, limits=None):
+        asked.append(limits)
+        return ask(release, query, kind, limits)
+
+    monkeypatch.setattr(coupled, "ask", heard)
+    limits = Limits(seconds=600)
+    attributes = [{"name": name, "values": [0, 1, 2]} for name in "abc"]
+    figures = [{"where": {"a": 0}, "count": 2}, {"where": {"b": 1}, "count": 1}]
+    said = {"recon": 1, "domain": {"attributes": attributes}, "rows": 4}
+    release = loaded(said | {"models": [{"kind": "table", "statements": figures}]})
+    assert recon.measure(release, "multiset", limits).dist_g_mentioned is not None
+    assert len(asked) >= 2
+    assert all(one is limits for one in asked)
+
+
+def loaded(release: dict) -> recon.EncodedRelease:
+    """Return a release from its JSON."""
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump(release, file)
+        file.flush()
+        return recon.load(file.name)
+
+
+def test_a_solver_that_outstays_its_time_is_left(monkeypatch):
+    monkeypatch.setattr(natively, "LATE", 0.1)
+    stopped = threading.Event()
+    begun = time.monotonic()
+    with pytest.raises(Inconclusive, match="the time was up while a solver was at work"):
+        natively.natively(lambda: stopped.wait(60), threading.Event(), None, 0.1)
+    assert time.monotonic() - begun < 30
+    assert natively.left_behind()
+    stopped.set()
+    assert natively.natively(lambda: 3, threading.Event(), None, 60.0) == 3
+
+
+def test_no_share_of_the_time_lasts_beyond_the_whole():
+    limits = Limits(seconds=1.0, started=time.monotonic() - 50.0)
+    assert limits.expired()
+    assert limits.lasting(60.0).left() == 0.0
+    fresh = Limits(seconds=5.0)
+    assert 5.0 <= fresh.lasting(60.0).lasting(60.0).left() <= 5.0 + GRACE
+    assert Limits().lasting(60.0).left() > 50.0
+    with pytest.raises(Inconclusive, match="the time was up while cells were listed"):
+        limits.check("cells were listed")
+    with pytest.raises(Inconclusive):
+        list(limits.paced(range(3), "cells were listed"))
+    assert list(fresh.paced(range(3), "cells were listed")) == [0, 1, 2]
+
+
+# ---------------------------------------------------------------- the order of cells
+
+
+def plain_order(matrix: np.ndarray) -> list[int]:
+    """Return the greedy order by its definition: every candidate priced anew for every place."""
+    used = matrix != 0
+    left, opened, todo = used.sum(axis=1), np.zeros(len(matrix), dtype=bool), np.ones(matrix.shape[1], dtype=bool)
+    order = []
+    for _ in range(matrix.shape[1]):
+        candidates = np.flatnonzero(todo)
+        if opened.any():
+            rows = np.flatnonzero(opened)
+            candidates = np.flatnonzero(todo & used[rows[np.argmin(left[rows])]])
+        opens = (used[:, candidates] & ~opened[:, None]).sum(axis=0)
+        closes = (used[:, candidates] & (left == 1)[:, None]).sum(axis=0)
+        c = int(candidates[np.argmin(opens - closes)])
+        order.append(c)
+        todo[c] = False
+        left = left - used[:, c]
+        opened = (opened | used[:, c]) & (left > 0)
+    return order
+
+
+def test_the_order_is_the_greedy_one():
+    dice = np.random.default_rng(8)
+    for _ in range(60):
+        rows, columns = int(dice.integers(1, 14)), int(dice.integers(1, 40))
+        matrix = (dice.random((rows, columns)) < dice.choice([0.1, 0.3, 0.7])).astype(np.int64)
+        assert elimination_order(matrix) == plain_order(matrix)
+
+
+def test_the_order_of_many_cells_looks_at_few_candidates(monkeypatch):
+    seen, best = [], Greedy.take
+
+    def counted(self):
+        window = self.every if self.length.min() >= 1 << 60 else self.of[int(self.length.argmin())]
+        seen.append(len(window.window) if len(seen) else 0)
+        return best(self)
+
+    monkeypatch.setattr(Greedy, "take", counted)
+    dice = np.random.default_rng(8)
+    cells = 12_000
+    matrix = (dice.random((24, cells)) < 0.5).astype(np.int64)
+    order = elimination_order(matrix)
+    assert sorted(order) == list(range(cells))
+    assert sum(min(n, 2 * WINDOW) for n in seen) <= WINDOW * cells  # half of the cells are candidates of any place
+
+
+def test_the_order_hears_the_clock():
+    with pytest.raises(Inconclusive, match="put in order"):
+        elimination_order(np.ones((2, 5), dtype=np.int64), Limits(seconds=0.0))
