@@ -15,6 +15,7 @@ import pandas as pd
 from encoders.encoder import EncodedRelease
 from recon.selections import raw_indices
 from recon.statements import VALUES, Json, claim_text
+from solvers.claims import quoted
 from solvers.errors import ReleaseError
 from solvers.numbers import level_text
 
@@ -79,7 +80,7 @@ def of_verdict(line: Json, said: Any) -> list[str] | None:
     """Return what is wrong with a verdict; None where it should have a certificate and has none."""
     verdict = line["verdict"]
     if not isinstance(verdict, str) or verdict not in WANTED:
-        return [f"{verdict!r} is no verdict"]
+        return [f"{quoted(verdict)} is no verdict"]
     wanted, below = WANTED[verdict], line.get("confidence", 1) != 1
     least, most = line.get("min_count"), line.get("max_count")
     present = isinstance(least, int) and least >= 1
@@ -103,7 +104,7 @@ def of_reconstruction(line: Json, said: Any, release: EncodedRelease) -> list[st
     """Return what is wrong with a reconstruction; None where it should have a certificate and has none."""
     unique, only = line["unique"], isinstance(said, dict) and "only_world" in said
     if unique is not None and not isinstance(unique, bool):
-        return [f"unique is {unique!r}, not true, false or null"]
+        return [f"unique is {quoted(unique)}, not true, false or null"]
     if said is None:
         return None if unique else []
     if only != (unique is True):
@@ -120,7 +121,7 @@ def of_count(line: Json, said: Any) -> list[str] | None:
     """Return what is wrong with a count or an audit; None where it should have a certificate and has none."""
     status, none = line.get("status"), nothing_left(line)
     if status not in STATUSES:
-        return [f"{status!r} is no status"]
+        return [f"{quoted(status)} is no status"]
     if none and status not in ("unsat", "empty"):
         return [f"the status is {status}, though no world is left"]
     if said is None:

@@ -6,7 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from recon.console import INTERNAL, free_name, print_json, records, write_table
+from recon.console import INTERNAL, free_name, print_json, records, tell, write_table
 
 if TYPE_CHECKING:
     from encoders.encoder import EncodedRelease
@@ -19,12 +19,12 @@ def print_worlds(found: list[Any], views: bool, out: str | None, json: bool) -> 
 
     frames = [w.to_frame(views) for w in found]
     if json:
-        print_json([{"world": i, "rows": records(f)} for i, f in enumerate(frames)], out)
+        print_json([{"world": i, "rows": records(f)} for i, f in enumerate(frames)], out, private=True)
         return
     number = free_name("world", frames[0].columns) if frames else "world"
     for i, frame in enumerate(frames):
         frame.insert(0, number, i)
-    write_table(pd.concat(frames) if frames else pd.DataFrame({number: []}), out)
+    write_table(pd.concat(frames) if frames else pd.DataFrame({number: []}), out, private=True)
 
 
 def extreme_world(found: Any, greatest: bool) -> Any:
@@ -34,22 +34,21 @@ def extreme_world(found: Any, greatest: bool) -> Any:
     try:
         return found.attained(greatest).to_frame()
     except (Inconclusive, Unsupported) as error:
-        print(f"no world: {error}", file=sys.stderr)
+        tell(f"no world: {error}", file=sys.stderr)
         return None
 
 
 def show(found: Any, out: str | None, json: bool, release: EncodedRelease) -> None:
-    """Print or write a table of answers; its assumptions go to standard error."""
+    """Print or write a table of answers about people; its assumptions go to standard error."""
     if json:
-        print_json(records(found), out)
+        print_json(records(found), out, private=True)
         return
-    write_table(found, out)
+    write_table(found, out, private=True)
     from recon.provenance import assumption_lines
 
-    for note in found.attrs.get("notes", ()):
-        print(note, file=sys.stderr)
+    tell(*found.attrs.get("notes", ()), file=sys.stderr)
     convention = found.attrs["convention"]
-    print(f"convention: {convention}; assuming: " + "; ".join(assumption_lines(release)), file=sys.stderr)
+    tell(f"convention: {convention}; assuming: " + "; ".join(assumption_lines(release)), file=sys.stderr)
 
 
 def show_emptiness(found: Emptiness, json: bool) -> None:
@@ -57,11 +56,11 @@ def show_emptiness(found: Emptiness, json: bool) -> None:
     from recon.noise_report import empty_json, empty_sections
 
     if json:
-        print(f"recon: {found.found}", file=sys.stderr)
+        tell(f"recon: {found.found}", file=sys.stderr)
         print_json(empty_json(found))
         return
     for title, lines in empty_sections(found):
-        print("\n".join([title, *(f"  {line}" for line in lines)]))
+        tell(title, *(f"  {line}" for line in lines))
 
 
 def show_verdicts(
@@ -78,9 +77,8 @@ def show_verdicts(
     if json:
         lines = records(found.drop(columns="certificate"))
         told = zip(lines, profiles_json(release, profiles), stored, strict=True)
-        print_json([line | {"profile_values": who, "certificate": one} for line, who, one in told], out)
-        for note in found.attrs.get("notes", ()):
-            print(note, file=sys.stderr)
+        print_json([line | {"profile_values": who, "certificate": one} for line, who, one in told], out, private=True)
+        tell(*found.attrs.get("notes", ()), file=sys.stderr)
         return
     show(found.assign(certificate=kinds), out, json, release)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recon.console import DONE, INCONCLUSIVE, VIOLATED, print_json, working
+from recon.console import DONE, INCONCLUSIVE, VIOLATED, print_json, tell, working
 from recon.options import (
     Confidence,
     DomainFile,
@@ -46,6 +46,9 @@ ReleaseFiles = Annotated[
 def verify(
     result: ResultFile, files: ReleaseFiles = None, domain: DomainFile = None, independent: Independent = False,
     rows: KnownRows = None,
+    certificates: Annotated[
+        str | None, typer.Option("--certificates", help="Folder that certificates and releases named may stand in.")
+    ] = None,
     steps: Annotated[bool, typer.Option("--steps", help="Print every step of every proof in words.")] = False,
     seconds: CheckSeconds = None, memory: CheckMemory = "1G", json: Json = False, quiet: Quiet = False,
     log_json: LogJson = False,
@@ -53,24 +56,45 @@ def verify(
     """Re-check every certificate in a result from the release alone; no solver is needed."""
     from recon.cli import open_release
     from recon.explaining import explained
-    from recon.verifying import named_files, read_result
+    from recon.verifying import chosen, read_result
     from recon.verifying import verify as run
 
     with working(seconds, memory, 1, quiet, log_json) as limits:
         data = read_result(result, limits.memory)
         folder = os.path.dirname(result) or "."
-        release = open_release(files or named_files(data, result), domain, independent, limits, rows=rows)
-        found = run(data, release, limits, folder)
-        told = (
-            explained(data, release, folder, limits, {c.place for c in found.checked if not c.error}) if steps else []
+        folders = chosen(folder, certificates)
+        options = (domain, independent, limits)
+        release = (
+            open_release(files, *options, rows=rows) if files else open_named(data, result, folders, options, rows)
         )
+        found = run(data, release, limits, folder, certificates)
+        held = {c.place for c in found.checked if not c.error}
+        told = explained(data, release, folders, limits, held) if steps else []
     if json:
         print_json(found.to_dict())
     else:
-        print("\n".join([*told, *lines(found, bool(files))]))
+        tell(*told, *lines(found, bool(files)))
     if found.rejected or found.inconsistent:
         raise typer.Exit(VIOLATED)
     raise typer.Exit(INCONCLUSIVE if found.bare or found.unsettled or not found.checked else DONE)
+
+
+def open_named(
+    data: Any, result: str, folders: tuple[str, ...], options: tuple[str | None, bool, Limits], rows: int | None
+) -> EncodedRelease:
+    """Return the release that a result names; refusals say nothing of what stands in its files."""
+    from recon.cli import open_release
+    from recon.verifying import named_files
+    from solvers.errors import ReleaseError, Unsupported
+
+    files = named_files(data, result, folders)
+    try:
+        return open_release(files, *options, rows=rows)
+    except (ReleaseError, Unsupported) as error:
+        if isinstance(error, ReleaseError) and error.file and error.file not in files:
+            raise  # it is about a file that was given, such as that of --domain
+        message = "the release that it names cannot be read: recon verify RESULT FILE... says why"
+        raise ReleaseError(message, file=result) from None
 
 
 def lines(found: Verification, given: bool) -> list[str]:
@@ -112,8 +136,8 @@ def export(
         release = open_release(files, domain, independent, limits, confidence)
         found = run(release, to, out, limits)
     if found.map is not None:
-        print(f"{found.path}: {found.variables:,} variables, {found.constraints:,} constraints; map back: {found.map}")
-        print("\n".join(found.about))
+        size = f"{found.variables:,} variables, {found.constraints:,} constraints"
+        tell(f"wrote {found.path}: {size}; map back: {found.map}", *found.about)
 
 
 def stored_certificates(found: list[Any], folder: str | None, out: str | None) -> list[Any]:

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from encoders.domain import GUESSED, Condition, Domain
 from encoders.encoder import CutDomain, EncodedRelease
 from encoders.values import MISSING, AnyAttribute, Continuous, Grid, Listed, Ranges, Test, Value, intersection
+from recon.spreadsheets import read_back
 from solvers.errors import ReleaseError
 from solvers.query import Selections
 
@@ -33,10 +34,12 @@ DOUBT = "the domain is a guess from the model file: declare it (--domain)"
 def read_table(path: str) -> pd.DataFrame:
     """Return a CSV (or .parquet) file as a frame; CSV cells stay text and are matched with the domain later.
 
+    What `recon.spreadsheets` put in front of texts such as =1+2 is taken off again, unless --raw was given.
+
     Raises `ReleaseError` when the file is missing, empty or no table. A gzip-compressed CSV is read as such.
     """
     try:
-        frame = pd.read_parquet(path) if path.endswith(".parquet") else read_csv(path)
+        frame = pd.read_parquet(path) if path.endswith(".parquet") else read_back(read_csv(path))
     except ImportError:
         raise ReleaseError("Parquet needs an extra: pip install 'recon-worlds[parquet]'", file=path) from None
     except OSError as error:

@@ -22,6 +22,7 @@ from recon.stored.arrays import resolve
 from recon.stored.containers import Stored, open_stored, unpacked
 from recon.stored.things import Thing
 from solvers.errors import ReleaseError, Unsupported
+from solvers.escaping import shown_lines
 
 _HOMONYMS = frozenset({"Node", "Rule", "Winsorizer"})
 SURE = ("sklearn", "imodels")  # libraries whose sources say what predictions read
@@ -64,7 +65,7 @@ class Inspection:
             lines.append(f"  {one.path}{places}: {one.what}{f' ({shown})' if shown else ''}")
             lines.append(f"    follows: {one.follows}")
             lines.append(f"    remedy:  {one.remove}")
-        return "\n".join(lines)
+        return shown_lines(lines)
 
 
 def inspect(path: str | os.PathLike[str], memory: int = 1 << 30) -> Inspection:

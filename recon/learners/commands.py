@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recon.console import write_text
+from recon.console import tell, write_text
+from recon.guarding import Commands
 from recon.options import DomainFile, Independent, Out
 
 if TYPE_CHECKING:
     from recon.learners.estimator import RuleListClassifier
 
-learn_app = typer.Typer(
-    help="Train a model and write it as a release file.", no_args_is_help=True, rich_markup_mode=None
-)
+learn_app = Commands(help="Train a model and write it as a release file.", no_args_is_help=True, rich_markup_mode=None)
 Data = Annotated[str, typer.Argument(metavar="DATA", help="Training rows (.csv, .csv.gz, .parquet).")]
 Label = Annotated[str | None, typer.Option("--label", help="Label column; by default the last.")]
 Width = Annotated[int, typer.Option("--width", min=1, max=4, help="Literals per rule at most.")]
@@ -144,5 +143,4 @@ def finish(
 
     text, notes = learned_release(training(data, label, domain, independent), learner, publish_rows)
     write_text(text, out)
-    for note in notes:
-        print(note, file=sys.stderr)
+    tell(*notes, file=sys.stderr)
