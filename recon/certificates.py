@@ -26,7 +26,7 @@ from recon.selections import from_text, missing, select_frame
 from recon.statements import VERSION, Json, level_json, only_world, sealed
 from recon.world import World, wrap
 from solvers.certifying import Certifier
-from solvers.claims import AtLeast, AtMost, Claim, NoWorld, Proof, proof_json
+from solvers.claims import AnyProof, AtLeast, AtMost, Claim, NoWorld, Proof, proof_json
 from solvers.engine import ask
 from solvers.errors import ReleaseError
 from solvers.limits import Limits
@@ -47,7 +47,7 @@ def as_proved(release: EncodedRelease) -> EncodedRelease:
     return release.at_confidence(1) if release.certain else release
 
 
-def certificate_json(release: EncodedRelease, fingerprint: str, claim: Json, proof: Proof) -> Json:
+def certificate_json(release: EncodedRelease, fingerprint: str, claim: Json, proof: AnyProof) -> Json:
     """Return the certificate of a claim that is proved of the release as it is read: at its confidence."""
     level = None if release.certain else release.statements.confidence
     below = level is not None and level != 1

@@ -255,6 +255,7 @@ def certify(
     json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Say for each profile whether it certainly, possibly or certainly not is among the rows."""
+    from recon.line_proofs import line_proofs
     from recon.questions import certify as run
     from recon.selections import read_table
 
@@ -262,7 +263,8 @@ def certify(
         release = open_release(files, domain, independent, limits, confidence, rows)
         people = read_table(profiles)
         found = run(release, people, convention, limits, certificates=True if certificates else None)
-    show_verdicts(found, people, out, json, release, certificates)
+        proofs = line_proofs(release, people, found, limits, bool(certificates)) if json else None
+    show_verdicts(found, people, out, proofs, release, certificates)
     finish("unknown" if (found["verdict"] == "unknown").any() else "exact")
 
 

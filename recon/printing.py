@@ -64,9 +64,17 @@ def show_emptiness(found: Emptiness, json: bool) -> None:
 
 
 def show_verdicts(
-    found: Any, profiles: Any, out: str | None, json: bool, release: EncodedRelease, folder: str | None
+    found: Any,
+    profiles: Any,
+    out: str | None,
+    proofs: list[list[Any]] | None,
+    release: EncodedRelease,
+    folder: str | None,
 ) -> None:
-    """Print or write verdicts; certificates go into JSON, or into files of a folder, else their kinds are named."""
+    """Print or write verdicts: as JSON with `proofs` of all else that it claims, as a table where they are None.
+
+    Certificates go into JSON, or into files of a folder, else their kinds are named.
+    """
     from recon.certificates import profiles_json
     from recon.proof_commands import stored_certificates
     from recon.statements import proof_word
@@ -74,13 +82,19 @@ def show_verdicts(
     proved = found["certificate"].tolist()
     kinds = ["" if c is None else f"{proof_word(c)} ({c['proof']['kind']})" for c in proved]
     stored = stored_certificates(proved, folder, out)
-    if json:
+    if proofs is not None:
         lines = records(found.drop(columns="certificate"))
-        told = zip(lines, profiles_json(release, profiles), stored, strict=True)
-        print_json([line | {"profile_values": who, "certificate": one} for line, who, one in told], out, private=True)
+        every = iter(stored_certificates([c for line in proofs for c in line], folder, out, "proof"))
+        more = [[next(every) for _ in line] for line in proofs]
+        told = zip(lines, profiles_json(release, profiles), stored, more, strict=True)
+        print_json(
+            [line | {"profile_values": who, "certificate": one, "proofs": rest} for line, who, one, rest in told],
+            out,
+            private=True,
+        )
         tell(*found.attrs.get("notes", ()), file=sys.stderr)
         return
-    show(found.assign(certificate=kinds), out, json, release)
+    show(found.assign(certificate=kinds), out, False, release)
 
 
 def leave_at_once() -> None:

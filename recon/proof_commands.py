@@ -22,6 +22,7 @@ from recon.options import (
     Seconds,
     known_size,
 )
+from solvers.escaping import named
 
 if TYPE_CHECKING:
     from encoders.encoder import EncodedRelease
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from solvers.query import CountAnswer
 
 SHOWN = 20  # claims printed one by one
+MOST_SHOWN = 1_000  # characters of a claim, a place or a refusal
 
 ResultFile = Annotated[
     str, typer.Argument(metavar="RESULT", help="What audit, certify, count or reconstruct --json wrote.")
@@ -99,12 +101,13 @@ def open_named(
 
 def lines(found: Verification, given: bool) -> list[str]:
     """Return what a verification found, for people; `given`: the user said which release, not the result."""
-    out = [f"{'certified' if c.confidence == 1 else 'proved'} ({c.kind}): {c.claim}" for c in found.verified][:SHOWN]
+    verified = found.verified[:SHOWN]
+    out = [f"{'certified' if c.confidence == 1 else 'proved'} ({c.kind}): {cut(c.claim)}" for c in verified]
     if len(found.verified) > SHOWN:
         out.append(f"... and {len(found.verified) - SHOWN:,} more")
-    out += [f"REJECTED at {c.place}: {c.claim}: {c.error}" for c in found.rejected]
-    out += [f"REJECTED at {text}" for text in found.inconsistent]
-    out += [f"NOT SETTLED at {c.place}: {c.claim}: {c.error}" for c in found.unsettled]
+    out += [f"REJECTED at {cut(c.place)}: {cut(c.claim)}: {cut(c.error)}" for c in found.rejected]
+    out += [f"REJECTED at {cut(text)}" for text in found.inconsistent]
+    out += [f"NOT SETTLED at {cut(c.place)}: {cut(c.claim)}: {cut(c.error)}" for c in found.unsettled]
     chosen = "" if given else ", the release that the result itself names"
     out.append(
         f"{len(found.verified):,} of {len(found.checked):,} certificates verified against {found.release}{chosen}"
@@ -112,11 +115,18 @@ def lines(found: Verification, given: bool) -> list[str]:
     out.append(f"SHA-256 of the release: {found.sha256}")
     if not found.checked:
         out.append("there is no certificate in the result: nothing is certified")
-    if found.bare:
-        shown = ", ".join(found.bare[:SHOWN]) + (", ..." if len(found.bare) > SHOWN else "")
-        out.append(f"not certified, no certificate says this of them: {len(found.bare):,} ({shown})")
-    out.append("not covered: counts, shares and probabilities that stand beside a verdict")
+    out += [f"not certified, no certificate proves it: {cut(text)}" for text in found.bare[:SHOWN]]
+    if len(found.bare) > SHOWN:
+        out.append(f"not certified: {len(found.bare) - SHOWN:,} more claims")
+    if found.unchecked:
+        keys = ", ".join(map(named, found.unchecked[:SHOWN]))
+        out.append(f"not checked, these never have a proof: {keys}{', ...' if len(found.unchecked) > SHOWN else ''}")
     return [*out, "assuming: " + "; ".join(found.assumptions)]
+
+
+def cut(text: str) -> str:
+    """Return what somebody else wrote, not longer than a screen."""
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}... ({len(text):,} characters)"
 
 
 def export(
@@ -140,7 +150,7 @@ def export(
         tell(f"wrote {found.path}: {size}; map back: {found.map}", *found.about)
 
 
-def stored_certificates(found: list[Any], folder: str | None, out: str | None) -> list[Any]:
+def stored_certificates(found: list[Any], folder: str | None, out: str | None, kind: str = "certificate") -> list[Any]:
     """Return certificates, or, with a folder, what names the files into which they were written.
 
     Files are named as seen from the folder of the result, `out`.
@@ -150,7 +160,7 @@ def stored_certificates(found: list[Any], folder: str | None, out: str | None) -
     if folder is None:
         return found
     return [
-        None if c is None else stored(c, folder, f"certificate-{i:05}-{c['seal'][:8]}", os.path.dirname(out or ""))
+        None if c is None else stored(c, folder, f"{kind}-{i:05}-{c['seal'][:8]}", os.path.dirname(out or ""))
         for i, c in enumerate(found)
     ]
 

@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import Any
 
 from encoders.encoder import EncodedRelease
-from recon.agreement import agreement
+from recon.agreement import Held, agreement
 from recon.formats.release_file import strict_json
 from recon.named_files import MOST_FILES, located, read_regular
 from recon.statements import (
@@ -60,9 +60,10 @@ class Checked:
 
 @dataclass(frozen=True)
 class Verification:
-    """What became of a result: its certificates, and the places of verdicts that carry none.
+    """What became of a result: its certificates, and its claims that none of them proves (`bare`).
 
-    `release` and `sha256` say which release it was checked against.
+    `release` and `sha256` say which release it was checked against; `unchecked` are keys of the result whose values
+    never have a proof, such as probabilities.
     """
 
     checked: tuple[Checked, ...]
@@ -71,6 +72,7 @@ class Verification:
     inconsistent: tuple[str, ...] = ()
     release: str = ""
     sha256: str = ""
+    unchecked: tuple[str, ...] = ()
 
     def to_dict(self) -> Json:
         """Return the verification as an object ready for JSON."""
@@ -82,6 +84,7 @@ class Verification:
             "unsettled": [{"place": c.place, "claim": c.claim, "reason": c.error} for c in self.unsettled],
             "inconsistent": list(self.inconsistent),
             "not_certified": list(self.bare),
+            "not_checked": list(self.unchecked),
             "certificates": [
                 {"place": c.place, "claim": c.claim, "kind": c.kind, "confidence": c.confidence} for c in self.verified
             ],
@@ -179,9 +182,11 @@ def verify(
         sure = 1.0 if said or whole is None else float(level_of(whole))
         checked.append(Checked(place, claim_text(claim, level), kind_of(whole or one), said, limit, sure))
     claims = {place: (one if whole is None else whole).get("claim") for place, one, whole, _ in found}
-    bare, wrong = agreement(data, claims, release, {c.place: c.confidence for c in checked})
+    verified = {c.place: Held(claims[c.place] or {}, c.confidence) for c in checked if not c.error}
+    agreed = agreement(data, claims, verified, release)
     assumed = dict.fromkeys(text for at in sorted(levels or {Fraction(1)}) for text in readings.at(at)[0].assumptions)
-    return Verification(tuple(checked), tuple(bare), tuple(assumed), tuple(wrong), release.file, release.sha256)
+    about = release.file, release.sha256, tuple(agreed.unchecked)
+    return Verification(tuple(checked), tuple(agreed.unproved), tuple(assumed), tuple(agreed.wrong), *about)
 
 
 class Readings:
