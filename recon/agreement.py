@@ -199,7 +199,8 @@ def whole(
     ):
         wrong += found or []
         unproved += [what] if found is None else []
-    if not wrong and not unproved and said is not None and level < wanted_level(line):
+    settles = any(key in line for key in ("verdict", "unique", "status")) or nothing_left(line)
+    if settles and not wrong and said is not None and level < wanted_level(line):
         wrong = [f"its certificate holds only at confidence {level_text(level)}"]
     out.wrong += [f"{here}: {text}" for text in wrong]
     out.unproved += [f"{here}: {text}" for text in unproved]
