@@ -100,16 +100,16 @@ def test_only_regular_files_in_chosen_folders_are_opened(tmp_path, checking, cer
     outside = tmp_path.parent / f"{tmp_path.name}.outside.json"
     outside.write_text("secret")
     names = ["pipe", "/dev/zero", "/proc/kmsg", "/proc/self/mem", "link.json", "up/etc/passwd", "loop", "inner", "",
-             "x" * 5_000, "a/" * 2_000, "\0", "../" + outside.name, str(outside), "/etc/passwd", None, 5, ["x"], {}]  # fmt: skip
+             "x" * 5_000, "a/" * 2_000, "\0", "../" + outside.name, str(outside),
+             "/etc/passwd", None, 5, ["x"], {}]  # fmt: skip
     good, bad = certified[1], certified[0]["certificate"]
     code, out, err = checking([good, *({"certificate": named_file(bad, name)} for name in names)], "--json")
     assert code == 1, err
     said = json.loads(out)
     assert said["verified"] == 3
     assert len(said["rejected"]) == len(names)
-    assert all(
-        "no regular file inside" in one["reason"] or "no name of a file" in one["reason"] for one in said["rejected"]
-    )
+    reasons = [one["reason"] for one in said["rejected"]]
+    assert all("no regular file inside" in why or "no name of a file" in why for why in reasons), reasons
     assert all(len(why) < 500 for why in reasons)
     for name in names:
         released = copy.deepcopy(good)
@@ -164,7 +164,7 @@ def test_what_nothing_proves_is_named_and_ends_with_4(checking, certified):
         ({"answer": "certain"}, "x.answer: 'certain'"), ({"is": {"deep": ["x", [" Impossible "]]}}, "x.is.deep[1][0]"),
         ({"certain": True}, "x.certain: True"), ({"Verdict": "no"}, "x.Verdict"), ({"MIN COUNT": 3}, "x.MIN COUNT"),
         ({"rows": [{"verdict": "certain"}]}, "x.rows[0]"), ({"regions": [{"verdict": "possible"}]}, "x.regions[0]"),
-        ({"truth": {"verdict": "certain"}}, "x.truth"), 
+        ({"truth": {"verdict": "certain"}}, "x.truth"),
         ({"profile_values": {"verdict": "certain"}}, "x.profile_values"),
         ({"min_count": 1}, "min_count 1"), ({"max_count": 0}, "max_count 0"),
         ({"min_count": 1, "profile_values": who}, "min_count 1"),
@@ -215,7 +215,7 @@ def test_a_result_without_certificates_is_refused_as_before(checking):
 def test_honest_results_verify_and_false_ones_never_do():
     """Random coupled releases against all their datasets: every line's claims are proved, and changed ones are not."""
     rng, kinds, possible = random.Random("line proofs"), set(), 0
-    for _ in range(25):
+    for _ in range(15):
         release, truth = oracle_coupled.random_coupled(rng)
         got = encoded(release)
         profiles = [random_profile(rng, release, truth, full=k % 2 == 0) for k in range(4)]
@@ -243,7 +243,7 @@ def test_honest_results_verify_and_false_ones_never_do():
                 claim = sealed(line["certificate"] | {"claim": {"profile": profiles[i], "possible": True}})
                 assert verify(claim, got).rejected
     assert {"world", "regions"} <= kinds
-    assert possible > 10
+    assert possible > 5
 
 
 def test_worlds_prove_what_is_possible_and_nothing_else():
@@ -281,14 +281,14 @@ def test_worlds_prove_what_is_possible_and_nothing_else():
 def test_changed_worlds_prove_only_what_is_true():
     """Witnesses with other rows, times, exchanges and profiles, sealed anew: what is accepted is possible indeed."""
     rng, accepted, refused = random.Random("worlds"), 0, 0
-    for _ in range(40):
+    for _ in range(16):
         release, truth = oracle_coupled.random_coupled(rng)
         got = encoded(release)
         profiles = [random_profile(rng, release, truth, full=k % 2 == 0) for k in range(4)]
         frame = pd.DataFrame(profiles, dtype=object)
         proofs = [p for one in line_proofs(got, frame, recon.certify(got, frame), Limits()) for p in one]
         for certificate in (p for p in proofs if p["proof"]["kind"] == "world"):
-            for _ in range(12):
+            for _ in range(8):
                 changed = json.loads(json.dumps(certificate))
                 proof, what = changed["proof"], rng.randrange(4)
                 if what == 0:
@@ -308,7 +308,7 @@ def test_changed_worlds_prove_only_what_is_true():
                     accepted += 1
                     verdict = oracle.membership(release, changed["claim"]["profile"], "ordered")["verdict"]
                     assert verdict != "impossible", (release, changed)
-    assert min(accepted, refused) > 50, (accepted, refused)
+    assert min(accepted, refused) > 30, (accepted, refused)
 
 
 def world_parts(world: Witness) -> tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]:
