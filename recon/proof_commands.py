@@ -125,8 +125,8 @@ def lines(found: Verification, given: bool) -> list[str]:
 
 
 def cut(text: str) -> str:
-    """Return what somebody else wrote, not longer than a screen."""
-    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}... ({len(text):,} characters)"
+    """Return what somebody else wrote, not longer than a screen, no line of its own by long gaps."""
+    return named(text, MOST_SHOWN)
 
 
 def export(

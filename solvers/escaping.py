@@ -42,14 +42,14 @@ def shown_lines(lines: Iterable[object]) -> str:
     return "\n".join(map(shown, lines))
 
 
-def named(text: object) -> str:
-    r"""Return a name or value inside a sentence: as `shown`, at most 200 characters of it.
+def named(text: object, most: int = LONGEST) -> str:
+    r"""Return a name or value inside a sentence: as `shown`, at most so many characters of it.
 
     White space at its ends or behind other white space is escaped as well, because long runs of it push what follows
     to the start of the next line of a terminal.
     """
     said = shown(text)
-    kept = said if len(said) <= LONGEST else f"{said[:LONGEST]}... ({len(said):,} characters)"
+    kept = said if len(said) <= most else f"{said[:most]}... ({len(said):,} characters)"
     return SPACES.sub(escape_of, kept)
 
 

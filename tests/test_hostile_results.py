@@ -11,6 +11,7 @@ from pathlib import Path
 import oracle
 import oracle_coupled
 import pandas as pd
+import plain_checker
 import pytest
 from test_against_oracle import encoded, random_profile
 from test_bad_input import run
@@ -286,6 +287,7 @@ def test_changed_worlds_prove_only_what_is_true():
         got = encoded(release)
         profiles = [random_profile(rng, release, truth, full=k % 2 == 0) for k in range(4)]
         frame = pd.DataFrame(profiles, dtype=object)
+        plain = plain_checker.Checker(release, plain_checker.starts_of(got))
         proofs = [p for one in line_proofs(got, frame, recon.certify(got, frame), Limits()) for p in one]
         for certificate in (p for p in proofs if p["proof"]["kind"] == "world"):
             for _ in range(8):
@@ -302,8 +304,14 @@ def test_changed_worlds_prove_only_what_is_true():
                     row = list(rng.choice(proof["rows"]))
                     row[rng.randrange(len(row))] = rng.randrange(3)
                     proof["instead"] = [rng.randrange(len(proof["rows"])), row]
+                try:
+                    plain.check(json.loads(json.dumps(changed)))
+                    holds = True
+                except plain_checker.Rejected:
+                    holds = False
                 (checked,) = verify(sealed(json.loads(json.dumps(changed))), got).checked
                 refused += bool(checked.error)
+                assert holds != bool(checked.error), (release, changed, checked.error)
                 if not checked.error:
                     accepted += 1
                     verdict = oracle.membership(release, changed["claim"]["profile"], "ordered")["verdict"]

@@ -112,6 +112,7 @@ def test_verify_prints_no_line_that_it_did_not_mean(files, capsys, tmp_path):
     assert lines[0]["profile_values"] == {HOSTILE: HOSTILE, "age": 0}
     forged = {
         FORGED: lines[0],
+        f"q{' ' * 200}{FORGED}": {"verdict": "certain"},
         f"x\n{FORGED}": {**lines[1], "verdict": f"certain\n{FORGED}", f"\n{FORGED}": 3},
         "y": {"verdict": "certain", "certificate": {**(lines[0]["proofs"][0]), "seal": f"\n{FORGED}"}},
         "z": {"certificate": {"recon_certificate": 1, "claim": {f"\n{FORGED}": 1}, "proof": {"kind": f"\n{FORGED}"}}},
