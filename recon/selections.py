@@ -7,6 +7,7 @@ profile is open; of an attribute that may be missing, the cell "missing" asks fo
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import gzip
 import io
@@ -33,8 +34,6 @@ DOUBT = "the domain is a guess from the model file: declare it (--domain)"
 
 def read_table(path: str) -> pd.DataFrame:
     """Return a CSV (or .parquet) file as a frame; CSV cells stay text and are matched with the domain later.
-
-    What `recon.spreadsheets` put in front of texts such as =1+2 is taken off again, unless --raw was given.
 
     Raises `ReleaseError` when the file is missing, empty or no table. A gzip-compressed CSV is read as such.
     """
@@ -108,10 +107,8 @@ def from_text(text: str, attribute: AnyAttribute) -> Value:
         return text
     if text.lower() in {"true", "false"}:
         return int(text.lower() == "true")
-    try:
+    with contextlib.suppress(ValueError):
         return int(text)
-    except ValueError:
-        pass
     try:
         number = float(text)
     except ValueError:
