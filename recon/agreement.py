@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -167,6 +168,7 @@ def everything(data: Any, names: set[str]) -> Iterator[tuple[str, str, Any]]:
             yield place, key, found
 
 
+@lru_cache(4_096)
 def plain_key(key: str) -> str:
     """Return a key as people read it."""
     return "_".join(key.strip().casefold().replace("-", " ").replace("_", " ").split())

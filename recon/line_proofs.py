@@ -31,6 +31,7 @@ from solvers.system import System, system_of
 from solvers.walk import Live, cells_at
 
 SECONDS = 20.0  # for these proofs, where no limit is given
+SHARES = 8  # one hard profile takes no more than such a part of the time that is left
 MOST_NUMBERS = 5_000_000  # parts of rows written into one result
 MOST_WORLDS = 100  # kept to look for rows in
 Parts = tuple[tuple[int, ...], ...]
@@ -176,7 +177,8 @@ class Worlds:
             coefs[list(met[i].cells)] = 1
             if not coefs.any():
                 return None
-            return ask(self.release.statements, Extreme(coefs, True), ExtremeAnswer, self.limits).world
+            share = self.limits.lasting(max(1.0, self.limits.left() / SHARES))
+            return ask(self.release.statements, Extreme(coefs, True), ExtremeAnswer, share).world
         except (EngineError, Inconclusive, Unsupported):
             return None
 
