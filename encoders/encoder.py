@@ -21,7 +21,7 @@ from encoders.models import AnyModel, Forest, Question
 from encoders.supports import MOST_ROWS
 from encoders.values import Position, Ranges
 from solvers.errors import ContradictionError, ReleaseError, Unsupported
-from solvers.numbers import level_text
+from solvers.numbers import exact_number, level_text
 from solvers.release import UNBOUNDED, Attribute, Block, Box, Observed, Partition, Release, Rows
 from solvers.release import Domain as SolverDomain
 
@@ -176,11 +176,12 @@ def encoder_of(model: AnyModel, alpha: Fraction = Fraction(0)) -> Encoder[AnyMod
     return NoisyEncoder(found, alpha)
 
 
-def confidence_level(confidence: Fraction | float) -> Fraction:
-    """Return a confidence as an exact number; `ReleaseError` outside (0, 1]."""
+def confidence_level(confidence: Fraction | float | str) -> Fraction:
+    """Return a confidence (a text: as it is written) as an exact number; `ReleaseError` outside (0, 1]."""
     try:
-        level = Fraction(str(confidence)) if isinstance(confidence, float) else Fraction(confidence)
-    except (ValueError, TypeError):
+        named = str(confidence) if isinstance(confidence, float) else confidence
+        level = exact_number(named) if isinstance(named, str) else Fraction(named)
+    except (ValueError, TypeError, OverflowError):
         raise ReleaseError(f"the confidence {confidence!r} is no number in (0, 1]") from None
     if not 0 < level <= 1:
         raise ReleaseError(f"the confidence {confidence} is not in (0, 1]")

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain, combinations, islice, pairwise
 
+from solvers.errors import ReleaseError
+from solvers.numbers import exact_number
+
 Pattern = tuple[bool, ...]
 
 MANY_READINGS = 64  # how many ways of misnamed thresholds are tried
@@ -77,8 +80,11 @@ def span(text: str) -> Span | None:
     match = NUMERIC.fullmatch(text)
     if match is None:
         return None
-    op, low = match["op"] or "=", Fraction(match["low"])
-    high = Fraction(match["high"]) if match["high"] else None
+    try:
+        op, low = match["op"] or "=", exact_number(match["low"])
+        high = exact_number(match["high"]) if match["high"] else None
+    except ReleaseError:  # a name with a thousand digits is a name
+        return None
     if op in {"=", "=="}:
         if match["plus"]:
             return Span(low, None)

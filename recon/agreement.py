@@ -1,12 +1,16 @@
-"""Whether a result says what its certificates claim: verdicts, profiles, and the rows of a reconstruction.
+"""Whether a result says what its certificates claim: verdicts, counts of rows, the rows of a reconstruction.
 
 A certificate that holds proves its own claim. What stands beside it in a file was written by somebody, and may have
-been changed since.
+been changed since. Claims of a result are: no world (`status` unsat, `worlds` 0), the only world (`unique`), `datasets`
+(`worlds` where it says the same), verdicts wherever they stand, `min_count` and `max_count`. Each needs a certificate
+that was verified; what else stands there never has a proof, and its names are told.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,58 +18,196 @@ import pandas as pd
 
 from encoders.encoder import EncodedRelease
 from recon.selections import raw_indices
-from recon.statements import VALUES, Json, claim_text
+from recon.statements import Json, boxes_of, claim_text
+from solvers.claims import quoted, told
 from solvers.errors import ReleaseError
 from solvers.numbers import level_text
 
 WANTED: dict[str, Json | None] = {
     "certain": {"at_least": 1},
     "impossible": {"at_most": 0},
-    "possible": None,
+    "possible": {"possible": True},
     "unknown": None,
+    "outside": None,
 }
 STATUSES = ("exact", "bounds", "unsat", "empty", "unknown")
+KEYS = ("verdict", "unique", "status", "datasets", "worlds", "min_count", "max_count")  # where claims stand
+WORDS = ("certain", "impossible", "possible", "unsat")  # verdicts, under whatever key
+TEXTS = frozenset(
+    [
+        "assumptions",
+        "class",
+        "classes",
+        "columns",
+        "conflict",
+        "file",
+        "files",
+        "name",
+        "names",
+        "note",
+        "notes",
+        "of",
+        "path",
+        "place",
+        "places",
+        "trail",
+        "value",
+        "values",
+        "violated",
+        "what",
+        "where",
+        "why_bounds",
+    ]
+)  # keys below which our own results have names and values
+LONGEST = 100  # characters of a verdict, blanks included
+SHOWN = ("certificate", "proofs", "profile", "confidence", "profile_values")  # read with a claim
 
 
-def agreement(
-    data: Any, claims: dict[str, Any], release: EncodedRelease, levels: dict[str, float]
-) -> tuple[list[str], list[str]]:
-    """Return the places of results without a certificate, and what does not agree with its certificate.
+@dataclass(frozen=True)
+class Held:
+    """A certificate that was verified: its claim, and the confidence at which it holds."""
 
-    `claims` are the claims of the certificates by their places, `levels` the confidences at which they hold.
+    claim: Json
+    level: float
+
+
+@dataclass
+class Agreement:
+    """What a result says: claims that nothing proves, claims that certificates refute, keys that nobody checked."""
+
+    unproved: list[str] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+    unchecked: dict[str, None] = field(default_factory=dict)
+
+
+class Proved:
+    """What the certificates that were verified prove, about the whole and by profile."""
+
+    def __init__(self, held: list[Held], release: EncodedRelease) -> None:
+        self.release = release
+        self.none = max((h.level for h in held if "worlds" in h.claim), default=0.0)
+        self.only = max((h.level for h in held if "only_world" in h.claim), default=0.0)
+        self.by_profile: dict[object, list[Held]] = {}
+        for one in held:
+            if "profile" in one.claim:
+                self.by_profile.setdefault(profile_key(one.claim["profile"]), []).append(one)
+
+    def holds(self, profile: Any, wanted: Json, level: float) -> bool:
+        """Tell whether something is proved of a profile at a confidence.
+
+        Bounds on every world hold where intervals are narrower, a world is possible where they are wider.
+        """
+        (side, k), rows = next(iter(wanted.items())), self.release.statements.rows
+        if side != "possible" and self.none >= level:
+            return True
+        if (side == "at_least" and k <= 0) or (side == "at_most" and rows.high is not None and k >= rows.high):
+            return True
+        here = [h for h in self.by_profile.get(profile_key(profile), []) if side in h.claim]
+        if side == "possible":
+            return any(h.level <= level for h in here)
+        bounds = [h.claim[side] for h in here if h.level >= level]
+        return any(bound >= k if side == "at_least" else bound <= k for bound in bounds)
+
+    def refutes(self, profile: Any, side: str, k: int, level: float) -> str:
+        """Return the proved claim by which no world has at least, or at most, so many rows; "" where there is none."""
+        if self.none >= level:
+            return ""
+        other = "at_most" if side == "at_least" else "at_least"
+        for held in self.by_profile.get(profile_key(profile), []):
+            if other in held.claim and held.level >= level:
+                bound = held.claim[other]
+                if bound < k if side == "at_least" else bound > k:
+                    return claim_text(held.claim)
+        return ""
+
+
+def profile_key(profile: Any) -> object:
+    """Return what equal profiles share: 1, 1.0 and true are one value, as everywhere."""
+    if not isinstance(profile, dict):
+        return None
+    try:
+        return frozenset(profile.items())
+    except TypeError:  # lists or objects are no values
+        return None
+
+
+def agreement(data: Any, claims: dict[str, Any], held: dict[str, Held], release: EncodedRelease) -> Agreement:
+    """Return what agrees and what does not: `claims` of all certificates by their places, `held` those verified."""
+    out, proved = Agreement(), Proved(list(held.values()), release)
+    names = {*release.domain.place, *release.domain.columns}
+    for place, key, value in everything(data, names):
+        here = place or "the whole result"
+        if isinstance(value, dict):
+            whole(out, (place, here), value, claims, held, proved)
+        elif hidden_claim(key, value):
+            out.unproved.append(f"{here}: {quoted(value)}")
+        elif key not in KEYS and key not in SHOWN:
+            out.unchecked[key] = None
+    return out
+
+
+def everything(data: Any, names: set[str]) -> Iterator[tuple[str, str, Any]]:
+    """Yield every object and every value outside certificates: its place, the last key above it, and itself.
+
+    Values of attributes, which may be called like anything, are left out; an object is that only if all its keys are
+    names of the domain.
     """
-    bare: list[str] = []
-    wrong: list[str] = []
-    for place, line in objects_in(data):
-        proof = f"{place}.certificate" if place else "certificate"
-        said, level, here = claims.get(proof), levels.get(proof, 1.0), place or "the whole result"
-        checks: list[list[str] | None] = []
-        if "verdict" in line:
-            checks.append(of_verdict(line, said))
-        if "unique" in line:
-            checks.append(of_reconstruction(line, said, release))
-        if "status" in line or nothing_left(line):
-            checks.append(of_count(line, said))
-        found = [f"{here}: {text}" for one in checks for text in one or []]
-        if None in checks:
-            bare.append(here)
-        elif checks and not found and said is not None and level < wanted_level(line):
-            found = [f"{here}: its certificate holds only at confidence {level_text(level)}"]
-        wrong += found
-    return bare, wrong
-
-
-def objects_in(data: Any) -> Iterator[tuple[str, Json]]:
-    """Yield every object that may be a result, with its place: what holds values of attributes is none."""
-    stack = [("", data)]
+    stack: list[tuple[str, str, Any]] = [("", "", data)]
     while stack:
-        place, found = stack.pop()
-        if isinstance(found, dict) and "recon_certificate" not in found:
-            yield place, found
-            inner = [(key, value) for key, value in found.items() if key not in VALUES]
-            stack += [(f"{place}.{key}" if place else str(key), value) for key, value in inner]
+        place, key, found = stack.pop()
+        if isinstance(found, dict):
+            if "recon_certificate" in found:
+                continue
+            if key in ("profile_values", "rows") and set(found) <= names:
+                continue
+            yield place, key, found
+            stack += [(f"{place}.{k}" if place else str(k), str(k), value) for k, value in reversed(found.items())]
         elif isinstance(found, list):
-            stack += [(f"{place}[{i}]", value) for i, value in enumerate(found)]
+            stack += [(f"{place}[{i}]", key, value) for i, value in reversed(list(enumerate(found)))]
+        else:
+            yield place, key, found
+
+
+@lru_cache(4_096)
+def plain_key(key: str) -> str:
+    """Return a key as people read it."""
+    return "_".join(key.strip().casefold().replace("-", " ").replace("_", " ").split())
+
+
+def hidden_claim(key: str, value: Any) -> bool:
+    """Tell whether a value says a verdict or count where no command of ours does: nobody compares it with a proof."""
+    if value in (None, False, "") or key in TEXTS:
+        return False
+    if plain_key(key) in WORDS or (key not in KEYS and plain_key(key) in KEYS):
+        return True
+    said = plain_key(value) if isinstance(value, str) and len(value) < LONGEST else ""
+    return said in WORDS and key not in ("verdict", "status")
+
+
+def whole(
+    out: Agreement, at: tuple[str, str], line: Json, claims: dict[str, Any], held: dict[str, Held], proved: Proved
+) -> None:
+    """Add what an object says: `at` is its place, for certificates and for people."""
+    place, here = at
+    proof = f"{place}.certificate" if place else "certificate"
+    said, level = claims.get(proof), held[proof].level if proof in held else 1.0
+    wrong, unproved = list[str](), list[str]()
+    for found, what in (
+        *([(of_verdict(line, said, proved), quoted(line["verdict"]))] if "verdict" in line else []),
+        *([(of_reconstruction(line, said, proved.release), "the only world")] if "unique" in line else []),
+        *([(of_count(line, said), "no world")] if "status" in line or nothing_left(line) else []),
+        *((of_bound(line, side, proved), f"{side} {quoted(line[side])}") for side in BOUNDS if side in line),
+        *([(of_datasets(line, proved), f"datasets {quoted(datasets_in(line))}")] if datasets_in(line) else []),
+    ):
+        wrong += found or []
+        unproved += [what] if found is None else []
+    settles = any(key in line for key in ("verdict", "unique", "status")) or nothing_left(line)
+    if settles and not wrong and said is not None and level < wanted_level(line):
+        wrong = [f"its certificate holds only at confidence {level_text(level)}"]
+    out.wrong += [f"{here}: {text}" for text in wrong]
+    out.unproved += [f"{here}: {text}" for text in unproved]
+    if "rows" in line and line.get("unique") is not True:
+        out.unchecked["rows"] = None
 
 
 def wanted_level(line: Json) -> float:
@@ -75,35 +217,68 @@ def wanted_level(line: Json) -> float:
     return 1.0 if whole else float(said)
 
 
-def of_verdict(line: Json, said: Any) -> list[str] | None:
+def of_verdict(line: Json, said: Any, proved: Proved) -> list[str] | None:
     """Return what is wrong with a verdict; None where it should have a certificate and has none."""
     verdict = line["verdict"]
     if not isinstance(verdict, str) or verdict not in WANTED:
-        return [f"{verdict!r} is no verdict"]
+        return [f"{quoted(verdict)} is no verdict"]
     wanted, below = WANTED[verdict], line.get("confidence", 1) != 1
     least, most = line.get("min_count"), line.get("max_count")
     present = isinstance(least, int) and least >= 1
     if verdict == "certain" and below:
         return ["the verdict is certain at a confidence below 1"]
     if (verdict == "certain" and least == 0) or (verdict == "impossible" and isinstance(most, int) and most >= 1):
-        return [f"the verdict is {verdict}, with {least} rows at least and {most} at most"]
+        return [f"the verdict is {verdict}, with {quoted(least)} rows at least and {quoted(most)} at most"]
     if verdict in {"possible", "unknown"} and present:
         if not below:
             return [f"the verdict is {verdict}, though there are {least} rows at least"]
         wanted = WANTED["certain"]  # rows are present at that confidence
-    if said is None:
-        return [] if wanted is None else None
-    profile = line.get("profile_values", said.get("profile") if isinstance(said, dict) else None)
-    if wanted is None or said != {"profile": profile, **wanted}:
-        return [f"the verdict is {verdict}, its certificate says: {claim_text(said)}"]
-    return [] if "profile_values" in line else None  # nobody can tell whose verdict it is
+    if verdict == "outside":
+        return outside(line, proved.release)
+    profile = line.get("profile_values")
+    if said is not None:
+        about = line.get("profile_values", said.get("profile") if isinstance(said, dict) else None)
+        if wanted is None or said != {"profile": about, **wanted}:
+            return [f"the verdict is {verdict}, its certificate says: {claim_text(said)}"]
+    if wanted is None:
+        return []
+    settled = isinstance(profile, dict) and (said is not None or proved.holds(profile, wanted, wanted_level(line)))
+    return [] if settled else None  # without a profile nobody can tell whose verdict it is
+
+
+def outside(line: Json, release: EncodedRelease) -> list[str] | None:
+    """Return what is wrong where a profile is said to have a value outside the domain."""
+    if not isinstance(line.get("profile_values"), dict):
+        return None
+    try:
+        boxes_of([line["profile_values"]], release)
+    except ReleaseError:
+        return []
+    return ["the verdict is outside, though all values are in the domain"]
+
+
+BOUNDS = {"min_count": "at_least", "max_count": "at_most"}
+
+
+def of_bound(line: Json, key: str, proved: Proved) -> list[str] | None:
+    """Return what is wrong with a least or greatest number of rows; None where nothing proves it."""
+    value, profile, level = line[key], line.get("profile_values"), wanted_level(line)
+    if value is None:
+        return []
+    digits = isinstance(value, str) and value.isdecimal() and len(value) <= 40
+    if not digits and (isinstance(value, bool) or not isinstance(value, int)):
+        return [f"{key} is {quoted(value)}, no whole number"]
+    k = int(value)
+    if isinstance(profile, dict) and (other := proved.refutes(profile, BOUNDS[key], k, level)):
+        return [f"{key} is {k}, but a certificate says: {other}"]
+    return [] if proved.holds(profile, {BOUNDS[key]: k}, level) else None
 
 
 def of_reconstruction(line: Json, said: Any, release: EncodedRelease) -> list[str] | None:
     """Return what is wrong with a reconstruction; None where it should have a certificate and has none."""
     unique, only = line["unique"], isinstance(said, dict) and "only_world" in said
     if unique is not None and not isinstance(unique, bool):
-        return [f"unique is {unique!r}, not true, false or null"]
+        return [f"unique is {quoted(unique)}, not true, false or null"]
     if said is None:
         return None if unique else []
     if only != (unique is True):
@@ -113,21 +288,38 @@ def of_reconstruction(line: Json, said: Any, release: EncodedRelease) -> list[st
 
 def nothing_left(line: Json) -> bool:
     """Tell whether a result says that there is no possible world."""
-    return line.get("status") in ("unsat", "empty") or "0" in (str(line.get("worlds")), str(line.get("datasets")))
+    return line.get("status") in ("unsat", "empty") or "0" in (told(line.get("worlds")), told(line.get("datasets")))
 
 
 def of_count(line: Json, said: Any) -> list[str] | None:
     """Return what is wrong with a count or an audit; None where it should have a certificate and has none."""
     status, none = line.get("status"), nothing_left(line)
     if status not in STATUSES:
-        return [f"{status!r} is no status"]
+        return [f"{quoted(status)} is no status"]
     if none and status not in ("unsat", "empty"):
         return [f"the status is {status}, though no world is left"]
     if said is None:
         return None if none else []
-    one = str(line.get("datasets", line.get("worlds"))) == "1"
-    told = isinstance(said, dict) and (("worlds" in said) if none else (one and "only_world" in said))
-    return [] if told else [f"status is {status}, its certificate says: {claim_text(said)}"]
+    one = told(line.get("datasets", line.get("worlds"))) == "1"
+    right = isinstance(said, dict) and (("worlds" in said) if none else (one and "only_world" in said))
+    return [] if right else [f"status is {status}, its certificate says: {claim_text(said)}"]
+
+
+def datasets_in(line: Json) -> Any:
+    """Return the number of datasets that an object says, None where it says none (0 is looked at by itself)."""
+    if line.get("datasets") is not None:
+        said = line["datasets"]
+    else:
+        said = line.get("worlds")
+        if line.get("convention") != "multiset" and told(said) != "1":
+            return None
+    return None if told(said) == "0" else said
+
+
+def of_datasets(line: Json, proved: Proved) -> list[str] | None:
+    """Return nothing where the number of datasets is proved: one is; None where it is not."""
+    one = type(found := datasets_in(line)) in (int, str) and str(found) == "1"
+    return [] if one and proved.only >= wanted_level(line) else None
 
 
 def same_rows(rows: Any, world: Any, release: EncodedRelease) -> list[str]:

@@ -21,11 +21,12 @@ import pandas as pd
 
 from encoders.encoder import EncodedRelease
 from encoders.values import Listed, plain
+from recon.files import writing
 from recon.selections import from_text, missing, select_frame
 from recon.statements import VERSION, Json, level_json, only_world, sealed
 from recon.world import World, wrap
 from solvers.certifying import Certifier
-from solvers.claims import AtLeast, AtMost, Claim, NoWorld, Proof, proof_json
+from solvers.claims import AnyProof, AtLeast, AtMost, Claim, NoWorld, Proof, proof_json
 from solvers.engine import ask
 from solvers.errors import ReleaseError
 from solvers.limits import Limits
@@ -46,7 +47,7 @@ def as_proved(release: EncodedRelease) -> EncodedRelease:
     return release.at_confidence(1) if release.certain else release
 
 
-def certificate_json(release: EncodedRelease, fingerprint: str, claim: Json, proof: Proof) -> Json:
+def certificate_json(release: EncodedRelease, fingerprint: str, claim: Json, proof: AnyProof) -> Json:
     """Return the certificate of a claim that is proved of the release as it is read: at its confidence."""
     level = None if release.certain else release.statements.confidence
     below = level is not None and level != 1
@@ -156,9 +157,10 @@ def stored(certificate: Json, folder: str, name: str, seen_from: str) -> Json:
     data = gzip.compress(text.encode("utf-8", "surrogatepass"), mtime=0)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
     except OSError as error:
         raise ReleaseError(f"cannot be written: {error.strerror or error}", file=str(path)) from None
+    with writing(str(path), private=True, binary=True) as file:  # some list the rows of a possible world
+        file.write(data)
     kept = ("recon_certificate", "confidence", "release_files", "release_sha256", "statements_sha256", "claim")
     named = {key: certificate[key] for key in kept if key in certificate}
     if "only_world" in named["claim"]:

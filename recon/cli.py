@@ -19,10 +19,12 @@ from recon.console import (
     print_json,
     records,
     say,
+    tell,
     working,
     write_table,
     write_text,
 )
+from recon.guarding import Commands
 from recon.inspection.command import inspect
 from recon.learners.commands import learn_app
 from recon.noise_commands import denoise, posterior, sweep
@@ -57,12 +59,13 @@ from recon.printing import ended_early, extreme_world, leave_at_once, show, show
 from recon.proof_commands import estimate_lines, estimates_json, export, stored_certificates, verify
 from recon.reading_commands import convert, domain
 from recon.reading_commands import open_release as open_files
+from solvers.escaping import shown
 
 if TYPE_CHECKING:
     from encoders.encoder import EncodedRelease
     from solvers.limits import Limits
 
-app = typer.Typer(
+app = Commands(
     name="recon",
     help="Which training sets agree with a released model? Count, measure, draw and certify them.",
     no_args_is_help=True,
@@ -71,7 +74,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(learn_app, name="learn")
-reading: tuple[Callable[..., None], ...] = (inspect, convert, domain)
+reading: tuple[Callable[..., Any], ...] = (inspect, convert, domain)
 for command in (*map(bounded, reading), verify, export, posterior, denoise, sweep):
     app.command()(command)
 for learner in learn_app.registered_commands:
@@ -127,15 +130,13 @@ def count(
         found |= {"certificate": proved} if proved is not None else {}
         print_json(found | ({"estimates": counted} if counted else {}))
     elif measures.status == "unsat":
-        print("possible worlds: 0: the statements contradict each other")
-        for source in measures.counted.conflict:
-            print(f"  {source}")
-        print("\n".join([*certified_lines(proved), *doubts(release)]))
+        tell("possible worlds: 0: the statements contradict each other")
+        tell(*(f"  {source}" for source in measures.counted.conflict), *certified_lines(proved), *doubts(release))
     else:
-        print("\n".join([*noise_lines(release, measures), *worlds_lines(measures), *estimate_lines(counted)]))
+        tell(*noise_lines(release, measures), *worlds_lines(measures), *estimate_lines(counted))
         for text in measures.counted.trail if measures.status == "bounds" else ():
-            print(f"not exact: {text}", file=sys.stderr)
-        print("assuming: " + "; ".join(assumption_lines(release)))
+            tell(f"not exact: {text}", file=sys.stderr)
+        tell("assuming: " + "; ".join(assumption_lines(release)))
     finish(measures.status)
 
 
@@ -165,9 +166,9 @@ def audit(
                      limits=limits, seed=seed)  # fmt: skip
     ending = "json" if json else (out or "").rpartition(".")[2]
     formats = {"json": lambda: report.to_json(digits), "md": report.to_markdown, "html": report.to_html}
-    write_text(formats.get(ending, report.to_text)(), out)
+    write_text(formats.get(ending, report.to_text)(), out, private=True)
     if report.findings.empty is not None and (json or out):
-        print(f"recon: {report.findings.empty.found}", file=sys.stderr)
+        tell(f"recon: {report.findings.empty.found}", file=sys.stderr)
     finish(report.status)
 
 
@@ -239,21 +240,16 @@ def reconstruct(
         found: dict[str, Any] = {"unique": world.unique, "note": world.note, "rows": records(world.to_frame(views))}
         found["assumptions"] = list(release.assumptions)
         (found["certificate"],) = stored_certificates([proved], certificates, out)
-        print_json(found if checked is None else found | {"truth": truth_json(checked)}, out)
+        print_json(found if checked is None else found | {"truth": truth_json(checked)}, out, private=True)
         return
-    write_table(world.to_frame(views), out)
+    write_table(world.to_frame(views), out, private=True)
     alone = "a possible world; whether there are others is not decided"
     if world.unique is not None:
         alone = "the only possible world" if world.unique else "one of several possible worlds"
     stored_certificates([proved], certificates, out)
     said = certified_lines(proved)
-    for line in (
-        alone,
-        *said,
-        *([world.note] if world.note else []),
-        *(() if checked is None else truth_lines(checked)),
-    ):
-        print(line, file=sys.stderr)
+    notes = [world.note] if world.note else []
+    tell(alone, *said, *notes, *(() if checked is None else truth_lines(checked)), file=sys.stderr)
 
 
 @app.command()
@@ -265,6 +261,7 @@ def certify(
     json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Say for each profile whether it certainly, possibly or certainly not is among the rows."""
+    from recon.line_proofs import line_proofs
     from recon.questions import certify as run
     from recon.selections import read_table
 
@@ -272,7 +269,8 @@ def certify(
         release = open_release(files, domain, independent, limits, confidence, rows)
         people = read_table(profiles)
         found = run(release, people, convention, limits, certificates=True if certificates else None)
-    show_verdicts(found, people, out, json, release, certificates)
+        proofs = line_proofs(release, people, found, limits, bool(certificates)) if json else None
+    show_verdicts(found, people, out, proofs, release, certificates)
     finish("unknown" if (found["verdict"] == "unknown").any() else "exact")
 
 
@@ -328,9 +326,9 @@ def bound(
     if json:
         print_json(bound_json(found))
     else:
-        print(bound_line(found, of))
+        tell(*bound_line(found, of).split("\n"))
     if world is not None:
-        write_table(world, out)
+        write_table(world, out, private=True)
     finish(found.status)
 
 
@@ -347,9 +345,9 @@ def table(
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
         found = run(open_release(files, domain, independent, limits, confidence, rows), limits)
     if json:
-        print_json(records(found), out)
+        print_json(records(found), out, private=True)
     else:
-        write_table(found, out)
+        write_table(found, out, private=True)
     finish(found.attrs["status"])
 
 
@@ -370,7 +368,7 @@ def engines(json: Json = False) -> None:
     if json:
         print_json(found)
     else:
-        print("\n".join(f"{e['name']}: {e['status']}\n  {e['about']}" for e in found))
+        tell(*(line for e in found for line in (f"{e['name']}: {e['status']}", f"  {e['about']}")))
 
 
 def parse_where(text: str) -> Any:
@@ -410,6 +408,7 @@ def run_app() -> None:
     except Exception as error:  # the one place that turns whatever went wrong into a sentence
         # Usage errors are click's, which some versions of typer carry under a name of their own.
         if callable(show_usage := getattr(error, "show", None)):
+            error.__dict__["message"] = shown(getattr(error, "message", ""))
             show_usage()
             sys.exit(USAGE)
         say(error)

@@ -11,9 +11,12 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
+from recon.files import writing
+from recon.spreadsheets import write_csv
 from solvers.errors import ContradictionError, Inconclusive, ReconError, ReleaseError
+from solvers.escaping import json_shown, shown_lines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,16 +40,24 @@ def exit_code(error: BaseException) -> int:
 def say(error: BaseException) -> None:
     """Print one clear sentence on stderr, and the conflicting statements of a contradiction."""
     if isinstance(error, KeyboardInterrupt):
-        print("recon: stopped before there was an answer", file=sys.stderr)
+        tell("recon: stopped before there was an answer", file=sys.stderr)
         return
     if isinstance(error, MemoryError):
-        print("recon: out of memory before there was an answer", file=sys.stderr)
+        tell("recon: out of memory before there was an answer", file=sys.stderr)
         return
     known = isinstance(error, (ReconError, OSError))
     text = " ".join(str(error).split())
-    print(f"recon: {text}" if known else f"recon: internal error: {type(error).__name__}: {text}", file=sys.stderr)
-    for source in getattr(error, "conflict", ()):
-        print(f"  {source}", file=sys.stderr)
+    tell(f"recon: {text}" if known else f"recon: internal error: {type(error).__name__}: {text}", file=sys.stderr)
+    tell(*(f"  {source}" for source in getattr(error, "conflict", ())), file=sys.stderr)
+
+
+def tell(*lines: object, file: TextIO | None = None) -> None:
+    """Print lines for people (file None: to standard output), each by itself: what others wrote cannot add one.
+
+    This is the one place where text is printed; names, values and paths in it are shown by `solvers.escaping`.
+    """
+    if lines:
+        print(shown_lines(lines), file=file)
 
 
 def parse_memory(text: str) -> int:
@@ -107,12 +118,8 @@ class Phase:
         """Return the phase and the seconds used, of those there are: "counting  10 of 15 s"."""
         from rich.markup import escape
 
-        used = f"{time.monotonic() - self.begun:.0f}"
-        return (
-            f"{escape(self.text)}  {used} s"
-            if self.seconds is None
-            else (f"{escape(self.text)}  {used} of {self.seconds:g} s")
-        )
+        used, text = f"{time.monotonic() - self.begun:.0f}", escape(shown_lines([self.text]))
+        return f"{text}  {used} s" if self.seconds is None else f"{text}  {used} of {self.seconds:g} s"
 
 
 @contextlib.contextmanager
@@ -139,9 +146,14 @@ def free_name(name: str, taken: Iterable[object]) -> str:
     return name
 
 
-def print_json(value: Any, out: str | None = None) -> None:
-    """Print a value as JSON on stdout or to a file; NaN and Infinity are refused."""
-    write_text(json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1) + "\n", out)
+def print_json(value: Any, out: str | None = None, private: bool = False) -> None:
+    """Print a value as JSON on stdout or to a file (see `write_text`); NaN and Infinity are refused."""
+    write_text(json_text(value), out, private)
+
+
+def json_text(value: Any) -> str:
+    """Return a value as JSON text in which nothing hidden stands as it is; NaN and Infinity are refused."""
+    return json_shown(json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1)) + "\n"
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
@@ -156,33 +168,31 @@ def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     return [{str(k): plain(v) for k, v in line.items()} for line in frame.to_dict("records")]
 
 
-def write_table(frame: pd.DataFrame, out: str | None) -> None:
-    """Write a frame to stdout as CSV, or to a file: Parquet, JSON or CSV by its extension."""
+def write_table(frame: pd.DataFrame, out: str | None, private: bool = False) -> None:
+    """Write a frame to stdout as CSV, or to a file: Parquet, JSON or CSV by its extension.
+
+    Texts that a spreadsheet would run are quoted in CSV, unless --raw was given (`recon.spreadsheets`). `private`: it
+    holds people's rows, only the owner may read the file.
+    """
     if out is None:
-        frame.to_csv(sys.stdout, index=False)
+        write_csv(frame, sys.stdout)
     elif out.endswith(".parquet"):
-        try:
-            frame.to_parquet(out, index=False)
-        except ImportError:
-            raise ReleaseError("Parquet needs an extra: pip install 'recon-worlds[parquet]'", file=out) from None
-        except OSError as error:
-            raise ReleaseError(f"cannot be written: {error.strerror or error}", file=out) from None
+        with writing(out, private=private, binary=True) as file:
+            try:
+                frame.to_parquet(file, index=False)
+            except ImportError:
+                raise ReleaseError("Parquet needs an extra: pip install 'recon-worlds[parquet]'", file=out) from None
     elif out.endswith(".json"):
-        write_text(json.dumps(records(frame), indent=1, allow_nan=False) + "\n", out)
+        print_json(records(frame), out, private)
     else:
-        try:
-            frame.to_csv(out, index=False)
-        except OSError as error:
-            raise ReleaseError(f"cannot be written: {error.strerror or error}", file=out) from None
+        with writing(out, private=private) as file:
+            write_csv(frame, file)
 
 
-def write_text(text: str, out: str | None) -> None:
-    """Write text to a file, or to stdout."""
+def write_text(text: str, out: str | None, private: bool = False) -> None:
+    """Write text to a file, whole or not at all, or to stdout. `private`: it holds people's rows."""
     if out is None:
         sys.stdout.write(text)
         return
-    try:
-        with open(out, "w", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        raise ReleaseError(f"cannot be written: {error.strerror or error}", file=out) from None
+    with writing(out, private=private) as file:
+        file.write(text)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from encoders.encoder import EncodedRelease
 from recon.describe import condition_text
 from recon.statements import claim_text, level_of
 from recon.verifying import certificates_in, opened
-from solvers.claims import Branch, Cases, Drat, Node, OverCells, Regions, Sum, proof_from
+from solvers.claims import AnyProof, Branch, Cases, Drat, Node, Regions, Sum, Witness, proof_from
 from solvers.facts import Facts
 from solvers.limits import Limits
 from solvers.release import NO_COUNT, UNBOUNDED, Box
@@ -17,20 +17,22 @@ from solvers.release import NO_COUNT, UNBOUNDED, Box
 MOST_STEPS = 10_000  # lines printed for one proof
 
 
-def explained(data: Any, release: EncodedRelease, folder: str, limits: Limits, held: Collection[str]) -> list[str]:
+def explained(
+    data: Any, release: EncodedRelease, folders: Sequence[str], limits: Limits, held: Collection[str]
+) -> list[str]:
     """Return the proofs of the certificates at some places, those that hold, in words."""
     out, facts = [], {}
     for place, found in certificates_in(data):
         if place not in held:
             continue
-        whole = opened(found, folder, limits.memory)
+        whole = opened(found, folders, limits.memory)
         at = release.at_confidence(level_of(whole))
         if at.confidence not in facts:
             facts[at.confidence] = Facts(at.statements)
         told = list(Teller(at, facts[at.confidence]).proof(proof_from(whole["proof"])))
         more = [f"  ... and {len(told) - MOST_STEPS:,} more lines"] if len(told) > MOST_STEPS else []
         claim = claim_text(whole["claim"], whole.get("confidence", 1))
-        out += [f"{place}: {claim}", *(f"  {line}" for line in told[:MOST_STEPS]), *more, ""]
+        out += [f"steps for {place}: {claim}", *(f"  {line}" for line in told[:MOST_STEPS]), *more, ""]
     return out
 
 
@@ -41,11 +43,13 @@ class Teller:
         self.release, self.facts = release, facts
         self.cells: tuple[tuple[int, ...], ...] = ()
 
-    def proof(self, proof: Regions | OverCells | Drat) -> Iterator[str]:
+    def proof(self, proof: AnyProof) -> Iterator[str]:
         """Yield the lines of a proof."""
         if isinstance(proof, Regions):
             yield "these regions settle it:"
             yield from (f"  {self.statement(s)}" for s in proof.statements)
+        elif isinstance(proof, Witness):
+            yield from self.world(proof)
         elif isinstance(proof, Drat):
             yield f"{len(proof.lines):,} clauses, each by unit propagation from the lowered release and those before"
         else:
@@ -60,6 +64,17 @@ class Teller:
                 yield f"sum {i}:"
                 yield from (f"  {line}" for line in self.sum(one))
             yield from self.node(proof.tree)
+
+    def world(self, proof: Witness) -> Iterator[str]:
+        """Yield the rows of a possible world."""
+        yield "this dataset meets every statement:"
+        self.cells = proof.parts
+        for i, often in enumerate(proof.times):
+            yield f"  {often:,} {self.cell(i)}"
+        if proof.instead is not None:
+            i, row = proof.instead
+            self.cells = (proof.parts[i], row)
+            yield f"one of the {self.cell(0)} may be one of the {self.cell(1)}: no statement tells them apart"
 
     def node(self, node: Node) -> Iterator[str]:
         """Yield the lines of a node and of those below."""

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from recon.console import INCONCLUSIVE, print_json, records, working, write_table, write_text
+from recon.console import INCONCLUSIVE, print_json, records, tell, working, write_table, write_text
 from recon.options import (
     Confidence,
     DomainFile,
@@ -73,7 +73,7 @@ def posterior(
         return
     write_table(found.counts, out)
     for line in (*posterior_lines(found), "assuming: " + "; ".join(assumption_lines(release))):
-        print(line, file=sys.stderr)
+        tell(line, file=sys.stderr)
 
 
 def show_sampled(found: Any, json: bool, out: str | None) -> None:
@@ -87,9 +87,9 @@ def show_sampled(found: Any, json: bool, out: str | None) -> None:
         print_json(said | {"counts": records(found.counts), "assumptions": list(found.release.assumptions)}, out)
         return
     write_table(found.counts, out)
-    print(f"sampled, prior {prior}", file=sys.stderr)
+    tell(f"sampled, prior {prior}", file=sys.stderr)
     verdict = "no reason against the sample" if found.trusted else "do NOT trust these figures: ask for more draws"
-    print(f"split R-hat {found.rhat:.3f}, effective draws {found.ess:.0f}: {verdict}; {found.note}", file=sys.stderr)
+    tell(f"split R-hat {found.rhat:.3f}, effective draws {found.ess:.0f}: {verdict}; {found.note}", file=sys.stderr)
 
 
 def denoise(
@@ -108,8 +108,8 @@ def denoise(
         found = run(release, limits)
     write_text(dump(release_json(found.domain, found.models, Rows(found.rows, found.rows))), out)
     best = "proved to be the most likely" if found.found.proved else "not proved to be the most likely"
-    print(f"counts of {found.rows:,} rows, {best}; the noise taken out is {found.moved:,.4g} in all", file=sys.stderr)
-    print("these are most likely counts, not the true ones: never audit them as exact", file=sys.stderr)
+    tell(f"counts of {found.rows:,} rows, {best}; the noise taken out is {found.moved:,.4g} in all", file=sys.stderr)
+    tell("these are most likely counts, not the true ones: never audit them as exact", file=sys.stderr)
 
 
 def sweep(
@@ -139,9 +139,9 @@ def sweep(
     elif out is not None:
         write_table(found, out)
     else:
-        print("\n".join(sweep_lines(found)))
+        tell(*sweep_lines(found))
     if found.attrs["stopped"]:
-        print(f"recon: {found.attrs['stopped']}: what was drawn by then is printed", file=sys.stderr)
+        tell(f"recon: {found.attrs['stopped']}: what was drawn by then is printed", file=sys.stderr)
         raise typer.Exit(INCONCLUSIVE)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from recon.console import INCONCLUSIVE, INTERNAL, print_json, records, write_table
+from recon.console import INCONCLUSIVE, INTERNAL, print_json, records, tell, write_table
 
 if TYPE_CHECKING:
     from encoders.encoder import EncodedRelease
@@ -17,10 +17,9 @@ if TYPE_CHECKING:
 
 def ended_early(notes: list[str], early: str) -> None:
     """Say what the worlds have noted, and end with exit code 4 where a limit ended them."""
-    for note in notes:
-        print(note, file=sys.stderr)
+    tell(*notes, file=sys.stderr)
     if early:
-        print(f"recon: {early}", file=sys.stderr)
+        tell(f"recon: {early}", file=sys.stderr)
         raise typer.Exit(INCONCLUSIVE)
 
 
@@ -31,22 +30,21 @@ def extreme_world(found: Any, greatest: bool) -> Any:
     try:
         return found.attained(greatest).to_frame()
     except (Inconclusive, Unsupported) as error:
-        print(f"no world: {error}", file=sys.stderr)
+        tell(f"no world: {error}", file=sys.stderr)
         return None
 
 
 def show(found: Any, out: str | None, json: bool, release: EncodedRelease) -> None:
-    """Print or write a table of answers; its assumptions go to standard error."""
+    """Print or write a table of answers about people; its assumptions go to standard error."""
     if json:
-        print_json(records(found), out)
+        print_json(records(found), out, private=True)
         return
-    write_table(found, out)
+    write_table(found, out, private=True)
     from recon.provenance import assumption_lines
 
-    for note in found.attrs.get("notes", ()):
-        print(note, file=sys.stderr)
+    tell(*found.attrs.get("notes", ()), file=sys.stderr)
     convention = found.attrs["convention"]
-    print(f"convention: {convention}; assuming: " + "; ".join(assumption_lines(release)), file=sys.stderr)
+    tell(f"convention: {convention}; assuming: " + "; ".join(assumption_lines(release)), file=sys.stderr)
 
 
 def show_emptiness(found: Emptiness, json: bool) -> None:
@@ -54,17 +52,25 @@ def show_emptiness(found: Emptiness, json: bool) -> None:
     from recon.noise_report import empty_json, empty_sections
 
     if json:
-        print(f"recon: {found.found}", file=sys.stderr)
+        tell(f"recon: {found.found}", file=sys.stderr)
         print_json(empty_json(found))
         return
     for title, lines in empty_sections(found):
-        print("\n".join([title, *(f"  {line}" for line in lines)]))
+        tell(title, *(f"  {line}" for line in lines))
 
 
 def show_verdicts(
-    found: Any, profiles: Any, out: str | None, json: bool, release: EncodedRelease, folder: str | None
+    found: Any,
+    profiles: Any,
+    out: str | None,
+    proofs: list[list[Any]] | None,
+    release: EncodedRelease,
+    folder: str | None,
 ) -> None:
-    """Print or write verdicts; certificates go into JSON, or into files of a folder, else their kinds are named."""
+    """Print or write verdicts: as JSON with `proofs` of all else that it claims, as a table where they are None.
+
+    Certificates go into JSON, or into files of a folder, else their kinds are named.
+    """
     from recon.certificates import profiles_json
     from recon.proof_commands import stored_certificates
     from recon.statements import proof_word
@@ -72,14 +78,19 @@ def show_verdicts(
     proved = found["certificate"].tolist()
     kinds = ["" if c is None else f"{proof_word(c)} ({c['proof']['kind']})" for c in proved]
     stored = stored_certificates(proved, folder, out)
-    if json:
+    if proofs is not None:
         lines = records(found.drop(columns="certificate"))
-        told = zip(lines, profiles_json(release, profiles), stored, strict=True)
-        print_json([line | {"profile_values": who, "certificate": one} for line, who, one in told], out)
-        for note in found.attrs.get("notes", ()):
-            print(note, file=sys.stderr)
+        every = iter(stored_certificates([c for line in proofs for c in line], folder, out, "proof"))
+        more = [[next(every) for _ in line] for line in proofs]
+        told = zip(lines, profiles_json(release, profiles), stored, more, strict=True)
+        print_json(
+            [line | {"profile_values": who, "certificate": one, "proofs": rest} for line, who, one, rest in told],
+            out,
+            private=True,
+        )
+        tell(*found.attrs.get("notes", ()), file=sys.stderr)
         return
-    show(found.assign(certificate=kinds), out, json, release)
+    show(found.assign(certificate=kinds), out, False, release)
 
 
 def leave_at_once() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recon.console import DONE, INCONCLUSIVE, VIOLATED, print_json, working
+from recon.console import DONE, INCONCLUSIVE, VIOLATED, print_json, tell, working
 from recon.options import (
     Confidence,
     DomainFile,
@@ -22,6 +22,7 @@ from recon.options import (
     Seconds,
     known_size,
 )
+from solvers.escaping import named
 
 if TYPE_CHECKING:
     from encoders.encoder import EncodedRelease
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from solvers.query import CountAnswer
 
 SHOWN = 20  # claims printed one by one
+MOST_SHOWN = 1_000  # characters of a claim, a place or a refusal
 
 ResultFile = Annotated[
     str, typer.Argument(metavar="RESULT", help="What audit, certify, count or reconstruct --json wrote.")
@@ -46,6 +48,9 @@ ReleaseFiles = Annotated[
 def verify(
     result: ResultFile, files: ReleaseFiles = None, domain: DomainFile = None, independent: Independent = False,
     rows: KnownRows = None,
+    certificates: Annotated[
+        str | None, typer.Option("--certificates", help="Folder that certificates and releases named may stand in.")
+    ] = None,
     steps: Annotated[bool, typer.Option("--steps", help="Print every step of every proof in words.")] = False,
     seconds: CheckSeconds = None, memory: CheckMemory = "1G", json: Json = False, quiet: Quiet = False,
     log_json: LogJson = False,
@@ -53,34 +58,56 @@ def verify(
     """Re-check every certificate in a result from the release alone; no solver is needed."""
     from recon.cli import open_release
     from recon.explaining import explained
-    from recon.verifying import named_files, read_result
+    from recon.verifying import chosen, read_result
     from recon.verifying import verify as run
 
     with working(seconds, memory, 1, quiet, log_json) as limits:
         data = read_result(result, limits.memory)
         folder = os.path.dirname(result) or "."
-        release = open_release(files or named_files(data, result), domain, independent, limits, rows=rows)
-        found = run(data, release, limits, folder)
-        told = (
-            explained(data, release, folder, limits, {c.place for c in found.checked if not c.error}) if steps else []
+        folders = chosen(folder, certificates)
+        options = (domain, independent, limits)
+        release = (
+            open_release(files, *options, rows=rows) if files else open_named(data, result, folders, options, rows)
         )
+        found = run(data, release, limits, folder, certificates)
+        held = {c.place for c in found.checked if not c.error}
+        told = explained(data, release, folders, limits, held) if steps else []
     if json:
         print_json(found.to_dict())
     else:
-        print("\n".join([*told, *lines(found, bool(files))]))
+        tell(*told, *lines(found, bool(files)))
     if found.rejected or found.inconsistent:
         raise typer.Exit(VIOLATED)
     raise typer.Exit(INCONCLUSIVE if found.bare or found.unsettled or not found.checked else DONE)
 
 
+def open_named(
+    data: Any, result: str, folders: tuple[str, ...], options: tuple[str | None, bool, Limits], rows: int | None
+) -> EncodedRelease:
+    """Return the release that a result names; refusals say nothing of what stands in its files."""
+    from recon.cli import open_release
+    from recon.verifying import named_files
+    from solvers.errors import ReleaseError, Unsupported
+
+    files = named_files(data, result, folders)
+    try:
+        return open_release(files, *options, rows=rows)
+    except (ReleaseError, Unsupported) as error:
+        if isinstance(error, ReleaseError) and error.file and error.file not in files:
+            raise  # it is about a file that was given, such as that of --domain
+        message = "the release that it names cannot be read: recon verify RESULT FILE... says why"
+        raise ReleaseError(message, file=result) from None
+
+
 def lines(found: Verification, given: bool) -> list[str]:
     """Return what a verification found, for people; `given`: the user said which release, not the result."""
-    out = [f"{'certified' if c.confidence == 1 else 'proved'} ({c.kind}): {c.claim}" for c in found.verified][:SHOWN]
+    verified = found.verified[:SHOWN]
+    out = [f"{'certified' if c.confidence == 1 else 'proved'} ({c.kind}): {cut(c.claim)}" for c in verified]
     if len(found.verified) > SHOWN:
         out.append(f"... and {len(found.verified) - SHOWN:,} more")
-    out += [f"REJECTED at {c.place}: {c.claim}: {c.error}" for c in found.rejected]
-    out += [f"REJECTED at {text}" for text in found.inconsistent]
-    out += [f"NOT SETTLED at {c.place}: {c.claim}: {c.error}" for c in found.unsettled]
+    out += [f"REJECTED at {cut(c.place)}: {cut(c.claim)}: {cut(c.error)}" for c in found.rejected]
+    out += [f"REJECTED at {cut(text)}" for text in found.inconsistent]
+    out += [f"NOT SETTLED at {cut(c.place)}: {cut(c.claim)}: {cut(c.error)}" for c in found.unsettled]
     chosen = "" if given else ", the release that the result itself names"
     out.append(
         f"{len(found.verified):,} of {len(found.checked):,} certificates verified against {found.release}{chosen}"
@@ -88,11 +115,18 @@ def lines(found: Verification, given: bool) -> list[str]:
     out.append(f"SHA-256 of the release: {found.sha256}")
     if not found.checked:
         out.append("there is no certificate in the result: nothing is certified")
-    if found.bare:
-        shown = ", ".join(found.bare[:SHOWN]) + (", ..." if len(found.bare) > SHOWN else "")
-        out.append(f"not certified, no certificate says this of them: {len(found.bare):,} ({shown})")
-    out.append("not covered: counts, shares and probabilities that stand beside a verdict")
+    out += [f"not certified, no certificate proves it: {cut(text)}" for text in found.bare[:SHOWN]]
+    if len(found.bare) > SHOWN:
+        out.append(f"not certified: {len(found.bare) - SHOWN:,} more claims")
+    if found.unchecked:
+        keys = ", ".join(map(named, found.unchecked[:SHOWN]))
+        out.append(f"not checked, these never have a proof: {keys}{', ...' if len(found.unchecked) > SHOWN else ''}")
     return [*out, "assuming: " + "; ".join(found.assumptions)]
+
+
+def cut(text: str) -> str:
+    """Return what somebody else wrote, not longer than a screen, no line of its own by long gaps."""
+    return named(text, MOST_SHOWN)
 
 
 def export(
@@ -112,11 +146,11 @@ def export(
         release = open_release(files, domain, independent, limits, confidence)
         found = run(release, to, out, limits)
     if found.map is not None:
-        print(f"{found.path}: {found.variables:,} variables, {found.constraints:,} constraints; map back: {found.map}")
-        print("\n".join(found.about))
+        size = f"{found.variables:,} variables, {found.constraints:,} constraints"
+        tell(f"wrote {found.path}: {size}; map back: {found.map}", *found.about)
 
 
-def stored_certificates(found: list[Any], folder: str | None, out: str | None) -> list[Any]:
+def stored_certificates(found: list[Any], folder: str | None, out: str | None, kind: str = "certificate") -> list[Any]:
     """Return certificates, or, with a folder, what names the files into which they were written.
 
     Files are named as seen from the folder of the result, `out`.
@@ -126,7 +160,7 @@ def stored_certificates(found: list[Any], folder: str | None, out: str | None) -
     if folder is None:
         return found
     return [
-        None if c is None else stored(c, folder, f"certificate-{i:05}-{c['seal'][:8]}", os.path.dirname(out or ""))
+        None if c is None else stored(c, folder, f"{kind}-{i:05}-{c['seal'][:8]}", os.path.dirname(out or ""))
         for i, c in enumerate(found)
     ]
 

@@ -11,6 +11,7 @@ from encoders.models import AnyModel, CountKind, Forest, Provenance, Support, Ta
 from recon.formats.guessing import WANTING
 from recon.inspection.inspecting import Inspection
 from recon.inspection.severity import is_counting
+from solvers.escaping import shown_lines
 from solvers.release import UNBOUNDED
 
 MEANING: dict[CountKind, str] = {
@@ -124,7 +125,7 @@ def facts_text(release: EncodedRelease, stored: Sequence[Inspection]) -> str:
     pieces = [f"Facts of {release.file or 'a release'}"]
     for title, lines in sections:
         pieces += ["", title, *(f"  {line}" for line in lines)] if lines else []
-    return "\n".join(pieces) + "\n"
+    return shown_lines(pieces) + "\n"
 
 
 def facts(release: EncodedRelease) -> list[str]:

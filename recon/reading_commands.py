@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recon.console import parse_memory, write_text
+from recon.console import parse_memory, tell, write_text
 from recon.options import DomainFile, Files, Independent, KnownRows, Memory, Out
 
 if TYPE_CHECKING:
@@ -71,8 +71,7 @@ def convert(
         models = [replace(m, multiplicities=None) if isinstance(m, Forest) else m for m in release.models]
         release = replace(encode(release.domain, models, release.declared, release.file), said=release.said)
     write_text(dump(release_json(release.domain, release.models, release.declared)), out)
-    for line in provenance_lines(release):
-        print(line, file=sys.stderr)
+    tell(*(f"read: {line}" for line in provenance_lines(release)), file=sys.stderr)
 
 
 def counted_from(files: list[str], data: str, label: str | None, domain: str | None) -> EncodedRelease:
@@ -103,5 +102,4 @@ def domain(
 
     found = read_domain(data, label, independent)
     write_text(dump({"recon": 1, "domain": domain_json(found)}), out)
-    for note in found.notes:
-        print(f"assumed: {note}", file=sys.stderr)
+    tell(*(f"assumed: {note}" for note in found.notes), file=sys.stderr)

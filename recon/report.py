@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 from encoders.encoder import EncodedRelease
 from recon.bounds import BoundAnswer
+from recon.console import json_text
 from recon.findings import Findings, TruthCheck
 from recon.group_report import SHOWN, exposure_lines, group_json, group_lines, number, rows_text
 from recon.measures import Measures
@@ -17,6 +16,7 @@ from recon.noise_report import bought_json, empty_json, empty_sections, noise_js
 from recon.provenance import assumption_lines, doubts, provenance_json, provenance_lines, stored_lines
 from recon.reasons import plain_reasons
 from recon.statements import certified_lines
+from solvers.escaping import html, markdown, shown, shown_lines
 from solvers.numbers import level_text
 from solvers.query import CountAnswer
 
@@ -187,22 +187,22 @@ class Report:
 
     def to_json(self, digits: int = DIGITS) -> str:
         """Return the report as JSON text, without NaN or Infinity."""
-        return json.dumps(self.to_dict(digits), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        return json_text(self.to_dict(digits))
 
     def to_markdown(self) -> str:
         """Return the report as Markdown."""
-        pieces = [f"# Audit of {self.findings.release.file or 'a release'}", ""]
+        pieces = [f"# Audit of {markdown(self.findings.release.file or 'a release')}", ""]
         for title, lines in self.sections():
-            pieces += [f"## {title}", "", *(f"- {line}" for line in lines), ""]
+            pieces += [f"## {markdown(title)}", "", *(f"- {markdown(line)}" for line in lines), ""]
         return "\n".join(pieces)
 
     def to_html(self) -> str:
         """Return the report as one self-contained page, without scripts, that prints well."""
-        title = escape(f"Audit of {self.findings.release.file or 'a release'}")
+        title = html(f"Audit of {self.findings.release.file or 'a release'}")
         pieces = [f"<h1>{title}</h1>"]
         for heading, lines in self.sections():
-            items = "".join(f"<li{' class=more' if x.startswith(' ') else ''}>{escape(x.strip())}</li>" for x in lines)
-            pieces.append(f"<h2>{escape(heading)}</h2><ul>{items}</ul>")
+            items = "".join(f"<li{' class=more' if x.startswith(' ') else ''}>{html(x.strip())}</li>" for x in lines)
+            pieces.append(f"<h2>{html(heading)}</h2><ul>{items}</ul>")
         return (
             f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
             f"<style>{STYLE}</style></head><body>{''.join(pieces)}</body></html>\n"
@@ -213,7 +213,7 @@ class Report:
         pieces = [f"Audit of {self.findings.release.file or 'a release'}"]
         for title, lines in self.sections():
             pieces += ["", title, *(f"  {line}" for line in lines)]
-        return "\n".join(pieces) + "\n"
+        return shown_lines(pieces) + "\n"
 
     def sections(self) -> list[tuple[str, list[str]]]:
         """Return the report's sections as titles and lines."""
@@ -314,9 +314,9 @@ def bound_line(found: BoundAnswer, of: str | None) -> str:
     """Return the line that `recon bound` prints."""
     if found.min is None or found.max is None:
         return f"in no world is there a figure to bound   [{found.convention}; {found.status}]"
-    said = f"   [{found.convention}; {found.status}]"
+    said, of = f"   [{found.convention}; {found.status}]", None if of is None else shown(of)
     if found.status == "bounds" and found.trail:
-        said += f"\nwhy bounds only: {plain_reasons(found.trail)}"
+        said += f"\nwhy bounds only: {shown(plain_reasons(found.trail))}"
     if of is None:
         if found.min == found.max:
             return f"{rows_text(int(found.min))} in every world{said}"

@@ -7,6 +7,7 @@ profile is open; of an attribute that may be missing, the cell "missing" asks fo
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import math
 import zlib
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 from encoders.domain import GUESSED, Condition, Domain
 from encoders.encoder import CutDomain, EncodedRelease
 from encoders.values import MISSING, AnyAttribute, Continuous, Grid, Listed, Ranges, Test, Value, intersection
+from recon.spreadsheets import read_back
 from recon.stored.budget import within
 from recon.tables import metered, read_parquet, table_text
 from solvers.errors import Inconclusive, ReleaseError
@@ -38,7 +40,7 @@ def read_table(path: str, limits: Limits | None = None) -> pd.DataFrame:
     """
     try:
         with within(limits=limits):
-            frame = read_parquet(path) if path.endswith(".parquet") else read_csv(path)
+            frame = read_parquet(path) if path.endswith(".parquet") else read_back(read_csv(path))
     except Inconclusive as error:
         raise Inconclusive(f"{path}: {error}") from None
     except ImportError:
@@ -105,10 +107,8 @@ def from_text(text: str, attribute: AnyAttribute) -> Value:
         return text
     if text.lower() in {"true", "false"}:
         return int(text.lower() == "true")
-    try:
+    with contextlib.suppress(ValueError):
         return int(text)
-    except ValueError:
-        pass
     try:
         number = float(text)
     except ValueError:

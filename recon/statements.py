@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from encoders.encoder import EncodedRelease, confidence_level
 from recon.selections import missing, raw_indices, select_frame
-from solvers.claims import AtLeast, AtMost, Claim, NoWorld, OnlyWorld, entry, keys, number, told
+from solvers.claims import AnyClaim, AtLeast, AtMost, NoWorld, OnlyWorld, Possible, entry, keys, number, told
 from solvers.errors import CertificateError, ReleaseError
+from solvers.escaping import named
 from solvers.release import Box
 
 VERSION = 2  # 2: at a confidence below 1, which is named; 1: whatever the noise
@@ -47,7 +48,7 @@ def boxes_of(profiles: list[Json], release: EncodedRelease) -> list[Boxes]:
     return select_frame(release, frame).boxes()
 
 
-def claim_of(said: Any, release: EncodedRelease, known: Boxes | None = None) -> Claim:
+def claim_of(said: Any, release: EncodedRelease, known: Boxes | None = None) -> AnyClaim:
     """Return the claim that a certificate makes, over parts and cells; `known` are the boxes of its profile."""
     if not isinstance(said, dict):
         raise CertificateError("the claim is no object")
@@ -83,11 +84,16 @@ def profiles_in(said: Any) -> list[Json]:
     return [said["profile"]]
 
 
-def profile_claim(said: Json, boxes: Boxes) -> Claim:
+def profile_claim(said: Json, boxes: Boxes) -> AnyClaim:
     """Return what is claimed about the rows that fit a profile."""
     if "at_most" in said:
         keys(said, {"profile", "at_most"}, "the claim")
         return AtMost(boxes[0], number(said["at_most"], "claim.at_most"))
+    if "possible" in said:
+        keys(said, {"profile", "possible"}, "the claim")
+        if said["possible"] is not True:
+            raise CertificateError("claim.possible is not true: only that a row is possible can be claimed")
+        return Possible(boxes[0])
     keys(said, {"profile", "at_least"}, "the claim")
     return AtLeast(boxes[1], number(said["at_least"], "claim.at_least"))
 
@@ -111,11 +117,11 @@ def level_of(found: Json) -> Fraction:
         return Fraction(1)
     said = entry(found, "confidence", "the certificate")
     if isinstance(said, bool) or not isinstance(said, int | float | str):
-        raise CertificateError(f"its confidence is {said!r}")
+        raise CertificateError("its confidence is no number")
     try:
-        level = confidence_level(said if isinstance(said, float) else Fraction(said))
-    except (ReleaseError, ValueError, ZeroDivisionError):
-        raise CertificateError(f"its confidence {said!r} is no number in (0, 1)") from None
+        level = confidence_level(said)
+    except (ReleaseError, ValueError):
+        raise CertificateError(f"its confidence {named(told(said))} is no number in (0, 1)") from None
     if level == 1:
         raise CertificateError("its confidence is 1: such certificates are of format 1")
     return level
@@ -128,7 +134,7 @@ def proof_word(found: Json) -> str:
 
 def claim_text(said: Any, level: Any = 1) -> str:
     """Say a claim in words, with the confidence at which it holds where that is below 1."""
-    return words_of(said) if level == 1 else f"at confidence {told(level)}, {words_of(said)}"
+    return words_of(said) if level == 1 else f"at confidence {named(told(level))}, {words_of(said)}"
 
 
 def words_of(said: Any) -> str:
@@ -140,14 +146,16 @@ def words_of(said: Any) -> str:
     if "worlds" in said:
         return "there is no possible training set"
     profile = said.get("profile")
-    named = [f"{k} = {told(v)}" for k, v in profile.items()] if isinstance(profile, dict) else []
-    who = f" has {' and '.join(named)}" if named else " exists"
+    tests = [f"{named(k)} = {named(told(v))}" for k, v in profile.items()] if isinstance(profile, dict) else []
+    who = f" has {' and '.join(tests)}" if tests else " exists"
+    if "possible" in said:
+        return f"in some possible training set a row{who}"
     if said.get("at_most") == 0:
         return f"no training row{who}"
     if said.get("at_least") == 1:
         return f"some training row{who}"
-    side = f"at least {told(said['at_least'])}" if "at_least" in said else f"at most {told(said.get('at_most'))}"
-    return f"{side} training rows {'have ' + ' and '.join(named) if named else 'exist'}"
+    side, number = ("least", said["at_least"]) if "at_least" in said else ("most", said.get("at_most"))
+    return f"at {side} {named(told(number))} training rows {'have ' + ' and '.join(tests) if tests else 'exist'}"
 
 
 def certified_lines(certificate: Json | None) -> list[str]:

@@ -17,7 +17,9 @@ import numpy as np
 
 from recon.console import free_name, records
 from recon.files import writing
+from recon.spreadsheets import write_csv
 from solvers.errors import Inconclusive, ReleaseError
+from solvers.escaping import json_shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -106,7 +108,7 @@ class Lines:
         """Write some worlds."""
         header = not self.name
         self.name = self.name or free_name("world", frame.columns)
-        numbered(frame, self.name, first, rows).to_csv(self.file, index=False, header=header)
+        write_csv(numbered(frame, self.name, first, rows), self.file, header)
 
     def close(self) -> None:
         """Write the header where there was no world."""
@@ -138,7 +140,7 @@ class Records:
     def put(self, found: list[dict[str, Any]]) -> None:
         """Write some objects."""
         if found:
-            said = json.dumps(found, ensure_ascii=False, allow_nan=False, indent=1)
+            said = json_shown(json.dumps(found, ensure_ascii=False, allow_nan=False, indent=1))
             self.file.write((",\n" if self.begun else "[\n") + said[2:-2])
             self.begun = True
 

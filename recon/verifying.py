@@ -9,17 +9,16 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
-import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 from encoders.encoder import EncodedRelease
-from recon.agreement import agreement
+from recon.agreement import Held, agreement
 from recon.formats.release_file import strict_json
+from recon.named_files import MOST_FILES, located, read_regular
 from recon.statements import (
     VALUES,
     VERSION,
@@ -33,7 +32,7 @@ from recon.statements import (
     seal_of,
 )
 from solvers.certificate import Verifier
-from solvers.claims import keys, proof_from
+from solvers.claims import keys, proof_from, quoted, told
 from solvers.errors import CertificateError, NotVerified, ReleaseError
 from solvers.limits import Limits
 
@@ -61,9 +60,10 @@ class Checked:
 
 @dataclass(frozen=True)
 class Verification:
-    """What became of a result: its certificates, and the places of verdicts that carry none.
+    """What became of a result: its certificates, and its claims that none of them proves (`bare`).
 
-    `release` and `sha256` say which release it was checked against.
+    `release` and `sha256` say which release it was checked against; `unchecked` are keys of the result whose values
+    never have a proof, such as probabilities.
     """
 
     checked: tuple[Checked, ...]
@@ -72,6 +72,7 @@ class Verification:
     inconsistent: tuple[str, ...] = ()
     release: str = ""
     sha256: str = ""
+    unchecked: tuple[str, ...] = ()
 
     def to_dict(self) -> Json:
         """Return the verification as an object ready for JSON."""
@@ -83,6 +84,7 @@ class Verification:
             "unsettled": [{"place": c.place, "claim": c.claim, "reason": c.error} for c in self.unsettled],
             "inconsistent": list(self.inconsistent),
             "not_certified": list(self.bare),
+            "not_checked": list(self.unchecked),
             "certificates": [
                 {"place": c.place, "claim": c.claim, "kind": c.kind, "confidence": c.confidence} for c in self.verified
             ],
@@ -108,19 +110,26 @@ class Verification:
 def read_result(path: str, memory: int) -> Any:
     """Return the JSON of a result file (.json, or compressed); `ReleaseError` for whatever is none or too large."""
     try:
-        data = Path(path).read_bytes() if os.path.getsize(path) <= memory else None
-        if data is not None and data[:2] == b"\x1f\x8b":
-            data = unpacked(data, memory)
-    except (OSError, EOFError, zlib.error) as error:
+        with open(path, "rb") as file:
+            return json_of(file.read(memory + 1), memory)
+    except (OSError, ValueError) as error:
+        if isinstance(error, ReleaseError):
+            raise error.at(file=path) from None
         raise ReleaseError(f"cannot be read: {getattr(error, 'strerror', None) or error}", file=path) from None
-    if data is None:
-        raise ReleaseError(f"is larger than the {memory >> 20:,} MB that --memory allows", file=path)
+
+
+def json_of(data: bytes, memory: int) -> Any:
+    """Return the JSON in the bytes of a file, also compressed ones; `ReleaseError` for none, or one too large."""
     try:
-        return strict_json(data.decode("utf-8-sig"))
+        whole = unpacked(data, memory) if data[:2] == b"\x1f\x8b" else data
+    except (OSError, EOFError, zlib.error) as error:
+        raise ReleaseError(f"cannot be unpacked: {error}") from None
+    if whole is None or len(data) > memory:
+        raise ReleaseError(f"is larger than the {memory >> 20:,} MB that --memory allows")
+    try:
+        return strict_json(whole.decode("utf-8-sig"))
     except UnicodeDecodeError:
-        raise ReleaseError("is not text in UTF-8", file=path) from None
-    except ReleaseError as error:
-        raise error.at(file=path) from None
+        raise ReleaseError("is not text in UTF-8") from None
 
 
 def unpacked(data: bytes, memory: int) -> bytes | None:
@@ -145,16 +154,24 @@ def certificates_in(data: Any, place: str = "") -> Iterator[tuple[str, Json]]:
             stack += [(f"{where}[{i}]", value) for i, value in reversed(list(enumerate(found)))]
 
 
-def verify(data: Any, release: EncodedRelease, limits: Limits | None = None, folder: str = ".") -> Verification:
+def verify(
+    data: Any,
+    release: EncodedRelease,
+    limits: Limits | None = None,
+    folder: str = ".",
+    certificates: str | None = None,
+) -> Verification:
     """Return what became of every certificate in a result about a release.
 
-    Raises nothing for a certificate that does not hold: its `error` says why. Files that certificates name are looked
-    for in `folder`. Cost: the cells of the release are walked once; then linear in the length of the proofs.
+    Raises nothing for a certificate that does not hold: its `error` says why. Files that certificates name are
+    opened in `folder` and `certificates`, nowhere else. Cost: the cells of the release are walked once; then linear in
+    the length of the proofs.
     """
     limits = limits or Limits()
     readings, checked = Readings(release, limits), []
     release, levels = readings.at(Fraction(1))[0], set()
-    found = [(place, one, *opened_or_not(one, folder, limits.memory)) for place, one in certificates_in(data)]
+    folders = chosen(folder, certificates)
+    found = [(place, one, *opened_or_not(one, folders, limits.memory)) for place, one in certificates_in(data)]
     known = profile_boxes([whole for _, _, whole, _ in found], release)
     for (place, one, whole, error), boxes in zip(found, known, strict=True):
         limits.report(f"verifying {place}")
@@ -162,12 +179,14 @@ def verify(data: Any, release: EncodedRelease, limits: Limits | None = None, fol
         said, limit = (error, False) if whole is None else refusal(whole, readings, boxes)
         if whole is not None and not said:
             levels.add(level_of(whole))
-        sure = 1.0 if said else float(Fraction(level))
+        sure = 1.0 if said or whole is None else float(level_of(whole))
         checked.append(Checked(place, claim_text(claim, level), kind_of(whole or one), said, limit, sure))
     claims = {place: (one if whole is None else whole).get("claim") for place, one, whole, _ in found}
-    bare, wrong = agreement(data, claims, release, {c.place: c.confidence for c in checked})
+    verified = {c.place: Held(claims[c.place] or {}, c.confidence) for c in checked if not c.error}
+    agreed = agreement(data, claims, verified, release)
     assumed = dict.fromkeys(text for at in sorted(levels or {Fraction(1)}) for text in readings.at(at)[0].assumptions)
-    return Verification(tuple(checked), tuple(bare), tuple(assumed), tuple(wrong), release.file, release.sha256)
+    about = release.file, release.sha256, tuple(agreed.unchecked)
+    return Verification(tuple(checked), tuple(agreed.unproved), tuple(assumed), tuple(agreed.wrong), *about)
 
 
 class Readings:
@@ -189,12 +208,19 @@ class Readings:
         return self.known[level]
 
 
-def opened_or_not(found: Json, folder: str, memory: int) -> tuple[Json | None, str]:
+def chosen(folder: str, certificates: str | None) -> tuple[str, ...]:
+    """Return the folders in which files that a result names may stand."""
+    return (folder,) if certificates is None else (folder, certificates)
+
+
+def opened_or_not(found: Json, folders: Sequence[str], memory: int) -> tuple[Json | None, str]:
     """Return a certificate, or None and why it cannot be read."""
     try:
-        return opened(found, folder, memory), ""
+        return opened(found, folders, memory), ""
     except (CertificateError, ReleaseError) as error:
         return None, str(error)
+    except (MemoryError, OSError, TypeError, ValueError) as error:
+        return None, f"it is malformed ({type(error).__name__})"
     except RecursionError:
         return None, "it is nested too deeply to be a certificate"
 
@@ -211,6 +237,8 @@ def profile_boxes(certificates: list[Json | None], release: EncodedRelease) -> l
 
 def refusal(found: Json, readings: Readings, boxes: Boxes | None) -> tuple[str, bool]:
     """Return why a certificate does not hold ("" where it does), and whether that is only a limit that was met."""
+    if readings.limits.expired():
+        return "not verified: the time was up", True
     try:
         check(found, readings, boxes)
     except (CertificateError, ReleaseError) as error:
@@ -224,48 +252,47 @@ def refusal(found: Json, readings: Readings, boxes: Boxes | None) -> tuple[str, 
     return "", False
 
 
-def named_files(data: Any, result: str) -> list[str]:
-    """Return the release files that a result names, as they are or beside it; `ReleaseError` where none is there."""
+def named_files(data: Any, result: str, folders: Sequence[str]) -> list[str]:
+    """Return the release files that a result names, inside the folders; `ReleaseError` where one is not there."""
     first = next((c for _, c in certificates_in(data)), None)
     if first is None:
         message = "holds no certificate: give what certify, reconstruct, audit or count --json wrote"
         raise ReleaseError(message, file=result)
     names = first.get("release_files")
-    found = []
-    for name in names if isinstance(names, list) else []:
-        places = (str(name), os.path.join(os.path.dirname(result), str(name)))
-        found += [place for place in places if os.path.isfile(place)][:1]
-    if not found or not isinstance(names, list) or len(found) != len(names):
-        raise ReleaseError("it names no release file that is there: recon verify RESULT FILE...", file=result)
-    return found
+    if not isinstance(names, list) or not 0 < len(names) <= MOST_FILES:
+        raise ReleaseError("it names no release file: recon verify RESULT FILE...", file=result)
+    try:
+        return [located(name, folders) for name in names]
+    except CertificateError as error:
+        message = f"the release cannot be opened: {error}; give the release's files: recon verify RESULT FILE..."
+        raise ReleaseError(message, file=result) from None
 
 
-def opened(found: Json, folder: str, memory: int) -> Json:
-    """Return a certificate, read from the file that it names if it is not inline."""
+def opened(found: Json, folders: Sequence[str], memory: int) -> Json:
+    """Return a certificate, read from the file in one of the folders that it names if it is not inline."""
     version = found["recon_certificate"]
     if isinstance(version, bool) or not isinstance(version, int):
-        raise CertificateError(f"recon_certificate is {version!r}, not a version")
+        raise CertificateError(f"recon_certificate is {quoted(version)}, not a version")
     if version < 1:
-        raise CertificateError(f"recon_certificate is {version}: there never was such a format")
+        raise CertificateError(f"recon_certificate is {told(version)}: there never was such a format")
     if version > VERSION:
-        raise CertificateError(f"it is written in format {version}, this version of recon reads up to {VERSION}")
+        raise CertificateError(f"it is written in format {told(version)}, this version of recon reads up to {VERSION}")
     if "file" not in found:
         keys(found, CONTENT | LEVEL[version], "the certificate")
         return found
     keys(found, NAMED | LEVEL[version], "the certificate")
-    path = next((p for p in (Path(folder) / str(found["file"]), Path(str(found["file"]))) if p.is_file()), None)
-    if path is None:
-        raise CertificateError(f"the file {found['file']} that it names is not there")
-    if path.stat().st_size > memory:
-        raise CertificateError(f"the file {path} is larger than --memory allows")
-    if hashlib.sha256(path.read_bytes()).hexdigest() != found["sha256"]:
-        raise CertificateError(f"the file {path} is not the one that was written with the result")
-    whole = read_result(str(path), memory)
-    keys(whole, CONTENT | LEVEL[version], "the certificate")
+    data, name = read_regular(located(found["file"], folders), memory), quoted(found["file"])
+    if hashlib.sha256(data).hexdigest() != found["sha256"]:
+        raise CertificateError(f"the file {name} is not the one that was written with the result")
+    try:
+        whole = json_of(data, memory)
+        keys(whole, CONTENT | LEVEL[version], "the certificate")
+    except (CertificateError, ReleaseError):
+        raise CertificateError(f"the file {name} holds no certificate") from None
     same = ("recon_certificate", *LEVEL[version], "release_sha256", "statements_sha256")
     claims = whole["claim"], found["claim"]
     if any(whole[key] != found[key] for key in same) or (claims[0] != claims[1] and claims[1] != {"only_world": None}):
-        raise CertificateError(f"the file {path} certifies something else")
+        raise CertificateError(f"the file {name} certifies something else")
     return dict(whole)
 
 
@@ -279,7 +306,7 @@ def check(found: Json, readings: Readings, boxes: Boxes | None) -> None:
     if found["seal"] != seal:
         raise CertificateError("its seal is broken: it was changed after it was written")
     if release.sha256 and found["release_sha256"] is not None and found["release_sha256"] != release.sha256:
-        other = f"SHA-256 {found['release_sha256']}, several files in the order in which they were given"
+        other = f"SHA-256 {quoted(found['release_sha256'])}, several files in the order in which they were given"
         raise CertificateError(f"it is about another release ({other})")
     if found["statements_sha256"] != verifier.facts.fingerprint:
         how = (

@@ -1,6 +1,7 @@
 """Re-checks a proof from the release alone: whole numbers, no solver, and nothing taken from whoever found it.
 
-What has to be trusted is this module, `facts`, `walk`, `pieces`, `rup`, `cnf` and the encoders that read the release.
+What has to be trusted is this module, `witness`, `facts`, `walk`, `pieces`, `rup`, `cnf` and the encoders that read a
+release.
 Every check raises `CertificateError` in one sentence; a limit that is met means "not verified".
 
 Source: design.md, section 3; the rules of a step are those of bounds propagation (Harvey, Stuckey 2003), a weighted
@@ -18,6 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.claims import (
+    AnyClaim,
+    AnyProof,
     AtLeast,
     AtMost,
     Branch,
@@ -28,22 +31,23 @@ from solvers.claims import (
     NoWorld,
     OnlyWorld,
     OverCells,
-    Proof,
+    Possible,
     Regions,
     Step,
     Sum,
+    Witness,
     told,
 )
 from solvers.errors import CertificateError, Inconclusive, NotVerified, Unsupported
-from solvers.facts import Facts, loose_of
+from solvers.facts import Facts
 from solvers.limits import Limits
 from solvers.linear import Ints
 from solvers.pieces import Layout, Words, split
-from solvers.release import UNBOUNDED, Box, Choice, Partition, Region, Release, Rows, Statement
-from solvers.walk import Live, cells_at, live_cells, statement_sums, subtract
+from solvers.release import UNBOUNDED, Box, Partition, Region, Release, Rows, Statement
+from solvers.walk import Live, cells_at, live_cells, subtract
+from solvers.witness import SAFE, Dataset, check_witness, check_world
 
 LOOK = 256  # steps between looks at the clock
-SAFE = 1 << 61  # sums below stay exact in 64 bits
 Whole = NDArray[Any]  # int64, or Python integers where sums may be larger
 
 
@@ -54,13 +58,17 @@ class Verifier:
         self.limits = limits or Limits()
         self.facts = Facts(release, self.limits)
         self._live: dict[tuple[int, ...], Live] = {}
+        self._worlds: set[Dataset] = set()
 
-    def verify(self, claim: Claim, proof: Proof) -> None:
+    def verify(self, claim: AnyClaim, proof: AnyProof) -> None:
         """Return when the proof proves the claim; raise `CertificateError` otherwise."""
         if self.facts.release.rows.high is None:
             raise CertificateError("the number of rows is unbounded: nothing can be verified")
+        if isinstance(claim, Possible) or isinstance(proof, Witness):
+            check_witness(self.facts, claim, proof, self._worlds)
+            return
         if isinstance(claim, OnlyWorld):
-            check_world(self.facts, claim)
+            check_world(self.facts, claim.parts, claim.times)
         if isinstance(proof, Regions):
             check_regions(self.facts, claim, proof)
         elif isinstance(proof, OverCells):
@@ -80,29 +88,6 @@ class Verifier:
                 raise CertificateError("the proof names a block twice")
             self._live[blocks] = live_cells(self.facts, blocks)
         return self._live[blocks]
-
-
-def check_world(facts: Facts, claim: OnlyWorld) -> None:
-    """Refuse a dataset that does not meet every statement."""
-    if len(claim.parts) != len(claim.times) or any(t < 1 for t in claim.times):
-        raise CertificateError("the world does not say how often each of its rows occurs")
-    if len(set(claim.parts)) != len(claim.parts):
-        raise CertificateError("the world lists a row twice")
-    if sum(claim.times) > SAFE:
-        raise CertificateError("the world has more rows than can be added up")
-    cells_at(facts, live_cells(facts, ()), claim.parts)  # no impossible row, no part that does not exist
-    sums = statement_sums(facts, claim.parts, claim.times)
-    met = (sums >= facts.low) & (sums <= facts.high)
-    wrong = np.flatnonzero(facts.usable & ~met)
-    if len(wrong):
-        s = int(wrong[0])
-        raise CertificateError(f"the world has {sums[s]} where {facts.statement(s).source} says otherwise")
-    for b, block in enumerate(facts.release.blocks):
-        if isinstance(block, Choice) and sum(bool(met[a].all()) for a in facts.alternatives(b)) != 1:
-            raise CertificateError(f"the world does not meet {block.source}")
-        for statement in loose_of(block):
-            if statement.coarse:
-                raise CertificateError(f"{statement.source}: only bounds on what was published can be checked")
 
 
 def check_regions(facts: Facts, claim: Claim, proof: Regions) -> None:

@@ -46,11 +46,14 @@ class Certifier:
         self.verifier.limits = self.facts.limits = self.limits
         return self
 
-    def prove(self, claim: Claim) -> Proof | None:
-        """Return a proof that was verified, None where none was found within the limits."""
+    def prove(self, claim: Claim, clauses: bool = True) -> Proof | None:
+        """Return a proof that was verified, None where none was found within the limits.
+
+        `clauses`: as the last resort a solver may look for a refutation in clauses, in a process of its own.
+        """
         if self.release.rows.high is None:
             return None
-        for proof in self.candidates(claim):
+        for proof in self.candidates(claim, clauses):
             try:
                 self.verifier.verify(claim, proof)
             except CertificateError:
@@ -65,7 +68,7 @@ class Certifier:
         except CertificateError:
             return None
 
-    def candidates(self, claim: Claim) -> Iterator[Proof]:
+    def candidates(self, claim: Claim, by_clauses: bool = True) -> Iterator[Proof]:
         """Yield proofs that may hold, the shortest kinds first; of a box, only by regions where it is late."""
         if (by_regions := self.regions(claim)) is not None:
             yield by_regions
@@ -78,7 +81,7 @@ class Certifier:
                     yield found
         if self.base is None and (columns := self.by_columns(claim)) is not None:
             yield columns
-        if not isinstance(claim, OnlyWorld) and (clauses := self.by_clauses(claim)) is not None:
+        if by_clauses and not isinstance(claim, OnlyWorld) and (clauses := self.by_clauses(claim)) is not None:
             yield clauses
 
     @cached_property

@@ -15,9 +15,11 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from solvers.errors import CertificateError
+from solvers.escaping import named
 from solvers.release import Box
 
 T = TypeVar("T")
+SHOWN = 20  # keys that a message names
 LONG = 200  # bits of a number that a message spells out
 MOST_DEPTH = 200  # branches below each other; far below what Python can follow
 
@@ -51,7 +53,17 @@ class OnlyWorld:
     times: tuple[int, ...]
 
 
-Claim = AtMost | AtLeast | NoWorld | OnlyWorld
+Claim = AtMost | AtLeast | NoWorld | OnlyWorld  # about every possible world
+
+
+@dataclass(frozen=True, slots=True)
+class Possible:
+    """In some possible world a row lies in the box."""
+
+    box: Box
+
+
+AnyClaim = Claim | Possible
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,15 +149,31 @@ class Drat:
     lines: tuple[str, ...] = field(repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """A possible world: row `parts[i]` (a part per attribute) occurs `times[i]` times.
+
+    `instead` (i, parts): one of the rows `parts[i]` is that row, which every statement weighs alike.
+    """
+
+    parts: tuple[tuple[int, ...], ...] = field(repr=False)
+    times: tuple[int, ...] = field(repr=False)
+    instead: tuple[int, tuple[int, ...]] | None = None
+
+
 Proof = Regions | OverCells | Drat
+AnyProof = Proof | Witness
 
 
-def proof_json(proof: Proof) -> dict[str, Any]:
+def proof_json(proof: AnyProof) -> dict[str, Any]:
     """Return a proof as JSON."""
     if isinstance(proof, Regions):
         return {"kind": "regions", "statements": list(proof.statements)}
     if isinstance(proof, Drat):
         return {"kind": "drat", "blocks": list(proof.blocks), "lines": list(proof.lines)}
+    if isinstance(proof, Witness):
+        out = {"kind": "world", "rows": [list(parts) for parts in proof.parts], "times": list(proof.times)}
+        return out | ({} if proof.instead is None else {"instead": [proof.instead[0], list(proof.instead[1])]})
     return {
         "kind": proof.kind,
         "blocks": list(proof.blocks),
@@ -169,7 +197,7 @@ def node_json(node: Node) -> dict[str, Any]:
     return out
 
 
-def proof_from(data: Any) -> Proof:
+def proof_from(data: Any) -> AnyProof:
     """Return the proof in a JSON object; raises `CertificateError` naming what is malformed."""
     kind = entry(data, "kind", "proof")
     if kind == "regions":
@@ -179,9 +207,11 @@ def proof_from(data: Any) -> Proof:
         keys(data, {"kind", "blocks", "lines"}, "proof")
         lines = every(data["lines"], text, "proof.lines")
         return Drat(whole_numbers(data["blocks"], "proof.blocks"), lines)
+    if kind == "world":
+        return witness_from(data)
     if kind not in ("propagation", "farkas", "branching"):
-        known = "regions, propagation, farkas, branching and drat"
-        raise CertificateError(f"proof.kind is {kind!r}: this version reads {known}")
+        known = "regions, propagation, farkas, branching, drat and world"
+        raise CertificateError(f"proof.kind is {quoted(kind)}: this version reads {known}")
     keys(data, {"kind", "blocks", "cells", "sums", "tree"}, "proof")
     found = OverCells(
         whole_numbers(data["blocks"], "proof.blocks"),
@@ -190,8 +220,21 @@ def proof_from(data: Any) -> Proof:
         node_from(data["tree"], "proof.tree", 0),
     )
     if found.kind != kind:
-        raise CertificateError(f"proof.kind is {kind!r}, but the proof is one by {found.kind}")
+        raise CertificateError(f"proof.kind is {quoted(kind)}, but the proof is one by {found.kind}")
     return found
+
+
+def witness_from(data: Any) -> Witness:
+    """Return a world that is a proof."""
+    known = {"kind", "rows", "times"} | ({"instead"} & set(data))
+    keys(data, known, "proof")
+    parts, times = every(data["rows"], whole_numbers, "proof.rows"), whole_numbers(data["times"], "proof.times")
+    if "instead" not in data:
+        return Witness(parts, times)
+    said = data["instead"]
+    if not isinstance(said, list) or len(said) != 2:
+        raise CertificateError("proof.instead is no pair of a row's number and its parts")
+    return Witness(parts, times, (number(said[0], "proof.instead[0]"), whole_numbers(said[1], "proof.instead[1]")))
 
 
 def sum_from(data: Any, place: str) -> Sum:
@@ -249,21 +292,21 @@ def entry(data: Any, key: str, place: str) -> Any:
 def keys(data: Any, known: set[str], place: str) -> None:
     """Refuse an object with other keys than the known ones."""
     if not isinstance(data, dict) or set(data) != known:
-        found = sorted(data) if isinstance(data, dict) else type(data).__name__
+        found = [named(key) for key in sorted(data)[:SHOWN]] if isinstance(data, dict) else type(data).__name__
         raise CertificateError(f"{place} has {found} instead of {sorted(known)}")
 
 
 def number(data: Any, place: str) -> int:
     """Return a whole number."""
     if isinstance(data, bool) or not isinstance(data, int):
-        raise CertificateError(f"{place} is {data!r}, not a whole number")
+        raise CertificateError(f"{place} is {quoted(data)}, not a whole number")
     return data
 
 
 def text(data: Any, place: str) -> str:
     """Return a text."""
     if not isinstance(data, str):
-        raise CertificateError(f"{place} is {data!r}, not a text")
+        raise CertificateError(f"{place} is {quoted(data)}, not a text")
     return data
 
 
@@ -293,4 +336,12 @@ def told(value: Any) -> str:
     """Return a value for a message; of very long numbers only how long, because Python refuses to print them."""
     if isinstance(value, int) and value.bit_length() >= LONG:
         return f"a number of {value.bit_length():,} bits"
-    return str(value)
+    try:
+        return str(value)
+    except (ValueError, RecursionError):  # such numbers inside it, or too deep
+        return f"a {type(value).__name__} that is too long to print"
+
+
+def quoted(value: Any) -> str:
+    """Return a value of a file for a message, texts in quotes, hidden characters escaped and the rest cut."""
+    return named(repr(value) if isinstance(value, str) else told(value))

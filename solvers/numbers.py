@@ -7,6 +7,7 @@ taken apart into prime powers (Legendre's formula) instead of subtracting log-ga
 from __future__ import annotations
 
 import math
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from decimal import ROUND_DOWN, Context
@@ -16,8 +17,32 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.errors import ReleaseError
+
 Factor = tuple[int, int]  # (base, exponent); the product over all factors is an integer
 FACTORS_AT_MOST = 2_000_000  # primes up to here are sieved; beyond, binomials stay products
+
+
+NUMBER = re.compile(r"\s*[-+]?(?=\d|\.\d)\d*(?:\.\d*)?(?:[eE](?P<exponent>[-+]?\d{1,6})|/\d+)?\s*", re.ASCII)
+MOST_DIGITS = 1_000  # of a number that somebody wrote in decimal
+MOST_EXPONENT = 1_000  # of ten, either way; doubles end at 308
+
+
+def exact_number(text: str) -> Fraction:
+    """Return a number as it is written (1/20, 0.05, 5e-2), exactly; the one reader of numbers that stand in text.
+
+    Raises `ReleaseError` for what is no number, and, before it is built, for one of more than 1,000 digits or with a
+    power of ten beyond 1,000: such as 1e-999999999 take minutes and gigabytes. Cost: the length of the text.
+    """
+    short = text if len(text) <= 40 else f"{text[:40]}..."
+    if len(text) > 2 * MOST_DIGITS + 10 or (found := NUMBER.fullmatch(text)) is None:
+        raise ReleaseError(f"{short!r} is no number, or one of too many digits")
+    if max(map(len, text.split("/"))) > MOST_DIGITS or abs(int(found["exponent"] or 0)) > MOST_EXPONENT:
+        raise ReleaseError(f"the number {short} has more than {MOST_DIGITS:,} digits, written out")
+    try:
+        return Fraction(text)
+    except ZeroDivisionError:
+        raise ReleaseError(f"{short!r} is no number: it divides by 0") from None
 
 
 def level_text(level: Fraction | float) -> str:

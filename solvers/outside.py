@@ -24,6 +24,7 @@ import numpy as np
 
 from solvers.cnf import Lowered
 from solvers.errors import EngineError, Inconclusive, ReleaseError, Unsupported
+from solvers.escaping import shown
 from solvers.integer_program import Constraint, IntegerProgram
 from solvers.limits import Limits
 from solvers.linear import Ints
@@ -39,8 +40,8 @@ BUFFER = 1 << 16  # bytes compressed together
 
 
 def one_line(text: str) -> str:
-    """Return text that stays on its line: control characters and line ends become spaces."""
-    return "".join(c if c.isprintable() else " " for c in text)
+    """Return text that stays on its line, control and hidden characters as people see them everywhere."""
+    return shown(text)
 
 
 # ---------------------------------------------------------------- MPS
@@ -230,12 +231,14 @@ def write_all(files: Mapping[str, Iterable[bytes]], limits: Limits) -> None:
             target = os.path.realpath(path)
             if os.path.exists(target) and not os.path.isfile(target):
                 raise ReleaseError("cannot be written: it is no regular file", file=path)
-            part = f"{target}.{os.getpid()}.part"
+            handle, part = tempfile.mkstemp(prefix=f".{os.path.basename(target)[:40]}.", dir=os.path.dirname(target))
+            os.close(handle)  # a new file that nobody else chose the name of
             parts[part] = target
             write_one(part, pieces, compressed=path.endswith(".gz"))
             if limits.expired():
                 raise Inconclusive("the time was up while the release was written for other solvers")
         for part, target in parts.items():
+            os.chmod(part, 0o666 & ~umask())
             os.replace(part, target)
     except OSError as error:
         raise ReleaseError(f"cannot be written: {error.strerror or error}", file=path) from None
@@ -243,6 +246,13 @@ def write_all(files: Mapping[str, Iterable[bytes]], limits: Limits) -> None:
         for part in parts:
             with contextlib.suppress(OSError):
                 os.unlink(part)
+
+
+def umask() -> int:
+    """Return the process's mask for new files."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 def write_one(path: str, pieces: Iterable[bytes], *, compressed: bool) -> None:

@@ -194,6 +194,11 @@ class Live:
             beyond |= (self.words[:, span] & ~padded(mask, span.stop - span.start)).any(axis=1)
         return ~self._any(beyond)
 
+    def pieces_meeting(self, box: Box) -> Ints:
+        """Return the pieces that share a row with a box."""
+        found: Ints = np.flatnonzero(self._meets(box)).astype(np.int64)
+        return found
+
     def _meets(self, box: Box) -> Bits:
         out = np.ones(len(self.words), dtype=bool)
         for k, mask in box.literals:

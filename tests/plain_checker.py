@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import math
 import tempfile
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -280,7 +281,7 @@ def read_claim(facts: Facts, said: Any) -> Claim:
     demand(isinstance(said, dict), "the claim is no object")
     space = facts.space
     if "profile" in said:
-        kind = "at_most" if "at_most" in said else "at_least"
+        kind = next((k for k in ("at_most", "possible") if k in said), "at_least")
         profile = has_keys(said, {"profile", kind})["profile"]
         demand(isinstance(profile, dict), "the profile is no object")
         wanted = {}
@@ -288,7 +289,8 @@ def read_claim(facts: Facts, said: Any) -> Claim:
             demand(name in space.values or name in space.columns, f"{name!r} is unknown")
             wanted[name] = value_of(value, space.values_of(name))
         fits = [all(space.value_at(name, row) == v for name, v in wanted.items()) for row in facts.rows]
-        return Claim(kind, whole(said[kind]), fits)
+        demand(kind != "possible" or said[kind] is True, "only that a row is possible can be claimed")
+        return Claim(kind, 1 if kind == "possible" else whole(said[kind]), fits)
     if "worlds" in said:
         demand(whole(has_keys(said, {"worlds"})["worlds"]) == 0, "only that there is no world can be claimed")
         return Claim("worlds")
@@ -542,6 +544,34 @@ def check_regions(facts: Facts, claim: Claim, proof: dict) -> None:
         demand(any((s.low or 0) >= 1 and not any(s.coefs) for s in named), "a row may lie in each of the regions")
 
 
+def rows_at(facts: Facts, starts: Sequence[Sequence[int]], parts: Any) -> list[int]:
+    """The possible raw rows with these parts."""
+    parts = [whole(p) for p in listed(parts, len(starts))]
+    demand(all(0 <= p < len(s) for p, s in zip(parts, starts, strict=True)), "there is no such part")
+    known = list(facts.space.values.values())
+    at = [[bisect_right(s, k.index(v)) - 1 for v, k, s in zip(row, known, starts, strict=True)] for row in facts.rows]
+    found = [i for i, where in enumerate(at) if where == parts]
+    demand(bool(found), "a row of the world is impossible")
+    return found
+
+
+def check_world(facts: Facts, starts: Sequence[Sequence[int]], claim: Claim, proof: dict) -> None:
+    has_keys(proof, {"kind", "rows", "times"}, {"instead"})
+    rows = [rows_at(facts, starts, parts) for parts in listed(proof["rows"])]
+    times = [whole(t) for t in listed(proof["times"], len(rows))]
+    demand(all(t > 0 for t in times), "a row stands there not even once")
+    demand(len({r[0] for r in rows}) == len(rows), "a row stands twice")
+    demand(agrees(facts, {r[0]: t for r, t in zip(rows, times, strict=True)}), "the world does not agree")
+    if "instead" in proof:
+        i, parts = listed(proof["instead"], 2)
+        demand(0 <= whole(i) < len(rows), "there is no such row")
+        other = rows_at(facts, starts, parts)
+        alike = all(s.coefs[other[0]] == s.coefs[rows[i][0]] for s in facts.statements)
+        demand(alike, "a statement tells the row from the one in its place")
+        rows = [other]
+    demand(any(claim.fits[i] for row in rows for i in row), "no row of the world fits the profile")
+
+
 class Checker:
     """Checks certificates about one release; `starts` has, per attribute, the index of every part's first value."""
 
@@ -555,6 +585,12 @@ class Checker:
         demand(isinstance(proof, dict), "the proof is no object")
         if claim.kind == "only_world":
             demand(agrees(self.facts, claim.dataset), "the dataset does not agree with the release")
+        if claim.kind == "possible" or proof.get("kind") == "world":
+            demand(
+                claim.kind == "possible" and proof.get("kind") == "world", "a world proves what is possible, no more"
+            )
+            check_world(self.facts, self.starts, claim, proof)
+            return
         if proof.get("kind") == "regions":
             check_regions(self.facts, claim, proof)
             return

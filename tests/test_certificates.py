@@ -657,7 +657,7 @@ def test_tampered_results_are_rejected(results, capsys):
 def test_results_without_certificates(results, capsys):
     write, check = results
     found = verdicts(capsys, write)
-    code, out, _ = check([found[0], found[1] | {"certificate": None}])
+    code, out, _ = check([found[0], found[1] | {"certificate": None, "proofs": []}])
     assert (code, "not certified" in out) == (4, True)
     for nothing in ([], {}, "null", "5", '"text"'):
         code, out, _ = check(nothing)

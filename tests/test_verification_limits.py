@@ -89,7 +89,12 @@ def test_certificates_in_files_move_with_their_result(monkeypatch, capsys, tmp_p
     Path("a + b.json").write_text(TWO.read_text())
     command = ("reconstruct", "a + b.json", "--json", "--certificates", "results/proofs", "--out", "results/r.json")
     assert run(monkeypatch, capsys, *command)[0] == 0
-    assert run(monkeypatch, capsys, "verify", "results/r.json")[0] == 0
+    code, _, err = run(
+        monkeypatch, capsys, "verify", "results/r.json"
+    )  # the release stands beside the folder, not in it
+    assert (code, "give the release's files" in err) == (3, True)
+    assert run(monkeypatch, capsys, "verify", "results/r.json", "a + b.json")[0] == 0
+    assert run(monkeypatch, capsys, "verify", "results/r.json", "--certificates", ".")[0] == 0
     Path("results").rename("moved")
     monkeypatch.chdir(tmp_path / "moved")
     assert run(monkeypatch, capsys, "verify", "r.json", "../a + b.json")[0] == 0

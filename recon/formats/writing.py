@@ -11,6 +11,7 @@ from encoders.models import AnyModel, Figure, Forest, Node, RuleList, RuleSet, S
 from encoders.values import AnyAttribute, Continuous, Listed, Test, plain
 from recon.formats.noise import noise_json
 from solvers.errors import ReleaseError
+from solvers.escaping import json_shown
 from solvers.release import Rows
 
 
@@ -149,7 +150,7 @@ def dump(release: Mapping[str, Any]) -> str:
     text = "{" + ",\n ".join(pieces) + "}\n"
     if json.loads(text) != json.loads(lines):
         raise ReleaseError("the release cannot be written so that it reads back the same")
-    return text
+    return json_shown(text)
 
 
 def block(part: Mapping[str, Any], indent: str) -> str:

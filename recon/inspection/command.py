@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recon.console import parse_memory, print_json, write_text
+from recon.console import parse_memory, print_json, tell, write_text
 from recon.options import Json, Memory
 
 if TYPE_CHECKING:
@@ -90,8 +90,7 @@ def copied(data: bytes, file: str, out: str, memory: int, json: bool) -> dict[st
     done = strip_content(data, file, out, memory)
     if json:
         return {"stripped": stripped_json(done)}
-    for line in stripped_lines(done):
-        print(line, file=sys.stderr)
+    tell(*stripped_lines(done), file=sys.stderr)
     return {}
 
 

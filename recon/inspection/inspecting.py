@@ -26,6 +26,7 @@ from recon.stored.budget import within
 from recon.stored.containers import Stored, open_stored, unpacked
 from recon.stored.things import Thing
 from solvers.errors import ReleaseError, Unsupported
+from solvers.escaping import shown_lines
 from solvers.limits import Limits
 
 _HOMONYMS = frozenset({"Node", "Rule", "Winsorizer"})
@@ -69,7 +70,7 @@ class Inspection:
             lines.append(f"  {one.path}{places}: {one.what}{f' ({shown})' if shown else ''}")
             lines.append(f"    follows: {one.follows}")
             lines.append(f"    remedy:  {one.remove}")
-        return "\n".join(lines)
+        return shown_lines(lines)
 
 
 def inspect(path: str | os.PathLike[str], memory: int = 1 << 30, limits: Limits | None = None) -> Inspection:

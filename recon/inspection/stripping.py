@@ -7,11 +7,9 @@ points and points at its thresholds to the same values.
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import os
 import struct
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -21,6 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from recon.files import writing
 from recon.inspection.findings import Finding
 from recon.inspection.inspecting import Inspection, inspect_stored, matches, read_file
 from recon.inspection.refusing import naming
@@ -68,7 +67,8 @@ def strip_content(data: bytes, file: str, out: str, memory: int = 1 << 30) -> St
     if os.path.exists(out) and os.path.exists(file) and os.path.samefile(file, out):
         raise ReleaseError("the copy would overwrite the file itself: give another name", file=out)
     found, content = stripped_bytes(data, file, out, memory)
-    _write(out, content)
+    with writing(out, binary=True) as copy:
+        copy.write(content)
     return found
 
 
@@ -309,27 +309,3 @@ def _values(tree: Thing, points: npt.NDArray[np.float32]) -> npt.NDArray[Any]:
         active = active[nodes["left_child"][at[active]] != -1]
     found: npt.NDArray[Any] = tree.get("values")[at]
     return found
-
-
-def _write(out: str | os.PathLike[str], content: bytes) -> None:
-    """Write the copy in one step, so that nobody finds half of it."""
-    path = Path(out)
-    handle, name = -1, ""
-    try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            if name:
-                os.unlink(name)
-        raise ReleaseError(f"cannot be written: {error.strerror or error}", file=os.fspath(out)) from None
-
-
-def _umask() -> int:
-    """Return the process's mask for new files."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -5,9 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-import typer
-
-from recon.console import write_text
+from recon.console import tell, write_text
+from recon.guarding import Commands
 from recon.learners.options import (
     Alpha,
     Chains,
@@ -51,9 +50,7 @@ from recon.options import DomainFile, Independent, Out
 if TYPE_CHECKING:
     from recon.learners.estimator import RuleListClassifier
 
-learn_app = typer.Typer(
-    help="Train a model and write it as a release file.", no_args_is_help=True, rich_markup_mode=None
-)
+learn_app = Commands(help="Train a model and write it as a release file.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @learn_app.callback()
@@ -181,5 +178,4 @@ def finish(
     table = training(data, label, domain, independent, domain_is_public)
     text, notes = learned_release(table, learner, publish_rows)
     write_text(text, out)
-    for note in notes:
-        print(note, file=sys.stderr)
+    tell(*notes, file=sys.stderr)

@@ -33,6 +33,7 @@ from recon.formats.printed.printed_trees import (
     values_of,
 )
 from solvers.errors import ReleaseError, Unsupported
+from solvers.numbers import exact_number
 
 FORMAT = "scikit-learn, export_text"
 LINE = re.compile(r"([| ]*)\|-+ (.*)")
@@ -207,7 +208,7 @@ def read_leaf(content: str, line: int, node: int, leaves: dict[int, Leaf], cut: 
     texts = [w.strip() for w in found[1].split(",")]
     if not all(NUMBER.fullmatch(w) and len(w) < 400 for w in texts) or any(w.startswith("-") for w in texts):
         raise ReleaseError(f"[{found[1][:60]}] are no weights", place=place)
-    leaves[node] = Leaf(line, tuple(Fraction(w) for w in texts), found[2])
+    leaves[node] = Leaf(line, tuple(exact_number(w) for w in texts), found[2])
 
 
 def linked(

@@ -35,6 +35,7 @@ from recon.formats.printed.printed_trees import (
     unit,
 )
 from solvers.errors import ReleaseError, Unsupported
+from solvers.numbers import exact_number
 
 FORMAT = "scikit-learn, export_graphviz"
 NODE = re.compile(r'(\d{1,9})\s*\[\s*label=(?:"((?:[^"\\]|\\.)*)"|<(.*)>)\s*(?:,\s*fillcolor="[^"]*"\s*)?\]\s*;?')
@@ -277,7 +278,7 @@ def facts_of(boxes: Sequence[Box], children: Sequence[Sequence[int]], digit: Fra
     percent = boxes[0].samples.endswith("%")
     if any(b.samples.endswith("%") is not percent for b in boxes):
         raise ReleaseError("some nodes have numbers of samples, others percentages")
-    values = [tuple(Fraction(t) for t in b.value) for b in boxes]
+    values = [tuple(exact_number(t) for t in b.value) for b in boxes]
     if any(v < 0 for row in values for v in row):
         raise ReleaseError("a 'value' is negative")
     if percent:
@@ -327,7 +328,7 @@ def of_shares(impurity: Pair | None, shares: Sequence[Fraction], off: Fraction, 
     """Tell whether a printed impurity may be that of shares, each known to within `off`."""
     if impurity is None or impurity[0] not in {"gini", "entropy", "log_loss"}:
         return True
-    said, wide = float(Fraction(impurity[1])), float(off)
+    said, wide = float(exact_number(impurity[1])), float(off)
     if impurity[0] == "gini":
         found, loose = 1 - float(sum(p * p for p in shares)), 2 * wide * len(shares)
     else:
@@ -344,7 +345,7 @@ def shares_of(
     With weights or bootstrap samples a node's classes are not the mean of its children's, weighted by samples.
     """
     width, off = len(values[0]), digit / 2 + TINY
-    size = [Fraction(b.samples.removesuffix("%")) for b in boxes]
+    size = [exact_number(b.samples.removesuffix("%")) for b in boxes]
     plain = all(near(sum(row), 1, off * width) for row in values)
     plain = plain and all(of_shares(b.impurity, row, off, digit) for b, row in zip(boxes, values, strict=True))
     for i, pair in enumerate(children):

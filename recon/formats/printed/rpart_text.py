@@ -42,6 +42,7 @@ from recon.formats.printed.printed_trees import (
     values_of,
 )
 from solvers.errors import ReleaseError, Unsupported
+from solvers.numbers import exact_number
 
 FORMAT = "R rpart, printed text"
 JSON = "R rpart, JSON"
@@ -169,7 +170,7 @@ def row_of(
     node: int, words: Sequence[str], spots: Sequence[int], shares: tuple[str, ...], leaf: bool, place: str
 ) -> Row:
     """Return a node from its words; n stands where a whole number, a number and a class follow each other."""
-    if any(not NUMBER.fullmatch(s) or not 0 <= Fraction(s) <= 1 for s in shares) or len(shares) == 1:
+    if any(not NUMBER.fullmatch(s) or not 0 <= exact_number(s) <= 1 for s in shares) or len(shares) == 1:
         raise ReleaseError("the shares of classes are no numbers from 0 to 1", place=place)
     for k in reversed(spots):
         after = [w for w in words[k + 1 :] if w]
@@ -228,7 +229,7 @@ def digits_of(rows: Sequence[Row]) -> int:
     found += [significant(m[3]) for row in rows if (m := NUMERIC.fullmatch(row.split)) and NUMBER.fullmatch(m[3])]
     if 0 < len(rows[0].shares) < FEW_CLASSES:
         # All shares have the decimals that the smallest needs; it shows no more than the digits asked for.
-        small = min((s for row in rows for s in row.shares if 0 < Fraction(s) < 1), key=Fraction, default="0")
+        small = min((s for row in rows for s in row.shares if 0 < exact_number(s) < 1), key=exact_number, default="0")
         mantissa = re.sub(r"[eE].*", "", small)
         found.append(len(mantissa.replace(".", "").lstrip("0")))
     return max(1, *found)
@@ -250,7 +251,7 @@ def counts_of(
     found: list[tuple[Between, ...]] = []
     for row in rows:
         within = [share_interval(s, row.n, width) for s in row.shares]
-        top = max(range(width), key=lambda k: Fraction(row.shares[k]))
+        top = max(range(width), key=lambda k: exact_number(row.shares[k]))
         loss = loss_interval(row.loss, digits)
         for k in (top, 1 - top) if width == 2 else (top,):
             low, high = (row.n - loss[1], row.n - loss[0]) if k == top else loss
@@ -263,7 +264,7 @@ def counts_of(
         low, high = sum(a for a, _ in found[i]), sum(b for _, b in found[i])
         if not low <= row.n <= high or (parts and not all(map(adds, found[i], *parts))):
             return None, ()
-    names = column_names((([Fraction(s) for s in row.shares], row.name) for row in rows), width, ties=False)
+    names = column_names((([exact_number(s) for s in row.shares], row.name) for row in rows), width, ties=False)
     return found, names
 
 
@@ -274,7 +275,7 @@ def adds(whole: tuple[int, int], left: tuple[int, int], right: tuple[int, int]) 
 
 def share_interval(text: str, n: int, width: int) -> tuple[int, int]:
     """Return between which whole numbers a printed share times n lies."""
-    share = Fraction(text)
+    share = exact_number(text)
     off = unit(text) / 2 if width < FEW_CLASSES else last_digit(float(share), 2) / 2
     off += Fraction(1, 10**14)
     return max(0, math.ceil(n * (share - off))), min(n, math.floor(n * (share + off)))
@@ -282,7 +283,7 @@ def share_interval(text: str, n: int, width: int) -> tuple[int, int]:
 
 def loss_interval(text: str, digits: int) -> tuple[int, int]:
     """Return between which whole numbers a printed loss lies; an empty interval where it is none."""
-    loss = Fraction(text)
+    loss = exact_number(text)
     off = unit(text) / 2 if loss < 10**digits else last_digit(float(loss), digits) / 2
     off = min(off, Fraction(1, 4)) if loss < 10**digits else off
     return math.ceil(loss - off), math.floor(loss + off)
