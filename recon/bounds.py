@@ -41,6 +41,7 @@ from solvers.query import (
 from solvers.system import MOST_SUM, System, system_of
 
 Ints = NDArray[np.int64]
+DECLARE = "declare a domain (--domain)"
 MOST_PAIRS = 4_000_000  # pairs of margins looked at for an outer interval of a correlation
 
 
@@ -182,6 +183,8 @@ def count_bound(release: EncodedRelease, where: Condition, convention: Conventio
 
     def distribution() -> dict[float, float]:
         question = asked(release, where, (), limits)
+        if names := question.release.cut.unsized:
+            raise Unsupported(f"'{names[0]}' has no end, so that no region has a share of what could be: {DECLARE}")
         sums = question.inside.astype(np.int64)[None]
         spread = ask(question.release.statements, Joint(sums, counting), JointAnswer, limits)
         return dict(zip(spread.values[:, 0].tolist(), spread.shares.tolist(), strict=True))

@@ -18,6 +18,7 @@ from recon.formats import release_file
 from recon.formats.binding import Binder
 from recon.formats.drafts import Draft
 from recon.formats.guessing import guess_domain, with_class_columns
+from recon.formats.names import with_own_names
 from recon.formats.reading import draft_of_object, read_draft
 from recon.formats.rules import streed
 from recon.stored.containers import collector_paused, open_stored, unpacked
@@ -133,6 +134,7 @@ def read_file(path: str, memory: int = MEMORY) -> ReadFile:
 def settle(draft: Draft, declared: Domain | None) -> tuple[Domain, tuple[AnyModel, ...]]:
     """Return the domain of a draft (guessed where none is declared), and its models over it."""
     domain = guess_domain(draft) if declared is None else with_class_columns(draft, declared)
+    draft, domain = with_own_names(draft, domain)
     with collector_paused():
         return domain, draft.bound(Binder(draft, domain))
 
@@ -176,10 +178,11 @@ def draft_of(model: Any) -> Draft:
     return draft_of_object(stored.root, "in memory")
 
 
-def read_domain(path: str, label: str | None = None, independent: bool = False) -> Domain:
+def read_domain(path: str, label: str | None = None, independent: bool = False, lenient: bool = False) -> Domain:
     """Return the domain of a release or model file, or read one off data (.csv, .csv.gz, .parquet).
 
-    `label`: the name of the label column of data; by default the last column.
+    `label`: the name of the label column of data; by default the last column, which it is as well for data without
+    that column if `lenient`.
     """
     if not path.endswith((".csv", ".csv.gz", ".parquet")):
         content = read_file(path).content
@@ -193,6 +196,8 @@ def read_domain(path: str, label: str | None = None, independent: bool = False) 
     try:
         if not len(frame.columns):
             raise ReleaseError("the file is empty")
-        return Domain.from_frame(frame, label=label or str(frame.columns[-1]), independent=independent)
+        last = str(frame.columns[-1])
+        named = last if label is None or (lenient and label not in frame.columns) else label
+        return Domain.from_frame(frame, label=named, independent=independent)
     except ReleaseError as error:
         raise error.at(file=path) from None

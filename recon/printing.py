@@ -42,6 +42,8 @@ def show(found: Any, out: str | None, json: bool, release: EncodedRelease) -> No
     """Print or write a table of answers; its assumptions go to standard error."""
     if json:
         print_json(records(found), out)
+        for note in found.attrs.get("notes", ()):
+            print(note, file=sys.stderr)
         return
     write_table(found, out)
     from recon.provenance import assumption_lines
