@@ -22,6 +22,8 @@ from encoders.question import class_numbers
 from recon.disclosed import numbers_within
 from recon.questions import convention_of
 from recon.selections import as_condition, select_conditions
+from recon.telling import informative
+from recon.undecided import decide
 from recon.world import World, wrap
 from solvers.engine import ask
 from solvers.errors import EmptyConfidenceSet, EngineError, Inconclusive, ReleaseError, TooLarge, Unsupported
@@ -30,8 +32,6 @@ from solvers.query import (
     Answer,
     Attain,
     Convention,
-    Decide,
-    DecideAnswer,
     Extreme,
     ExtremeAnswer,
     Joint,
@@ -51,7 +51,8 @@ class BoundAnswer(Answer):
 
     `min` and `max` are attained where `status` is exact, else outer bounds; None where no world has the statistic (a
     mean of nobody). `expectation` is None where it is not exact. `distribution()` and `attained(greatest)` are
-    computed when asked.
+    computed when asked. `informative` tells whether the answer says more than the domain and the number of rows by
+    themselves; None where that was not found out.
     """
 
     min: float | None = 0
@@ -59,6 +60,7 @@ class BoundAnswer(Answer):
     expectation: float | None = None
     convention: str = ""
     assumptions: tuple[str, ...] = field(default=())
+    informative: bool | None = None
     _more: Later | None = None
 
     def attained(self, greatest: bool) -> World:
@@ -135,14 +137,28 @@ def bound(
     statistic, equally likely in the convention. Where time or size limits end the search, the bounds known by then, at
     worst the ends of what the attribute can be; `trail` says why.
     """
+    condition = as_condition(where)
+    found = bound_only(release, condition, of, convention, limits)
+    names = () if of is None else (of,) if isinstance(of, str) else tuple(of)
+    return replace(found, informative=informative(release, condition, names, found, bound_only))
+
+
+def bound_only(
+    release: EncodedRelease,
+    where: Condition,
+    of: str | tuple[str, ...] | list[str] | None,
+    convention: str | None,
+    limits: Limits | None,
+) -> BoundAnswer:
+    """Return the bounds; see `bound`."""
     names = () if of is None else (of,) if isinstance(of, str) else tuple(of)
     if len(names) > 2:
         raise ReleaseError(f"'of' names {len(names)} attributes: give one for a mean, two for a correlation")
     if kept := release.statements.loosened:  # extremes over too many worlds are outer bounds
         everything = replace(release, statements=replace(release.statements, loosened=()))
-        found = bound(everything, where, of, convention, limits)
+        found = bound_only(everything, where, of, convention, limits)
         return replace(found, status="bounds", expectation=None, trail=(*found.trail, *kept), _more=None)
-    chosen, condition = convention_of(release, convention), as_condition(where)
+    chosen, condition = convention_of(release, convention), where
     limits = limits or Limits()
     if not names:
         return count_bound(release, condition, chosen, limits)
@@ -171,7 +187,9 @@ def ends(release: EncodedRelease, where: Condition, name: str) -> tuple[float | 
 
 def count_bound(release: EncodedRelease, where: Condition, convention: Convention, limits: Limits) -> BoundAnswer:
     """Return the bounds on the number of rows."""
-    found = ask(release.statements, Decide(select_conditions(release, [where]), convention), DecideAnswer, limits)
+    found = decide(release, select_conditions(release, [where]), convention, limits)
+    if release.rows.high is None:  # there is no greatest number
+        raise Inconclusive("; ".join(found.trail))
     mean = float(found.expected[0])
     known = not release.domain.continuous and not np.isnan(mean)
     counting = convention if convention != "assigned" else "ordered"

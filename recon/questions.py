@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from encoders.domain import GUESSED
 from encoders.encoder import EncodedRelease
 from encoders.values import MISSING, Continuous, Listed, Value, intersection
 from recon.certificates import profile_certificates
@@ -39,6 +40,7 @@ from solvers.query import (
 from solvers.release import Partition
 
 MOST_CERTIFIED = 1_000  # profiles that get certificates without being asked for
+NAMES_SHOWN = 3
 MOST_VALUES = 1_000  # a sensitive attribute is answered value by value
 BARE = {
     True: "no proof was found within the limits; more time (--time) or cells (--max-cells) may find one",
@@ -82,6 +84,7 @@ def worlds(
     The worlds are the same in every convention; `convention` is checked and otherwise ignored.
     """
     convention_of(release, convention)
+    refuse_continuous(release)
     if limit is not None and limit < 0:
         raise ReleaseError(f"cannot list {limit} worlds")
     found = ask(release.statements, Enumerate(), WorldsAnswer, limits).worlds
@@ -101,6 +104,7 @@ def sample(
     """
     if k < 0:
         raise ReleaseError(f"cannot draw {k} worlds")
+    refuse_continuous(release)
     query = Sample(k, seed, convention_of(release, convention))
     found = ask(release.statements, query, WorldsAnswer, limits).worlds
     if release.certain:
@@ -110,12 +114,23 @@ def sample(
     return [wrap(release, replace(w, note="; ".join(filter(None, (w.note, level))))) for w in found]
 
 
+def refuse_continuous(release: EncodedRelease) -> None:
+    """Refuse to give back rows where an attribute has no single values; `Unsupported` says first what to do."""
+    if not (names := release.domain.continuous):
+        return
+    shown = ", ".join(f"'{name}'" for name in names[:NAMES_SHOWN]) + (", ..." if len(names) > NAMES_SHOWN else "")
+    guessed = release.domain.source == GUESSED
+    remedy = "give --domain (the model file does not say which values there are)" if guessed else "give a 'resolution'"
+    raise Unsupported(f"{remedy}: there are no single rows to give back while {shown} can be any number of a range")
+
+
 def reconstruct(release: EncodedRelease, seed: int = 0, limits: Limits | None = None) -> World:
     """Return a world of maximum likelihood, among equals with the heaviest histogram; `.unique` says if it is alone.
 
     Exact counts leave all worlds equally likely; noisy ones favour worlds that need little noise, whatever the
     confidence. Inside a cell rows are spread evenly and drawn with `seed`.
     """
+    refuse_continuous(release)
     statements = release.statements
     if release.noisy:
         from recon.denoising import certain_release

@@ -306,6 +306,7 @@ def bound_json(found: BoundAnswer) -> dict[str, Any]:
     """Return the object that `recon bound --json` prints."""
     keys = ("min", "max", "expectation", "status", "convention", "engine")
     why = {"why_bounds": plain_reasons(found.trail)} if found.status == "bounds" and found.trail else {}
+    why |= {"informative": found.informative}
     out = {k: getattr(found, k) for k in keys} | {"assumptions": list(found.assumptions), "trail": list(found.trail)}
     return out | why
 
@@ -315,6 +316,8 @@ def bound_line(found: BoundAnswer, of: str | None) -> str:
     if found.min is None or found.max is None:
         return f"in no world is there a figure to bound   [{found.convention}; {found.status}]"
     said = f"   [{found.convention}; {found.status}]"
+    if found.informative is False:
+        said += "\nthis says no more than the domain and the number of rows do by themselves"
     if found.status == "bounds" and found.trail:
         said += f"\nwhy bounds only: {plain_reasons(found.trail)}"
     if of is None:

@@ -57,9 +57,7 @@ def open_rows(release: EncodedRelease, number: int, error: Inconclusive) -> Deci
     )
 
 
-def leave_one_out(
-    release: EncodedRelease, query: LeaveOneOut, limits: Limits | None
-) -> LeaveOneOutAnswer:
+def leave_one_out(release: EncodedRelease, query: LeaveOneOut, limits: Limits | None) -> LeaveOneOutAnswer:
     """Return the shares without the person's own row, NaN where the limits leave no answer."""
     try:
         return ask(release.statements, query, LeaveOneOutAnswer, limits)

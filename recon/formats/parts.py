@@ -110,7 +110,7 @@ def to_attribute(part: AttributePart, place: str) -> AnyAttribute:
             ends = (None if end is None else exact(end) for end in (part.min, part.max))
             return Continuous(part.name, *ends, missing=part.missing)
         if part.min is None or part.max is None:
-            open_end = "only beside \"resolution\": null may one be left out"
+            open_end = 'only beside "resolution": null may one be left out'
             raise ReleaseError(f"attribute '{part.name}' needs 'values', or 'min' and 'max' ({open_end})")
         return Grid.between(part.name, part.min, part.max, part.resolution, part.missing)
     except ReleaseError as error:
