@@ -22,6 +22,7 @@ from encoders.question import class_numbers
 from recon.disclosed import numbers_within
 from recon.questions import convention_of
 from recon.selections import as_condition, select_conditions
+from recon.sums import correlation, distribution_of
 from recon.telling import informative
 from recon.undecided import decide
 from recon.world import World, wrap
@@ -332,16 +333,6 @@ def with_expectation(answer: BoundAnswer) -> BoundAnswer:
     return replace(answer, expectation=math.fsum(v * s for v, s in shares.items()) if shares else None)
 
 
-def distribution_of(found: JointAnswer, value: Callable[[Ints], float | None]) -> dict[float, float]:
-    """Return value -> share among the worlds that have one, ascending."""
-    out: dict[float, float] = {}
-    for sums, share in zip(found.values, found.shares.tolist(), strict=True):
-        if (v := value(sums)) is not None:
-            out[v] = out.get(v, 0.0) + share
-    whole = math.fsum(out.values())
-    return {v: out[v] / whole for v in sorted(out)} if whole else {}
-
-
 def moved(question: Asked, *values: Ints) -> tuple[int, int]:
     """Return (base, unit): the least number of the group, and the greatest common divisor of the distances to it."""
     held = [int(v) for one in values for v in one[question.inside]]
@@ -353,13 +344,6 @@ def shifted(question: Asked, values: Ints) -> Ints:
     """Return the numbers of the group moved to 0, 1, ... in their common unit, which leaves a correlation as it is."""
     base, unit = moved(question, values)
     return np.where(question.inside, (values - base) // unit, 0).astype(np.int64)
-
-
-def correlation(sums: Ints) -> float | None:
-    """Return Pearson's correlation from (n, Σa, Σb, Σa², Σb², Σab), None where a variance is 0."""
-    n, a, b, aa, bb, ab = (int(x) for x in sums)
-    left, right = n * aa - a * a, n * bb - b * b
-    return (n * ab - a * b) / math.sqrt(left * right) if left > 0 and right > 0 else None
 
 
 def correlation_bound(question: Asked, convention: Convention, limits: Limits) -> BoundAnswer:

@@ -145,8 +145,8 @@ def audit(
     """Report what a release gives away: worlds, uncertainty, who is exposed, what its counts say by themselves."""
     from recon.auditing import audit as run
     from recon.auditing import stored_outright
-    from recon.provenance import facts_text
     from recon.naming import table_like
+    from recon.provenance import facts_text
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits, confidence, rows, label)

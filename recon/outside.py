@@ -18,9 +18,9 @@ def answered(
 ) -> pd.DataFrame:
     """Return the answers on all profiles, one or several lines each, with a column `reason`.
 
-    `answer` is asked about the profiles inside the domain only. The others have a line with the verdict `outside` (where
-    there are verdicts), no figures, and in `reason` what is wrong; `reason` is None for all others. `attrs["notes"]`
-    lists every odd cell. Raises `ReleaseError` for unknown columns.
+    `answer` is asked about the profiles inside the domain only. The others have a line with the verdict `outside`
+    (where there are verdicts), no figures, and in `reason` what is wrong; `reason` is None for all others.
+    `attrs["notes"]` lists the odd cells. Raises `ReleaseError` for unknown columns.
     """
     odd = odd_cells(release, frame)
     rows = sorted({one.row for one in odd})

@@ -336,13 +336,13 @@ def attribute_value(
     value = values[at]
     chosen, limits = how
     selected = select_with(release, frame, sensitive, [value])
-    with_value = decide(release, selected, chosen, limits)
+    with_value = decide(release, selected, chosen, limits, known)
     rest = [v for i, v in enumerate(values) if i != at]
     others = select_with(release, frame, sensitive, rest)
-    without = decide(release, others, chosen, limits)
+    without = decide(release, others, chosen, limits, known)
     outer = select_frame(release, frame)
-    loo = leave_one_out(release, LeaveOneOut(selected, outer, chosen), limits).share
-    between = share(release, Share(selected, others, outer), limits)
+    loo = leave_one_out(release, LeaveOneOut(selected, outer, chosen), limits, known).share
+    between = share(release, Share(selected, others, outer), limits, known)
     with np.errstate(invalid="ignore", divide="ignore"):
         probability = with_value.expected / known.expected
         before = with_value.expected_before / known.expected_before

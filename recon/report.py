@@ -306,8 +306,8 @@ def bound_json(found: BoundAnswer) -> dict[str, Any]:
     """Return the object that `recon bound --json` prints."""
     keys = ("min", "max", "expectation", "status", "convention", "engine")
     why = {"why_bounds": plain_reasons(found.trail)} if found.status == "bounds" and found.trail else {}
-    why |= {"informative": found.informative}
     out = {k: getattr(found, k) for k in keys} | {"assumptions": list(found.assumptions), "trail": list(found.trail)}
+    out["informative"] = found.informative
     return out | why
 
 

@@ -293,7 +293,8 @@ def combined(
 ) -> Ranges | list[tuple[str, Any, str]]:
     """Return the positions of attribute k that all given cells of a row allow.
 
-    Where there are none: a list of what is wrong, column, value and why (no column where several contradict each other).
+    Where there are none: a list of what is wrong: column, value and why (no column where several contradict each
+    other).
     """
     found: Ranges = (domain.all[k].span,)
     wrong: list[tuple[str, Any, str]] = []

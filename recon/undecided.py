@@ -5,7 +5,6 @@ Profiles that were read always get their line: an exhausted limit makes a verdic
 
 from __future__ import annotations
 
-
 import numpy as np
 
 from encoders.encoder import EncodedRelease
@@ -27,11 +26,26 @@ from solvers.query import (
 from solvers.release import UNBOUNDED
 
 
-def decide(release: EncodedRelease, chosen: Selections, convention: Convention, limits: Limits | None) -> DecideAnswer:
+def given_up(limits: Limits | None, after: DecideAnswer | None) -> Inconclusive | None:
+    """Return why nothing more is asked: the time is up, and the question before was left open; None where it is."""
+    if after is None or limits is None or not limits.expired() or not after.open.any():
+        return None
+    return Inconclusive("; ".join(after.trail))
+
+
+def decide(
+    release: EncodedRelease,
+    chosen: Selections,
+    convention: Convention,
+    limits: Limits | None,
+    after: DecideAnswer | None = None,
+) -> DecideAnswer:
     """Return bounds on the rows of every selection; 0 to all rows, open, where the limits leave no answer.
 
-    Raises what the engines raise but `Inconclusive`: `EmptyConfidenceSet` and `ContradictionError` are answers.
+    `after` is the answer before: where it was left open for want of time, nothing is asked any more. Raises what the engines raise but `Inconclusive`: `EmptyConfidenceSet` and `ContradictionError` are answers.
     """
+    if why := given_up(limits, after):
+        return open_rows(release, len(chosen), why)
     try:
         return ask(release.statements, Decide(chosen, convention), DecideAnswer, limits)
     except EmptyConfidenceSet:
@@ -57,9 +71,13 @@ def open_rows(release: EncodedRelease, number: int, error: Inconclusive) -> Deci
     )
 
 
-def leave_one_out(release: EncodedRelease, query: LeaveOneOut, limits: Limits | None) -> LeaveOneOutAnswer:
-    """Return the shares without the person's own row, NaN where the limits leave no answer."""
+def leave_one_out(
+    release: EncodedRelease, query: LeaveOneOut, limits: Limits | None, after: DecideAnswer | None = None
+) -> LeaveOneOutAnswer:
+    """Return the shares without the person's own row, NaN where the limits leave no answer; `after`: see `decide`."""
     try:
+        if why := given_up(limits, after):
+            raise why
         return ask(release.statements, query, LeaveOneOutAnswer, limits)
     except EmptyConfidenceSet:
         raise
@@ -67,9 +85,13 @@ def leave_one_out(release: EncodedRelease, query: LeaveOneOut, limits: Limits | 
         return LeaveOneOutAnswer("bounds", trail=(str(error),), share=np.full(len(query.inner), np.nan))
 
 
-def share(release: EncodedRelease, query: Share, limits: Limits | None) -> ShareAnswer:
-    """Return the bounds on shares, 0 to 1 where the limits leave no answer."""
+def share(
+    release: EncodedRelease, query: Share, limits: Limits | None, after: DecideAnswer | None = None
+) -> ShareAnswer:
+    """Return the bounds on shares, 0 to 1 where the limits leave no answer; `after`: see `decide`."""
     try:
+        if why := given_up(limits, after):
+            raise why
         return ask(release.statements, query, ShareAnswer, limits)
     except EmptyConfidenceSet:
         raise

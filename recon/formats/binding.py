@@ -169,6 +169,7 @@ def none_of(attribute: AnyAttribute, missing: bool) -> Test:
     """Return the test that no value passes, at most a missing one."""
     if missing:
         return Test(values=(), missing=True)
+    last: Value
     if isinstance(attribute, Continuous):
         last = finite(attribute.known[1][0]) or finite(attribute.known[0][0]) or 0
     else:
