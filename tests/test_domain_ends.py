@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -24,9 +25,9 @@ from solvers.limits import Limits
 FLOATS = st.floats(width=32, allow_nan=False, allow_infinity=False)
 KINDS = {
     "tree": lambda seed: DecisionTreeClassifier(random_state=seed),
-    "forest": lambda seed: RandomForestClassifier(3, bootstrap=False, max_features=1, random_state=seed),
-    "bootstrap": lambda seed: RandomForestClassifier(3, random_state=seed),
-    "random thresholds": lambda seed: ExtraTreesClassifier(3, random_state=seed),
+    "forest": lambda seed: RandomForestClassifier(2, bootstrap=False, max_features=1, random_state=seed),
+    "bootstrap": lambda seed: RandomForestClassifier(2, random_state=seed),
+    "random thresholds": lambda seed: ExtraTreesClassifier(2, random_state=seed),
 }
 
 
@@ -59,21 +60,26 @@ def table(seed=0, rows=60):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=12, deadline=None)
-@given(data=st.lists(st.tuples(FLOATS, FLOATS, st.integers(0, 1)), min_size=4, max_size=12), seed=st.integers(0, 9))
+@settings(max_examples=6, deadline=None, derandomize=True)
+@given(data=st.lists(st.tuples(FLOATS, FLOATS, st.integers(0, 1)), min_size=4, max_size=8), seed=st.integers(0, 9))
 def test_no_training_row_is_outside_a_guessed_domain(kind, data, seed, tmp_path_factory):
     x = pd.DataFrame([row[:2] for row in data], columns=["a", "b"], dtype=np.float32)
     y = np.array([row[2] for row in data])
     path = saved(tmp_path_factory.mktemp("m") / "m.pkl", KINDS[kind](seed).fit(x, y))
     release = recon.load(path)
-    if not all(isinstance(a, Continuous) or a.name not in release.cut.unsized for a in release.domain.attributes):
-        return
     rows = x.astype(float).assign(label=y).to_dict("records")
     halves = [a.name for a in release.domain.attributes if not isinstance(a, Continuous)]
     rows = [{k: v for k, v in row.items() if k not in halves} for row in rows]  # never used, or cut at one half
-    said = recon.certify(release, rows, limits=Limits(20), certificates=False)
+    said = recon.certify(release, rows, certificates=False)
     assert not set(said["verdict"]) & {"outside", "impossible"}
     assert (said["max_count"] >= 1).all()
+
+
+def test_no_row_of_breast_cancer_is_outside(tmp_path):
+    data = load_breast_cancer(as_frame=True)  # the largest radius error is 2.873; the tree's thresholds end below 1
+    path = saved(tmp_path / "m.pkl", DecisionTreeClassifier(random_state=0).fit(data.data, data.target))
+    said = recon.certify(recon.load(path), data.data.assign(label=data.target), certificates=False)
+    assert said["verdict"].unique().tolist() == ["possible"]
 
 
 def test_beyond_the_thresholds_the_answers_are_those_of_a_wide_domain(tmp_path):
