@@ -81,6 +81,8 @@ def load_several(
         first += one.models
     if declared is None and any(isinstance(one.content, Draft) for one in read):
         parts[0] = replace(parts[0], domain=replace(parts[0].domain, notes=(*parts[0].domain.notes, BY_NAME)))
+    if declared is not None:  # what was matched by names stands in the parts' notes
+        declared = replace(declared, notes=tuple(dict.fromkeys(n for part in parts for n in part.domain.notes)))
     release = join(parts, declared, confidence_level(confidence))
     return replace(release, said=tuple(dict.fromkeys(s for one in read for s in one.said)))
 

@@ -42,7 +42,8 @@ def decide(
 ) -> DecideAnswer:
     """Return bounds on the rows of every selection; 0 to all rows, open, where the limits leave no answer.
 
-    `after` is the answer before: where it was left open for want of time, nothing is asked any more. Raises what the engines raise but `Inconclusive`: `EmptyConfidenceSet` and `ContradictionError` are answers.
+    `after` is the answer before: where it was left open for want of time, nothing is asked any more. Raises what the
+    engines raise but `Inconclusive`: `EmptyConfidenceSet` and `ContradictionError` are answers.
     """
     if why := given_up(limits, after):
         return open_rows(release, len(chosen), why)
