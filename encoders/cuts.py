@@ -26,7 +26,9 @@ def rough(p: Position) -> Any:
 
 def key(p: Position) -> object:
     """Return what is equal for equal positions and hashed faster than a fraction."""
-    return (p[0].numerator, p[0].denominator, p[1]) if isinstance(p, tuple) else p
+    if not isinstance(p, tuple) or isinstance(p[0], float):  # a float: the open end of an unbounded range
+        return p
+    return p[0].numerator, p[0].denominator, p[1]
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,12 @@ class Cuts:
         ordered: list[Position] = sorted(positions, key=rough)
         return cls(attribute, tuple(ordered[bisect_right(ordered, start) : bisect_left(ordered, end)]))
 
+    @property
+    def unsized(self) -> bool:
+        """Tell whether the numbers of a range without an end are told apart: none of its parts has a share of it."""
+        a = self.attribute
+        return isinstance(a, Continuous) and not a.bounded and any(p < a.known[1] for p in self.inner)
+
     def bounds(self, part: int) -> tuple[Position, Position]:
         """Return the first position of a part and the one after its last."""
         return self.edges[part], self.edges[part + 1]
@@ -57,10 +65,13 @@ class Cuts:
         """Return the size of every part; lengths of continuous attributes become whole numbers of tiny units.
 
         The units leave room between one number (one unit) and the shortest part. Raises `ReleaseError` where
-        two thresholds differ by a single number, because such a part has no length.
+        two thresholds differ by a single number, because such a part has no length. A range without an end has no
+        lengths: its parts weigh alike, to be told apart and no more (`unsized`).
         """
         if not isinstance(self.attribute, Continuous):
             return tuple(b - a for a, b in pairwise(self.edges))
+        if not self.attribute.bounded:
+            return (UNITS,) * (len(self.inner) + 1)
         one = math.lcm(*{x.denominator for x, _ in self.edges})
         places = [x.numerator * (one // x.denominator) for x, _ in self.edges]
         lengths = [b - a for a, b in pairwise(places)]

@@ -38,7 +38,10 @@ class View:
 
 @dataclass(frozen=True)
 class Domain:
-    """What rows can exist, as declared or as read off data (`source`); `notes` says what was assumed."""
+    """What rows can exist, as declared or as read off data (`source`); `notes` says what was assumed.
+
+    `order`: attributes and columns (no label) as the data's columns stand, for models that only number theirs.
+    """
 
     attributes: tuple[AnyAttribute, ...]
     label: AnyAttribute | None = None
@@ -46,6 +49,7 @@ class Domain:
     impossible: tuple[Condition, ...] = ()
     source: str = DECLARED
     notes: tuple[str, ...] = ()
+    order: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         names = [a.name for a in self.all]
@@ -62,6 +66,9 @@ class Domain:
             raise ReleaseError(f"the label '{self.label.name}' may be missing: only other attributes can be")
         for name in self.columns:
             self.view_ranges(name)
+        known = {a.name for a in self.attributes} | set(self.columns)
+        if len(set(self.order)) < len(self.order) or not known.issuperset(self.order):
+            raise ReleaseError("'order' names the attributes and columns of the domain, each at most once")
 
     @classmethod
     def from_frame(
@@ -86,6 +93,15 @@ class Domain:
     def place(self) -> dict[str, int]:
         """Return attribute (or label) name -> index in `all`."""
         return {a.name: k for k, a in enumerate(self.all)}
+
+    @property
+    def in_order(self) -> tuple[str, ...] | None:
+        """Return the names that stand for a model's numbered features, in order; None where columns have none."""
+        if self.order:
+            return self.order
+        label = None if self.label is None else self.label.name
+        views = any(view.attribute != label for view in self.columns.values())
+        return None if views else tuple(a.name for a in self.attributes)
 
     @property
     def continuous(self) -> tuple[str, ...]:
@@ -163,7 +179,8 @@ class Domain:
         bits = tuple(Listed(name, (0, 1)) for name in self.columns)
         kept = tuple(a for a in self.attributes if a.name not in viewed)
         note = "every column is counted as an independent bit (worlds that cannot exist are counted too)"
-        return replace(self, attributes=kept + bits, columns={}, notes=(*self.notes, note))
+        order = tuple(name for name in self.order if name not in viewed)
+        return replace(self, attributes=kept + bits, columns={}, notes=(*self.notes, note), order=order)
 
     def cut_points(self, resolved: Mapping[int, Ranges], into: dict[int, set[Position]]) -> None:
         """Add the ends of the ranges to the cut positions of each attribute."""

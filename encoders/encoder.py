@@ -15,8 +15,9 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Generic, TypeVar, cast
 
+from encoders.assumed import assumptions
 from encoders.cuts import Cuts
-from encoders.domain import DECLARED, GUESSED, Condition, Domain
+from encoders.domain import Condition, Domain
 from encoders.models import AnyModel, Forest, Question
 from encoders.supports import MOST_ROWS
 from encoders.values import Position, Ranges
@@ -45,6 +46,14 @@ class CutDomain:
             label=None if self.domain.label is None else len(self.cuts) - 1,
             relative=bool(self.domain.continuous),
         )
+
+    @property
+    def unsized(self) -> tuple[str, ...]:
+        """Return the attributes that are told apart and have no end: no region has a share of the row space.
+
+        Their parts weigh alike in `sizes`, so that no figure that depends on sizes may be given.
+        """
+        return tuple(c.attribute.name for c in self.cuts if c.unsized)
 
     def box(self, resolved: Resolved) -> Box:
         """Return the box of resolved conditions; attributes that allow everything are left out."""
@@ -292,7 +301,7 @@ def assemble(
         rows_between(found, known) if noisy else known,
         found,
         boxes,
-        assumptions(domain, known, len(models), [*said, *loosened], noisy, resampled),
+        assumptions(domain, cut.unsized, known, len(models), [*said, *loosened], noisy, resampled),
         tuple(seen for _, seen in blocks) if noisy else (),
         confidence if noisy else None,
         loosened,
@@ -376,45 +385,3 @@ def total_rows(models: Sequence[AnyModel], rows: Rows | None, origins: Sequence[
     if found:
         return Rows(found[0], found[0])
     return rows if rows is not None else Rows()
-
-
-def assumptions(
-    domain: Domain,
-    rows: Rows,
-    models: int,
-    said_by_models: Sequence[str] = (),
-    noisy: bool = False,
-    resampled: bool = False,
-) -> tuple[str, ...]:
-    """Return what every verdict about the release assumes (design.md, section 2)."""
-    if domain.source == DECLARED:
-        where = "the domain is as declared: no row lies outside it"
-    elif domain.source == GUESSED:
-        where = "nobody declared a domain: it was read off the model file, and no row lies outside it"
-    else:
-        where = f"the domain was read off the {domain.source}: an adversary may not know it"
-    n = f"exactly {rows.low} rows" if rows.exact else f"at least {rows.low} rows"
-    n = "any number of rows" if noisy and rows == Rows() else n
-    if not rows.exact and rows.high is not None:
-        n = f"between {rows.low} and {rows.high} rows"
-    said = [
-        where,
-        n,
-        raw_rows_line(domain, noisy, resampled),
-        "the adversary does not use how the learner chose the model",
-        *domain.about_missing,
-        *domain.notes,
-    ]
-    if models > 1:
-        said.append("all models were trained on the same rows")
-    said += dict.fromkeys(said_by_models)
-    if domain.continuous:
-        said.append(f"continuous without a resolution, only relative figures: {', '.join(domain.continuous)}")
-    return tuple(said)
-
-
-def raw_rows_line(domain: Domain, noisy: bool, resampled: bool = False) -> str:
-    """Return what is assumed of the rows behind counts; where values may be missing, that is said elsewhere."""
-    without = ([] if noisy else ["noise"]) + ([] if domain.about_missing else ["missing values"])
-    line = f"counts are of raw training rows: unweighted{'' if resampled else ', not resampled'}"
-    return f"{line}, without {' or '.join(without)}" if without else line

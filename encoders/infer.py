@@ -79,7 +79,8 @@ def infer(
     groups = unique_names(sorted(groups, key=lambda g: min(g.columns)), set(names))
     notes = [group.note for group in groups] + notes + _column_notes(bitset, columns)
     attributes, views = _assemble(columns, bitset, groups)
-    return Domain(attributes, target, views, source=TRAINING_DATA, notes=tuple(notes))
+    order = tuple(name for name in names if name != target_name)
+    return Domain(attributes, target, views, source=TRAINING_DATA, notes=tuple(notes), order=order)
 
 
 def _names(df: pd.DataFrame) -> list[str]:

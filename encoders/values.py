@@ -301,30 +301,43 @@ class Grid(AttributeBase):
 class Continuous(AttributeBase):
     """All real numbers between minimum and maximum: no grid, so only relative figures.
 
-    "Missing" has no length of its own: where it is possible it weighs as much as the whole range.
+    An end of None is not known: the numbers run on without end, and no part of them has a share of the whole. "Missing"
+    has no length of its own: where it is possible it weighs as much as the whole range.
     """
 
-    minimum: Fraction
-    maximum: Fraction
+    minimum: Fraction | None = None
+    maximum: Fraction | None = None
 
     def __post_init__(self) -> None:
-        if self.maximum <= self.minimum:
+        if self.minimum is not None and self.maximum is not None and self.maximum <= self.minimum:
             raise ReleaseError(f"attribute '{self.name}': max must be above min where resolution is null")
 
     @property
+    def bounded(self) -> bool:
+        """Tell whether both ends are known, so that a part has a share of the whole range."""
+        return self.minimum is not None and self.maximum is not None
+
+    @property
     def known(self) -> tuple[Position, Position]:
-        """Return the positions of both ends."""
-        return (self.minimum, 0), (self.maximum, 1)
+        """Return the positions of both ends; infinity, which compares with every fraction, for an open one."""
+        low, high = self.minimum, self.maximum
+        return (-math.inf if low is None else low, 0), (math.inf if high is None else high, 1)
 
     @property
     def gap(self) -> tuple[Position, Position]:
         """Return the range of "missing": a side of its own behind the maximum."""
-        return (self.maximum, 1), (self.maximum, 1 + self.missing)
+        last = self.known[1][0]
+        return (last, 1), (last, 1 + self.missing)
+
+    def holds(self, x: Fraction) -> bool:
+        """Tell whether a number lies in the range."""
+        return (self.minimum is None or self.minimum <= x) and (self.maximum is None or x <= self.maximum)
 
     def inside(self, x: Value) -> Fraction:
         """Return x as an exact number; `ReleaseError` outside the range."""
-        found = exact(x) if is_number(x) else None
-        if found is None or not self.minimum <= found <= self.maximum:
+        if not is_number(x):
+            raise self.refuse(x, "is not a number of")
+        if not self.holds(found := exact(x)):
             raise self.refuse(x, "is outside the range of")
         return found
 
@@ -349,7 +362,10 @@ class Continuous(AttributeBase):
 
     def values_text(self) -> str:
         """Return the range."""
-        return f"{plain(self.minimum)} to {plain(self.maximum)}, continuous"
+        low, high = (None if end is None else plain(end) for end in (self.minimum, self.maximum))
+        if low is None:
+            return "any number, continuous" if high is None else f"at most {high}, continuous"
+        return f"at least {low}, continuous" if high is None else f"{low} to {high}, continuous"
 
 
 AnyAttribute = Listed | Grid | Continuous

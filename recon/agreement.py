@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from encoders.encoder import EncodedRelease
-from recon.selections import raw_indices
+from recon.selections import odd_cells, raw_indices
 from recon.statements import Json, boxes_of, claim_text
 from solvers.claims import quoted, told
 from solvers.errors import ReleaseError
@@ -217,9 +217,24 @@ def wanted_level(line: Json) -> float:
     return 1.0 if whole else float(said)
 
 
+def of_outside(line: Json, said: Any, release: EncodedRelease) -> list[str] | None:
+    """Return what is wrong with the verdict that no row of the domain is like a profile, which the domain settles."""
+    profile = line.get("profile_values")
+    if not isinstance(profile, dict):
+        return None
+    try:
+        odd = odd_cells(release, pd.DataFrame([profile], dtype=object))
+    except ReleaseError as error:
+        return [f"the verdict is outside, its profile cannot be read: {error}"]
+    figures = [line.get("min_count"), line.get("max_count"), said]
+    return [] if odd and figures == [None] * 3 else ["the verdict is outside, its profile is not"]
+
+
 def of_verdict(line: Json, said: Any, proved: Proved) -> list[str] | None:
     """Return what is wrong with a verdict; None where it should have a certificate and has none."""
     verdict = line["verdict"]
+    if verdict == "outside":
+        return of_outside(line, said, proved.release)
     if not isinstance(verdict, str) or verdict not in WANTED:
         return [f"{quoted(verdict)} is no verdict"]
     wanted, below = WANTED[verdict], line.get("confidence", 1) != 1

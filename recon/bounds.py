@@ -22,6 +22,9 @@ from encoders.question import class_numbers
 from recon.disclosed import numbers_within
 from recon.questions import convention_of
 from recon.selections import as_condition, select_conditions
+from recon.sums import correlation, distribution_of
+from recon.telling import informative
+from recon.undecided import decide
 from recon.world import World, wrap
 from solvers.engine import ask
 from solvers.errors import EmptyConfidenceSet, EngineError, Inconclusive, ReleaseError, TooLarge, Unsupported
@@ -30,8 +33,6 @@ from solvers.query import (
     Answer,
     Attain,
     Convention,
-    Decide,
-    DecideAnswer,
     Extreme,
     ExtremeAnswer,
     Joint,
@@ -41,6 +42,7 @@ from solvers.query import (
 from solvers.system import MOST_SUM, System, system_of
 
 Ints = NDArray[np.int64]
+DECLARE = "declare a domain (--domain)"
 MOST_PAIRS = 4_000_000  # pairs of margins looked at for an outer interval of a correlation
 
 
@@ -50,7 +52,8 @@ class BoundAnswer(Answer):
 
     `min` and `max` are attained where `status` is exact, else outer bounds; None where no world has the statistic (a
     mean of nobody). `expectation` is None where it is not exact. `distribution()` and `attained(greatest)` are
-    computed when asked.
+    computed when asked. `informative` tells whether the answer says more than the domain and the number of rows by
+    themselves; None where that was not found out.
     """
 
     min: float | None = 0
@@ -58,6 +61,7 @@ class BoundAnswer(Answer):
     expectation: float | None = None
     convention: str = ""
     assumptions: tuple[str, ...] = field(default=())
+    informative: bool | None = None
     _more: Later | None = None
 
     def attained(self, greatest: bool) -> World:
@@ -134,14 +138,28 @@ def bound(
     statistic, equally likely in the convention. Where time or size limits end the search, the bounds known by then, at
     worst the ends of what the attribute can be; `trail` says why.
     """
+    condition = as_condition(where)
+    found = bound_only(release, condition, of, convention, limits)
+    names = () if of is None else (of,) if isinstance(of, str) else tuple(of)
+    return replace(found, informative=informative(release, condition, names, found, bound_only))
+
+
+def bound_only(
+    release: EncodedRelease,
+    where: Condition,
+    of: str | tuple[str, ...] | list[str] | None,
+    convention: str | None,
+    limits: Limits | None,
+) -> BoundAnswer:
+    """Return the bounds; see `bound`."""
     names = () if of is None else (of,) if isinstance(of, str) else tuple(of)
     if len(names) > 2:
         raise ReleaseError(f"'of' names {len(names)} attributes: give one for a mean, two for a correlation")
     if kept := release.statements.loosened:  # extremes over too many worlds are outer bounds
         everything = replace(release, statements=replace(release.statements, loosened=()))
-        found = bound(everything, where, of, convention, limits)
+        found = bound_only(everything, where, of, convention, limits)
         return replace(found, status="bounds", expectation=None, trail=(*found.trail, *kept), _more=None)
-    chosen, condition = convention_of(release, convention), as_condition(where)
+    chosen, condition = convention_of(release, convention), where
     limits = limits or Limits()
     if not names:
         return count_bound(release, condition, chosen, limits)
@@ -170,7 +188,9 @@ def ends(release: EncodedRelease, where: Condition, name: str) -> tuple[float | 
 
 def count_bound(release: EncodedRelease, where: Condition, convention: Convention, limits: Limits) -> BoundAnswer:
     """Return the bounds on the number of rows."""
-    found = ask(release.statements, Decide(select_conditions(release, [where]), convention), DecideAnswer, limits)
+    found = decide(release, select_conditions(release, [where]), convention, limits)
+    if release.rows.high is None:  # there is no greatest number
+        raise Inconclusive("; ".join(found.trail))
     mean = float(found.expected[0])
     known = not release.domain.continuous and not np.isnan(mean)
     counting = convention if convention != "assigned" else "ordered"
@@ -182,6 +202,8 @@ def count_bound(release: EncodedRelease, where: Condition, convention: Conventio
 
     def distribution() -> dict[float, float]:
         question = asked(release, where, (), limits)
+        if names := question.release.cut.unsized:
+            raise Unsupported(f"'{names[0]}' has no end, so that no region has a share of what could be: {DECLARE}")
         sums = question.inside.astype(np.int64)[None]
         spread = ask(question.release.statements, Joint(sums, counting), JointAnswer, limits)
         return dict(zip(spread.values[:, 0].tolist(), spread.shares.tolist(), strict=True))
@@ -311,16 +333,6 @@ def with_expectation(answer: BoundAnswer) -> BoundAnswer:
     return replace(answer, expectation=math.fsum(v * s for v, s in shares.items()) if shares else None)
 
 
-def distribution_of(found: JointAnswer, value: Callable[[Ints], float | None]) -> dict[float, float]:
-    """Return value -> share among the worlds that have one, ascending."""
-    out: dict[float, float] = {}
-    for sums, share in zip(found.values, found.shares.tolist(), strict=True):
-        if (v := value(sums)) is not None:
-            out[v] = out.get(v, 0.0) + share
-    whole = math.fsum(out.values())
-    return {v: out[v] / whole for v in sorted(out)} if whole else {}
-
-
 def moved(question: Asked, *values: Ints) -> tuple[int, int]:
     """Return (base, unit): the least number of the group, and the greatest common divisor of the distances to it."""
     held = [int(v) for one in values for v in one[question.inside]]
@@ -332,13 +344,6 @@ def shifted(question: Asked, values: Ints) -> Ints:
     """Return the numbers of the group moved to 0, 1, ... in their common unit, which leaves a correlation as it is."""
     base, unit = moved(question, values)
     return np.where(question.inside, (values - base) // unit, 0).astype(np.int64)
-
-
-def correlation(sums: Ints) -> float | None:
-    """Return Pearson's correlation from (n, Σa, Σb, Σa², Σb², Σab), None where a variance is 0."""
-    n, a, b, aa, bb, ab = (int(x) for x in sums)
-    left, right = n * aa - a * a, n * bb - b * b
-    return (n * ab - a * b) / math.sqrt(left * right) if left > 0 and right > 0 else None
 
 
 def correlation_bound(question: Asked, convention: Convention, limits: Limits) -> BoundAnswer:

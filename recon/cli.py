@@ -39,6 +39,7 @@ from recon.options import (
     Independent,
     Json,
     KnownRows,
+    LabelName,
     Limit,
     LogJson,
     MaxCells,
@@ -74,8 +75,9 @@ app = Commands(
     rich_markup_mode=None,
 )
 app.add_typer(learn_app, name="learn")
-reading: tuple[Callable[..., Any], ...] = (inspect, convert, domain)
-for command in (*map(bounded, reading), verify, export, posterior, denoise, sweep):
+reading: list[Callable[..., None]] = [inspect, convert, domain]
+asking: list[Callable[..., None]] = [verify, export, posterior, denoise, sweep]
+for command in [*map(bounded, reading), *asking]:
     app.command()(command)
 for learner in learn_app.registered_commands:
     learner.callback = bounded(learner.callback) if learner.callback else None
@@ -83,12 +85,12 @@ for learner in learn_app.registered_commands:
 
 def open_release(
     files: list[str], domain: str | None, independent: bool, limits: Limits, confidence: float = 0.95,
-    rows: int | None = None,
+    rows: int | None = None, label: str | None = None,
 ) -> EncodedRelease:  # fmt: skip
     """Return the release of the files, as the options say; progress says which is being read."""
     limits.report(f"reading {files[0]}")
     with ended_at_once():
-        return open_files(files, domain, independent, limits.memory, confidence, rows)
+        return open_files(files, domain, independent, limits.memory, confidence, rows, label)
 
 
 def finish(status: str) -> None:
@@ -144,7 +146,7 @@ def count(
 @with_other_answers
 def audit(
     files: Files, domain: DomainFile = None, independent: Independent = False,
-    rows: KnownRows = None, convention: ConventionName = None,
+    rows: KnownRows = None, label: LabelName = None, convention: ConventionName = None,
     truth: Truth = None, population: Population = None, seed: Seed = 0, digits: Digits = 10_000, out: Out = None,
     seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000, confidence: Confidence = 0.95,
     without_noise: WithoutNoise = None, json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
@@ -152,15 +154,14 @@ def audit(
     """Report what a release gives away: worlds, uncertainty, who is exposed, what its counts say by themselves."""
     from recon.auditing import audit as run
     from recon.auditing import stored_outright
+    from recon.naming import table_like
     from recon.provenance import facts_text
-    from recon.selections import read_table
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits, confidence, rows)
+        release = open_release(files, domain, independent, limits, confidence, rows, label)
         if release.rows.high is None and not json:  # nothing can be counted, but something is said
             write_text(facts_text(release, stored_outright(release, limits)), out)
-        real = None if truth is None else read_table(truth)
-        people = None if population is None else read_table(population)
+        real, people = (table_like(release, path, label) for path in (truth, population))
         exact = None if without_noise is None else open_release([without_noise], domain, independent, limits)
         report = run(release, None, convention=convention, truth=real, population=people, without_noise=exact,
                      limits=limits, seed=seed)  # fmt: skip
@@ -214,7 +215,7 @@ def sample(
 @app.command()
 def reconstruct(
     files: Files, seed: Seed = 0, views: Views = False, domain: DomainFile = None, independent: Independent = False,
-    rows: KnownRows = None,
+    rows: KnownRows = None, label: LabelName = None,
     out: Out = None, truth: Truth = None, population: Population = None, certificates: Certificates = None,
     seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000, confidence: Confidence = 0.95,
     json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
@@ -222,15 +223,15 @@ def reconstruct(
     """Give back one most likely training set, and say whether it is the only one."""
     from recon.certificates import world_certificate
     from recon.measures import measure
+    from recon.naming import table_like
     from recon.questions import reconstruct as run
     from recon.report import truth_json, truth_lines
-    from recon.selections import read_table
     from recon.statements import certified_lines
     from recon.truth import check_truth
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits, confidence, rows)
-        real, people = (None if path is None else read_table(path) for path in (truth, population))
+        release = open_release(files, domain, independent, limits, confidence, rows, label)
+        real, people = (table_like(release, path, label) for path in (truth, population))
         world = run(release, seed, limits)
         proved = world_certificate(release, world, limits) if world.unique else None
         checked = None
@@ -255,23 +256,23 @@ def reconstruct(
 @app.command()
 def certify(
     files: Files, profiles: ProfileFile, domain: DomainFile = None, independent: Independent = False,
-    rows: KnownRows = None,
+    rows: KnownRows = None, label: LabelName = None,
     convention: ConventionName = None, out: Out = None, certificates: Certificates = None, seconds: Seconds = None,
     memory: Memory = "1G", max_cells: MaxCells = 200_000, confidence: Confidence = 0.95,
     json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Say for each profile whether it certainly, possibly or certainly not is among the rows."""
     from recon.line_proofs import line_proofs
+    from recon.naming import table_like
     from recon.questions import certify as run
-    from recon.selections import read_table
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits, confidence, rows)
-        people = read_table(profiles)
+        release = open_release(files, domain, independent, limits, confidence, rows, label)
+        people = table_like(release, profiles, label)
         found = run(release, people, convention, limits, certificates=True if certificates else None)
         proofs = line_proofs(release, people, found, limits, bool(certificates)) if json else None
     show_verdicts(found, people, out, proofs, release, certificates)
-    finish("unknown" if (found["verdict"] == "unknown").any() else "exact")
+    finish("unknown" if found["verdict"].isin(["unknown", "outside"]).any() else "exact")
 
 
 @app.command()
@@ -279,20 +280,20 @@ def attribute(
     files: Files, profiles: ProfileFile,
     sensitive: Annotated[str, typer.Option("--sensitive", help="The attribute or column to infer.")],
     domain: DomainFile = None, independent: Independent = False,
-    rows: KnownRows = None, convention: ConventionName = None, out: Out = None,
+    rows: KnownRows = None, label: LabelName = None, convention: ConventionName = None, out: Out = None,
     seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000,
     confidence: Confidence = 0.95, json: Json = False,
     quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Infer a sensitive column of people known to be in the data from partial profiles."""
+    from recon.naming import table_like
     from recon.questions import attribute as run
-    from recon.selections import read_table
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits, confidence, rows)
-        found = run(release, read_table(profiles), sensitive, convention, limits)
+        release = open_release(files, domain, independent, limits, confidence, rows, label)
+        found = run(release, table_like(release, profiles, label), sensitive, convention, limits, label)
     show(found, out, json, release)
-    finish(found.attrs["status"])
+    finish("unknown" if found.attrs.get("outside") else found.attrs["status"])
 
 
 @app.command()

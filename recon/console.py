@@ -161,7 +161,7 @@ def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
     def plain(value: Any) -> Any:
         value = value.item() if hasattr(value, "item") else value
-        if isinstance(value, float) and math.isnan(value):
+        if type(value).__name__ == "NAType" or (isinstance(value, float) and math.isnan(value)):
             return None
         return str(value) if isinstance(value, int) and abs(value) > 1 << 53 else value
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from encoders.encoder import CutDomain
-from encoders.values import MISSING, Grid, Listed, cell_text, plain
+from encoders.values import MISSING, Continuous, Grid, Listed, Position, cell_text, plain
 from solvers.masks import spans
 from solvers.release import Box
 
@@ -23,10 +23,29 @@ def values_text(cut: CutDomain, k: int, mask: int) -> str:
             first, last = attribute.value(start), attribute.value(end - 1)
             pieces.append(str(first) if first == last else f"{first}..{last}")
         elif start < end:
-            pieces.append(f"{plain(start[0])}..{plain(end[0])}")
+            pieces.append(between(start, end))
         if cuts.bounds(b - 1)[1] > end:
             pieces.append(MISSING)
     return "{" + ", ".join(pieces) + "}" if len(pieces) != 1 or ".." not in pieces[0] else pieces[0]
+
+
+def between(start: Position, end: Position) -> str:
+    """Return a range of numbers; nothing stands at an open end."""
+    low, high = ("" if isinstance(x, float) else str(plain(x)) for x, _ in (start, end))
+    return f"{low}..{high}"
+
+
+def one_sided(cut: CutDomain, k: int, mask: int) -> str:
+    """Return "> 2.5" or "<= 2.5" where some parts are all the numbers up to a threshold, or beyond it; else ""."""
+    attribute, held = cut.cuts[k].attribute, [part for part in range(mask.bit_length()) if mask >> part & 1]
+    if not isinstance(attribute, Continuous) or len(held) != held[-1] - held[0] + 1:
+        return ""
+    start, end = cut.cuts[k].bounds(held[0])[0], cut.cuts[k].bounds(held[-1])[1]
+    if attribute.maximum is None and end == attribute.known[1] and not isinstance(start[0], float):
+        return f"{'>' if start[1] else '>='} {plain(start[0])}"
+    if attribute.minimum is None and start == attribute.known[0] and not isinstance(end[0], float):
+        return f"{'<=' if end[1] else '<'} {plain(end[0])}"
+    return ""
 
 
 def condition_text(cut: CutDomain, box: Box) -> str:
@@ -38,6 +57,8 @@ def condition_text(cut: CutDomain, box: Box) -> str:
 
 def literal_text(cut: CutDomain, k: int, mask: int) -> str:
     """Return one attribute's allowed values in words: "age = 30", "city in {A, B}"."""
+    if side := one_sided(cut, k, mask):
+        return f"{cut.cuts[k].attribute.name} {side}"
     text = values_text(cut, k, mask)
     if text == f"{{{MISSING}}}" and cut.cuts[k].attribute.missing:
         return f"{cut.cuts[k].attribute.name} is missing"

@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from encoders.encoder import CutDomain, EncodedRelease, encode
-from encoders.values import Continuous, Listed, plain
+from encoders.values import Continuous, Listed, Position, plain
 from recon.formats.release_file import parse, to_domain, to_models, to_rows
 from recon.formats.writing import attribute_json, release_json
 from recon.truth import TrueRows, between
@@ -184,16 +184,20 @@ def values_json(cut: CutDomain, k: int, mask: int) -> list[Any]:
         start, gaps = spans.pop()[0], [{"missing": True}]
         spans += [(start, attribute.known[1])] if start < attribute.known[1] else []
     if isinstance(attribute, Continuous):
-        return [
-            {"above" if a[1] else "at_least": plain(a[0]), "at_most" if b[1] else "below": plain(b[0])}
-            for a, b in spans
-        ] + gaps
+        return [range_json(a, b) for a, b in spans] + gaps
     if isinstance(attribute, Listed):
         return [attribute.value(i) for a, b in spans for i in range(a, b)] + gaps
     return [
         attribute.value(a) if b == a + 1 else {"at_least": attribute.value(a), "at_most": attribute.value(b - 1)}
         for a, b in spans
     ] + gaps
+
+
+def range_json(start: Position, end: Position) -> dict[str, Any]:
+    """Return a range of numbers as a release file writes it: an open end is left out, all numbers are not missing."""
+    low = {} if isinstance(start[0], float) else {"above" if start[1] else "at_least": plain(start[0])}
+    high = {} if isinstance(end[0], float) else {"at_most" if end[1] else "below": plain(end[0])}
+    return low | high or {"missing": False}
 
 
 def head(release: EncodedRelease, to: str, about: tuple[str, ...]) -> Iterator[str]:

@@ -35,7 +35,7 @@ def exposure_lines(m: Measures) -> list[str]:
         of_region = held[held["region"] == line["region"]]
         ratio = line["entropy_reduction_ratio"]
         known = (
-            "size only known between bounds"
+            ("bits removed not defined" if m.counted.relative else "size only known between bounds")
             if ratio is None or math.isnan(ratio)
             else f"{number(line['bits_removed'], 2)} bits removed"
             if m.counted.relative

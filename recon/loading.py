@@ -18,6 +18,7 @@ from recon.formats import release_file
 from recon.formats.binding import Binder
 from recon.formats.drafts import SUBSET, Draft
 from recon.formats.guessing import guess_domain, with_class_columns
+from recon.formats.names import with_own_names
 from recon.formats.reading import draft_of_object, read_draft
 from recon.formats.rules import streed
 from recon.formats.sklearn.folds import Folds
@@ -92,6 +93,8 @@ def load_several(files: Sequence[str], declared: Domain | None, confidence: floa
     refuse_subsets(parts)
     if declared is None and any(isinstance(one.content, Draft) for one in read):
         parts[0] = replace(parts[0], domain=replace(parts[0].domain, notes=(*parts[0].domain.notes, BY_NAME)))
+    if declared is not None:  # what was matched by names stands in the parts' notes
+        declared = replace(declared, notes=tuple(dict.fromkeys(n for part in parts for n in part.domain.notes)))
     release = join(parts, declared, confidence_level(confidence))
     return replace(release, said=tuple(dict.fromkeys(s for one in read for s in one.said)))
 
@@ -171,6 +174,7 @@ def one_of(draft: Draft | None, number: int | None) -> Draft | None:
 def settle(draft: Draft, declared: Domain | None) -> tuple[Domain, tuple[AnyModel, ...]]:
     """Return the domain of a draft (guessed where none is declared), and its models over it."""
     domain = guess_domain(draft) if declared is None else with_class_columns(draft, declared)
+    draft, domain = with_own_names(draft, domain)
     with collector_paused():
         return domain, draft.bound(Binder(draft, domain))
 
@@ -214,16 +218,23 @@ def draft_of(model: Any) -> Draft:
     return draft_of_object(stored.root, "in memory")
 
 
-def read_domain(path: str, label: str | None = None, independent: bool = False, limits: Limits | None = None) -> Domain:
+def read_domain(
+    path: str,
+    label: str | None = None,
+    independent: bool = False,
+    limits: Limits | None = None,
+    lenient: bool = False,
+) -> Domain:
     """Return the domain of a release or model file, or read one off data (.csv, .csv.gz, .parquet).
 
-    `label`: the name of the label column of data; by default the last column. `limits`: memory and time of reading.
+    `label`: the name of the label column of data; by default the last column, which it is as well for data without
+    that column if `lenient`. `limits`: memory and time of reading.
     """
     with within(limits=limits):
-        return _read_domain(path, label, independent)
+        return _read_domain(path, label, independent, lenient)
 
 
-def _read_domain(path: str, label: str | None, independent: bool) -> Domain:
+def _read_domain(path: str, label: str | None, independent: bool, lenient: bool) -> Domain:
     if not path.endswith((".csv", ".csv.gz", ".parquet")):
         content = read_file(path).content
         try:
@@ -236,6 +247,8 @@ def _read_domain(path: str, label: str | None, independent: bool) -> Domain:
     try:
         if not len(frame.columns):
             raise ReleaseError("the file is empty")
-        return Domain.from_frame(frame, label=label or str(frame.columns[-1]), independent=independent)
+        last = str(frame.columns[-1])
+        named = last if label is None or (lenient and label not in frame.columns) else label
+        return Domain.from_frame(frame, label=named, independent=independent)
     except ReleaseError as error:
         raise error.at(file=path) from None

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from encoders.encoder import CutDomain, EncodedRelease
 from recon.describe import condition_text
 from recon.questions import convention_of, count
+from recon.unsized import without_shares
 from solvers.apart import alone
 from solvers.cells import Cells, cells_of, no_closed_form
 from solvers.engine import clash_of, known_conflict
@@ -131,6 +132,7 @@ def measure(
     if answer.status == "unsat":
         return empty(release, chosen, answer)
     found = measured(release, chosen, answer, limits)
+    found = without_shares(found) if release.cut.unsized else found
     if found.datasets is not None:  # datasets are no more than their orders
         datasets = capped(release, found.datasets, limits, answer.bounds[1])
         if datasets.status == "unsat":

@@ -17,15 +17,15 @@ from encoders.encoder import EncodedRelease
 from encoders.values import Value
 from recon.certificates import profile_certificates
 from recon.noisy import Posterior, posterior, single, why_none
-from recon.questions import MOST_CERTIFIED, certify_exact, select_with
+from recon.questions import MOST_CERTIFIED, certify_exact, most_rows, select_with
 from recon.selections import select_frame
+from recon.undecided import decide, share, why_open
 from solvers.cells import cells_of
-from solvers.engine import ask
-from solvers.errors import Inconclusive, Unsupported
+from solvers.errors import EngineError, Inconclusive, Unsupported
 from solvers.limits import Limits
 from solvers.membership import Prior
 from solvers.numbers import level_text
-from solvers.query import Convention, Decide, DecideAnswer, Selections, Share, ShareAnswer
+from solvers.query import Convention, DecideAnswer, Selections, Share
 from solvers.release import ANY_LABEL, Partition
 from solvers.space import Space
 
@@ -46,7 +46,7 @@ def certify_noisy(
         out = certify_exact(release, frame, convention, limits, certificates)
     else:
         out = at_confidence(release, frame, convention, limits)
-        excluded = outside(release, select_frame(release, frame), limits)
+        excluded = outside_domain(release, select_frame(release, frame), limits)
         for name, value in (("verdict", "impossible"), ("min_count", 0), ("max_count", 0), ("confidence", 1.0)):
             out.loc[excluded, name] = value
         sure = certain_verdicts(release, frame, convention, limits)
@@ -67,7 +67,7 @@ def certify_noisy(
             out[name] = np.where(settled & (name == "probability"), out["verdict"] == "certain", said[name])
     out["prior"] = None if found is None else f"{found.prior}: {found.prior_text}"
     out.attrs.update(assumptions=list(release.assumptions), convention=convention, confidence=release.confidence)
-    out.attrs["notes"] = notes(release, found)
+    out.attrs["notes"] = [*out.attrs.get("notes", ()), *notes(release, found)]
     return out
 
 
@@ -115,12 +115,12 @@ def at_confidence(
     found = decided(release, select_frame(release, frame), convention, limits)
     verdict = np.where(found.high > 0, "possible", "impossible").astype(object)
     verdict[found.open] = "unknown"
-    return pd.DataFrame(
+    out = pd.DataFrame(
         {
             "profile": np.arange(len(frame)),
             "verdict": verdict,
             "min_count": found.low,
-            "max_count": found.high,
+            "max_count": most_rows(release, found),
             "probability": np.nan,
             "probability_before": np.nan,
             "expected_count": np.nan,
@@ -128,6 +128,8 @@ def at_confidence(
             "certificate": None,
         }
     )
+    out.attrs["notes"] = why_open(found)
+    return out
 
 
 def decided(release: EncodedRelease, chosen: Selections, convention: Convention, limits: Limits | None) -> DecideAnswer:
@@ -138,13 +140,16 @@ def decided(release: EncodedRelease, chosen: Selections, convention: Convention,
     """
     block, rows = release.statements.blocks[0], release.statements.rows
     if not single(release) or not isinstance(block, Partition) or rows.high is None:
-        return ask(release.statements, Decide(chosen, convention), DecideAnswer, limits)
-    cells = cells_of(release.statements, limits or Limits())
+        return decide(release, chosen, convention, limits)
+    try:
+        cells = cells_of(release.statements, limits or Limits())
+    except Inconclusive:
+        return decide(release, chosen, convention, limits)
     possible = np.array([size > 0 for size in cells.low])
     least, most = block.low, np.where(possible, np.minimum(block.high, rows.high), 0)
     fits = int(least.sum()) <= rows.high and int(most.sum()) >= rows.low and bool((least <= most).all())
     if not fits or not cells.exact:
-        return ask(release.statements, Decide(chosen, convention), DecideAnswer, limits)
+        return decide(release, chosen, convention, limits)
     distinct, back = np.unique(chosen.codes, axis=0, return_inverse=True)
     low, high = np.zeros(len(distinct), dtype=np.int64), np.zeros(len(distinct), dtype=np.int64)
     for i, codes in enumerate(distinct.tolist()):
@@ -157,10 +162,16 @@ def decided(release: EncodedRelease, chosen: Selections, convention: Convention,
     return DecideAnswer("exact", low=low[at], high=high[at], open=np.zeros(len(at), dtype=bool))
 
 
-def outside(release: EncodedRelease, chosen: Selections, limits: Limits | None) -> NDArray[np.bool_]:
-    """Tell which selections hold no row of the domain, whatever was released."""
-    space = Space.of(release.statements, limits or Limits())
-    found: NDArray[np.bool_] = Prior(space, chosen, "ordered", {ANY_LABEL}).expected({ANY_LABEL: 1}) == 0.0
+def outside_domain(release: EncodedRelease, chosen: Selections, limits: Limits | None) -> NDArray[np.bool_]:
+    """Tell which selections hold no row of the domain, whatever was released; none where the time is up before."""
+    limits = limits or Limits()
+    try:
+        space = Space.of(release.statements, limits)
+        found: NDArray[np.bool_] = Prior(space, chosen, "ordered", {ANY_LABEL}).expected({ANY_LABEL: 1}) == 0.0
+    except (Inconclusive, EngineError):  # sizes between bounds say nothing
+        if not limits.expired():
+            raise
+        return np.zeros(len(chosen), dtype=bool)
     return found
 
 
@@ -196,14 +207,16 @@ def attribute_noisy(
     sensitive, values = target
     found = known_posterior(release, limits)
     outer = select_frame(release, frame)
-    lines = []
+    lines, status = [], "exact"
     for i, value in enumerate(values):
         inner = select_with(release, frame, sensitive, [value])
         other = select_with(release, frame, sensitive, [v for j, v in enumerate(values) if j != i])
         counted, without = (decided(release, one, convention, limits) for one in (inner, other))
-        between = ask(release.statements, Share(inner, other, outer), ShareAnswer, limits)
+        between = share(release, Share(inner, other, outer), limits)
         probability, before = shares(found, inner, outer)
-        alone = (counted.high > 0) & (without.high == 0)
+        if counted.open.any() or without.open.any() or between.status != "exact":
+            status = "bounds"
+        alone = (counted.high > 0) & (without.high == 0) & ~counted.open
         line: dict[str, Any] = {
             "profile": np.arange(len(frame)),
             "value": [value] * len(frame),
@@ -212,7 +225,7 @@ def attribute_noisy(
             "upper": between.upper,
             "certain": alone if release.certain else np.zeros(len(frame), dtype=bool),
             "min_count": counted.low,
-            "max_count": counted.high,
+            "max_count": most_rows(release, counted),
             "probability_before": before,
             "leave_one_out": np.nan,
             "confidence": release.confidence,
@@ -222,7 +235,7 @@ def attribute_noisy(
     out = pd.concat(lines).sort_values(["profile", "order"], kind="stable").drop(columns="order")
     out = out.reset_index(drop=True)
     out["prior"] = None if found is None else f"{found.prior}: {found.prior_text}"
-    out.attrs.update(assumptions=list(release.assumptions), convention=convention, status="exact")
+    out.attrs.update(assumptions=list(release.assumptions), convention=convention, status=status)
     out.attrs.update(confidence=release.confidence, notes=notes(release, found))
     return out
 

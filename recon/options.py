@@ -118,4 +118,8 @@ Certificates = Annotated[
     str | None,
     typer.Option("--certificates", help="Folder for certificates; by default they stand in the --json result."),
 ]
+LabelName = Annotated[
+    str | None,
+    typer.Option("--label", help="The label's column in these tables, where the domain calls its label otherwise."),
+]
 ProfileFile = Annotated[str, typer.Option("--profiles", help="Profiles, one per line; empty cells are unknown.")]

@@ -38,6 +38,7 @@ def show(found: Any, out: str | None, json: bool, release: EncodedRelease) -> No
     """Print or write a table of answers about people; its assumptions go to standard error."""
     if json:
         print_json(records(found), out, private=True)
+        tell(*found.attrs.get("notes", ()), file=sys.stderr)
         return
     write_table(found, out, private=True)
     from recon.provenance import assumption_lines

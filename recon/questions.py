@@ -10,10 +10,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from encoders.domain import GUESSED
 from encoders.encoder import EncodedRelease
 from encoders.values import MISSING, Continuous, Listed, Value, intersection
 from recon.certificates import profile_certificates
+from recon.naming import column_like, named_like
+from recon.outside import answered
 from recon.selections import columns_by_attribute, one_of, profile_ranges, select_frame, selections_of
+from recon.undecided import decide, leave_one_out, share, why_open
+from recon.unsized import settled_only
 from recon.world import World, wrap
 from solvers.engine import ask
 from solvers.errors import Inconclusive, ReleaseError, Unsupported
@@ -24,16 +29,13 @@ from solvers.query import (
     Convention,
     Count,
     CountAnswer,
-    Decide,
     DecideAnswer,
     Enumerate,
     LeaveOneOut,
-    LeaveOneOutAnswer,
     MostLikely,
     Sample,
     Selections,
     Share,
-    ShareAnswer,
     WorldsAnswer,
 )
 from solvers.release import Partition
@@ -42,6 +44,7 @@ from solvers.release import World as SolverWorld
 MOST_CERTIFIED = 1_000  # profiles that get certificates without being asked for
 VALUE_BYTES = 24  # of a world: an index, the value, and a copy on the way into the table
 TOLD = 64  # worlds between two lines of progress
+NAMES_SHOWN = 3
 MOST_VALUES = 1_000  # a sensitive attribute is answered value by value
 BARE = {
     True: "no proof was found within the limits; more time (--time) or cells (--max-cells) may find one",
@@ -86,6 +89,7 @@ def worlds(
     The worlds are the same in every convention; `convention` is checked and otherwise ignored.
     """
     convention_of(release, convention)
+    refuse_continuous(release)
     if limit is not None and limit < 0:
         raise ReleaseError(f"cannot list {limit} worlds")
     one_fits(release, limits)
@@ -137,6 +141,7 @@ def drawn(
     """Yield k worlds as `sample` returns them, one by one; raises `Inconclusive` between two when time is up."""
     if k < 0:
         raise ReleaseError(f"cannot draw {k} worlds")
+    refuse_continuous(release)
     one_fits(release, limits)
     query = Sample(k, seed, convention_of(release, convention))
     found = ask(release.statements, query, WorldsAnswer, limits).worlds
@@ -147,12 +152,23 @@ def drawn(
     yield from heard(release, found, k, limits)
 
 
+def refuse_continuous(release: EncodedRelease) -> None:
+    """Refuse to give back rows where an attribute has no single values; `Unsupported` says first what to do."""
+    if not (names := release.domain.continuous):
+        return
+    shown = ", ".join(f"'{name}'" for name in names[:NAMES_SHOWN]) + (", ..." if len(names) > NAMES_SHOWN else "")
+    guessed = release.domain.source == GUESSED
+    remedy = "give --domain (the model file does not say which values there are)" if guessed else "give a 'resolution'"
+    raise Unsupported(f"{remedy}: there are no single rows to give back while {shown} can be any number of a range")
+
+
 def reconstruct(release: EncodedRelease, seed: int = 0, limits: Limits | None = None) -> World:
     """Return a world of maximum likelihood, among equals with the heaviest histogram; `.unique` says if it is alone.
 
     Exact counts leave all worlds equally likely; noisy ones favour worlds that need little noise, whatever the
     confidence. Inside a cell rows are spread evenly and drawn with `seed`.
     """
+    refuse_continuous(release)
     one_fits(release, limits)
     statements = release.statements
     if release.noisy:
@@ -178,8 +194,9 @@ def certify(
     convention: str | None = None,
     limits: Limits | None = None,
     certificates: bool | None = None,
+    label: str | None = None,
 ) -> pd.DataFrame:
-    """Return one line per profile: verdict certain | possible | impossible | unknown, and how sure.
+    """Return one line per profile: verdict certain | possible | impossible | unknown | outside, and how sure.
 
     Columns: profile (0-based), verdict, min_count, max_count (rows over all worlds), probability (share of worlds
     of the convention with at least one such row), probability_before (the same before the release),
@@ -188,15 +205,25 @@ def certify(
     object that `recon.verify` accepts, verified before it is given out; None where there is none). Certificates are
     made for at most 1,000 profiles unless asked for. Of one noisy tree or rule list, the probabilities are those of
     `recon.posterior` (`attrs["prior"]`), of other noisy releases NaN. `attrs` has the assumptions and the convention.
+    A profile that no row of the domain can be is "outside": its figures are empty, and the column `reason` (None for
+    all others) says why. What the limits leave open is "unknown", between 0 rows and all; `Inconclusive` is not raised,
+    but for `EmptyConfidenceSet`. `label`: the profiles' name for the domain's label; names that differ in signs only
+    are matched.
     Cost: linear in distinct profiles times attributes; certificates about 1 ms per profile of a deep forest.
     """
-    frame = as_frame(profiles)
+    frame, said = named_like(as_frame(profiles), release.domain, label)
     chosen = convention_of(release, convention)
-    if release.noisy:
-        from recon.noisy_questions import certify_noisy
 
-        return certify_noisy(release, frame, chosen, limits, certificates)
-    return certify_exact(release, frame, chosen, limits, certificates)
+    def answer(inside: pd.DataFrame) -> pd.DataFrame:
+        if release.noisy:
+            from recon.noisy_questions import certify_noisy
+
+            return certify_noisy(release, inside, chosen, limits, certificates)
+        return certify_exact(release, inside, chosen, limits, certificates)
+
+    out = answered(release, frame, answer)
+    out.attrs["notes"] = [*said, *out.attrs.get("notes", ())]
+    return out
 
 
 def certify_exact(
@@ -207,19 +234,19 @@ def certify_exact(
     certificates: bool | None = None,
 ) -> pd.DataFrame:
     """Return the verdicts that hold for certain where the statements do; see `certify`."""
-    found = ask(release.statements, Decide(select_frame(release, frame), chosen), DecideAnswer, limits)
+    found = decide(release, select_frame(release, frame), chosen, limits)
     verdict = np.where(found.low > 0, "certain", np.where(found.high > 0, "possible", "impossible")).astype(object)
     verdict[found.open] = "unknown"
-    share = undefined_if_continuous(release, found)
+    shares = undefined_if_continuous(release, found)
     out = pd.DataFrame(
         {
             "profile": np.arange(len(frame)),
             "verdict": verdict,
             "min_count": found.low,
-            "max_count": found.high,
-            "probability": share["probability"],
-            "probability_before": share["before"],
-            "expected_count": share["expected"],
+            "max_count": most_rows(release, found),
+            "probability": shares["probability"],
+            "probability_before": shares["before"],
+            "expected_count": shares["expected"],
             "confidence": 1.0,
             "certificate": None,
         }
@@ -231,8 +258,13 @@ def certify_exact(
         )
     bare = int((np.isin(verdict, ["certain", "impossible"]) & out["certificate"].isna().to_numpy()).sum())
     notes = [f"{bare:,} certain or impossible verdicts have no certificate: {BARE[bool(wanted)]}"] if bare else []
-    out.attrs.update(assumptions=list(release.assumptions), convention=chosen, notes=notes)
+    out.attrs.update(assumptions=list(release.assumptions), convention=chosen, notes=[*why_open(found), *notes])
     return out
+
+
+def most_rows(release: EncodedRelease, found: DecideAnswer) -> Any:
+    """Return the most rows per profile; missing where the number of rows is open."""
+    return found.high if release.rows.high is not None else pd.array([None] * len(found.high), dtype="Int64")
 
 
 def undefined_if_continuous(release: EncodedRelease, found: DecideAnswer) -> dict[str, Any]:
@@ -249,6 +281,7 @@ def attribute(
     sensitive: str,
     convention: str | None = None,
     limits: Limits | None = None,
+    label: str | None = None,
 ) -> pd.DataFrame:
     """Return what follows for a sensitive column of people known to be in the data, with partial profiles q.
 
@@ -256,9 +289,12 @@ def attribute(
     #(q,v)/#q over the worlds that have a q; certain (no world has q with another value, and some has q with v);
     min_count, max_count of (q,v); probability_before (the row space alone); leave_one_out (what the release
     without one row that is (q,v) would say: what the person's own presence does not add; NaN where nothing else
-    remains). Undefined shares are NaN.
+    remains). Undefined shares are NaN. A profile that no row of the domain can be has one line, without a value or
+    figures, and `reason` says why. `label`: the profiles' name for the domain's label.
     """
-    domain, frame = release.domain, as_frame(profiles)
+    domain = release.domain
+    frame, said = named_like(as_frame(profiles), domain, label)
+    sensitive = column_like(sensitive, domain, label)
     k = domain.place.get(sensitive)
     if k is None and sensitive not in domain.columns:
         raise ReleaseError(f"the sensitive column '{sensitive}' is neither an attribute nor a column of the domain")
@@ -267,20 +303,39 @@ def attribute(
         limit = f"the sensitive attribute '{sensitive}' must have at most {MOST_VALUES:,} values"
         raise ReleaseError(f"{limit} ({source.describe()})")
     values = tuple(MISSING if v is None else v for v in map(source.value, range(source.span[1])))
-    refuse_known(release, frame, sensitive)
     chosen = convention_of(release, convention)
-    if release.noisy:
-        from recon.noisy_questions import attribute_noisy
 
-        return attribute_noisy(release, frame, (sensitive, values), chosen, limits)
-    lines = []
-    known = ask(release.statements, Decide(select_frame(release, frame), chosen), DecideAnswer, limits)
-    for i in (limits or Limits()).paced(range(len(values)), "the values of the sensitive column were tried", 1):
-        lines.append(attribute_value(release, frame, (sensitive, values, i), known, (chosen, limits)))
+    def answer(inside: pd.DataFrame) -> pd.DataFrame:
+        refuse_known(release, inside, sensitive)
+        if release.noisy:
+            from recon.noisy_questions import attribute_noisy
+
+            return attribute_noisy(release, inside, (sensitive, values), chosen, limits)
+        return attribute_exact(release, inside, (sensitive, values), chosen, limits)
+
+    out = answered(release, frame, answer)
+    out.attrs["notes"] = [*said, *out.attrs.get("notes", ())]
+    return out
+
+
+def attribute_exact(
+    release: EncodedRelease,
+    frame: pd.DataFrame,
+    target: tuple[str, tuple[Value, ...]],
+    chosen: Convention,
+    limits: Limits | None,
+) -> pd.DataFrame:
+    """Return what exact statements say about a sensitive column; see `attribute`."""
+    sensitive, values = target
+    known = decide(release, select_frame(release, frame), chosen, limits)
+    lines = [
+        attribute_value(release, frame, (sensitive, values, i), known, (chosen, limits)) for i in range(len(values))
+    ]
     out = pd.concat(lines).sort_values(["profile", "order"], kind="stable").drop(columns="order")
     status = "bounds" if any(line.attrs["status"] != "exact" for line in lines) else known.status
     out = out.reset_index(drop=True)
-    out.attrs.update(assumptions=list(release.assumptions), convention=chosen, status=status)
+    out = settled_only(out) if release.cut.unsized else out
+    out.attrs.update(assumptions=list(release.assumptions), convention=chosen, status=status, notes=why_open(known))
     return out
 
 
@@ -320,13 +375,13 @@ def attribute_value(
     value = values[at]
     chosen, limits = how
     selected = select_with(release, frame, sensitive, [value])
-    with_value = ask(release.statements, Decide(selected, chosen), DecideAnswer, limits)
+    with_value = decide(release, selected, chosen, limits, known)
     rest = [v for i, v in enumerate(values) if i != at]
     others = select_with(release, frame, sensitive, rest)
-    without = ask(release.statements, Decide(others, chosen), DecideAnswer, limits)
+    without = decide(release, others, chosen, limits, known)
     outer = select_frame(release, frame)
-    loo = ask(release.statements, LeaveOneOut(selected, outer, chosen), LeaveOneOutAnswer, limits).share
-    between = ask(release.statements, Share(selected, others, outer), ShareAnswer, limits)
+    loo = leave_one_out(release, LeaveOneOut(selected, outer, chosen), limits, known).share
+    between = share(release, Share(selected, others, outer), limits, known)
     with np.errstate(invalid="ignore", divide="ignore"):
         probability = with_value.expected / known.expected
         before = with_value.expected_before / known.expected_before
@@ -339,7 +394,7 @@ def attribute_value(
             "upper": between.upper,
             "certain": (with_value.high > 0) & (without.high == 0),
             "min_count": with_value.low,
-            "max_count": with_value.high,
+            "max_count": most_rows(release, with_value),
             "probability_before": before,
             "leave_one_out": loo,
             "order": at,

@@ -32,14 +32,18 @@ def open_release(
     memory: int,
     confidence: float = 0.95,
     rows: int | None = None,
+    label: str | None = None,
 ) -> EncodedRelease:
-    """Return the release of the files: its domain replaced, its columns made independent, its rows known, if asked."""
+    """Return the release of the files: its domain replaced, its columns made independent, its rows known, if asked.
+
+    `label`: the label's column in a domain that is read off data, where the data have it.
+    """
     from encoders.encoder import encode
     from recon.loading import load, read_domain
     from solvers.errors import ReleaseError
     from solvers.release import Rows
 
-    declared = None if domain is None else read_domain(domain)
+    declared = None if domain is None else read_domain(domain, label, lenient=True)
     release = load(*files, domain=declared, confidence=confidence, memory=memory)
     gc.freeze()  # it stays until the program ends: the collector need not walk its millions of objects again and again
     if not independent and rows is None:
@@ -64,7 +68,7 @@ def convert(
     from recon.provenance import provenance_lines
 
     if data is None:
-        release = open_release(files, domain, independent, parse_memory(memory), rows=rows)
+        release = open_release(files, domain, independent, parse_memory(memory), rows=rows, label=label)
     else:
         release = counted_from(files, data, label, domain)
     if without_bags:
@@ -86,7 +90,7 @@ def counted_from(files: list[str], data: str, label: str | None, domain: str | N
     name = label or str(frame.columns[-1])
     if name not in frame.columns:
         raise typer.BadParameter(f"--label {name}: {data} has no such column")
-    declared = None if domain is None else read_domain(domain)
+    declared = None if domain is None else read_domain(domain, label, lenient=True)
     return attach_counts(files[0], frame.drop(columns=name), frame[name], domain=declared)
 
 

@@ -307,6 +307,7 @@ def bound_json(found: BoundAnswer) -> dict[str, Any]:
     keys = ("min", "max", "expectation", "status", "convention", "engine")
     why = {"why_bounds": plain_reasons(found.trail)} if found.status == "bounds" and found.trail else {}
     out = {k: getattr(found, k) for k in keys} | {"assumptions": list(found.assumptions), "trail": list(found.trail)}
+    out["informative"] = found.informative
     return out | why
 
 
@@ -315,6 +316,8 @@ def bound_line(found: BoundAnswer, of: str | None) -> str:
     if found.min is None or found.max is None:
         return f"in no world is there a figure to bound   [{found.convention}; {found.status}]"
     said, of = f"   [{found.convention}; {found.status}]", None if of is None else shown(of)
+    if found.informative is False:
+        said += "\nthis says no more than the domain and the number of rows do by themselves"
     if found.status == "bounds" and found.trail:
         said += f"\nwhy bounds only: {shown(plain_reasons(found.trail))}"
     if of is None:

@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 from encoders.domain import GUESSED, Condition, Domain
 from encoders.encoder import CutDomain, EncodedRelease
 from encoders.values import MISSING, AnyAttribute, Continuous, Grid, Listed, Ranges, Test, Value, intersection
+from recon.odd import Odd, doubt, refusal
+from recon.parts_held import part_sizes
 from recon.spreadsheets import read_back
 from recon.stored.budget import within
 from recon.tables import metered, read_parquet, table_text
@@ -29,7 +31,6 @@ from solvers.limits import Limits
 from solvers.query import Selections
 
 NAMES_SHOWN = 8
-DOUBT = "the domain is a guess from the model file: declare it (--domain)"
 
 
 def read_table(path: str, limits: Limits | None = None) -> pd.DataFrame:
@@ -160,7 +161,11 @@ def columns_by_attribute(frame: pd.DataFrame, domain: Domain) -> dict[int, list[
         elif name in domain.columns:
             found.setdefault(domain.view_ranges(name)[0], []).append(i)
         else:
-            raise ReleaseError(f"'{name}' is neither an attribute nor a column of the domain ({names_of(domain)})")
+            own = None if domain.label is None else domain.label.name
+            open_label = own is not None and own not in map(str, frame.columns)
+            hint = f"; if it is the label, say so (--label '{name}')" if open_label else ""
+            message = f"'{name}' is neither an attribute nor a column of the domain ({names_of(domain)}){hint}"
+            raise ReleaseError(message)
     return found
 
 
@@ -184,27 +189,33 @@ def cell_ranges(domain: Domain, name: str, value: Any, text: bool) -> tuple[int,
 
 
 def frame_ranges(
-    frame: pd.DataFrame, domain: Domain, untested: Collection[int] = ()
+    frame: pd.DataFrame, domain: Domain, untested: Collection[int] = (), odd: list[Odd] | None = None
 ) -> dict[int, tuple[NDArray[np.int64], list[Ranges]]]:
     """Return, per attribute that the frame speaks about, a code per row and the positions of each code.
 
-    A missing cell constrains nothing; `untested` attributes take any value. Raises `ReleaseError` naming the cell of a
-    value outside the domain, and columns that contradict each other. Cost: linear in cells.
+    A missing cell constrains nothing; `untested` attributes take any value. Values outside the domain, and columns that
+    contradict each other, go into `odd` (such cells then constrain nothing); without it, `ReleaseError` lists them.
+    Cost: linear in cells.
     """
     out: dict[int, tuple[NDArray[np.int64], list[Ranges]]] = {}
+    found, file = list[Odd](), frame.attrs.get("file", "")
     try:
         for k, columns in columns_by_attribute(frame, domain).items():
-            out[k] = attribute_ranges(frame, domain, k, columns, k in untested)
+            out[k] = attribute_ranges(frame, domain, k, columns, k in untested, found)
     except ReleaseError as error:
-        doubt = f"; {DOUBT}" if domain.source == GUESSED else ""
-        raise ReleaseError(error.message + doubt, place=error.place, file=frame.attrs.get("file", "")) from None
+        raise ReleaseError(error.message + doubt(domain), place=error.place, file=file) from None
+    found.sort(key=lambda one: one.row)
+    if found and odd is None:
+        raise refusal(found, domain, file)
+    if odd is not None:
+        odd += found
     return out
 
 
 def attribute_ranges(
-    frame: pd.DataFrame, domain: Domain, k: int, columns: list[int], untested: bool = False
+    frame: pd.DataFrame, domain: Domain, k: int, columns: list[int], untested: bool, odd: list[Odd]
 ) -> tuple[NDArray[np.int64], list[Ranges]]:
-    """Return a code per row and the positions of each code, for one attribute; see `frame_ranges`."""
+    """Return a code per row and the positions of each code, for one attribute; see `frame_ranges`. `odd` grows."""
     text = bool(frame.attrs.get("text"))
     names = [str(frame.columns[i]) for i in columns]
     if len(columns) == 1 and names[0] in domain.place:
@@ -214,17 +225,22 @@ def attribute_ranges(
             return back.reshape(-1), [((i, i + 1),) for i in values.tolist()]
     coded = [distinct_cells(frame, i) for i in columns]
     stacked = np.stack([codes for codes, _ in coded], axis=1)
-    distinct, first, back = np.unique(stacked, axis=0, return_index=True, return_inverse=True)
+    distinct, back = np.unique(stacked, axis=0, return_inverse=True)
     every: list[Ranges] = []
-    for combination, row in zip(distinct.tolist(), first.tolist(), strict=True):
+    wrong: dict[int, list[tuple[str, Any, str]]] = {}
+    for code, combination in enumerate(distinct.tolist()):
         cells = [None if c < 0 else values[c] for c, (_, values) in zip(combination, coded, strict=True)]
-        try:
-            every.append(combined(domain, k, names, cells, text, row))
-        except ReleaseError:
-            if not untested:
-                raise
-            every.append(((0, 1),))  # one value among others: no statement tells them apart
-    return back.reshape(-1), every
+        found = combined(domain, k, names, cells, text)
+        if isinstance(found, list) and not untested:
+            wrong[code] = found
+            every.append((domain.all[k].span,))
+        else:  # of untested ones: one value among others, no statement tells them apart
+            every.append(((0, 1),) if isinstance(found, list) else found)
+    back = back.reshape(-1)
+    if wrong:
+        rows = np.flatnonzero(np.isin(back, list(wrong))).tolist()
+        odd += [Odd(row, *one) for row in rows for one in wrong[int(back[row])]]
+    return back, every
 
 
 def whole_numbers(column: pd.Series[Any], attribute: AnyAttribute, text: bool) -> NDArray[np.int64] | None:
@@ -272,58 +288,26 @@ def untested(release: EncodedRelease) -> frozenset[int]:
     return frozenset(k for k in binary if len(release.cut.cuts[k].sizes) == 1)
 
 
-def combined(domain: Domain, k: int, names: list[str], cells: list[Any], text: bool, row: int) -> Ranges:
-    """Return the positions of attribute k that all given cells of a row allow."""
-    found: Ranges = (domain.all[k].span,)
-    for name, value in zip(names, cells, strict=True):
-        if missing(value):
-            continue
-        try:
-            _, ranges = cell_ranges(domain, name, value, text)
-        except ReleaseError as error:
-            raise error.at(place=f"row {row + 1}, column '{name}'") from None
-        found = intersection(found, ranges)
-        if not found:
-            given = ", ".join(f"{n}={v}" for n, v in zip(names, cells, strict=True) if not missing(v))
-            raise ReleaseError(f"no value of '{domain.all[k].name}' has {given}", place=f"row {row + 1}")
-    return found
+def combined(
+    domain: Domain, k: int, names: list[str], cells: list[Any], text: bool
+) -> Ranges | list[tuple[str, Any, str]]:
+    """Return the positions of attribute k that all given cells of a row allow.
 
-
-def part_sizes(cut: CutDomain, k: int, ranges: Ranges) -> tuple[int, ...]:
-    """Return how many values of each part of attribute k the ranges hold.
-
-    A single number of a continuous attribute has no length; it counts as one unit of its part, so that "in
-    some world" stays right while shares are not given.
+    Where there are none: a list of what is wrong: column, value and why (no column where several contradict each
+    other).
     """
-    cuts = cut.cuts[k]
-    if isinstance(cuts.attribute, Continuous):
-        return continuous_sizes(cut, k, ranges)
-    sizes = [0] * len(cuts.sizes)
-    for start, end in ranges:
-        for part in range(cuts.part(start), cuts.part(end - 1) + 1):
-            low, high = cuts.bounds(part)
-            sizes[part] += int(min(end, high) - max(start, low))
-    return tuple(sizes)
-
-
-def continuous_sizes(cut: CutDomain, k: int, ranges: Ranges) -> tuple[int, ...]:
-    """Return the scaled lengths of the ranges inside each part: 1 or more where touched, all only where whole."""
-    cuts = cut.cuts[k]
-    (first, _), (last, side) = cuts.attribute.span
-    whole = last - first
-    scale = sum(cuts.sizes) / (whole * (2 if side == 2 else 1))  # "missing" weighs as much as the whole range
-    sizes = [0] * len(cuts.sizes)
-    for start, end in ranges:
-        for part in range(len(sizes)):
-            low, high = cuts.bounds(part)
-            a, b = max(start, low), min(end, high)
-            if (a, b) == (low, high):
-                sizes[part] = cuts.sizes[part]
-            elif a < b:
-                gaps = (b[1] == 2) - (a[1] == 2)
-                length = max(1, int((b[0] - a[0] + gaps * whole) * scale))
-                sizes[part] = min(cuts.sizes[part] - 1, sizes[part] + length)
-    return tuple(sizes)
+    found: Ranges = (domain.all[k].span,)
+    wrong: list[tuple[str, Any, str]] = []
+    given = [(name, value) for name, value in zip(names, cells, strict=True) if not missing(value)]
+    for name, value in given:
+        try:
+            found = intersection(found, cell_ranges(domain, name, value, text)[1])
+        except ReleaseError as error:
+            wrong.append((f"'{name}'", value, error.message))
+    if not found and not wrong:
+        said = ", ".join(f"{name}={value}" for name, value in given)
+        wrong.append(("", None, f"no value of '{domain.all[k].name}' has {said}"))
+    return wrong or found
 
 
 def selections_of(
@@ -367,6 +351,13 @@ def select_frame(release: EncodedRelease, frame: pd.DataFrame) -> Selections:
 def profile_ranges(release: EncodedRelease, frame: pd.DataFrame) -> dict[int, tuple[NDArray[np.int64], list[Ranges]]]:
     """Return what profiles say of each attribute, any value of one that no test uses; see `frame_ranges`."""
     return frame_ranges(frame, release.domain, untested(release))
+
+
+def odd_cells(release: EncodedRelease, frame: pd.DataFrame) -> list[Odd]:
+    """Return the cells of profiles that no row of the domain can have, by row; `ReleaseError` for unknown columns."""
+    found: list[Odd] = []
+    frame_ranges(frame, release.domain, untested(release), found)
+    return found
 
 
 def select_conditions(release: EncodedRelease, conditions: Sequence[Condition], place: str = "where") -> Selections:

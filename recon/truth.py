@@ -18,6 +18,7 @@ from encoders.values import Continuous, Ranges
 from recon.findings import TruthCheck
 from recon.matching import against_baselines
 from recon.measures import Measures
+from recon.naming import named_like
 from recon.questions import certify, reconstruct
 from recon.reasons import no_reconstruction, plain_reasons
 from recon.selections import frame_ranges, raw_indices, select_frame, whole_rows
@@ -41,7 +42,7 @@ def check_truth(
 
     An empty cell of an attribute that may be missing is missing; of any other it is open.
     """
-    truth = whole_rows(truth, release.domain)
+    truth = whole_rows(named_like(truth, release.domain)[0], release.domain)
     violated = violations(release, truth)
     if why := no_guess(release, measures):
         return TruthCheck(not violated, tuple(violated), None, why, trail=measures.counted.trail)
@@ -53,7 +54,9 @@ def check_truth(
     except (Inconclusive, Unsupported) as error:
         trail = tuple(str(error).split("; "))
         return TruthCheck(not violated, tuple(violated), None, no_reconstruction(trail), trail=trail)
-    people = None if population is None else raw_indices(release.domain, population)
+    people = None
+    if population is not None:
+        people = raw_indices(release.domain, named_like(population, release.domain)[0])
     totals = [a.total for a in release.cut.solver.attributes]
     compared = against_baselines(real, guess, totals, population=people, seed=seed)
     return TruthCheck(not violated, tuple(violated), compared, proved=proved_rows(release, truth, real, limits))
@@ -79,6 +82,8 @@ def proved_rows(release: EncodedRelease, truth: pd.DataFrame, real: NDArray[Any]
     try:
         found = certify(release, once, limits=limits)
     except (Inconclusive, Unsupported):
+        return None
+    if len(found) and (found["verdict"] == "unknown").all():
         return None
     return int((found["verdict"] == "certain").sum())
 

@@ -289,12 +289,6 @@ def test_wrong_usage(arguments, code, word, tmp_path, capsys):
     [
         ("age,shoe\n20,44\n", ["'shoe'"]),
         ("age,age\n20,44\n", []),
-        ("age\n17\n", ["row 1", "'age'", "17"]),
-        ("age\n20\nold\n", ["row 2", "'age'", "'old'"]),
-        ("city\nZ\n", ["row 1", "'city'", "'Z'"]),
-        ("age,age<25\n30,1\n", ["row 1", "'age'", "age<25=1"]),
-        ("age\n20.5\n", ["row 1", "20.5"]),
-        ("age\n1_8\n", ["row 1", "1_8"]),
         ("", ["empty"]),
         ("age,smoker\n5,20,1\n", ["line 2", "3 fields", "2"]),
         ("age,smoker\n20\n", ["line 2", "1 fields"]),
@@ -308,6 +302,28 @@ def test_bad_profiles_are_refused_by_name(text, words, tmp_path, capsys):
     profiles.write_text(text)
     code, _, err = run(capsys, "certify", str(release), "--profiles", str(profiles))
     assert code == 3
+    for word in [str(profiles), *words]:
+        assert word in err
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("age\n17\n", ["row 1", "'age'", "17"]),
+        ("age\n20\nold\n", ["row 2", "'age'", "'old'"]),
+        ("city\nZ\n", ["row 1", "'city'", "'Z'"]),
+        ("age,age<25\n30,1\n", ["row 1", "'age'", "age<25=1"]),
+        ("age\n20.5\n", ["row 1", "20.5"]),
+        ("age\n1_8\n", ["row 1", "1_8"]),
+    ],
+)
+def test_profiles_outside_the_domain_are_told_by_name(text, words, tmp_path, capsys):
+    release, profiles = tmp_path / "release.json", tmp_path / "profiles.csv"
+    release.write_text(json.dumps(TREE))
+    profiles.write_text(text)
+    code, out, err = run(capsys, "certify", str(release), "--profiles", str(profiles))
+    assert code == 4
+    assert "outside" in out
     for word in [str(profiles), *words]:
         assert word in err
 

@@ -133,6 +133,8 @@ def merged(condition: Condition, domain: Domain) -> Condition:
         ranges = attribute.ranges(tests[0])
         for test in tests[1:]:
             ranges = intersection(ranges, attribute.ranges(test))
+        if len(tests) > 1 and ranges == (attribute.span,):
+            continue  # nothing is asked of it
         out.append((name, tests[0] if len(tests) == 1 else as_test(attribute, ranges)))
     return tuple(out)
 
@@ -148,7 +150,9 @@ def as_test(attribute: AnyAttribute, ranges: Ranges) -> Test:
         if len(spans) > 1:
             raise ReleaseError(f"'{attribute.name}' is tested for several ranges at once: give it a 'resolution'")
         (low, above), (high, to) = spans[0]
-        return Test(None, plain(low), plain(high), low_open=bool(above), high_open=not to, missing=missing)
+        least, most = finite(low), finite(high)
+        above, under = least is not None and bool(above), most is not None and not to
+        return Test(None, least, most, low_open=above, high_open=under, missing=missing)
     if isinstance(attribute, Grid) and len(spans) == 1:
         return Test(None, attribute.value_at(spans[0][0]), attribute.value_at(spans[0][1] - 1), missing=missing)
     if sum(end - start for start, end in spans) > MOST_LISTED:
@@ -156,11 +160,20 @@ def as_test(attribute: AnyAttribute, ranges: Ranges) -> Test:
     return Test(tuple(attribute.value_at(i) for start, end in spans for i in range(start, end)), missing=missing)
 
 
+def finite(end: Fraction | float) -> int | float | None:
+    """Return the number at an end of a range, None at an open one."""
+    return None if isinstance(end, float) else plain(end)
+
+
 def none_of(attribute: AnyAttribute, missing: bool) -> Test:
     """Return the test that no value passes, at most a missing one."""
     if missing:
         return Test(values=(), missing=True)
-    last = plain(attribute.maximum) if isinstance(attribute, Continuous) else attribute.value_at(attribute.known[1] - 1)
+    last: Value
+    if isinstance(attribute, Continuous):
+        last = finite(attribute.known[1][0]) or finite(attribute.known[0][0]) or 0
+    else:
+        last = attribute.value_at(attribute.known[1] - 1)
     return Test(low=last, high=last, high_open=True)
 
 
@@ -168,17 +181,20 @@ def named_features(draft: Draft, domain: Domain) -> list[Feature]:
     """Return the features, unnamed ones called like the domain's attributes in order."""
     if draft.named or any(f.make is not None for f in draft.features):
         return list(draft.features)
-    names = [a.name for a in domain.attributes]
-    if names == [f.attribute for f in draft.features]:
+    if [a.name for a in domain.attributes] == [f.attribute for f in draft.features]:
         return list(draft.features)
-    fits = len(names) == len(draft.features) or (draft.more and len(names) > len(draft.features))
-    label = None if domain.label is None else domain.label.name
-    if not fits or any(view.attribute != label for view in domain.columns.values()):
+    names = domain.in_order
+    if names is None or not (len(names) == len(draft.features) or (draft.more and len(names) > len(draft.features))):
         raise ReleaseError(
-            f"the model was fitted on {len(draft.features)} unnamed features: give a domain of as many attributes in "
-            "that order (without columns: --independent-columns), or fit it on a DataFrame, so that they have names"
+            f"the model was fitted on {len(draft.features)} unnamed features: give a domain of as many columns in "
+            f"that order{has(names)}, or fit it on a DataFrame, so that they have names"
         )
     return [Feature(f.name, name) for f, name in zip(draft.features, names, strict=not draft.more)]
+
+
+def has(names: Sequence[str] | None) -> str:
+    """Say how many columns a domain has, and what to do about columns without an order."""
+    return " (say it in its 'order')" if names is None else f" (this one has {len(names)}, without the label)"
 
 
 def class_order(classes: Sequence[Value], domain: Domain) -> list[int | None]:
@@ -296,7 +312,7 @@ def continuous_test(attribute: Continuous, feature: Feature, test: Test, single_
         if attribute.missing:
             found = replace(found, missing=passes(test, feature.make(None)))
     for end in (found.low, found.high):
-        if end is not None and not attribute.minimum <= exact(end) <= attribute.maximum:
+        if end is not None and not attribute.holds(exact(end)):
             raise attribute.refuse(end, "is a threshold outside the range of")
     return found
 

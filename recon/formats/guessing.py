@@ -1,25 +1,23 @@
 """The row space of a model file nobody declared a domain for: what the file says, and for the rest its thresholds.
 
 A file seldom says which values exist. What it does say (categories, ranges) is taken; an attribute that is only ever
-compared with one half is taken as binary; any other is continuous over the span of its thresholds
-widened on both sides by its length or its largest number, whichever is more, so that figures are relative. Thresholds
-behind a pipeline's steps are turned back to the attribute's own numbers first. Every answer carries what was assumed.
+compared with one half is taken as binary; any other is any number, without an end on either side: thresholds do not say
+how far the rows lie beyond them. Thresholds behind a pipeline's steps are turned back to the attribute's own numbers
+first. Every answer carries what was assumed.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
 
 from encoders.domain import GUESSED, Domain, View
-from encoders.values import AnyAttribute, Continuous, Listed, Test, Value, exact, is_number, plain
+from encoders.values import AnyAttribute, Continuous, Listed, Test, Value, exact, is_number
 from recon.formats.binding import class_order
 from recon.formats.drafts import Draft
 from solvers.errors import ReleaseError
 
-LARGEST = 1e300
 HALF = Fraction(1, 2)
 WANTING = "assumed for want of a declared domain (--domain): "
 
@@ -76,11 +74,7 @@ def guessed(name: str, tests: list[Test], hint: AnyAttribute | None, filled: boo
         return Listed(name, (0, 1), missing=missing), f"'{name}' is 0 or 1"
     if values and not numbers:
         return listed(name, list(values), missing), f"'{name}' has only the values that the model names, and another"
-    reach = max(numbers[-1] - numbers[0], *map(abs, (numbers[0], numbers[-1])), Fraction(1))
-    low, high = Fraction(math.floor(numbers[0] - reach)), Fraction(math.ceil(numbers[-1] + reach))
-    if max(abs(low), abs(high)) > LARGEST:
-        raise ReleaseError(f"the model cuts '{name}' at numbers beyond {LARGEST:g}: give a domain (--domain)")
-    return Continuous(name, low, high, missing=missing), f"'{name}' runs from {plain(low):g} to {plain(high):g}"
+    return Continuous(name, missing=missing), f"'{name}' is any number"
 
 
 def listed(name: str, values: list[Value], missing: bool) -> Listed:
@@ -98,8 +92,13 @@ def listed(name: str, values: list[Value], missing: bool) -> Listed:
 def widened(name: str, hint: AnyAttribute, numbers: Iterable[Fraction], missing: bool) -> AnyAttribute:
     """Return what the file says about an attribute, a range made to hold every threshold."""
     if isinstance(hint, Continuous):
-        every = [hint.minimum, hint.maximum, *numbers]
-        return Continuous(name, min(every), max(every), missing=missing)
+        low, high = hint.minimum, hint.maximum
+        return Continuous(
+            name,
+            None if low is None else min(low, *numbers, low),
+            None if high is None else max(high, *numbers, high),
+            missing=missing,
+        )
     if isinstance(hint, Listed):
         return Listed(name, hint.values, missing=missing)
     return type(hint)(name, hint.minimum, hint.step, hint.count, missing=missing)

@@ -103,13 +103,15 @@ def to_attribute(part: AttributePart, place: str) -> AnyAttribute:
                 if isinstance(value, float) and not math.isfinite(value):
                     raise ReleaseError(f"attribute '{part.name}': the value {value} is not finite")
             return Listed(part.name, tuple(part.values), missing=part.missing)
-        if part.min is None or part.max is None:
-            raise ReleaseError(f"attribute '{part.name}' needs 'values', or 'min' and 'max'")
-        for number in (part.min, part.max, part.resolution or 0):
+        for number in (part.min, part.max, part.resolution):
             if isinstance(number, float) and not math.isfinite(number):
                 raise ReleaseError(f"attribute '{part.name}': the number {number} is not finite")
         if part.resolution is None:
-            return Continuous(part.name, exact(part.min), exact(part.max), missing=part.missing)
+            ends = (None if end is None else exact(end) for end in (part.min, part.max))
+            return Continuous(part.name, *ends, missing=part.missing)
+        if part.min is None or part.max is None:
+            open_end = 'only beside "resolution": null may one be left out'
+            raise ReleaseError(f"attribute '{part.name}' needs 'values', or 'min' and 'max' ({open_end})")
         return Grid.between(part.name, part.min, part.max, part.resolution, part.missing)
     except ReleaseError as error:
         raise error.at(place=place) from None
@@ -128,6 +130,7 @@ def to_domain(part: DomainPart) -> Domain:
             tuple(to_condition(c, f"domain.impossible[{i}]") for i, c in enumerate(part.impossible)),
             part.source,
             tuple(part.notes),
+            tuple(part.order),
         )
     except ReleaseError as error:
         raise error.at(place="domain") from None

@@ -64,6 +64,7 @@ class ViewPart(TestPart):
 class AttributePart(Part):
     """An attribute: listed `values`, or `min` and `max` (integers; with `resolution` a grid; null: continuous).
 
+    Of a continuous one either end may be left out, or both: the numbers then run on without end.
     `missing`: a cell may be empty, which is one more value (not for the label).
     """
 
@@ -76,7 +77,10 @@ class AttributePart(Part):
 
 
 class DomainPart(Part):
-    """Attributes, label, binary columns, impossible boxes and where the domain comes from."""
+    """Attributes, label, binary columns, impossible boxes and where the domain comes from.
+
+    `order`: attributes and columns (no label) in the order of the data's columns, for models that only number theirs.
+    """
 
     attributes: list[AttributePart] = Field(min_length=0)
     label: AttributePart | None = None
@@ -84,6 +88,7 @@ class DomainPart(Part):
     impossible: list[ConditionPart] = []
     source: StrictStr = "declared"
     notes: list[StrictStr] = []
+    order: list[StrictStr] = []
 
 
 class RowsPart(Part):

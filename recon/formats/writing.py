@@ -41,8 +41,8 @@ def attribute_json(attribute: AnyAttribute) -> dict[str, Any]:
     gaps = {"missing": True} if attribute.missing else {}
     if isinstance(attribute, Listed):
         return {"name": attribute.name, "values": list(attribute.values), **gaps}
-    low, high = plain(attribute.minimum), plain(attribute.maximum)
-    out: dict[str, Any] = {"name": attribute.name, "min": low, "max": high}
+    ends = {"min": attribute.minimum, "max": attribute.maximum}
+    out: dict[str, Any] = {"name": attribute.name, **{k: plain(x) for k, x in ends.items() if x is not None}}
     if isinstance(attribute, Continuous):
         out["resolution"] = None
     elif attribute.step != 1:
@@ -60,6 +60,8 @@ def domain_json(domain: Domain) -> dict[str, Any]:
     if domain.impossible:
         out["impossible"] = [condition_json(c) for c in domain.impossible]
     out["source"] = domain.source
+    if domain.order:
+        out["order"] = list(domain.order)
     if domain.notes:
         out["notes"] = list(domain.notes)
     return out

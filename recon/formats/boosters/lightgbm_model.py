@@ -206,8 +206,8 @@ def hints(columns: Columns, rows: int | None) -> dict[str, AnyAttribute]:
                 out[name] = listed(name, columns.coded[name], gaps)
         elif isinstance(info[0], int) and isinstance(info[-1], int):
             codes = sorted({int(v) for v in info if v >= 0})
-            if codes:
-                out[name] = Listed(name, tuple(codes), missing=gaps)
+            if codes:  # LightGBM leaves rare categories out (min_data_in_bin): one value stands for them
+                out[name] = Listed(name, (*codes, codes[-1] + 1), missing=gaps)
         elif rows is not None and rows <= SAMPLED_FOR_BINS and info[0] < info[-1]:
             out[name] = Continuous(name, exact(float(info[0])), exact(float(info[-1])), missing=gaps)
     return out

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from encoders.domain import Domain
 from encoders.models import AnyModel, Forest, Node, Tree
 from encoders.values import AnyAttribute, Cell, Continuous, Grid, Listed, Test, Value
-from recon.formats.binding import Binder, listed_test, passes
+from recon.formats.binding import Binder, has, listed_test, passes
 from recon.formats.drafts import Draft, Feature, conditions
 from recon.formats.sklearn.columns import Column, Outside
 from solvers.errors import ReleaseError
@@ -32,12 +32,12 @@ class PipelineBinder(Binder):
         cls, draft: Draft, columns: Sequence[Column], raw: Sequence[str], named: bool, domain: Domain
     ) -> PipelineBinder:
         """Return the binder of a pipeline's draft; unnamed raw columns are those of the domain in order."""
-        names = [a.name for a in domain.attributes]
-        if not named and names != list(raw):
-            if len(names) != len(raw) or domain.columns:
+        if not named and [a.name for a in domain.attributes] != list(raw):
+            names = domain.in_order
+            if names is None or len(names) != len(raw):
                 raise ReleaseError(
-                    f"the pipeline was fitted on {len(raw)} unnamed columns: give a domain of as many attributes in "
-                    "that order (without columns), or fit it on a DataFrame, so that its columns have names"
+                    f"the pipeline was fitted on {len(raw)} unnamed columns: give a domain of as many columns in "
+                    f"that order{has(names)}, or fit it on a DataFrame, so that its columns have names"
                 )
             own = [
                 c.feature(f.name, names[c.source], draft.single) for c, f in zip(columns, draft.features, strict=True)
