@@ -87,7 +87,7 @@ def sampled(
     if draws < 4:
         raise ReleaseError(f"{draws} draws are too few to see whether they may be trusted: ask for 4 or more")
     limits = limits or Limits()
-    sure = certain_release(release)
+    sure = certain_release(release, limits)
     system, seen = system_of(sure, limits), observations(sure)
     found = walk(system, seen, draws, seed, limits)
     ends = found.credible(0.95)
