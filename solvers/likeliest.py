@@ -36,6 +36,7 @@ HALF = Fraction(1, 2)
 CLOSE = 1.001  # ratio of tail probabilities between which the search goes on figure by figure
 SAME = Fraction(1, 10**6)  # relative gain of a tail probability that is not looked for: radii are rounded
 CAPS = tuple(Fraction(1, 10**k) for k in (9, 30, 100, 300, 1_000, 3_000))  # noise rarer than that: caps of the rows
+NONE = "the statements without noise contradict each other: there is no possible world"
 NO_END = "the number of rows is unbounded: give 'rows', at least between bounds"
 
 
@@ -153,7 +154,7 @@ def level_of(system: System, seen: Sequence[Observation], limits: Limits) -> Lev
     narrowing = Narrowing(system, seen)
     known = narrowing.histogram(None, limits)
     if known is None:
-        raise ContradictionError("the statements without noise contradict each other: there is no possible world", ())
+        raise ContradictionError(NONE, ())
     best, tail = known, narrowing.tail(known)
     above, proved = Fraction(1), False
     while tail < 1 and not limits.expired():

@@ -26,6 +26,7 @@ from solvers.likeliest import gains_of, likeliest, reach
 from solvers.limits import Limits
 from solvers.linear import Ints
 from solvers.observations import Observation
+from solvers.pieces import Layout, minus
 from solvers.release import UNBOUNDED, Partition
 from solvers.system import System
 
@@ -204,6 +205,9 @@ class Board:
             self.reached[k] = [part / whole for part in accumulate(sizes[c] for c in members)]
         whole = sum(sizes[c] for c in self.cells)
         self.anywhere = [part / whole for part in accumulate(sizes[c] for c in self.cells)]
+        layout, release = Layout(self.system.release.domain), self.system.release
+        every = sum(layout.sizes(minus(layout, layout.full[None].copy(), release.impossible)).tolist())
+        self.alive = math.log(whole) - math.log(every) if whole else 0.0  # log of the share of rows in live cells
         self.options: dict[Pair, list[Pair]] = {}
 
     def drawn(self, reached: list[float], members: list[int], ticket: float) -> int:
@@ -332,7 +336,9 @@ class Chain:
         fresh = board.drawn(board.anywhere, board.cells, where)
         old: tuple[int, ...] = () if add else (rows[i],)
         new: tuple[int, ...] = (fresh,) if add else ()
-        if self._inside(old, new, tables) + self._outside(old, new, tables) < height:
+        # Cells are drawn among the live ones, the prior draws rows from the whole row space: their share remains.
+        weight = board.alive if add else -board.alive
+        if self._inside(old, new, tables) + self._outside(old, new, tables) + weight < height:
             return False
         self._step(old, new)
         if add:

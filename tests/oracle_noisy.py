@@ -269,6 +269,41 @@ class Enumerated:
         return top, {c for c, value in found.items() if value >= top - 1e-9 or value == top}
 
 
+class Uniform:
+    """The posterior over datasets under the prior `worlds`: numbers of rows equally likely, then sequences of rows."""
+
+    def __init__(self, release: dict) -> None:
+        self.listed, space = Enumerated(release), len(oracle.rows(release))
+        logs = {
+            w: self.listed.log_likelihood(w) + math.log(oracle._orders(w)) - len(w) * math.log(space)
+            for w in self.listed.sure
+        }
+        top = max(logs.values(), default=-math.inf)
+        weights = {w: math.exp(x - top) for w, x in logs.items() if x > -math.inf}
+        total = math.fsum(weights.values())
+        self.worlds = {w: x / total for w, x in weights.items()}
+
+    def moments(self) -> list[tuple[float, float]]:
+        """Return mean and variance of every noisy count."""
+        out = []
+        for j in range(len(self.listed.noisy)):
+            counts = [(p, self.listed.counts[w][j]) for w, p in self.worlds.items()]
+            mean = math.fsum(p * c for p, c in counts)
+            out.append((mean, math.fsum(p * (c - mean) ** 2 for p, c in counts)))
+        return out
+
+    def rows(self) -> dict[int, float]:
+        """Return the probability of every number of rows."""
+        out: dict[int, float] = {}
+        for w, p in self.worlds.items():
+            out[len(w)] = out.get(len(w), 0.0) + p
+        return out
+
+    def rows_of(self, row: Row) -> float:
+        """Return the expected number of rows with these values."""
+        return math.fsum(p * w.count(row) for w, p in self.worlds.items())
+
+
 # ---------------------------------------------------------------- posterior of one noisy tree or rule list
 
 

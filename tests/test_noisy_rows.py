@@ -182,4 +182,4 @@ def test_what_is_impossible_whatever_the_noise(encoded, batch):
                 told["empty"] += 1
         if expected is not None and kind != "left out" and not at.statements.loosened:
             assert recon.denoise(got).found.log_likelihood == pytest.approx(listed.best()[0], abs=1e-6), release
-    assert told["empty"] and told["exact"], told
+    assert min(told["empty"], told["exact"]) > 0, told
