@@ -80,11 +80,11 @@ def coupled(rng):
 @pytest.mark.parametrize("batch", BATCHES)
 def test_sampled_posteriors(encoded, batch):
     rng, checked = random.Random(f"walk {batch}"), 0
-    while checked < 8:
+    while checked < 5:
         release = coupled(rng)
         try:
             got = encoded(release)
-            draws = [recon.sampled(got, 400, seed) for seed in range(6)]
+            draws = [recon.sampled(got, 320, seed) for seed in range(5)]
         except ReconError:
             continue  # a law that cannot give a figure, models that count different rows, or no world
         exact = Uniform(release)
@@ -95,10 +95,10 @@ def test_sampled_posteriors(encoded, batch):
         figures = sorted((o.published, *m) for o, m in zip(exact.listed.noisy, exact.moments(), strict=True))
         for (published, mean, spread), (same, expected, variance) in zip(found, figures, strict=True):
             assert published == same
-            tolerance = 5 * max(spread, math.sqrt(variance / 2400)) + 1e-9
+            tolerance = 5 * max(spread, math.sqrt(variance / 1600)) + 1e-9
             assert abs(mean - expected) <= tolerance, (published, mean, expected, release)
         rows = np.concatenate([d._walk.histograms.sum(axis=1) for d in draws])
         for n, p in exact.rows().items():
             share = [float((d._walk.histograms.sum(axis=1) == n).mean()) for d in draws]
             spread = float(np.std(share, ddof=1)) / math.sqrt(len(draws))
-            assert abs(float((rows == n).mean()) - p) <= 5 * max(spread, math.sqrt(p * max(0.0, 1 - p) / 2400)) + 1e-9, (n, release)
+            assert abs(float((rows == n).mean()) - p) <= 5 * max(spread, math.sqrt(p * max(0.0, 1 - p) / 1600)) + 1e-9, (n, release)
