@@ -95,8 +95,8 @@ def show_sampled(found: Any, json: bool, out: str | None) -> None:
 
 def denoise(
     files: Files, domain: DomainFile = None, independent: Independent = False, rows: KnownRows = None,
-    out: Out = None, confidence: Confidence = 0.95, seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000,
-    quiet: Quiet = False, log_json: LogJson = False,
+    out: Out = None, confidence: Confidence = 0.95, seconds: Seconds = None, memory: Memory = "1G",
+    max_cells: MaxCells = 200_000, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Write consistent counts: whole numbers that add up and make the published noise most likely."""
     from recon.cli import open_release

@@ -20,9 +20,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from solvers.errors import TooLarge
+from solvers.errors import Inconclusive, TooLarge
 from solvers.gains import Floats
 from solvers.limits import Limits
 from solvers.linear import Ints
@@ -32,7 +31,6 @@ from solvers.release import UNBOUNDED
 from solvers.system import System
 
 MOST_ENTRIES = 16_000_000  # of all tables of log-likelihoods together
-MOST_ROWS = 64_000_000  # of all chains together
 CANDIDATES = 48  # cells that a row chooses from in a step, its own included
 CHAINS = 16
 SPARE = 0.1  # share of q that goes by size alone
@@ -73,11 +71,12 @@ class Field:
     of count i gains rises[at[i] + x] from x to x + 1 rows (x within `span`).
     """
 
-    def __init__(self, system: System, seen: Sequence[Observation]) -> None:
+    def __init__(self, system: System, seen: Sequence[Observation], limits: Limits) -> None:
+        """Lay out the tables and fit q. Raises `TooLarge` for too many rows, `Inconclusive` when time is up."""
         linear, self.rows = system.linear, system.release.rows
         self.most = int(self.rows.high or 0)
-        if self.most * CHAINS > MOST_ROWS:
-            raise TooLarge(f"up to {self.most:,} rows in {CHAINS} chains are too many to draw one by one")
+        if 16 * CHAINS * self.most > limits.memory:
+            raise TooLarge(f"up to {self.most:,} rows in {CHAINS} chains need more memory than allowed")
         self.cells = np.flatnonzero(system.bounds.upper > 0).astype(np.int64)
         self.columns = linear.columns
         self.statements = np.array([o.statement for o in seen], dtype=np.int64)
@@ -100,7 +99,7 @@ class Field:
         self._tables(seen)
         published = sum(float(o.published) for o in seen) / max(1.0, float(many.mean()))
         self.around = min(max(published, float(self.rows.low), 1.0), float(self.most))  # about as many rows
-        self.law = fitted(self, seen)
+        self.law = fitted(self, seen, limits)
         self._quantised()
 
     def _tables(self, seen: Sequence[Observation]) -> None:
@@ -139,7 +138,7 @@ class Field:
         return found
 
 
-def fitted(field: Field, seen: Sequence[Observation]) -> Floats:
+def fitted(field: Field, seen: Sequence[Observation], limits: Limits) -> Floats:
     """Return the law of a row under the flattest table of counts whose figures are as near as their noise asks.
 
     The dual of an entropy program: one multiplier per figure, at most 1/scale either way under Laplace noise. Only
@@ -154,6 +153,8 @@ def fitted(field: Field, seen: Sequence[Observation]) -> Floats:
     quadratic = np.where(flat, scale**2, 1e-3)
 
     def dual(theta: Floats) -> tuple[float, Floats]:
+        if limits.expired():
+            raise Inconclusive("the time was up before the random walk made its first draw")
         score = field.logs + np.append(theta, 0.0)[field.places].sum(axis=1)
         top = float(score.max())
         mass = np.exp(score - top)
@@ -166,8 +167,9 @@ def fitted(field: Field, seen: Sequence[Observation]) -> Floats:
     ends = [(-40.0, 40.0) if f else (-1 / s, 1 / s) for f, s in zip(flat, scale, strict=True)]
     found = minimize(dual, np.zeros(len(seen)), jac=True, method="L-BFGS-B", bounds=ends, options={"maxiter": TURNS})
     score = field.logs + np.append(found.x, 0.0)[field.places].sum(axis=1)
-    law: Floats = np.exp(score - score.max())
-    return law / law.sum()
+    law = np.exp(score - score.max())
+    shares: Floats = law / law.sum()
+    return shares
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,8 +218,8 @@ class Chains:
         """Return ln (prior weight times likelihood over q) of a row in (chains, candidates) cells."""
         places = self.field.places.take(cells, axis=0)
         places += self.offset
-        found: Floats = self.up.ravel().take(places, mode="clip") @ self.field.ones
-        found += self.field.over.take(cells)
+        gained = np.matmul(self.up.ravel().take(places, mode="clip"), self.field.ones)
+        found: Floats = gained + self.field.over.take(cells)
         return found
 
     def moved(self, steps: int) -> None:
@@ -286,7 +288,7 @@ def scan(system: System, seen: Sequence[Observation], draws: int, seed: int, lim
 
     A fifth of the draws, the first, are left out. Cost: some microseconds per row and chain between draws.
     """
-    field = Field(system, seen)
+    field = Field(system, seen, limits)
     chains = Chains(field, CHAINS, np.random.default_rng([seed, 23]))
     each = -(-draws // CHAINS) * 5 // 4 + 1
     each = max(4, min(each, limits.memory // (32 * CHAINS * max(1, field.columns))))

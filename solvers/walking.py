@@ -1,8 +1,9 @@
 """A random walk over the histograms of a noisy release: draws from the posterior where counts are too coupled to sum.
 
 A state is the cell of every row. The target is Π_s L_s(count_s) times the prior `worlds`: the number of rows uniform
-between its bounds, every row uniform over the live cells' raw rows, restricted to the statements' bounds. Moves give a
-row another cell, two rows two other cells that count alike in every exact statement, or add or remove a row.
+between its bounds, every row uniform over all possible rows, restricted to the statements' bounds. Moves give a
+row another cell, two rows two other cells that count alike in every exact statement, or add or remove a row. Releases
+whose statements all carry unbounded noise are drawn from by `solvers.scanning`, to the same target.
 
 Source: Metropolis et al., J. Chem. Phys. 21, 1953; Hastings, Biometrika 57, 1970; Diaconis, Sturmfels, "Algebraic
 algorithms for sampling from conditional distributions", Annals of Statistics 26, 1998 (moves that keep exact
@@ -222,7 +223,9 @@ class Board:
             self.reached[k] = [part / whole for part in accumulate(sizes[c] for c in members)]
         whole = sum(sizes[c] for c in self.cells)
         self.anywhere = [part / whole for part in accumulate(sizes[c] for c in self.cells)]
-        self.alive = math.log(whole) - math.log(prior_space(self.system)) if whole else 0.0  # log of the share of rows in live cells
+        self.alive = (
+            math.log(whole) - math.log(prior_space(self.system)) if whole else 0.0
+        )  # log of the share of rows in live cells
         self.options: dict[Pair, list[Pair]] = {}
 
     def drawn(self, reached: list[float], members: list[int], ticket: float) -> int:

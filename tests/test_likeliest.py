@@ -37,8 +37,8 @@ from solvers.release import (
     Rows,
     Statement,
 )
-from solvers.system import system_of
 from solvers.scanning import scannable
+from solvers.system import system_of
 from solvers.walking import diagnose, walk
 
 DOMAIN = Domain((Attribute("a", (1, 2)), Attribute("b", (1, 1)), Attribute("label", (1, 1))), label=2)

@@ -101,4 +101,6 @@ def test_sampled_posteriors(encoded, batch):
         for n, p in exact.rows().items():
             share = [float((d._walk.histograms.sum(axis=1) == n).mean()) for d in draws]
             spread = float(np.std(share, ddof=1)) / math.sqrt(len(draws))
-            assert abs(float((rows == n).mean()) - p) <= 5 * max(spread, math.sqrt(p * max(0.0, 1 - p) / 1600)) + 1e-9, (n, release)
+            assert (
+                abs(float((rows == n).mean()) - p) <= 5 * max(spread, math.sqrt(p * max(0.0, 1 - p) / 1600)) + 1e-9
+            ), (n, release)
