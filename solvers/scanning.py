@@ -133,8 +133,8 @@ class Field:
 
     def rise(self, count: Ints, x: Ints) -> Floats:
         """Return how much the log-likelihoods of these counts gain by a row more than x."""
-        away = np.minimum(np.maximum(x - self.low[count], 0), self.last[count])
-        found: Floats = self.rises[self.at[count] + away]
+        away = np.minimum(np.maximum(x - self.low.take(count), 0), self.last.take(count))
+        found: Floats = self.rises.take(self.at.take(count) + away)
         return found
 
 
@@ -201,11 +201,11 @@ class Chains:
 
     def count(self, cells: Ints, sign: int, those: Ints) -> None:
         """Add or take away a row of these cells in those chains."""
-        places = self.field.places[cells]
-        here = those[:, None]
-        self.x[here, places] += sign
-        self.x[:, -1] = 0
-        self.up[here, places] = self.field.rise(places, self.x[here, places])
+        places = self.field.places.take(cells, axis=0)
+        at = places + self.offset[those, 0]
+        now = self.x.take(at) + sign
+        self.x.put(at, now)  # the last count, of no figure, gains nothing whatever it is
+        self.up.put(at, self.field.rise(places, now))
 
     def histograms(self) -> Ints:
         """Return the rows per cell of the system, of every chain."""
