@@ -23,7 +23,7 @@ from encoders.supports import MOST_ROWS
 from encoders.values import Position, Ranges
 from solvers.errors import ContradictionError, ReleaseError, Unsupported
 from solvers.numbers import exact_number, level_text
-from solvers.release import UNBOUNDED, Attribute, Block, Box, Observed, Partition, Release, Rows
+from solvers.release import Attribute, Block, Box, Observed, Release, Rows
 from solvers.release import Domain as SolverDomain
 
 M = TypeVar("M")
@@ -291,20 +291,27 @@ def assemble(
     said = [line for model, encoder in zip(models, encoders, strict=True) for line in encoder.assumes(model)]
     said += [note for m in models if isinstance(m, AnyModel) and m.origin is not None for note in m.origin.notes]
     boxes = tuple(cut.box(r) for r in impossible)
-    noisy = any(seen is not None for _, seen in blocks)
+    observed = tuple(seen for _, seen in blocks)
+    noisy = any(seen is not None for seen in observed)
     said += [*level_lines(models, confidence), *privacy_lines(models, known)] if noisy else []
     found = tuple(block for block, _ in blocks)
     loosened = tuple(line for model, encoder in zip(models, encoders, strict=True) for line in encoder.loosens(model))
     resampled = any(isinstance(model, Forest) and model.resampled for model in models)
+    rows, certain = known, None
+    if noisy:
+        from solvers.observations import certain_rows, rows_between
+
+        rows, certain = rows_between(found, known), certain_rows(found, observed, known)
     release = Release(
         cut.solver,
-        rows_between(found, known) if noisy else known,
+        rows,
         found,
         boxes,
         assumptions(domain, cut.unsized, known, len(models), [*said, *loosened], noisy, resampled),
-        tuple(seen for _, seen in blocks) if noisy else (),
+        observed if noisy else (),
         confidence if noisy else None,
         loosened,
+        certain,
     )
     return EncodedRelease(domain, tuple(models), cut, release, file, declared=known)
 
@@ -318,18 +325,6 @@ def share_left_out(models: Sequence[AnyModel], confidence: Fraction) -> Fraction
     from solvers.noise import per_statement
 
     return per_statement(1 - confidence, max(1, sum(1 for m in noisy for _ in published(m, ""))))
-
-
-def rows_between(blocks: Sequence[Block], known: Rows) -> Rows:
-    """Return the numbers of rows that every partition's intervals allow (the least of them where none is left)."""
-    low, high = known.low, known.high
-    for block in blocks:
-        if isinstance(block, Partition):
-            low = max(low, int(block.low.sum()))
-            tops = block.high.tolist()
-            if max(tops, default=0) < UNBOUNDED:
-                high = sum(tops) if high is None else min(high, sum(tops))
-    return known if high is not None and low > high else Rows(low, high)
 
 
 def level_lines(models: Sequence[AnyModel], confidence: Fraction) -> list[str]:

@@ -66,6 +66,8 @@ class NoisyEncoder(Encoder[AnyModel]):
                     message = "numbers of different rows are not read beside noisy counts"
                     raise ReleaseError(message, place=f"{at}.nodes[{i}].distinct")
         self.inner.check(without_counts(model), domain, place)
+        for i, exact in enumerate(model.statements if isinstance(model, Table) else ()):
+            refuse_exact(exact, f"{place}.statements[{i}]")
         law = noise_of(model).law
         figures = list(published(model, place))
         for figure, at in figures:
@@ -157,7 +159,7 @@ class NoisyEncoder(Encoder[AnyModel]):
     def _table(
         self, model: Table, cut: CutDomain, resolved: Mapping[Condition, Resolved], rows: Rows, place: str
     ) -> list[tuple[Block, Observed | None]]:
-        """Return the noisy counts of a table as one block, and its other figures as they are."""
+        """Return the noisy counts of a table as one block, and its suppressed figures, which say nothing."""
         counted = [i for i, f in enumerate(model.statements) if f.count is not None]
         rest = replace(model, noise=None, statements=tuple(f for f in model.statements if f.count is None))
         out: list[tuple[Block, Observed | None]] = []
@@ -169,6 +171,19 @@ class NoisyEncoder(Encoder[AnyModel]):
             figures = [f.count for f in model.statements if f.count is not None]
             out.append(self._filled(loose, noise_of(model).law, figures, rows))
         return out + [(b, None) for b in self.inner.blocks(rest, cut, resolved, rows, place)]
+
+
+def refuse_exact(figure: Figure, place: str) -> None:
+    """Refuse a figure of a noisy table that is no count: the law is one of counts, and nothing says it is exact."""
+    interval = figure.low is not None or figure.high is not None
+    if figure.statistic is None and not interval:
+        return
+    what = f"a {figure.statistic.kind}" if figure.statistic is not None else "an interval of counts"
+    message = (
+        f"{what} stands in a table whose 'noise' is a law of counts: if it was published without noise, put it into "
+        "a table of its own that has no 'noise'; with noise of its own it cannot be used"
+    )
+    raise ReleaseError(message, place=place)
 
 
 def trees_of(model: AnyModel, place: str) -> list[tuple[Tree, str]]:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from encoders.domain import Domain
 from encoders.encoder import EncodedRelease
 from encoders.models import AnyModel, Figure, Forest, Node, Rule, Support, Table, Tree
-from solvers.errors import Inconclusive, Unsupported
-from solvers.likeliest import Likeliest, likeliest
+from solvers.errors import Unsupported
+from solvers.likeliest import Likeliest, capped_rows, likeliest
 from solvers.limits import Limits
 from solvers.observations import Observation, first_statements, observations, widened
 from solvers.release import Release, Rows
@@ -38,28 +38,22 @@ class Denoised:
     rows: int
 
 
-def certain_release(release: EncodedRelease) -> Release:
+def certain_release(release: EncodedRelease, limits: Limits) -> Release:
     """Return what holds whatever the noise, with a number of rows that is bounded.
 
-    Where nothing bounds it, noise puts it within the joint interval of confidence 1 - 1e-9.
+    Where nothing bounds it, more rows than noise far rarer than some dataset needs (1e-9, squared) are left out.
     """
     if kept := release.statements.loosened:
         raise Unsupported("the most likely dataset may be no possible world; leave out of the file", kept)
-    sure = widened(release.statements)
-    declared = release.declared or Rows()
-    if declared.high is None:
-        wide = release.at_confidence(1 - 1e-9).rows
-        if wide.high is None:
-            raise Inconclusive("nothing bounds the number of rows: give 'rows', or at_most")
-        declared = Rows(declared.low, wide.high)
-    return replace(sure, rows=declared)
+    sure, declared = widened(release.statements), release.declared or Rows()
+    return capped_rows(replace(sure, rows=declared), limits)
 
 
 def most_likely(release: EncodedRelease, limits: Limits) -> tuple[System, tuple[Observation, ...], Likeliest]:
     """Return the cells, the noisy figures and a histogram that makes the noise most likely; see `likeliest`."""
     if not release.noisy:
         raise Unsupported("the counts carry no noise: they are consistent or contradict each other")
-    sure = certain_release(release)
+    sure = certain_release(release, limits)
     system, seen = system_of(sure, limits), observations(sure)
     return system, seen, likeliest(system, seen, limits)
 

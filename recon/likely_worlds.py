@@ -49,6 +49,11 @@ class SampledPosterior:
     _system: System = field(repr=False)
 
     @property
+    def draws(self) -> int:
+        """Return how many draws there are, of all chains together."""
+        return len(self._walk.histograms)
+
+    @property
     def trusted(self) -> bool:
         """Tell whether the diagnostics see no reason against the sample."""
         return self.rhat <= ENOUGH_RHAT and self.ess >= ENOUGH_ESS
@@ -80,14 +85,15 @@ def sampled(
     """Return draws from the posterior over worlds of any noisy release, with diagnostics.
 
     Raises `Unsupported` for exact releases, too many cells and medians, `Inconclusive` where nothing bounds the number
-    of rows or time was up before the first draw. Cost: about a million moves per 10 s.
+    of rows or time was up before the first draw. Cost: about a million moves per 10 s; where all noise is unbounded a
+    draw moves 2,000 rows, or each once where they are more.
     """
     if not release.noisy:
         raise Unsupported("the counts carry no noise: draw possible worlds with recon.sample")
     if draws < 4:
         raise ReleaseError(f"{draws} draws are too few to see whether they may be trusted: ask for 4 or more")
     limits = limits or Limits()
-    sure = certain_release(release)
+    sure = certain_release(release, limits)
     system, seen = system_of(sure, limits), observations(sure)
     found = walk(system, seen, draws, seed, limits)
     ends = found.credible(0.95)

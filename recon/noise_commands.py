@@ -15,6 +15,7 @@ from recon.options import (
     Files,
     Independent,
     Json,
+    KnownRows,
     LogJson,
     MaxCells,
     Memory,
@@ -48,7 +49,7 @@ def known_epsilons(text: str) -> list[float]:
 def posterior(
     files: Files, prior: PriorName = "counts",
     draws: Annotated[int, typer.Option("--draws", min=4, help="Draws, where the posterior is sampled.")] = 2_000,
-    seed: Seed = 0, domain: DomainFile = None, independent: Independent = False,
+    seed: Seed = 0, domain: DomainFile = None, independent: Independent = False, rows: KnownRows = None,
     out: Out = None, seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000,
     json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
@@ -62,7 +63,7 @@ def posterior(
 
     chosen = known_prior(prior)
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits)
+        release = open_release(files, domain, independent, limits, rows=rows)
         if release.noisy and not single(release):
             show_sampled(sampled(release, draws, seed, limits), json, out)
             return
@@ -93,9 +94,9 @@ def show_sampled(found: Any, json: bool, out: str | None) -> None:
 
 
 def denoise(
-    files: Files, domain: DomainFile = None, independent: Independent = False, out: Out = None,
-    confidence: Confidence = 0.95, seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000,
-    quiet: Quiet = False, log_json: LogJson = False,
+    files: Files, domain: DomainFile = None, independent: Independent = False, rows: KnownRows = None,
+    out: Out = None, confidence: Confidence = 0.95, seconds: Seconds = None, memory: Memory = "1G",
+    max_cells: MaxCells = 200_000, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Write consistent counts: whole numbers that add up and make the published noise most likely."""
     from recon.cli import open_release
@@ -104,7 +105,7 @@ def denoise(
     from solvers.release import Rows
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits, confidence)
+        release = open_release(files, domain, independent, limits, confidence, rows)
         found = run(release, limits)
     write_text(dump(release_json(found.domain, found.models, Rows(found.rows, found.rows))), out)
     best = "proved to be the most likely" if found.found.proved else "not proved to be the most likely"

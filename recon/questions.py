@@ -174,7 +174,7 @@ def reconstruct(release: EncodedRelease, seed: int = 0, limits: Limits | None = 
     if release.noisy:
         from recon.denoising import certain_release
 
-        statements = certain_release(release)
+        statements = certain_release(release, limits or Limits())
     return wrap(release, next(ask(statements, MostLikely(seed), WorldsAnswer, limits).worlds))
 
 

@@ -96,7 +96,7 @@ def violations(release: EncodedRelease, truth: pd.DataFrame) -> list[str]:
     truth = whole_rows(truth, release.domain)
     rows = TrueRows.of(release, truth)
     broken = []
-    known = release.rows
+    known = release.declared or release.rows  # not those that the intervals at this confidence leave
     if len(truth) < known.low or (known.high is not None and len(truth) > known.high):
         said = known.low if known.exact else f"{known.low} to {known.high}"
         broken.append(f"the release is of {said} rows, the truth has {len(truth)}")

@@ -114,14 +114,21 @@ def answer(release: Release, query: Query, limits: Limits | None = None) -> Answ
 
 
 def known_conflict(release: Release, limits: Limits) -> tuple[str, ...]:
-    """Return the statements that clash, found once per release; it may take some seconds more than the limits."""
+    """Return the statements that clash, found once per release; it may take some seconds more than the limits.
+
+    Where intervals around noisy counts left fewer rows than were published, those intervals clash, not the rows.
+    """
     if "conflict" not in release.memo:
         from solvers.conflict import conflict_of
 
         limits.report("there is no world: looking for the statements that clash")
-        release.memo["conflict"] = conflict_of(release, limits.lasting(max(EXPLAIN, limits.left())))
-    found: tuple[str, ...] = release.memo["conflict"]
-    return found
+        time_left = limits.lasting(max(EXPLAIN, limits.left()))
+        sure, found = release.certain_rows, tuple[str, ...]()
+        if sure is not None and sure != release.rows:
+            found = conflict_of(replace(release, rows=sure), time_left)
+        release.memo["conflict"] = found or conflict_of(release, time_left)
+    known: tuple[str, ...] = release.memo["conflict"]
+    return known
 
 
 def ask(release: Release, query: Query, kind: type[A], limits: Limits | None = None) -> A:
@@ -165,17 +172,15 @@ def clash_of(release: Release, conflict: tuple[str, ...], limits: Limits) -> tup
 
 def beyond_noise(release: Release, conflict: tuple[str, ...], limits: Limits) -> tuple[str, ...]:
     """Return the statements that clash whatever the noise; see `clash_of`."""
-    from solvers.likeliest import level_of
-    from solvers.observations import observations, widened
-    from solvers.system import system_of
+    from solvers.likeliest import level_beyond
+    from solvers.observations import widened
 
     level = float(release.confidence or 1)
     said = f"no dataset has all its noise inside the joint intervals at confidence {level_text(level)}"
     said += f" ({'; '.join(conflict[:8])})" if conflict else ""
     wide = widened(release)
     try:
-        seen = [o for o in observations(wide) if not o.law.bounded]  # bounded noise has one interval at every level
-        found = level_of(system_of(wide, limits), seen, limits.lasting(EXPLAIN))
+        found = level_beyond(wide, limits.lasting(EXPLAIN))
     except ContradictionError:
         return known_conflict(wide, limits)
     except (Inconclusive, Unsupported, ReleaseError):

@@ -27,13 +27,16 @@ from solvers.gains import Floats, Gain
 from solvers.limits import Limits
 from solvers.linear import Ints, propagate
 from solvers.noise import Law
-from solvers.observations import Observation
+from solvers.observations import Observation, observations, within_noise
 from solvers.release import UNBOUNDED, Block, Choice, Partition, Release, Statement
-from solvers.system import System
+from solvers.solvable import verdict
+from solvers.system import System, system_of
 
 HALF = Fraction(1, 2)
 CLOSE = 1.001  # ratio of tail probabilities between which the search goes on figure by figure
 SAME = Fraction(1, 10**6)  # relative gain of a tail probability that is not looked for: radii are rounded
+CAPS = tuple(Fraction(1, 10**k) for k in (9, 30, 100, 300, 1_000, 3_000))  # noise rarer than that: caps of the rows
+NONE = "the statements without noise contradict each other: there is no possible world"
 NO_END = "the number of rows is unbounded: give 'rows', at least between bounds"
 
 
@@ -151,7 +154,7 @@ def level_of(system: System, seen: Sequence[Observation], limits: Limits) -> Lev
     narrowing = Narrowing(system, seen)
     known = narrowing.histogram(None, limits)
     if known is None:
-        raise ContradictionError("the statements without noise contradict each other: there is no possible world", ())
+        raise ContradictionError(NONE, ())
     best, tail = known, narrowing.tail(known)
     above, proved = Fraction(1), False
     while tail < 1 and not limits.expired():
@@ -175,6 +178,51 @@ def level_of(system: System, seen: Sequence[Observation], limits: Limits) -> Lev
     one = float(tail)
     improbability = 1.0 if one >= 1 else -math.expm1(len(seen) * math.log1p(-one))
     return Level(max(improbability, math.ulp(0.0)), one, best, conflict, proved)
+
+
+def level_beyond(wide: Release, limits: Limits) -> Level:
+    """Return `level_of` for a widened release (`solvers.observations`), whether or not its rows are bounded.
+
+    Unbounded rows are capped where more of them need rarer noise than a histogram known. Raises like `level_of`, and
+    `Unsupported` where no partition caps them.
+    """
+    seen = [o for o in observations(wide) if not o.law.bounded]  # bounded noise has one interval at every level
+    if wide.rows.high is not None:
+        return level_of(system_of(wide, limits), seen, limits)
+    for i, alpha in enumerate(CAPS):
+        capped = within_noise(wide, alpha)
+        if capped.rows.high is None:
+            raise Unsupported(NO_END)
+        try:
+            found = level_of(system_of(capped, limits), seen, limits)
+            if found.tail > alpha * (1 + SAME):
+                return found
+        except ContradictionError:
+            if i == 0 and verdict(system_of(wide, limits), limits).solvable is False:
+                raise
+    raise Inconclusive("so much noise is needed that its probability was not found")
+
+
+def capped_rows(wide: Release, limits: Limits) -> Release:
+    """Return a widened release with bounded rows: by noise far rarer than any that some histogram needs.
+
+    Itself where the rows are bounded already. Raises `ContradictionError` where no histogram exists whatever the noise,
+    `Inconclusive` where nothing bounds the rows.
+    """
+    if wide.rows.high is not None:
+        return wide
+    for i, alpha in enumerate(CAPS):
+        capped = within_noise(wide, alpha)
+        if capped.rows.high is None:
+            raise Inconclusive("nothing bounds the number of rows: give 'rows', or at_most")
+        found = verdict(system_of(capped, limits), limits).solvable
+        if found is not False:
+            return within_noise(wide, alpha**2)
+        if i == 0 and verdict(system_of(wide, limits), limits).solvable is False:
+            raise ContradictionError(
+                "the statements without noise contradict each other: there is no possible world", ()
+            )
+    raise Inconclusive("so much noise is needed that its probability was not found: give 'rows', or at_most")
 
 
 def middle(low: Fraction, high: Fraction) -> Fraction:
@@ -272,4 +320,14 @@ def bounded(statement: Statement, ends: tuple[int, int] | None) -> Statement:
     return statement if ends is None else replace(statement, low=ends[0], high=ends[1])
 
 
-__all__ = ["Level", "Likeliest", "gains_of", "least_noise", "level_of", "likeliest", "reach"]
+__all__ = [
+    "Level",
+    "Likeliest",
+    "capped_rows",
+    "gains_of",
+    "least_noise",
+    "level_beyond",
+    "level_of",
+    "likeliest",
+    "reach",
+]

@@ -5,13 +5,15 @@ Source: design.md, section 2 (a noisy count is count + noise of a known law).
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
 from solvers.noise import Law
-from solvers.release import UNBOUNDED, Block, Choice, Observed, Partition, Release
+from solvers.release import UNBOUNDED, Block, Choice, Observed, Partition, Release, Rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +53,62 @@ def first_statements(release: Release) -> dict[int, int]:
 
 
 def widened(release: Release) -> Release:
-    """Return the release with nothing but certainty: noisy counts within the bound of their noise, or anything."""
-    pairs = zip(release.blocks, release.observed or (None,) * len(release.blocks), strict=True)
-    blocks = tuple(block if seen is None else widened_block(block, seen) for block, seen in pairs)
-    return replace(release, blocks=blocks, confidence=Fraction(1) if release.observed else None)
+    """Return the release with nothing but certainty: noisy counts within the bound of their noise, or anything.
+
+    Its rows are those known whatever the noise, not those that the intervals at some confidence left.
+    """
+    blocks = tuple(certain_blocks(release.blocks, release.observed))
+    rows = release.rows if release.certain_rows is None else release.certain_rows
+    return replace(release, blocks=blocks, rows=rows, confidence=Fraction(1) if release.observed else None)
+
+
+def within_noise(wide: Release, alpha: Fraction) -> Release:
+    """Return a widened release with no more rows than some partition counts without noise rarer than alpha.
+
+    A dataset with more rows has a count that needs noise so large that noise as large has probability alpha at most.
+    """
+    most = [
+        rows_at_most(block, seen, alpha)
+        for block, seen in zip(wide.blocks, wide.observed, strict=True)
+        if isinstance(block, Partition) and seen is not None
+    ]
+    high = min(most, default=UNBOUNDED)
+    if high >= UNBOUNDED or (wide.rows.high is not None and wide.rows.high <= high):
+        return wide
+    return replace(wide, rows=Rows(wide.rows.low, max(high, wide.rows.low)))
+
+
+def rows_at_most(block: Partition, seen: Observed, alpha: Fraction) -> int:
+    """Return the rows that a widened partition counts at most, all its noise likelier than alpha; UNBOUNDED for any."""
+    reach = Fraction(0) if seen.law.bounded else seen.law.radius(alpha) + seen.law.slack
+    tops = [
+        high if figure is None or seen.law.bounded else max(0, math.floor(figure + reach))
+        for figure, high in zip(seen.published, block.high.tolist(), strict=True)
+    ]
+    return UNBOUNDED if max(tops, default=0) >= UNBOUNDED else sum(tops)
+
+
+def certain_rows(blocks: Sequence[Block], observed: Sequence[Observed | None], known: Rows) -> Rows:
+    """Return what is known of the number of rows whatever the noise: declared, exact counts and bounded noise."""
+    return rows_between(certain_blocks(blocks, observed), known)
+
+
+def rows_between(blocks: Sequence[Block], known: Rows) -> Rows:
+    """Return the numbers of rows that every partition's intervals allow (`known` where none is left)."""
+    low, high = known.low, known.high
+    for block in blocks:
+        if isinstance(block, Partition):
+            low = max(low, int(block.low.sum()))
+            tops = block.high.tolist()
+            if max(tops, default=0) < UNBOUNDED:
+                high = sum(tops) if high is None else min(high, sum(tops))
+    return known if high is not None and low > high else Rows(low, high)
+
+
+def certain_blocks(blocks: Sequence[Block], observed: Sequence[Observed | None]) -> list[Block]:
+    """Return the blocks with certain bounds on their noisy counts."""
+    pairs = zip(blocks, observed or (None,) * len(blocks), strict=True)
+    return [block if seen is None else widened_block(block, seen) for block, seen in pairs]
 
 
 def widened_block(block: Block, seen: Observed) -> Block:

@@ -285,8 +285,9 @@ class Release:
 
     `observed` has one entry per block where counts carry noise, () elsewhere. The bounds of noisy statements are joint
     intervals at `confidence` (over the noise, with the data fixed; 1: what bounded noise makes certain, None: nothing
-    is noisy). `loosened` says what was published and is not in the statements: the worlds that they leave are the true
-    ones and others.
+    is noisy). `rows` are those that these intervals leave, `certain_rows` what is known of them whatever the noise
+    (None: nothing but `rows`): whoever leaves the intervals must leave their rows too. `loosened` says what was
+    published and is not in the statements: the worlds that they leave are the true ones and others.
     `memo` keeps what was derived from it (cells, systems) as long as the release itself lives, no longer: it is not a
     field that `dataclasses.replace` carries along, so that no release ever answers from another one's cells.
     """
@@ -299,6 +300,7 @@ class Release:
     observed: tuple[Observed | None, ...] = ()
     confidence: Fraction | None = None
     loosened: tuple[str, ...] = ()
+    certain_rows: Rows | None = None
     memo: dict[str, Any] = field(init=False, default_factory=dict, repr=False, compare=False)
 
     def statements(self) -> Iterator[Statement]:

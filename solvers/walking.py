@@ -1,8 +1,9 @@
 """A random walk over the histograms of a noisy release: draws from the posterior where counts are too coupled to sum.
 
 A state is the cell of every row. The target is Π_s L_s(count_s) times the prior `worlds`: the number of rows uniform
-between its bounds, every row uniform over the live cells' raw rows, restricted to the statements' bounds. Moves give a
-row another cell, two rows two other cells that count alike in every exact statement, or add or remove a row.
+between its bounds, every row uniform over all possible rows, restricted to the statements' bounds. Moves give a
+row another cell, two rows two other cells that count alike in every exact statement, or add or remove a row. Releases
+whose statements all carry unbounded noise are drawn from by `solvers.scanning`, to the same target.
 
 Source: Metropolis et al., J. Chem. Phys. 21, 1953; Hastings, Biometrika 57, 1970; Diaconis, Sturmfels, "Algebraic
 algorithms for sampling from conditional distributions", Annals of Statistics 26, 1998 (moves that keep exact
@@ -27,6 +28,7 @@ from solvers.limits import Limits
 from solvers.linear import Ints
 from solvers.observations import Observation
 from solvers.release import UNBOUNDED, Partition
+from solvers.scanning import prior_space, scan, scannable
 from solvers.system import System
 
 MOST_ENTRIES = 4_000_000  # of all tables of log-likelihoods together
@@ -37,7 +39,8 @@ SPREAD = 10  # moves per row, without noise, that take a chain away from the mos
 WARM = 0.25  # draws that are thrown away, as a share of those that are kept
 CONNECTED = "the moves connect all worlds"
 UNCONNECTED = "the moves are not known to connect all worlds: some may be missing"
-PRIOR = "prior 'worlds': number of rows uniform, rows uniform over the row space"
+PRIOR = "prior 'worlds': number of rows {}, rows uniform over the row space"
+CHUNK = 1_000  # figures that are diagnosed together
 
 Key = tuple[int, ...]
 Pair = tuple[Key, Key]
@@ -77,6 +80,9 @@ def walk(
     """
     if system.choices:
         raise Unsupported("statements with alternatives are not walked over")
+    if not thin and scannable(system, seen):
+        found = scan(system, seen, draws, seed, limits)
+        return walked(system, found.histograms, (found.tried, found.taken), True)
     board = Board(system, seen)
     start = likeliest(system, seen, limits).histogram
     starts = [Chain(board, start, np.random.default_rng([seed, k])) for k in range(chains)]
@@ -95,16 +101,29 @@ def walk(
             kept.append([chain.histogram() for chain in starts])
         if i % 100 == 0:
             limits.report(f"random walk: {i} of {warm + each} draws per chain")
-    if not kept:
+    shape = (len(kept), chains, len(start))
+    every = np.array(kept, dtype=np.int64).reshape(shape).transpose(1, 0, 2)
+    return walked(system, every, (sum(c.tried for c in starts), sum(c.taken for c in starts)), board.connected)
+
+
+def walked(system: System, every: Ints, moves: tuple[int, int], connected: bool) -> Walk:
+    """Return the draws (chains, draws, cells) with their diagnostics; `moves` were tried and taken.
+
+    `Inconclusive` where there is no draw.
+    """
+    if not every.size:
         raise Inconclusive("the time was up before the random walk made its first draw")
-    every = np.array(kept, dtype=np.int64).transpose(1, 0, 2)
     flat = every.reshape(-1, every.shape[2])
     counts = np.array([system.linear.sums(z) for z in flat], dtype=np.int64)
-    series = np.concatenate([every, counts.reshape(*every.shape[:2], -1)], axis=2).astype(np.float64)
-    rhat, ess = diagnose(series)
-    tried, taken = sum(c.tried for c in starts), sum(c.taken for c in starts)
-    note = f"{PRIOR}; {CONNECTED if board.connected else UNCONNECTED}"
-    return Walk(flat, counts, rhat, ess, taken / max(1, tried), tried, board.connected, note)
+    rhat, ess = 1.0, float(len(flat))
+    for figures in (every, counts.reshape(*every.shape[:2], -1)):
+        for first in range(0, figures.shape[2], CHUNK):
+            found = diagnose(figures[:, :, first : first + CHUNK].astype(np.float64))
+            rhat, ess = max(rhat, found[0]), min(ess, found[1])
+    rows = system.release.rows
+    number = "known" if rows.exact else f"uniform from {rows.low:,} to {rows.high:,}"
+    note = f"{PRIOR.format(number)}; {CONNECTED if connected else UNCONNECTED}"
+    return Walk(flat, counts, rhat, ess, moves[1] / max(1, moves[0]), moves[0], connected, note)
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,6 +223,9 @@ class Board:
             self.reached[k] = [part / whole for part in accumulate(sizes[c] for c in members)]
         whole = sum(sizes[c] for c in self.cells)
         self.anywhere = [part / whole for part in accumulate(sizes[c] for c in self.cells)]
+        self.alive = (
+            math.log(whole) - math.log(prior_space(self.system)) if whole else 0.0
+        )  # log of the share of rows in live cells
         self.options: dict[Pair, list[Pair]] = {}
 
     def drawn(self, reached: list[float], members: list[int], ticket: float) -> int:
@@ -332,7 +354,9 @@ class Chain:
         fresh = board.drawn(board.anywhere, board.cells, where)
         old: tuple[int, ...] = () if add else (rows[i],)
         new: tuple[int, ...] = (fresh,) if add else ()
-        if self._inside(old, new, tables) + self._outside(old, new, tables) < height:
+        # Cells are drawn among the live ones, the prior draws rows from the whole row space: their share remains.
+        weight = board.alive if add else -board.alive
+        if self._inside(old, new, tables) + self._outside(old, new, tables) + weight < height:
             return False
         self._step(old, new)
         if add:

@@ -26,6 +26,7 @@ from scipy import optimize, stats
 Vector = tuple[int, ...]
 LAWS = ("laplace", "discrete_laplace", "gaussian", "discrete_gaussian", "truncated_laplace")
 CONTINUOUS = ("laplace", "gaussian", "truncated_laplace")
+MOST_ROWS = 9  # where a release does not say how many
 REACH = 400  # whole numbers either side that the discrete Gaussian is summed over
 
 
@@ -129,6 +130,18 @@ class Law:
             inside += 2 * math.exp(self.log_density(r))
         return r
 
+    def as_large(self, published: float, count: int) -> float:
+        """Return the probability of noise at least as large, either way, as turns the count into what was published."""
+        half = 0.5 if self.rounded and self.name in CONTINUOUS else 0.0
+        needed = max(0.0, abs(published - count) - half)
+        if self.name == "laplace":
+            return math.exp(-needed / self.scale)
+        if self.name == "gaussian":
+            return float(2 * stats.norm.sf(needed, scale=self.scale))
+        if needed == 0:
+            return 1.0
+        return 2 * math.fsum(math.exp(self.log_density(k)) for k in range(REACH, round(needed) - 1, -1))
+
     def allows(self, published: float, count: int, radius: float) -> bool:
         """Say whether noise of at most `radius` either way can turn the count into what was published."""
         x, half = published - count, 0.5 if self.rounded and self.name in CONTINUOUS else 0.0
@@ -189,7 +202,7 @@ def noisy_counts(release: dict) -> list[Noisy]:
 
 
 def _numbers(release: dict) -> range:
-    stated = release["rows"]
+    stated = release.get("rows", {"at_least": 0, "at_most": MOST_ROWS})
     return range(stated["at_least"], stated["at_most"] + 1) if isinstance(stated, dict) else range(stated, stated + 1)
 
 
@@ -234,11 +247,61 @@ class Enumerated:
         pairs = zip(self.noisy, self.counts[world], strict=True)
         return math.fsum(one.law.log_likelihood(one.published, c) for one, c in pairs)
 
+    def improbability(self) -> float | None:
+        """Return the p-value of the least improbable dataset, None where no dataset has a positive likelihood.
+
+        Of every figure the probability of noise at least as large as the dataset needs, bounded noise left out; of a
+        dataset the least of those, and of m figures the probability that some one is as small, 1 - (1 - p)^m.
+        """
+        likely, m = 0.0, sum(one.law.bound is None for one in self.noisy)
+        possible = [w for w in self.sure if self.log_likelihood(w) > -math.inf]
+        for w in possible:
+            pairs = zip(self.noisy, self.counts[w], strict=True)
+            likely = max(
+                likely, min((o.law.as_large(o.published, c) for o, c in pairs if o.law.bound is None), default=1)
+            )
+        return None if not possible else 1.0 if likely >= 1 else -math.expm1(m * math.log1p(-likely))
+
     def best(self) -> tuple[float, set[Vector]]:
         """Return the greatest log-likelihood and the noisy counts of every dataset that attains it."""
         found = {self.counts[w]: self.log_likelihood(w) for w in self.sure}
         top = max(found.values())
         return top, {c for c, value in found.items() if value >= top - 1e-9 or value == top}
+
+
+class Uniform:
+    """The posterior over datasets under the prior `worlds`: numbers of rows equally likely, then sequences of rows."""
+
+    def __init__(self, release: dict) -> None:
+        self.listed, space = Enumerated(release), len(oracle.rows(release))
+        logs = {
+            w: self.listed.log_likelihood(w) + math.log(oracle._orders(w)) - len(w) * math.log(space)
+            for w in self.listed.sure
+        }
+        top = max(logs.values(), default=-math.inf)
+        weights = {w: math.exp(x - top) for w, x in logs.items() if x > -math.inf}
+        total = math.fsum(weights.values())
+        self.worlds = {w: x / total for w, x in weights.items()}
+
+    def moments(self) -> list[tuple[float, float]]:
+        """Return mean and variance of every noisy count."""
+        out = []
+        for j in range(len(self.listed.noisy)):
+            counts = [(p, self.listed.counts[w][j]) for w, p in self.worlds.items()]
+            mean = math.fsum(p * c for p, c in counts)
+            out.append((mean, math.fsum(p * (c - mean) ** 2 for p, c in counts)))
+        return out
+
+    def rows(self) -> dict[int, float]:
+        """Return the probability of every number of rows."""
+        out: dict[int, float] = {}
+        for w, p in self.worlds.items():
+            out[len(w)] = out.get(len(w), 0.0) + p
+        return out
+
+    def rows_of(self, row: Row) -> float:
+        """Return the expected number of rows with these values."""
+        return math.fsum(p * w.count(row) for w, p in self.worlds.items())
 
 
 # ---------------------------------------------------------------- posterior of one noisy tree or rule list

@@ -37,6 +37,7 @@ from solvers.release import (
     Rows,
     Statement,
 )
+from solvers.scanning import scannable
 from solvers.system import system_of
 from solvers.walking import diagnose, walk
 
@@ -271,6 +272,15 @@ def test_the_walk_draws_from_the_posterior(case):
     low, high = found.credible(0.9).T
     inside = (found.counts >= low) & (found.counts <= high)
     assert (inside.mean(axis=0) >= 0.9 - 1e-9).all()
+    if scannable(system, seen):
+        assert connected
+        scanned = walk(system, seen, 3000, 7, limits)
+        drawn = Counter(tuple(counts_in(system, c)) for c in scanned.counts)
+        assert set(drawn) <= set(expected)
+        away = sum(abs(drawn[c] / len(scanned.counts) - p) for c, p in expected.items()) / 2
+        assert away < 0.03 + 0.5 * math.sqrt(len(expected) / 3000)
+        assert scanned.rhat < 1.05
+        assert scanned.ess > 500
     assert (walk(system, seen, 40, 7, limits).histograms == walk(system, seen, 40, 7, limits).histograms).all()
 
 

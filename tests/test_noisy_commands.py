@@ -12,7 +12,7 @@ from test_bad_input import run as run_command
 
 import recon
 from recon.sweeping import nearest
-from solvers.errors import EmptyConfidenceSet
+from solvers.errors import EmptyConfidenceSet, ReleaseError
 
 DOMAIN = {
     "attributes": [{"name": "a", "min": 0, "max": 9}, {"name": "b", "values": ["x", "y", "z"]}],
@@ -435,3 +435,35 @@ def test_an_audit_says_what_the_noise_of_a_forest_bought(write, run):
     exact["models"][0]["trees"].reverse()
     assert "other regions" in run("audit", path, "--without-noise", write(exact, "other.json"), code=3).stderr
     assert "a noisy release" in run("audit", plain, "--without-noise", plain, code=3).stderr
+
+
+@pytest.mark.parametrize("command", ["posterior", "denoise"])
+def test_the_number_of_rows_can_be_given(write, run, command):
+    same = run(command, write(NOISY))
+    path = write(tree([[31, -2], [3, 20], [41, 9]]), "open.json")
+    assert run(command, path, "--rows", 100).stdout == same.stdout
+    without = run(command, path, code={"posterior": 3, "denoise": 0}[command])
+    assert without.stdout != same.stdout
+
+
+@pytest.mark.parametrize(
+    "figure",
+    [
+        {"total": {"of": "a", "value": 12}},
+        {"mean": {"of": "a", "value": 3.5, "within": 0.5}},
+        {"median": {"of": "a", "value": 4}},
+        {"at_least": 3},
+        {"at_least": 1, "at_most": 4, "suppressed": "primary"},
+    ],
+)
+def test_a_noisy_table_holds_counts_only(write, figure):
+    """Nothing says whether a mean beside noisy counts carries noise: it is not taken as exact."""
+    noisy = {"kind": "table", "noise": LAPLACE, "statements": [{"where": {"b": "x"}, "count": 7}]}
+    exact = {"kind": "table", "statements": [{"where": {"b": "y"}, **figure}]}
+    apart = {"recon": 1, "domain": DOMAIN, "rows": 9, "models": [noisy, exact]}
+    assert recon.load(write(apart)).noisy
+    noisy["statements"] += exact["statements"]
+    with pytest.raises(ReleaseError, match=r"models\[0\].statements\[1\].*'noise'"):
+        recon.load(write({**apart, "models": [noisy]}))
+    noisy["statements"][1] = {"where": {"b": "y"}, "suppressed": "unknown"}
+    assert recon.load(write({**apart, "models": [noisy]})).noisy

@@ -1,6 +1,6 @@
 """Noisy counts: posteriors of a tree, most likely worlds of a private forest, and what noise buys.
 
-    python tests/bench/noise.py [posterior] [forest] [sweep]
+    python tests/bench/noise.py [posterior] [forest] [walks] [sweep]
 
 Adult24 (48,842 rows, a tree of 16 leaves) and COMPAS14 (100 rows, 5 trees of depth 3); discrete Laplace noise, fixed
 seeds. The row-by-row baseline of the forest is one Boolean per row and column (10 s). Needs scikit-learn.
@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import sys
 import time
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -71,6 +70,11 @@ def posteriors() -> None:
 
 def private_forest(rows_known: bool):
     """Return the release of a private forest (ε = 1 over 5 trees) and its true log-likelihood."""
+    return noisy_forest("compas14", 100, (5, 3), 5, rows_known)
+
+
+def noisy_forest(name: str, rows: int | None, shape: tuple[int, int], scale: int, rows_known: bool = True):
+    """Return the release of a forest of (trees, depth) with discrete Laplace noise, and its true log-likelihood."""
     import numpy as np
     from sklearn.ensemble import RandomForestClassifier
 
@@ -80,26 +84,41 @@ def private_forest(rows_known: bool):
     from recon.denoising import filled_tree
     from recon.learners.randomness import Randomness
     from recon.loading import models_of
+    from solvers.release import Rows
 
-    frame = pd.read_csv(DATA / "compas14.csv.gz")
+    frame = pd.read_csv(DATA / f"{name}.csv.gz")
     label = frame.columns[-1]
     domain = recon.Domain.from_frame(frame, label=label)
-    some = frame.sample(100, random_state=0)
-    forest = RandomForestClassifier(5, max_depth=3, bootstrap=False, random_state=0)
+    some = frame if rows is None else frame.sample(rows, random_state=0)
+    forest = RandomForestClassifier(shape[0], max_depth=shape[1], bootstrap=False, random_state=0)
     exact = models_of(forest.fit(some.drop(columns=label), some[label]), domain)[0]
-    dice, scale, log = Randomness(0), Fraction(5), 0.0
-    law = discrete_laplace(scale).law
+    dice, log = Randomness(0), 0.0
+    law = discrete_laplace(Fraction(scale)).law
     trees = []
     for tree in exact.trees:
         counts = [c for n in tree.nodes if n.condition is None for c in n.support.counts or ()]
-        noisy = [int(c) + dice.discrete_laplace(scale) for c in counts]
+        noisy = [int(c) + dice.discrete_laplace(Fraction(scale)) for c in counts]
         log += sum(float(law.log_likelihood(Fraction(p), np.array([c]))[0]) for p, c in zip(noisy, counts, strict=True))
-        cleared = replace(tree, nodes=tuple(n for n in tree.nodes))
-        trees.append(filled_tree(cleared, iter(noisy), iter([[]] * len(cleared.nodes))))
-    from solvers.release import Rows
+        trees.append(filled_tree(tree, iter(noisy), iter([[]] * len(tree.nodes))))
+    made = Forest(tuple(trees), noise=discrete_laplace(Fraction(scale)))
+    n = len(some)
+    return encode(domain, [made], Rows(n, n) if rows_known else None), log
 
-    made = Forest(tuple(trees), noise=discrete_laplace(scale))
-    return encode(domain, [made], Rows(100, 100) if rows_known else None), log
+
+def walks() -> None:
+    """Print how samples of larger private forests mix: seconds are of one core's time, not of the clock."""
+    import recon
+
+    sizes = (("compas14", 100, (20, 5), 2_000), ("adult19", None, (10, 5), 48))
+    print("| release | draws | CPU | split R-hat | effective draws | trusted |")
+    print("|---|---|---|---|---|---|")
+    for name, rows, shape, draws in sizes:
+        release, _ = noisy_forest(name, rows, shape, 1)
+        begun = time.process_time()
+        found = recon.sampled(release, draws)
+        print(f"| {name}, {release.rows.low:,} rows, {shape[0]} trees of depth {shape[1]}, ε = 1 per count | "
+              f"{found.draws:,} | {time.process_time() - begun:.0f} s | {found.rhat:.3f} | {found.ess:.0f} | "
+              f"{found.trusted} |", flush=True)  # fmt: skip
 
 
 def forests() -> None:
@@ -143,7 +162,7 @@ def sweeps() -> None:
 
 
 if __name__ == "__main__":
-    sections = {"posterior": posteriors, "forest": forests, "sweep": sweeps}
+    sections = {"posterior": posteriors, "forest": forests, "walks": walks, "sweep": sweeps}
     for name in sys.argv[1:] or sections:
         print(f"\n## {name}\n")
         sections[name]()
