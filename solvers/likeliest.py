@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -62,8 +63,20 @@ def gains_of(system: System, seen: Sequence[Observation]) -> list[Gain]:
         value = partial(o.law.log_likelihood, o.published)
         linear = "laplace" in o.law.name
         whole = linear and o.published.denominator == 1 and not (o.law.rounded or o.law.clamped)
-        out.append(gain(o, (low, high), value, (o.law.scale.numerator if linear else 1, whole)))
+        found = gain(o, (low, high), value, (o.law.scale.numerator if linear else 1, whole))
+        out.append(replace(found, **shape_of(o)))
     return out
+
+
+def shape_of(seen: Observation) -> dict[str, Any]:
+    """Return (shape, shift) of a figure's log-likelihood: a law's is one function of count less whole figure.
+
+    Only a 0 that stands for "at most 0" has one of its own.
+    """
+    if seen.law.clamped and seen.published == 0:
+        return {"shape": ("at most 0", seen.law), "shift": 0}
+    whole = math.floor(seen.published)
+    return {"shape": (replace(seen.law, clamped=False), seen.published - whole), "shift": whole}
 
 
 def gain(seen: Observation, ends: tuple[int, int], value: Callable[[Ints], Floats], grain: tuple[int, bool]) -> Gain:
