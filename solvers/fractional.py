@@ -9,6 +9,7 @@ Research 9, 1961 (columns by their prices); Hay, Rastogi, Miklau, Suciu, VLDB 20
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,7 +23,7 @@ from solvers.errors import Inconclusive
 from solvers.gains import Floats, Gains
 from solvers.limits import Limits
 from solvers.linear import Ints
-from solvers.multipliers import binding, proved
+from solvers.multipliers import binding, conjugates, proved
 from solvers.natively import natively
 from solvers.release import UNBOUNDED
 from solvers.separable import multipliers_by_block
@@ -188,8 +189,8 @@ class Master:
         values, duals, m = np.array(found.col_value), np.array(found.row_dual), len(self.gains)
         self.rows = np.where(self.system.bounds.fixed, self.system.bounds.lower, 0).astype(np.float64)
         self.rows[self.cells] = values[self.column_of_cell]
-        self.inside = values[self.column_of_segment]
-        moved = np.bincount(self.segments.gain, self.segments.sign * self.inside, m)
+        inside = values[self.column_of_segment]
+        moved = np.bincount(self.segments.gain, self.segments.sign * inside, m)
         self.counts, self.duals = self.gains.best + moved, (duals[:m], duals[m:])
         self.lost = float(self.solver.getInfo().objective_function_value)
         return True
@@ -211,30 +212,34 @@ class Master:
         return bool(len(some))
 
     def split(self) -> bool:
-        """Split segments in which a gain is worth more than they say; tell whether there were any."""
-        all_of, x = self.segments, self.inside
-        width = all_of.end - all_of.begin
-        at = np.flatnonzero((width > 1) & (x > NEAR) & (x < width - NEAR))
-        gain, sign, begin, end = (a[at] for a in (all_of.gain, all_of.sign, all_of.begin, all_of.end))
-        k = np.clip(np.floor(x[at]).astype(np.int64), 0, width[at] - 1)
-        best = self.gains.best[gain]
-        a, b, c, d = (self.gains.values(gain, best + sign * p) for p in (begin, begin + k, begin + k + 1, end))
-        true = b + (c - b) * (x[at] - k)
-        worse = true > a - all_of.slope[at] * x[at] + NEAR
-        cut, out = np.flatnonzero(worse), []
-        with np.errstate(invalid="ignore", divide="ignore"):
-            for p, q, fp, fq in ((begin, begin + k, a, b), (begin + k, begin + k + 1, b, c), (begin + k + 1, end, c, d)):
-                some = Segments(gain, sign, p, q, (fp - fq) / (q - p)).take(worse & (q > p))
-                out.append(some)
+        """Split segments where the multipliers make a count inside them worth more than they say; tell of any.
+
+        Where there are none, the program's optimum is that of the gains themselves.
+        """
+        segments, gains = self.segments, self.gains
+        wanted = conjugates(gains, self.duals[0])[0] - gains.best
+        at = np.flatnonzero(segments.end - segments.begin > 1)
+        gain, sign, begin, end = (a[at] for a in (segments.gain, segments.sign, segments.begin, segments.end))
+        k = sign * wanted[gain]
+        inside = (k > begin) & (k < end)
+
+        def value(places: Ints) -> Floats:
+            return gains.values(gain, gains.best[gain] + sign * places)
+
+        inner = np.clip(k, begin, end)
+        said = value(begin) - segments.slope[at] * (inner - begin)
+        cut = inside & (value(inner) > said + NEAR)
+        ends = [begin, np.maximum(begin, inner - 1), inner, np.minimum(end, inner + 1), end]
         for i in at[cut].tolist():
             self.solver.changeColBounds(self.column_of_segment[i], 0.0, 0.0)
-        kept = np.ones(len(x), dtype=bool)
+        kept = np.ones(len(segments.gain), dtype=bool)
         kept[at[cut]] = False
         self.column_of_segment = np.array(self.column_of_segment, dtype=np.int64)[kept].tolist()
-        self.segments = all_of.take(kept)
-        for some in out:
-            self.add_segments(some)
-        return bool(len(cut))
+        self.segments = segments.take(kept)
+        for p, q in itertools.pairwise(ends):
+            slope = (value(p) - value(q)) / np.maximum(1, q - p)
+            self.add_segments(Segments(gain, sign, p, q, slope).take(cut & (q > p)))
+        return bool(cut.any())
 
 
 @dataclass(frozen=True, eq=False)
