@@ -141,10 +141,12 @@ def by_cp_sat(
     tops = math.fsum(gains.top.tolist())
     starts = [starts_of(g, c) for g, c in zip(gains.each, counts_of(gains, relaxed), strict=True)]
     some: Sequence[Gain] = gains.each
-    best = near_the_published(system, some, starts, limits) if best is None else best
-    value, bound = -math.inf, relaxed.bound
+    value, bound = -math.inf if best is None else gains.total(system.linear.sums(best)), relaxed.bound
+    if tops - value > ROOMS[0]:  # too far for whole numbers to hold likelihoods down to it
+        other = near_the_published(system, some, starts, limits)
+        if other is not None and (here := gains.total(system.linear.sums(other))) > value:
+            best, value = other, here
     if best is not None:
-        value = gains.total(system.linear.sums(best))
         some = [g.within(tops - value + MARGIN) for g in some]
     search = Exact(system, some)
     for i, ks in enumerate(starts):

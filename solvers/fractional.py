@@ -28,6 +28,7 @@ from solvers.natively import natively
 from solvers.release import UNBOUNDED
 from solvers.separable import multipliers_by_block
 from solvers.system import System
+from solvers.weighing import weighed
 
 SECONDS = 60.0  # where no limit is given
 ROUNDS = 200  # of columns and segments
@@ -37,7 +38,7 @@ WHOLE = 300_000  # entries of cells that are taken into the first program all at
 FIRST = 2  # cells per gain that begin, where they are more
 EACH_ROUND = 1_000  # cells that come in at once, at most
 CHEAP = 1e-7  # nats below which a cell's price is none
-SHARE = 0.5  # of the time
+SHARE = 0.6  # of the time
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,13 +62,13 @@ def relax(system: System, gains: Gains, limits: Limits) -> Relaxed:
 
     Alternatives are left out, so that the bound holds for each of them. Cost: a linear program over gains and cells.
     """
-    master = Master(system, gains)
+    share = limits.lasting(SHARE * min(limits.left(), 2 * SECONDS))
+    master = Master(system, gains, share)
     alone = multipliers_by_block(system, gains)
     bound = proved(system, gains, alone, master.others, np.zeros(len(master.others)))
     value, tops = math.nan, math.fsum(gains.top.tolist())
-    share = limits.lasting(SHARE * min(limits.left(), 2 * SECONDS))
     for turn in range(ROUNDS):
-        if not len(gains) or not master.solve(share):
+        if not len(gains) or not master.solve():
             break
         limits.report(f"linear relaxation: round {turn}, {master.taken.sum():,} cells, log-likelihood "
                       f"{tops - master.lost:.4f}")  # fmt: skip
@@ -86,6 +87,7 @@ class Master:
 
     system: System
     gains: Gains
+    limits: Limits
     others: Ints = field(init=False)
     solver: Any = field(init=False)
     taken: NDArray[np.bool_] = field(init=False)
@@ -131,15 +133,12 @@ class Master:
         self.add_cells(self.first_cells())
 
     def first_cells(self) -> Ints:
-        """Return the cells of the first program: all where they are few, else those in counts that are large."""
-        free = self.system.free
-        if self.matrix.nnz <= WHOLE:
+        """Return the cells of the first program: all where they are few, else those that a rough solution fills."""
+        free, m, rows = self.system.free, len(self.gains), self.system.release.rows
+        if self.matrix.nnz <= WHOLE or not m or not rows.high:
             return free
-        m = len(self.gains)
-        size = np.maximum(1.0, np.diff(csr_array(self.matrix).indptr)[:m])
-        large = np.log(np.maximum(self.gains.best, 0.3) / size)
-        score = self.by_cell[:, :m] @ large
-        return np.sort(free[np.argsort(-score[free], kind="stable")[: FIRST * m]])
+        weights = weighed(self.gains, self.by_cell[:, :m], rows.high, self.limits)
+        return np.sort(free[np.argsort(-weights[free], kind="stable")[: FIRST * m]])
 
     def add_cells(self, cells: Ints) -> None:
         """Take cells into the program."""
@@ -169,8 +168,9 @@ class Master:
             )  # fmt: skip
             self.columns += k
 
-    def solve(self, limits: Limits) -> bool:
+    def solve(self) -> bool:
         """Solve the program; tell whether its optimum was found in time. With too few cells all are taken in."""
+        limits = self.limits
         if limits.expired():
             return False
         if not math.isinf(limits.left()):
@@ -182,7 +182,7 @@ class Master:
         status = self.solver.getModelStatus()
         if status == highspy.HighsModelStatus.kInfeasible and not self.taken.all():
             self.add_cells(np.flatnonzero(~self.taken).astype(np.int64))
-            return self.solve(limits)
+            return self.solve()
         if status != highspy.HighsModelStatus.kOptimal:
             return False
         found = self.solver.getSolution()

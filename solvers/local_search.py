@@ -52,8 +52,8 @@ def improved(
     """
     best, value = start.rows, gains.total(system.linear.sums(start.rows))
     found = (best, value) if value > -math.inf and system.satisfied(best) else None
-    search = Search(system, gains, start)
-    enough = bound - math.fsum(gains.top.tolist())
+    search, enough = Search(system, gains, start), bound - math.fsum(gains.top.tolist())
+    search.approach(limits, enough)
     length, idle, turn = max(50, min(2_000, len(search.cells))), 0, 0
     while steps > 0 and idle < PATIENCE and not limits.expired() and (found is None or found[1] < bound):
         hot = WARM if turn % 2 == 0 else HOT
@@ -71,10 +71,13 @@ def improved(
 
 
 class Search:
-    """The state of a search: rows per cell, counts, and what a row more or less is worth in every cell."""
+    """The state of a search: rows per cell, counts, and what a row more or less is worth in every cell.
+
+    Moves are of `stride` rows at once.
+    """
 
     def __init__(self, system: System, gains: Gains, start: Start, seed: int = 0) -> None:
-        self.dice = np.random.default_rng(seed)
+        self.dice, self.stride = np.random.default_rng(seed), 1
         self.system, self.start = system, start.rows
         stated = binding(system)
         stated[gains.statement] = False
@@ -125,7 +128,7 @@ class Search:
         z = self.histogram(self.rows)
         self.counts = self.system.linear.sums(z)[self.gains.statement]
         every = np.arange(len(self.gains), dtype=np.int64)
-        self.first = self.counts - REACH
+        self.first = self.counts - REACH * self.stride
         self.table = self.values(every)
         self.up, self.down = np.zeros(len(every)), np.zeros(len(every))
         self.look(every)
@@ -134,19 +137,19 @@ class Search:
 
     def values(self, which: Ints) -> Floats:
         """Return the gains around their counts, less PENALTY for every row outside their range."""
-        counts = self.first[which, None] + np.arange(2 * REACH + 1)
+        counts = self.first[which, None] + self.stride * np.arange(2 * REACH + 1)
         inside = np.clip(counts, self.gains.low[which, None], self.gains.high[which, None])
         again = np.broadcast_to(which[:, None], counts.shape)
         return self.gains.values(again, inside) - PENALTY * self.unit * np.abs(counts - inside)
 
     def look(self, which: Ints) -> None:
         """Look up what a row more and less is worth to these gains."""
-        at = self.counts[which] - self.first[which]
+        at = (self.counts[which] - self.first[which]) // self.stride
         beyond = which[(at < 1) | (at >= 2 * REACH)]
         if len(beyond):
-            self.first[beyond] = self.counts[beyond] - REACH
+            self.first[beyond] = self.counts[beyond] - REACH * self.stride
             self.table[beyond] = self.values(beyond)
-            at = self.counts[which] - self.first[which]
+            at = (self.counts[which] - self.first[which]) // self.stride
         here = self.table[which, at]
         self.up[which], self.down[which] = self.table[which, at + 1] - here, self.table[which, at - 1] - here
 
@@ -174,18 +177,18 @@ class Search:
         if curved.any():
             out += self.spread(shared[curved], bent[curved])
         out[cell] = 0.0
-        out[(self.rows >= self.upper) & (np.arange(len(out)) != cell)] = -np.inf
+        out[(self.rows > self.upper - self.stride) & (np.arange(len(out)) != cell)] = -np.inf
         if not self.one_kind:
             out[self.kind != self.kind[cell]] = -np.inf
         return out
 
     def move(self, a: int, b: int, worth: float) -> None:
         """Move a row from cell a to b, and bring what depends on it up to date."""
-        self.rows[a] -= 1
-        self.rows[b] += 1
+        self.rows[a] -= self.stride
+        self.rows[b] += self.stride
         changed = np.setxor1d(self.gains_of(a), self.gains_of(b), assume_unique=True)
-        self.counts[self.gains_of(a)] -= 1
-        self.counts[self.gains_of(b)] += 1
+        self.counts[self.gains_of(a)] -= self.stride
+        self.counts[self.gains_of(b)] += self.stride
         up, down = self.up[changed], self.down[changed]
         self.look(changed)
         for before, now, sums in ((up, self.up, self.more), (down, self.down, self.less)):
@@ -196,6 +199,15 @@ class Search:
         self.score += worth
         if self.score > self.best_score + 1e-9:
             self.best, self.best_score = self.rows.copy(), self.score
+
+    def approach(self, limits: Limits, enough: float) -> None:
+        """Move many rows at once, ever fewer, where the counts are far from their best ones."""
+        far = int(np.abs(self.counts - self.gains.best).max(initial=0))
+        for power in range(far.bit_length() - 1, 0, -1):
+            self.stride = 1 << power
+            warmth = COLD * self.unit * self.stride
+            self.anneal(max(50, min(400, len(self.cells))), warmth, warmth / 2, limits, enough)
+        self.stride = 1
 
     def anneal(self, steps: int, hot: float, cold: float, limits: Limits, enough: float) -> None:
         """Take so many steps from the best histogram, ever colder; stop at a score that is enough."""
@@ -208,7 +220,7 @@ class Search:
             if step % DRIFT == DRIFT - 1:
                 self.refresh()
             warmth = hot * (cold / hot) ** (step / steps)
-            held = np.flatnonzero(self.rows > self.lower)
+            held = np.flatnonzero(self.rows >= self.lower + self.stride)
             if not len(held):
                 return
             a = int(held[self.dice.integers(len(held))])
