@@ -56,6 +56,23 @@ class Likeliest:
         """Return how far the bound is above the log-likelihood, in nats."""
         return self.bound - self.log_likelihood
 
+    def figures(self) -> dict[str, float | bool]:
+        """Return the figures by the names that JSON output gives them."""
+        return {
+            "log_likelihood": self.log_likelihood,
+            "log_likelihood_bound": self.bound,
+            "gap": self.gap,
+            "proved": self.proved,
+        }
+
+    def said(self, of: str) -> str:
+        """Return how likely the histogram is, and that no other `of` its kind can be likelier, in words."""
+        text = f"log-likelihood {self.log_likelihood:.4f} nats, "
+        if self.proved:
+            return text + "proved optimal"
+        share = f", {self.gap / abs(self.bound):.2%}" if self.bound else ""
+        return f"{text}at most {self.bound:.4f} for any {of} (gap {self.gap:.4f}{share})"
+
 
 def greatest(
     system: System, some: Sequence[Gain], limits: Limits, steps: int = MOST_STEPS, exact: bool = True

@@ -22,8 +22,8 @@ class KindEngine(Engine):
     name = "likeliest"
     rank = 5
     answers = (MostLikely,)
-    needs = ("ortools", "scipy")
-    about = "the most likely world of noisy counts, by CP-SAT on their log-likelihoods"
+    needs = ("ortools", "scipy", "highspy")
+    about = "the most likely world of noisy counts: linear relaxation, moves of rows, CP-SAT for a proof"
 
     def refuses(self, release: Release, query: Query) -> str | None:
         """Return why no most likely world is looked for, or None."""
@@ -51,6 +51,5 @@ class KindEngine(Engine):
         except ContradictionError as error:
             return replace(refuted(query), conflict=error.conflict)
         world = spread_world(release.domain, filled_cells(system, found.histogram), Dice(query.seed))
-        said = "proved optimal" if found.proved else f"at most {found.bound:.4f} for any world"
-        note = f"log-likelihood {found.log_likelihood:.4f} nats, {said}"
-        return WorldsAnswer("exact" if found.proved else "bounds", worlds=iter([replace(world, note=note)]))
+        world = replace(world, note=found.said("world"), figures=found.figures())
+        return WorldsAnswer("exact" if found.proved else "bounds", worlds=iter([world]))
