@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,10 +24,10 @@ from solvers.gains import Gain, Gains
 from solvers.limits import Limits
 from solvers.linear import Ints
 from solvers.local_search import MOST_STEPS, Start, improved
-from solvers.multipliers import proved
+from solvers.multipliers import proved, proved_anywhere
 from solvers.rounding import rounded
 from solvers.secants import GAP, Exact
-from solvers.separable import Shares, separable, shares_of
+from solvers.separable import Shares, multipliers_by_block, separable, shares_of
 from solvers.system import System
 
 ROOMS = (1e3, 1e6, 1e9, 1e12)  # nats below the best counts, where a first histogram is looked for
@@ -97,6 +97,22 @@ def greatest(
         raise Inconclusive("no possible histogram was found in time, and none was excluded")
     bound = max(bound, value)
     return Likeliest(best, value, bound, bound - value <= GAP, relaxed.value)
+
+
+def greatest_of_some(system: System, gains: Gains, limits: Limits, steps: int = MOST_STEPS) -> Likeliest:
+    """Return the best histogram found over a system of some rows only, with a bound that holds for all rows.
+
+    The bound is that of every tree by itself, or that of the counts alone.
+    """
+    relaxed = relax(system, gains, limits)
+    alone = multipliers_by_block(system, gains)
+    bound = min(proved_anywhere(system, gains, y) for y in (alone, np.zeros(len(gains))))
+    best = from_the_relaxation(system, gains, replace(relaxed, bound=bound), limits, steps)
+    if best is None:
+        raise Inconclusive("no possible dataset was found over the rows that were tried: there are too many cells")
+    value = gains.total(system.linear.sums(best))
+    bound = max(bound, value)
+    return Likeliest(best, value, bound, bound - value <= GAP, math.nan)
 
 
 def directly(system: System, gains: Gains, shares: Shares) -> Likeliest | None:

@@ -47,7 +47,7 @@ class Relaxed:
 
     `value` is the optimum to the solver's tolerance (NaN where it was not reached), `rows` (cells,) a fractional
     histogram (None: none found), `counts` those of the gains, `loss` (cells,) by how much a row there is worth less than
-    the best, in nats.
+    the best, in nats; `worth` (statements,) sums up to what a row is worth, over the statements that count it.
     """
 
     bound: float
@@ -55,6 +55,7 @@ class Relaxed:
     rows: Floats | None
     counts: Floats | None
     loss: Floats
+    worth: Floats
 
 
 def relax(system: System, gains: Gains, limits: Limits) -> Relaxed:
@@ -78,7 +79,9 @@ def relax(system: System, gains: Gains, limits: Limits) -> Relaxed:
             break
     if master.rows is not None:
         bound = min(bound, proved(system, gains, master.duals[0], master.others, -master.duals[1]))
-    return Relaxed(bound, value, master.rows, master.counts, np.maximum(0.0, master.loss()))
+    worth = np.zeros(len(system.linear))
+    worth[gains.statement], worth[master.others] = master.duals
+    return Relaxed(bound, value, master.rows, master.counts, np.maximum(0.0, master.loss()), worth)
 
 
 @dataclass(eq=False)

@@ -21,16 +21,17 @@ import numpy as np
 
 from solvers.cellmodel import CellModel
 from solvers.conflict import conflict_of
-from solvers.denoised import Likeliest, greatest
-from solvers.errors import ContradictionError, Inconclusive, Unsupported
+from solvers.denoised import Likeliest, greatest, greatest_of_some
+from solvers.errors import ContradictionError, Inconclusive, TooLarge, Unsupported
 from solvers.fractional import SECONDS
-from solvers.gains import Floats, Gain
+from solvers.gains import Floats, Gain, Gains
 from solvers.limits import Limits
 from solvers.linear import Ints, propagate
 from solvers.noise import Law
 from solvers.observations import Observation
 from solvers.release import UNBOUNDED, Block, Choice, Partition, Release, Statement
-from solvers.system import System
+from solvers.some_cells import fits, some_system
+from solvers.system import System, system_of
 
 HALF = Fraction(1, 2)
 CLOSE = 1.001  # ratio of tail probabilities between which the search goes on figure by figure
@@ -46,6 +47,24 @@ def likeliest(system: System, seen: Sequence[Observation], limits: Limits) -> Li
     Cost: some linear programs and CP-SAT solves over the free cells.
     """
     return greatest(system, gains_of(system, seen), limits)
+
+
+def most_likely_of(release: Release, seen: Sequence[Observation], limits: Limits) -> tuple[System, Likeliest]:
+    """Return the system of a release and its most likely histogram; see `likeliest`.
+
+    Where the cells are too many, both are over some possible rows only, found by column generation: the bound then is
+    that of the trees one by one.
+    """
+    if math.isinf(limits.left()):
+        limits = limits.lasting(SECONDS)
+    try:
+        system = system_of(release, limits)
+    except TooLarge:
+        if not fits(release):
+            raise
+        few, gains = some_system(release, lambda wide: Gains(gains_of(wide, seen)), limits)
+        return few, greatest_of_some(few, gains, limits)
+    return system, likeliest(system, seen, limits)
 
 
 def gains_of(system: System, seen: Sequence[Observation]) -> list[Gain]:

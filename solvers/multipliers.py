@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from solvers.gains import Floats, Gains
 from solvers.linear import Ints
-from solvers.release import UNBOUNDED
+from solvers.release import UNBOUNDED, Partition
 from solvers.system import System
 
 BITS = 40
@@ -31,7 +31,9 @@ ERROR = 4e-13  # relative error of a gain (documented: 1e-13), of two of them an
 STEPS = 70  # of the search for the best count: counts are below 2^62
 
 
-def proved(system: System, gains: Gains, on_gains: Floats, others: Ints, on_others: Floats) -> float:
+def proved(
+    system: System, gains: Gains, on_gains: Floats, others: Ints, on_others: Floats, anywhere: bool = False
+) -> float:
     """Return an upper bound on the sum of the gains over every histogram of the system, from any multipliers.
 
     `on_gains` (gains,) and `on_others` for the statements `others`, unconditional ones; what is not finite counts as 0.
@@ -49,11 +51,30 @@ def proved(system: System, gains: Gains, on_gains: Floats, others: Ints, on_othe
     np.add.at(weights, gains.statement, y.astype(object))
     np.subtract.at(weights, others, w.astype(object))
     counts, best, slack = conjugates(gains, y / scale)
-    inner = sides + heaviest(system, weights) - sum(int(a) * int(k) for a, k in zip(y, counts, strict=True))
+    inner = sides + (dearest if anywhere else heaviest)(system, weights) - sum(int(a) * int(k) for a, k in zip(y, counts, strict=True))
     exact = Fraction(inner, scale) + Fraction(math.fsum(best.tolist())) + Fraction(slack)
     exact = on_the_grid(gains, exact)
     tops = math.fsum(gains.top.tolist())
     return math.nextafter(float(exact + Fraction(tops)) + ERROR * math.fsum(np.abs(gains.top).tolist()), math.inf)
+
+
+def proved_anywhere(system: System, gains: Gains, on_gains: Floats) -> float:
+    """Return an upper bound like `proved` that holds for every dataset, also of rows that the system does not know.
+
+    A row counts in one statement of a partition at most, and at most once in every other noisy one.
+    """
+    return proved(system, gains, on_gains, np.zeros(0, dtype=np.int64), np.zeros(0), anywhere=True)
+
+
+def dearest(system: System, weights: NDArray[np.object_]) -> int:
+    """Return an upper bound on Σ_s weights[s] (count of s) over all datasets, whatever their rows."""
+    first, worth = 0, 0
+    for block in system.release.blocks:
+        if isinstance(block, Partition):
+            worth += max([0, *(int(w) for w in weights[first : first + len(block)])])
+            first += len(block)
+    worth += sum(max(0, int(w)) for w in weights[first:])
+    return worth * (system.release.rows.high or 0)
 
 
 def binding(system: System) -> NDArray[np.bool_]:
