@@ -170,7 +170,7 @@ def worth_a_proof(system: System, gains: Gains, best: Ints | None, limits: Limit
 def by_cp_sat(
     system: System, gains: Gains, relaxed: Relaxed, best: Ints | None, limits: Limits
 ) -> tuple[Ints | None, float, float]:
-    """Return the best histogram, its sum and the least bound that CP-SAT finds in the time left, from the best known."""
+    """Return the best histogram, its sum and the least bound that CP-SAT finds in the time left."""
     tops = math.fsum(gains.top.tolist())
     starts = [starts_of(g, c) for g, c in zip(gains.each, counts_of(gains, relaxed), strict=True)]
     some: Sequence[Gain] = gains.each

@@ -1,10 +1,10 @@
 """The greatest sum of gains over fractional histograms, by linear programs (HiGHS), and a bound proved from it.
 
-Every count is its best one plus segments upwards less segments downwards, each with the gain's slope there; segments are
-split where a solution lies inside. Many cells come in by their prices, as columns are generated.
+Every count is its best one plus segments upwards less segments downwards, each with the gain's slope there; segments
+are split where the multipliers favour a count inside. Many cells come in by their prices, as columns are generated.
 
-Source: Dantzig, "Linear Programming and Extensions", 1963, chapter 24 (separable functions); Gilmore, Gomory, Operations
-Research 9, 1961 (columns by their prices); Hay, Rastogi, Miklau, Suciu, VLDB 2010 (consistency of noisy counts).
+Source: Dantzig, "Linear Programming and Extensions", 1963, chapter 24 (separable functions); Gilmore, Gomory,
+Operations Research 9, 1961 (columns by their prices); Hay, Rastogi, Miklau, Suciu, VLDB 2010 (consistency).
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class Relaxed:
     """What the linear relaxation says: `bound` is proved to be at least the sum of every histogram.
 
     `value` is the optimum to the solver's tolerance (NaN where it was not reached), `rows` (cells,) a fractional
-    histogram (None: none found), `counts` those of the gains, `loss` (cells,) by how much a row there is worth less than
-    the best, in nats; `worth` (statements,) sums up to what a row is worth, over the statements that count it.
+    histogram (None: none found), `counts` those of the gains, `loss` (cells,) by how much a row there is worth
+    less than the best, in nats; `worth` (statements,) sums up to what a row is worth, over the statements that count it.
     """
 
     bound: float
@@ -152,7 +152,7 @@ class Master:
         self.taken[cells] = True
 
     def add_segments(self, new: Segments) -> None:
-        """Take segments into the program: upwards they count less, downwards more, so that the row stays at the best."""
+        """Take segments into the program: upwards they count less, downwards more, so that a row stays at the best."""
         k = len(new.gain)
         if k:
             shape = self.matrix.shape[0], k
@@ -190,10 +190,11 @@ class Master:
             return False
         found = self.solver.getSolution()
         values, duals, m = np.array(found.col_value), np.array(found.row_dual), len(self.gains)
-        self.rows = np.where(self.system.bounds.fixed, self.system.bounds.lower, 0).astype(np.float64)
-        self.rows[self.cells] = values[self.column_of_cell]
+        rows: Floats = np.where(self.system.bounds.fixed, self.system.bounds.lower, 0).astype(np.float64)
+        rows[self.cells] = values[self.column_of_cell]
+        self.rows = rows
         inside = values[self.column_of_segment]
-        moved = np.bincount(self.segments.gain, self.segments.sign * inside, m)
+        moved = np.bincount(self.segments.gain, self.segments.sign * inside, m).astype(np.float64)
         self.counts, self.duals = self.gains.best + moved, (duals[:m], duals[m:])
         self.lost = float(self.solver.getInfo().objective_function_value)
         return True
@@ -269,7 +270,11 @@ def first_segments(gains: Gains) -> Segments:
     """Return segments of doubling length on both sides of every best count; those of one slope are one."""
     which, out = np.arange(len(gains), dtype=np.int64), Segments()
     for sign, room in ((1, gains.high - gains.best), (-1, gains.best - gains.low)):
-        begin, at, slope = np.zeros(len(gains), dtype=np.int64), np.zeros(len(gains), dtype=np.int64), np.zeros(len(gains))
+        begin, at, slope = (
+            np.zeros(len(gains), dtype=np.int64),
+            np.zeros(len(gains), dtype=np.int64),
+            np.zeros(len(gains)),
+        )
         step = 1
         while (at < room).any():
             end = np.minimum(at + step, room)

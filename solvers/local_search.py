@@ -1,10 +1,10 @@
-"""Better histograms by moving rows from cell to cell: simulated annealing with a heat bath over the cell a row moves to.
+"""Better histograms by moving rows from cell to cell: simulated annealing, a heat bath over the cell a row moves to.
 
-What a row more, or less, is worth in every cell is kept up to date, so that a move costs what its counts touch. Rows may
-also come and go where their number is not known: they then move from and to a cell of no count.
+What a row more, or less, is worth in every cell is kept up to date, so that a move costs what its counts touch. Rows
+may also come and go where their number is not known: they then move from and to a cell of no count.
 
-Source: Kirkpatrick, Gelatt, Vecchi, "Optimization by simulated annealing", Science 220, 1983; heat bath: Creutz, Physical
-Review D 21, 1980.
+Source: Kirkpatrick, Gelatt, Vecchi, "Optimization by simulated annealing", Science 220, 1983; heat bath: Creutz,
+Physical Review D 21, 1980.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,7 +91,9 @@ class Search:
         soft = np.flatnonzero(stated & ~odd)
         rows = system.release.rows
         most = rows.high if rows.high is not None else sum(start.rows.tolist())
-        self.gains = Gains([*gains.each, *(limit_of(s, linear.low[s], min(linear.high[s], most)) for s in soft.tolist())])
+        self.gains = Gains(
+            [*gains.each, *(limit_of(s, linear.low[s], min(linear.high[s], most)) for s in soft.tolist())]
+        )
         self.unit = usual(gains)
         self._cells(start, hard)
         spare = np.array([most - sum(start.rows.tolist())])
@@ -113,9 +116,9 @@ class Search:
         kept = (gain[linear.row] >= 0) & (place[linear.col] >= 0)
         at = place[linear.col[kept]], gain[linear.row[kept]]
         shape = len(self.cells) + 1, len(self.gains)
-        self.by_cell = csr_array(coo_array((np.ones(len(at[0])), at), shape=shape))
+        self.by_cell: Any = csr_array(coo_array((np.ones(len(at[0])), at), shape=shape))
         self.by_cell.sort_indices()
-        self.by_gain = csr_array(self.by_cell.T)
+        self.by_gain: Any = csr_array(self.by_cell.T)
         key: list[list[tuple[int, int]]] = [[] for _ in range(shape[0])]
         for e in np.flatnonzero(hard[linear.row] & (place[linear.col] >= 0)).tolist():
             key[place[linear.col[e]]].append((int(linear.row[e]), int(linear.coef[e])))
@@ -140,7 +143,7 @@ class Search:
         counts = self.first[which, None] + self.stride * np.arange(2 * REACH + 1)
         inside = np.clip(counts, self.gains.low[which, None], self.gains.high[which, None])
         again = np.broadcast_to(which[:, None], counts.shape)
-        return self.gains.values(again, inside) - PENALTY * self.unit * np.abs(counts - inside)
+        return np.asarray(self.gains.values(again, inside) - PENALTY * self.unit * np.abs(counts - inside))
 
     def look(self, which: Ints) -> None:
         """Look up what a row more and less is worth to these gains."""
@@ -155,7 +158,7 @@ class Search:
 
     def gains_of(self, cell: int) -> Ints:
         """Return the gains in which a cell counts."""
-        return self.by_cell.indices[self.by_cell.indptr[cell] : self.by_cell.indptr[cell + 1]]
+        return np.asarray(self.by_cell.indices[self.by_cell.indptr[cell] : self.by_cell.indptr[cell + 1]])
 
     def spread(self, gains: Ints, values: Floats) -> Floats:
         """Return per cell the sum of the values of those of the gains in which it counts."""
@@ -166,11 +169,11 @@ class Search:
             whole[gains] = values
             return np.asarray(self.by_cell @ whole)
         cells = np.concatenate([self.by_gain.indices[b:e] for b, e in zip(begin.tolist(), end.tolist(), strict=True)])
-        return np.bincount(cells, np.repeat(values, length), len(self.rows))
+        return np.bincount(cells, np.repeat(values, length), len(self.rows)).astype(np.float64)
 
     def worth(self, cell: int) -> Floats:
         """Return what moving a row from a cell to each other is worth; -inf where it may not."""
-        out = self.less[cell] + self.more
+        out: Floats = self.less[cell] + self.more
         shared = self.gains_of(cell)
         bent = -(self.up[shared] + self.down[shared])  # a count that keeps its row has neither
         curved = bent != 0
@@ -195,7 +198,7 @@ class Search:
             step = now[changed] - before
             moved = step != 0
             if moved.any():
-                sums += self.spread(changed[moved], step[moved])
+                np.add(sums, self.spread(changed[moved], step[moved]), out=sums)
         self.score += worth
         if self.score > self.best_score + 1e-9:
             self.best, self.best_score = self.rows.copy(), self.score
@@ -244,7 +247,7 @@ class Search:
 def limit_of(statement: int, low: int, high: int) -> Gain:
     """Return a gain that only keeps a count between bounds."""
     first = max(0, int(low)) if low > -UNBOUNDED else 0
-    return Gain(statement, np.zeros_like, first, int(high), first, 0.0, shape="limits")  # type: ignore[arg-type]
+    return Gain(statement, np.zeros_like, first, int(high), first, 0.0, shape="limits")
 
 
 def usual(gains: Gains) -> float:

@@ -4,8 +4,8 @@ With a multiplier y_i of every gain's count and w_j of every other statement, ev
 
     Σ f_i(A_i z) <= Σ_i max_k (f_i(k) - y_i k) + Σ_j max(w_j low_j, w_j high_j) + max_z (Σ_i y_i A_i - Σ_j w_j A_j) z
 
-where the last maximum is over the bounds of the cells and the number of rows alone. Multipliers are rounded to multiples
-of 2^-BITS and all products are taken in integers; the gains are floats, and their error is added on the safe side.
+where the last maximum is over the bounds of the cells and the number of rows alone. Multipliers are rounded to
+multiples of 2^-BITS and all products are taken in integers; gains are floats: their error is added on the safe side.
 
 Source: weak Lagrangian duality, Geoffrion, Math. Programming Study 2, 1974; safe dual bounds, Neumaier and Shcherbina,
 "Safe bounds in linear and mixed-integer linear programming", Mathematical Programming 99, 2004.
@@ -51,7 +51,11 @@ def proved(
     np.add.at(weights, gains.statement, y.astype(object))
     np.subtract.at(weights, others, w.astype(object))
     counts, best, slack = conjugates(gains, y / scale)
-    inner = sides + (dearest if anywhere else heaviest)(system, weights) - sum(int(a) * int(k) for a, k in zip(y, counts, strict=True))
+    inner = (
+        sides
+        + (dearest if anywhere else heaviest)(system, weights)
+        - sum(int(a) * int(k) for a, k in zip(y, counts, strict=True))
+    )
     exact = Fraction(inner, scale) + Fraction(math.fsum(best.tolist())) + Fraction(slack)
     exact = on_the_grid(gains, exact)
     tops = math.fsum(gains.top.tolist())
@@ -97,7 +101,7 @@ def on_the_grid(gains: Gains, bound: Fraction) -> Fraction:
 def conjugates(gains: Gains, y: Floats) -> tuple[Ints, Floats, float]:
     """Return (count, gain less top there, slack): f(k) - y k at the count, plus its slack, is the greatest of all k.
 
-    The slack covers what floats blur: a count is best where no slope to the right exceeds y and none to the left is less.
+    The slack covers what floats blur: a count is best where no slope to the right exceeds y, none to the left is less.
     """
     which = np.arange(len(gains), dtype=np.int64)
     low, high = gains.low.copy(), gains.high.copy()

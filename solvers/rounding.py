@@ -1,7 +1,8 @@
-"""Whole rows from a fractional histogram, their number kept: by largest remainders, and by dependent rounding at random.
+"""Whole rows from a fractional histogram, their number kept: by largest remainders, and dependent rounding at random.
 
 Source: systematic sampling, Madow, Annals of Mathematical Statistics 20, 1949 (every cell is rounded up with the
-probability of its fraction, and the sum stays); Gandhi, Khuller, Parthasarathy, Srinivasan, "Dependent rounding", JACM 2006.
+probability of its fraction, and the sum stays); Gandhi, Khuller, Parthasarathy, Srinivasan, "Dependent rounding and its
+applications to approximation algorithms", JACM 53, 2006.
 """
 
 from __future__ import annotations
@@ -34,10 +35,10 @@ def rounded(system: System, rows: Floats, score: Callable[[Ints], float], seed: 
         return None
     dice, best, most = np.random.default_rng(seed), None, -np.inf
     for turn in range(TRIES if more and fraction.any() else 1):
-        up = np.zeros(len(whole), dtype=np.int64)
+        drawn = np.zeros(len(whole), dtype=np.int64)
         if turn:
-            up[systematic(fraction, dice)] = 1
-        up = settled(up, fraction, bounds.upper - whole, more)
+            drawn[systematic(fraction, dice)] = 1
+        up = settled(drawn, fraction, bounds.upper - whole, more)
         if up is None:
             return None
         here = score(whole + up)
@@ -47,7 +48,7 @@ def rounded(system: System, rows: Floats, score: Callable[[Ints], float], seed: 
 
 
 def systematic(fraction: Floats, dice: np.random.Generator) -> Ints:
-    """Return cells, each drawn with the probability of its fraction, so many as the fractions sum up to, give or take one."""
+    """Return cells, each drawn with the probability of its fraction, as many as these sum up to, give or take one."""
     order = dice.permutation(np.flatnonzero(fraction))
     ends = np.floor(np.cumsum(fraction[order]) + dice.random())
     return np.asarray(order[np.diff(ends, prepend=0.0) > 0], dtype=np.int64)

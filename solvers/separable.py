@@ -1,7 +1,7 @@
 """The greatest sum of gains where no two noisy counts share a cell: one tree, one rule list, disjoint counts.
 
-Rows are then given out, or taken back, one by one where that costs least, which is optimal for concave gains; where very
-many are, by a multiplier. The optimum is proved by that multiplier (`solvers.multipliers`), not by this search.
+Rows are then given out, or taken back, one by one where that costs least, which is optimal for concave gains; where
+very many are, by a multiplier. The optimum is proved by that multiplier (`solvers.multipliers`), not by this search.
 
 Source: Gross (1956), Fox, "Discrete optimization via marginal analysis", Management Science 13, 1966; Ibaraki, Katoh,
 "Resource Allocation Problems", 1988, chapters 4 and 5.
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from solvers.gains import Floats, Gains
 from solvers.linear import Ints
 from solvers.multipliers import binding, conjugates, rise
+from solvers.release import Partition
 from solvers.system import System
 
 ONE_BY_ONE = 20_000  # rows that are moved one by one, beyond by a multiplier
@@ -34,7 +35,7 @@ class Shares:
 
 
 def shares_of(system: System, gains: Gains) -> Shares | None:
-    """Return how cells are shared out where no cell is in two gains and nothing else is stated but the rows; or None."""
+    """Return how cells are shared out where no cell is in two gains and only the rows are stated besides; or None."""
     linear, bounds, stated = system.linear, system.bounds, binding(system)
     stated[gains.statement] = False
     if system.total is not None:
@@ -128,7 +129,7 @@ def multipliers_by_block(system: System, gains: Gains) -> Floats:
     They prove what each tree says by itself, however many cells there are.
     """
     rows, out = system.release.rows, np.zeros(len(gains))
-    sizes = [len(b) for b in system.release.blocks if hasattr(b, "first_match")]
+    sizes = [len(b) for b in system.release.blocks if isinstance(b, Partition)]
     block = np.searchsorted(np.cumsum(sizes), gains.statement, side="right")
     statements = np.cumsum([0, *sizes])
     for b in range(len(sizes)):

@@ -1,7 +1,7 @@
-"""A system over some possible rows only, where all cells are too many to be written down: what is found there is a
-dataset like any other, and bounds have to come from elsewhere.
+"""A system over some possible rows only, where all cells are too many to be written down.
 
-Rows are drawn at random, then by the prices of the linear relaxation over those known so far (column generation).
+What is found there is a dataset like any other; bounds come from elsewhere (`multipliers.proved_anywhere`). Rows
+are drawn at random, then by the prices of the linear relaxation over those known so far (column generation).
 
 Source: Gilmore and Gomory, Operations Research 9, 1961; `solvers.pricing` for the search for rows.
 """

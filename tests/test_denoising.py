@@ -20,10 +20,10 @@ from solvers import denoised, fractional
 from solvers.denoised import greatest
 from solvers.fractional import relax
 from solvers.gains import Gain, Gains
-from solvers.likeliest import gains_of
+from solvers.likeliest import gains_of, most_likely_of
 from solvers.limits import Limits
 from solvers.local_search import Search, Start, improved
-from solvers.multipliers import binding, conjugates, proved
+from solvers.multipliers import binding, conjugates, proved, proved_anywhere
 from solvers.noise import Law
 from solvers.release import Rows
 from solvers.rounding import rounded
@@ -106,7 +106,7 @@ def test_what_floats_blur_is_added_to_the_bound(law):
     counts, best, slack = conjugates(gains, y)
     said = np.array([Fraction(float(f)) - Fraction(float(m)) * int(k) for f, m, k in zip(best, y, counts, strict=True)])
     exact = [
-        max(-Fraction(c - published) ** 2 / (2 * 10**8) - Fraction(float(m)) * c for c in around(published, float(m)))
+        max(-(Fraction(c - published) ** 2) / (2 * 10**8) - Fraction(float(m)) * c for c in around(published, float(m)))
         for m in y
     ]
     assert sum(said) + Fraction(slack) >= sum(exact)
@@ -291,3 +291,53 @@ def test_an_open_gap_is_said():
     assert found.figures()["gap"] == 5.0
     assert "proved" in replace(found, proved=True).said("world")
     assert LAPLACE["law"] in tree([[1, 1], [1, 1], [1, 1]])["models"][0]["noise"]["law"]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_with_too_many_cells_rows_are_searched(seed):
+    """What is found is a dataset of the release, and its bound holds for every dataset, also of rows not looked at."""
+    release = some_release(seed)
+    system, seen, _ = solved(release)
+    best = max(total for _, total, _ in every(release))
+    few = replace(release)
+    assert not few.memo
+    found_system, found = most_likely_of(few, seen, Limits(seconds=600, cells=1))
+    assert found_system is not system
+    assert found_system.satisfied(found.histogram)
+    assert found.bound >= best - 1e-12 * abs(best)
+    assert found.log_likelihood <= best + 1e-9
+    counts = system.linear.sums(projected(system, found_system, found.histogram))
+    assert (counts == found_system.linear.sums(found.histogram)[: len(counts)]).all()
+
+
+def projected(system, few, histogram):
+    """Return the histogram over all cells of one over single rows."""
+    z = np.zeros(len(system.sizes), dtype=np.int64)
+    for box, times in zip(few.boxes, histogram.tolist(), strict=True):
+        (at,) = [c for c, other in zip(system.cell.tolist(), system.boxes, strict=True) if meets(box, other)]
+        z[at] += times
+    return z
+
+
+def meets(box, other):
+    held = dict(other.literals)
+    return all(mask & held.get(k, mask) for k, mask in box.literals)
+
+
+def test_bounds_of_some_rows_hold_for_all():
+    """Any multipliers: a row counts in one leaf of a tree."""
+    dice = np.random.default_rng(1)
+    for seed in range(20):
+        system, gains, best = prepared(some_release(seed))
+        assert proved_anywhere(system, gains, dice.uniform(-2, 2, len(gains))) >= best - 1e-12 * abs(best)
+
+
+def test_denoise_and_reconstruct_with_too_many_cells(write, run):  # noqa: F811
+    two = json.loads(json.dumps(NOISY))
+    two["models"] *= 2
+    said = json.loads(run("denoise", write(two), "--json", "--max-cells", 1).stdout)
+    assert said["release"]["rows"] == 100
+    assert said["log_likelihood"] <= said["log_likelihood_bound"]
+    world = json.loads(run("reconstruct", write(two), "--json", "--max-cells", 1).stdout)
+    assert len(world["rows"]) == 100
+    assert world["log_likelihood"] == pytest.approx(said["log_likelihood"])

@@ -2,9 +2,9 @@
 
     python tests/bench/denoise.py [compas] [compas-columns] [adult] [adult-columns] [few] [tree] [--seconds 60]
 
-Real data, discrete Laplace noise of scale 1 on every count (ε = 1 per count), fixed seeds. `...-columns`: every column a
-bit of its own (32,528 and 97,294 cells), else one-hot columns are one attribute. The whole command `recon denoise` is run,
-reading included. Baseline: HiGHS' branch and bound on the same counts and cells for as long. Needs scikit-learn.
+Real data, discrete Laplace noise of scale 1 on every count (ε = 1 per count), fixed seeds. `...-columns`: every column
+a bit of its own (32,528 and 97,294 cells), else one-hot columns are one attribute. The whole command `recon denoise` is
+run, reading included. Baseline: HiGHS' branch and bound on the same counts and cells for as long. Needs scikit-learn.
 """
 
 from __future__ import annotations
@@ -60,7 +60,11 @@ def noisy_forest(name: str, rows: int | None, trees: int, depth: int, independen
 def one_tree(leaves: int = 1000, rows: int = 48_842):
     """Return (release file, None) of one noisy tree with so many leaves."""
     dice = np.random.default_rng(0)
-    counts = dice.multinomial(rows, np.full(leaves, 1 / leaves)) + dice.geometric(0.63, leaves) - dice.geometric(0.63, leaves)
+    counts = (
+        dice.multinomial(rows, np.full(leaves, 1 / leaves))
+        + dice.geometric(0.63, leaves)
+        - dice.geometric(0.63, leaves)
+    )
 
     def nodes(low: int, high: int, at: int):
         if high - low == 1:
@@ -127,7 +131,17 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "release.json"
             path.write_text(text, encoding="utf-8")
-            command = [sys.executable, "-m", "recon", "denoise", str(path), "--json", "--quiet", "--time", f"{seconds:g}"]
+            command = [
+                sys.executable,
+                "-m",
+                "recon",
+                "denoise",
+                str(path),
+                "--json",
+                "--quiet",
+                "--time",
+                f"{seconds:g}",
+            ]
             before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
             found = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, cwd=ROOT).stdout)
             wall, after = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
