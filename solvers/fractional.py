@@ -47,7 +47,7 @@ class Relaxed:
 
     `value` is the optimum to the solver's tolerance (NaN where it was not reached), `rows` (cells,) a fractional
     histogram (None: none found), `counts` those of the gains, `loss` (cells,) by how much a row there is worth
-    less than the best, in nats; `worth` (statements,) sums up to what a row is worth, over the statements that count it.
+    less than the best, in nats; `worth` (statements,): its sum over the statements that count a row is the row's worth.
     """
 
     bound: float

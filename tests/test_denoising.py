@@ -16,7 +16,7 @@ from test_likeliest import LAWS, by_a, by_b, every, noisy_release, overlapping, 
 from test_noisy_commands import EXACT, LAPLACE, NOISY, run, tree, write  # noqa: F401 - fixtures
 
 import recon
-from solvers import denoised, fractional
+from solvers import denoised, fractional, multipliers
 from solvers.denoised import greatest
 from solvers.fractional import relax
 from solvers.gains import Gain, Gains
@@ -25,7 +25,7 @@ from solvers.limits import Limits
 from solvers.local_search import Search, Start, improved
 from solvers.multipliers import binding, conjugates, proved, proved_anywhere
 from solvers.noise import Law
-from solvers.release import Rows
+from solvers.release import Box, Region, Rows, Statement
 from solvers.rounding import rounded
 from solvers.separable import shares_of
 
@@ -341,3 +341,82 @@ def test_denoise_and_reconstruct_with_too_many_cells(write, run):  # noqa: F811
     world = json.loads(run("reconstruct", write(two), "--json", "--max-cells", 1).stdout)
     assert len(world["rows"]) == 100
     assert world["log_likelihood"] == pytest.approx(said["log_likelihood"])
+
+
+def test_the_slack_is_in_the_bound(monkeypatch):
+    system, gains, _ = prepared(one_noisy(2))
+    none = np.zeros(0, dtype=np.int64), np.zeros(0)
+    before = proved(system, gains, np.zeros(len(gains)), *none)
+    monkeypatch.setattr(multipliers, "conjugates", lambda g, y: (*conjugates(g, y)[:2], 5.0))
+    assert proved(system, gains, np.zeros(len(gains)), *none) == pytest.approx(before + 5.0, abs=1e-6)
+
+
+def test_bounds_of_some_rows_hold_for_all_rule_sets():
+    """The multipliers of the relaxation are as sharp as any: what overlapping counts are worth may not be left out."""
+    rng = random.Random(8)
+    for i in range(20):
+        release = noisy_release(rng, [overlapping()], [LAWS[i % 4]], Rows(3, 4), 4)[0]
+        system, gains, best = prepared(release)
+        found = relax(system, gains, LONG)
+        assert proved_anywhere(system, gains, np.maximum(0, found.worth[gains.statement])) >= best - 1e-12 * abs(best)
+
+
+def test_the_direct_optimum_is_believed_with_its_proof_only(monkeypatch):
+    system, gains, best = prepared(one_noisy(1))
+    rows = system.release.rows.high
+
+    def bad(system, gains, shares):
+        worst = min(
+            (unit(system, c, rows) for c in range(len(system.sizes))), key=lambda z: gains.total(system.linear.sums(z))
+        )
+        return worst, 0.0
+
+    monkeypatch.setattr(denoised, "separable", bad)
+    found = greatest(system, gains.each, LONG)
+    assert found.proved
+    assert found.log_likelihood == pytest.approx(best, abs=1.1e-4)
+
+
+def unit(system, cell, rows):
+    z = np.zeros(len(system.sizes), dtype=np.int64)
+    z[cell] = rows
+    return z
+
+
+def test_moves_find_their_way_into_the_support_of_bounded_noise():
+    """From rows all in one cell, outside what the noise can have been."""
+    rng, outside = random.Random(4), 0
+    for i in range(12):
+        release = noisy_release(rng, [by_a(), by_b()], [LAWS[4 if i % 2 else 7]] * 2, Rows(6, 6), 6)[0]
+        system, gains, best = prepared(release)
+        start = unit(system, i % len(system.sizes), 6)
+        outside += gains.total(system.linear.sums(start)) == -math.inf
+        found = improved(system, gains, Start(start, np.zeros(len(start))), LONG, steps=2_000)
+        assert found is not None
+        assert found[1] >= best - 3
+    assert outside >= 6
+
+
+def test_moves_keep_totals():
+    """Rows are exchanged only between cells that other statements, such as a total, count alike."""
+    total = Statement(Region(Box.of(((0, 3),))), 2, 2, "the total of b", of=1, coefs=(0, 3))
+    rng = random.Random(5)
+    release = noisy_release(rng, [by_a(), by_b()], [LAWS[1], LAWS[1]], Rows(4, 4), 4)[0]
+    release = replace(
+        release, blocks=(*release.blocks, (replace(total, low=6, high=6),)), observed=(*release.observed, None)
+    )
+    system, seen, _ = solved(release)
+    gains = Gains(gains_of(system, seen))
+    at = len(system.linear) - 1 if system.total is None else system.total - 1
+    weights = np.zeros(len(system.sizes), dtype=np.int64)
+    span = slice(int(system.linear.start[at]), int(system.linear.start[at + 1]))
+    weights[system.linear.col[span]] = system.linear.coef[span]
+    assert set(weights.tolist()) == {0, 3}
+    z = np.zeros(len(weights), dtype=np.int64)
+    z[np.flatnonzero(weights == 3)[0]] = z[np.flatnonzero(weights == 0)[0]] = 2
+    assert system.satisfied(z)
+    search = Search(system, gains, Start(z, np.zeros(len(z))))
+    search.anneal(300, 5.0, 1.0, LONG, math.inf)
+    assert search.score <= search.best_score
+    assert system.satisfied(search.histogram(search.rows))
+    assert greatest(system, gains.each, LONG).proved
