@@ -21,6 +21,7 @@ bench: .venv/base
 	$(BIN)/python tests/bench/forests.py
 	$(BIN)/python tests/bench/certificates.py
 	$(BIN)/python tests/bench/noise.py
+	$(BIN)/python tests/bench/denoise.py
 	$(BIN)/python tests/bench/readers.py
 
 .venv/base: pyproject.toml

@@ -239,7 +239,7 @@ def reconstruct(
             checked = check_truth(release, real, people, measure(release, "multiset", limits), seed, limits)
     if json:
         found: dict[str, Any] = {"unique": world.unique, "note": world.note, "rows": records(world.to_frame(views))}
-        found["assumptions"] = list(release.assumptions)
+        found |= {"assumptions": list(release.assumptions), **world.figures}
         (found["certificate"],) = stored_certificates([proved], certificates, out)
         print_json(found if checked is None else found | {"truth": truth_json(checked)}, out, private=True)
         return

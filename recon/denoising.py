@@ -13,11 +13,11 @@ from encoders.domain import Domain
 from encoders.encoder import EncodedRelease
 from encoders.models import AnyModel, Figure, Forest, Node, Rule, Support, Table, Tree
 from solvers.errors import Unsupported
-from solvers.likeliest import Likeliest, capped_rows, likeliest
+from solvers.likeliest import Likeliest, capped_rows, most_likely_of
 from solvers.limits import Limits
 from solvers.observations import Observation, first_statements, observations, widened
 from solvers.release import Release, Rows
-from solvers.system import System, system_of
+from solvers.system import System
 
 DENOISED = "the counts are denoised, {} and not the true ones: verdicts about them prove nothing"
 BEST, GOOD = "the most likely ones", "likely ones (not proved to be the most likely)"
@@ -54,8 +54,9 @@ def most_likely(release: EncodedRelease, limits: Limits) -> tuple[System, tuple[
     if not release.noisy:
         raise Unsupported("the counts carry no noise: they are consistent or contradict each other")
     sure = certain_release(release, limits)
-    system, seen = system_of(sure, limits), observations(sure)
-    return system, seen, likeliest(system, seen, limits)
+    seen = observations(sure)
+    system, found = most_likely_of(sure, seen, limits)
+    return system, seen, found
 
 
 def denoise(release: EncodedRelease, limits: Limits | None = None) -> Denoised:

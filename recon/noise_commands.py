@@ -96,9 +96,12 @@ def show_sampled(found: Any, json: bool, out: str | None) -> None:
 def denoise(
     files: Files, domain: DomainFile = None, independent: Independent = False, rows: KnownRows = None,
     out: Out = None, confidence: Confidence = 0.95, seconds: Seconds = None, memory: Memory = "1G",
-    max_cells: MaxCells = 200_000, quiet: Quiet = False, log_json: LogJson = False,
+    max_cells: MaxCells = 200_000, json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
-    """Write consistent counts: whole numbers that add up and make the published noise most likely."""
+    """Write consistent counts: whole numbers that add up and make the published noise most likely.
+
+    With --json the release file stands under "release", beside its log-likelihood, the bound on it and the gap.
+    """
     from recon.cli import open_release
     from recon.denoising import denoise as run
     from recon.formats.writing import dump, release_json
@@ -107,9 +110,15 @@ def denoise(
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits, confidence, rows)
         found = run(release, limits)
-    write_text(dump(release_json(found.domain, found.models, Rows(found.rows, found.rows))), out)
+    written = release_json(found.domain, found.models, Rows(found.rows, found.rows))
+    figures = found.found.figures() | {"rows": found.rows, "noise_taken_out": found.moved}
+    if json:
+        print_json(figures | {"assumptions": list(release.assumptions), "release": written}, out)
+    else:
+        write_text(dump(written), out)
     best = "proved to be the most likely" if found.found.proved else "not proved to be the most likely"
     tell(f"counts of {found.rows:,} rows, {best}; the noise taken out is {found.moved:,.4g} in all", file=sys.stderr)
+    tell(found.found.said("dataset"), file=sys.stderr)
     tell("these are most likely counts, not the true ones: never audit them as exact", file=sys.stderr)
 
 

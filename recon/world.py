@@ -54,6 +54,11 @@ class World:
         return self.inner.note
 
     @property
+    def figures(self) -> dict[str, Any]:
+        """Return what else is known of the world as named numbers: of noisy counts how likely it is."""
+        return dict(self.inner.figures)
+
+    @property
     def rows(self) -> int:
         """Return the number of rows."""
         return int(self.inner.times.sum())

@@ -140,6 +140,12 @@ class CellModel:
         terms = [self.variables[c] for c in free]
         return cp_model.LinearExpr.weighted_sum(terms, [int(coefs[c]) for c in free]), base
 
+    def sum_of(self, cells: Ints) -> tuple[Any, int]:
+        """Return the sum of the free ones among some cells as an expression, and what the fixed ones add."""
+        free = [self.variables[c] for c in cells.tolist() if c in self.variables]
+        base = sum(int(self.system.bounds.lower[c]) for c in cells.tolist() if c not in self.variables)
+        return cp_model.LinearExpr.sum(free), base
+
     def every(self, limits: Limits) -> Iterator[Ints]:
         """Yield every histogram once; raises `Inconclusive` behind the last found when the limits end the search."""
         self.model.clear_objective()  # type: ignore[no-untyped-call]

@@ -9,8 +9,8 @@ Source: Kelley, "The cutting-plane method for solving convex programs", J. SIAM 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,8 @@ class Gain:
     top: float
     grain: int = 1  # a number of units per nat that makes its usual slopes whole
     whole: bool = False  # and every slope
+    shape: Hashable = None  # gains of one shape are one function, each moved by its shift; None: of no known shape
+    shift: int = 0
 
     def above(self, k: int) -> tuple[float, float]:
         """Return the secant through k and k + 1 as (value at k less the top, slope)."""
@@ -63,3 +65,55 @@ class Gain:
 def total(gains: Sequence[Gain], counts: Ints) -> float:
     """Return the sum of the gains at the counts of the statements, -inf outside their support."""
     return math.fsum(float(g.value(counts[g.statement : g.statement + 1])[0]) for g in gains)
+
+
+@dataclass(eq=False)
+class Gains:
+    """Many gains, looked up together; their values here are less their tops, so that the best count has value 0."""
+
+    each: Sequence[Gain]
+    statement: Ints = field(init=False)
+    low: Ints = field(init=False)
+    high: Ints = field(init=False)
+    best: Ints = field(init=False)
+    top: Floats = field(init=False)
+    shift: Ints = field(init=False)
+    kind: Ints = field(init=False)
+    first: list[Gain] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Group the gains by their shapes."""
+
+        def whole(values: Sequence[int]) -> Ints:
+            return np.array(values, dtype=np.int64)
+
+        gains, kinds = self.each, dict[Hashable, int]()
+        self.statement, self.shift = whole([g.statement for g in gains]), whole([g.shift for g in gains])
+        self.low, self.high = whole([g.low for g in gains]), whole([g.high for g in gains])
+        self.best, self.top = whole([g.best for g in gains]), np.array([g.top for g in gains], dtype=np.float64)
+        keys = [("alone", i) if g.shape is None else g.shape for i, g in enumerate(gains)]
+        self.kind = whole([kinds.setdefault(key, len(kinds)) for key in keys])
+        self.first = [gains[i] for i in np.unique(self.kind, return_index=True)[1].tolist()]
+
+    def __len__(self) -> int:
+        return len(self.each)
+
+    def values(self, which: Ints, counts: Ints) -> Floats:
+        """Return gain `which` at `counts`, element by element, less its top; -inf outside low..high.
+
+        Cost: one call per shape.
+        """
+        inside = (counts >= self.low[which]) & (counts <= self.high[which])
+        out = np.full(counts.shape, -np.inf)
+        kinds = self.kind[which]
+        for k in [0] if len(self.first) == 1 else np.unique(kinds[inside]).tolist():
+            here, first = inside & (kinds == k), self.first[k]
+            at = which[here]
+            out[here] = first.value(counts[here] - self.shift[at] + first.shift) - self.top[at]
+        return out
+
+    def total(self, counts: Ints) -> float:
+        """Return the sum of the gains at the counts of the statements, tops included; -inf outside their support."""
+        which = np.arange(len(self), dtype=np.int64)
+        found = self.values(which, counts[self.statement])
+        return math.fsum(found.tolist()) + math.fsum(self.top.tolist()) if np.isfinite(found).all() else -math.inf

@@ -15,21 +15,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from solvers.cellmodel import CellModel
 from solvers.conflict import conflict_of
-from solvers.denoised import Likeliest, greatest
-from solvers.errors import ContradictionError, Inconclusive, Unsupported
+from solvers.denoised import Likeliest, greatest, greatest_of_some
+from solvers.errors import ContradictionError, Inconclusive, TooLarge, Unsupported
 from solvers.fractional import SECONDS
-from solvers.gains import Floats, Gain
+from solvers.gains import Floats, Gain, Gains
 from solvers.limits import Limits
 from solvers.linear import Ints, propagate
 from solvers.noise import Law
 from solvers.observations import Observation, observations, within_noise
 from solvers.release import UNBOUNDED, Block, Choice, Partition, Release, Statement
 from solvers.solvable import verdict
+from solvers.some_cells import fits, some_system
 from solvers.system import System, system_of
 
 HALF = Fraction(1, 2)
@@ -50,6 +52,24 @@ def likeliest(system: System, seen: Sequence[Observation], limits: Limits) -> Li
     return greatest(system, gains_of(system, seen), limits)
 
 
+def most_likely_of(release: Release, seen: Sequence[Observation], limits: Limits) -> tuple[System, Likeliest]:
+    """Return the system of a release and its most likely histogram; see `likeliest`.
+
+    Where the cells are too many, both are over some possible rows only, found by column generation: the bound then is
+    that of the trees one by one.
+    """
+    if math.isinf(limits.left()):
+        limits = limits.lasting(SECONDS)
+    try:
+        system = system_of(release, limits)
+    except TooLarge:
+        if not fits(release):
+            raise
+        few, gains = some_system(release, lambda wide: Gains(gains_of(wide, seen)), limits)
+        return few, greatest_of_some(few, gains, limits)
+    return system, likeliest(system, seen, limits)
+
+
 def gains_of(system: System, seen: Sequence[Observation]) -> list[Gain]:
     """Return the log-likelihood of every noisy figure as a function of its count."""
     least, most = reach(system)
@@ -65,8 +85,20 @@ def gains_of(system: System, seen: Sequence[Observation]) -> list[Gain]:
         value = partial(o.law.log_likelihood, o.published)
         linear = "laplace" in o.law.name
         whole = linear and o.published.denominator == 1 and not (o.law.rounded or o.law.clamped)
-        out.append(gain(o, (low, high), value, (o.law.scale.numerator if linear else 1, whole)))
+        found = gain(o, (low, high), value, (o.law.scale.numerator if linear else 1, whole))
+        out.append(replace(found, **shape_of(o)))
     return out
+
+
+def shape_of(seen: Observation) -> dict[str, Any]:
+    """Return (shape, shift) of a figure's log-likelihood: a law's is one function of count less whole figure.
+
+    Only a 0 that stands for "at most 0" has one of its own.
+    """
+    if seen.law.clamped and seen.published == 0:
+        return {"shape": ("at most 0", seen.law), "shift": 0}
+    whole = math.floor(seen.published)
+    return {"shape": (replace(seen.law, clamped=False), seen.published - whole), "shift": whole}
 
 
 def gain(seen: Observation, ends: tuple[int, int], value: Callable[[Ints], Floats], grain: tuple[int, bool]) -> Gain:

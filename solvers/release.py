@@ -12,7 +12,7 @@ worlds, captured rows); Suciu et al., "Probabilistic Databases", 2011.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -335,10 +335,12 @@ class World:
 
     `values` is (k, attributes), the raw value index of every attribute (0..total-1, parts in order); int64, or
     object where an attribute has more than 2^62 values. `times` is (k,) int64 with Σ times = rows. `unique` says
-    whether no other world exists (None: not known), `note` how the world was found or what else is known.
+    whether no other world exists (None: not known), `note` how the world was found or what else is known, `figures`
+    the same as named numbers where there are some.
     """
 
     values: NDArray[Any]
     times: NDArray[np.int64]
     unique: bool | None = None
     note: str = field(default="")
+    figures: Mapping[str, Any] = field(default_factory=dict)

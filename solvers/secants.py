@@ -61,9 +61,8 @@ class Exact:
         exact = all(g.whole for g in self.given) and common > 1
         self.unit = common if exact else max(1, round(wanted) // common) * common
         for g, fall in zip(self.given, falls, strict=True):
-            at = np.zeros(len(self.system.sizes), dtype=np.int64)
-            at[linear.col[linear.start[g.statement] : linear.start[g.statement + 1]]] = 1
-            expression, base = self.model.weighted(at)
+            span = slice(int(linear.start[g.statement]), int(linear.start[g.statement + 1]))
+            expression, base = self.model.sum_of(linear.col[span])
             # Counts are told from the best one: products with slopes then stay as small as the gains are.
             count = self.model.model.new_int_var(g.low - g.best, g.high - g.best, "")
             self.model.model.add(expression + (base - g.best) == count)

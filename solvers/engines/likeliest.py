@@ -12,8 +12,8 @@ from solvers.engine import COARSE, Engine, no_coupling
 from solvers.errors import ContradictionError, Unsupported
 from solvers.limits import Limits
 from solvers.query import Answer, MostLikely, Query, WorldsAnswer
+from solvers.refine import loose_statements
 from solvers.release import Release
-from solvers.system import system_of
 
 
 class KindEngine(Engine):
@@ -22,8 +22,8 @@ class KindEngine(Engine):
     name = "likeliest"
     rank = 5
     answers = (MostLikely,)
-    needs = ("ortools", "scipy")
-    about = "the most likely world of noisy counts, by CP-SAT on their log-likelihoods"
+    needs = ("ortools", "scipy", "highspy")
+    about = "the most likely world of noisy counts: linear relaxation, moves of rows, CP-SAT for a proof"
 
     def refuses(self, release: Release, query: Query) -> str | None:
         """Return why no most likely world is looked for, or None."""
@@ -37,20 +37,18 @@ class KindEngine(Engine):
         Status "bounds" where the optimum is not proved in time, "unsat" where no world has a positive likelihood.
         """
         from solvers.draws import Dice
-        from solvers.likeliest import likeliest
+        from solvers.likeliest import most_likely_of
         from solvers.observations import observations
         from solvers.worlds import filled_cells, spread_world
 
         if not isinstance(query, MostLikely):
             raise Unsupported("only the most likely world is looked for")
-        system = system_of(release, limits)
-        if system.coarse:
+        if any(s.coarse for s in loose_statements(release)):
             raise Unsupported(COARSE)
         try:
-            found = likeliest(system, observations(release), limits)
+            system, found = most_likely_of(release, observations(release), limits)
         except ContradictionError as error:
             return replace(refuted(query), conflict=error.conflict)
         world = spread_world(release.domain, filled_cells(system, found.histogram), Dice(query.seed))
-        said = "proved optimal" if found.proved else f"at most {found.bound:.4f} for any world"
-        note = f"log-likelihood {found.log_likelihood:.4f} nats, {said}"
-        return WorldsAnswer("exact" if found.proved else "bounds", worlds=iter([replace(world, note=note)]))
+        world = replace(world, note=found.said("world"), figures=found.figures())
+        return WorldsAnswer("exact" if found.proved else "bounds", worlds=iter([world]))
