@@ -44,11 +44,14 @@ from recon.options import (
     Population,
     ProfileFile,
     Quiet,
+    ReportOut,
     Seconds,
     Seed,
     Truth,
     Views,
     WithoutNoise,
+    WorldOut,
+    suffix,
 )
 from recon.printing import extreme_world, leave_at_once, print_worlds, show, show_emptiness, show_verdicts
 from recon.proof_commands import estimate_lines, estimates_json, export, stored_certificates, verify
@@ -100,10 +103,12 @@ def count(
     """Count the possible worlds and measure the uncertainty left."""
     from recon.auditing import emptiness
     from recon.certificates import contradiction_certificate
+    from recon.formats.suggesting import not_assessed_lines
+    from recon.headline import worlds_lines
     from recon.measures import measure
     from recon.noise_report import noise_lines
     from recon.provenance import assumption_lines, doubts
-    from recon.report import count_json, worlds_lines
+    from recon.report import count_json
     from recon.statements import certified_lines
     from solvers.errors import EmptyConfidenceSet
 
@@ -126,7 +131,8 @@ def count(
             print(f"  {source}")
         print("\n".join([*certified_lines(proved), *doubts(release)]))
     else:
-        print("\n".join([*noise_lines(release, measures), *worlds_lines(measures), *estimate_lines(counted)]))
+        print("\n".join([*noise_lines(release, measures), *worlds_lines(measures), *estimate_lines(counted),
+                         *not_assessed_lines(release)]))  # fmt: skip
         for text in measures.counted.trail if measures.status == "bounds" else ():
             print(f"not exact: {text}", file=sys.stderr)
         print("assuming: " + "; ".join(assumption_lines(release)))
@@ -137,7 +143,7 @@ def count(
 def audit(
     files: Files, domain: DomainFile = None, independent: Independent = False,
     rows: KnownRows = None, convention: ConventionName = None,
-    truth: Truth = None, population: Population = None, seed: Seed = 0, digits: Digits = 10_000, out: Out = None,
+    truth: Truth = None, population: Population = None, seed: Seed = 0, digits: Digits = 10_000, out: ReportOut = None,
     seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000, confidence: Confidence = 0.95,
     without_noise: WithoutNoise = None, json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
@@ -156,9 +162,7 @@ def audit(
         exact = None if without_noise is None else open_release([without_noise], domain, independent, limits)
         report = run(release, None, convention=convention, truth=real, population=people, without_noise=exact,
                      limits=limits, seed=seed)  # fmt: skip
-    ending = "json" if json else (out or "").rpartition(".")[2]
-    formats = {"json": lambda: report.to_json(digits), "md": report.to_markdown, "html": report.to_html}
-    write_text(formats.get(ending, report.to_text)(), out)
+    write_text(report.written_as(".json" if json else suffix(out), digits), out)
     if report.findings.empty is not None and (json or out):
         print(f"recon: {report.findings.empty.found}", file=sys.stderr)
     finish(report.status)
@@ -301,7 +305,7 @@ def bound(
         str | None, typer.Option("--attained", help="Write a world that attains the least (min) or greatest (max).")
     ] = None,
     domain: DomainFile = None, independent: Independent = False,
-    rows: KnownRows = None, convention: ConventionName = None, out: Out = None,
+    rows: KnownRows = None, convention: ConventionName = None, out: WorldOut = None,
     seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000,
     confidence: Confidence = 0.95, json: Json = False,
     quiet: Quiet = False, log_json: LogJson = False,

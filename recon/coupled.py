@@ -138,7 +138,9 @@ def groups_left_out(release: EncodedRelease) -> tuple[bool, str]:
     return any(told), f"{why} ({len(parts) - sum(told)} of {len(parts)} partitions)" if any(told) else why
 
 
-def cell_exposure(release: EncodedRelease, system: System, held: list[tuple[int, int, int]], space: Space) -> pd.DataFrame:
+def cell_exposure(
+    release: EncodedRelease, system: System, held: list[tuple[int, int, int]], space: Space
+) -> pd.DataFrame:
     """Return one line per cell that surely holds rows, in the columns of `recon.measures.exposure`.
 
     `rows` is the least number of rows over all worlds, `rows_most` the greatest (outer bounds where not exact).

@@ -20,6 +20,7 @@ from recon.options import (
     Memory,
     Out,
     Quiet,
+    ReleaseOut,
     Seconds,
     Seed,
 )
@@ -93,7 +94,7 @@ def show_sampled(found: Any, json: bool, out: str | None) -> None:
 
 
 def denoise(
-    files: Files, domain: DomainFile = None, independent: Independent = False, out: Out = None,
+    files: Files, domain: DomainFile = None, independent: Independent = False, out: ReleaseOut = None,
     confidence: Confidence = 0.95, seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000,
     quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip

@@ -1,8 +1,8 @@
-"""What a release leaves beyond the order of its rows: datasets counted as multisets, whatever the convention asked for.
+"""What a release leaves beyond the order of its rows: datasets counted as multisets, in whatever convention one asks.
 
-A count of sequences (`ordered`, and `assigned` inside each leaf) also counts in which order the rows stand, which nobody
-means by what a model gives away: a release that gives back every row still leaves log2 n! bits of it. Figures without
-the order are the ones in which a tree, and the same tree with a table, can be compared.
+A count of sequences (`ordered`, and `assigned` inside each leaf) also counts in which order the rows stand, which is
+not what anybody means by what a model gives away: a release that gives back every row still leaves up to log2 n! bits
+of it. Figures without the order are the ones in which a tree, and the same tree with a table, can be compared.
 
 Source: design.md, section 2 (conventions).
 """
@@ -62,7 +62,7 @@ def bits_left(m: Measures) -> Ends | None:
         left = math.log2(len(logs)) + math.fsum(logs) / len(logs) if logs else found.bounds[0]
         return left, left
     lower, upper = found.bounds
-    if m.rows is None:  # the mean of logarithms is no more than the logarithm of the sum, but may be less than any of it
+    if m.rows is None:  # the mean of logarithms is at most that of the sum, but has no other bound from it
         lower = 0.0
     elif m.unordered_before is not None:
         upper = min(upper, m.unordered_before)

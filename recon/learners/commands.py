@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recon.console import write_text
-from recon.options import DomainFile, Independent, Out
+from recon.options import DomainFile, Independent
+from recon.options import ReleaseOut as Out
 
 if TYPE_CHECKING:
     from recon.learners.estimator import RuleListClassifier
