@@ -30,8 +30,9 @@ def exposure_lines(m: Measures) -> list[str]:
     determined = undefined if m.determined_rows is None else f"{least}{m.determined_rows:,}"
     if least and m.determined_rows == 0:
         determined = "none proved"
+    of_rows = f" (of {rows})" if m.counted.relative else f" of {rows}"
     lines = [
-        f"rows determined completely: {determined} of {rows}; fewest raw rows that fit a published row: "
+        f"rows determined completely: {determined}{of_rows}; fewest raw rows that fit a published row: "
         f"{undefined if m.smallest_region is None else most + power_of(m.smallest_region)}"
     ]
     whose = "all rows" if (held["rows"] == held["rows_most"]).all() else "the rows placed for certain"

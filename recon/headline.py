@@ -165,6 +165,14 @@ def worlds_lines(m: Measures, told: bool = False) -> list[str]:
         sets = [f"the same without the order of rows: {datasets_text(without_order)}   [multiset]"]
         rows = [f"of it, the order of rows: {ends_text(row_order(m))} bits"]
     why = plain_reasons(m.counted.trail) if m.status == "bounds" else ""
+    if m.counted.relative:
+        removed = "NOT ASSESSED" if m.bits_removed_per_row is None else number(m.bits_removed_per_row)
+        return [
+            f"training sets that agree with the release: {power(m.counted)}   [convention: {m.convention}; {m.status}]",
+            f"uncertainty left, Dist_G and Dist: NOT ASSESSED; bits removed per row: {removed}",
+            *([f"why bounds only: {why}"] if why else []),
+            *order,
+        ]
     return [
         f"training sets that agree with the release: {power(m.counted)}   [convention: {m.convention}; {m.status}]",
         *([] if told else sets),

@@ -106,6 +106,7 @@ def domain(
     label: Label = None, independent: Independent = False, suggest: Suggest = False, out: ReleaseOut = None,
 ) -> None:  # fmt: skip
     """Read a domain off data, say what was assumed, and write it to a file to edit and give to --domain."""
+    from recon.formats.suggesting import CHECK
     from recon.formats.writing import domain_json, dump
     from recon.loading import read_domain
 
@@ -118,4 +119,4 @@ def domain(
         found = read_domain(data, label, independent)
     write_text(dump({"recon": 1, "domain": domain_json(found)}), out)
     for note in found.notes:
-        print(f"assumed: {note}", file=sys.stderr)
+        print(note if note.startswith(CHECK) else f"assumed: {note}", file=sys.stderr)

@@ -64,6 +64,7 @@ def count_json(release: EncodedRelease, measures: Measures, digits: int = DIGITS
         "dist": finite(measures.dist),
         "bits_due_to_order": finite(measures.bits_due_to_order),
         **order_json(measures),
+        "not_assessed": not_assessed_json(release),
         "figures": measures.figures,
         "determined_rows": measures.determined_rows,
         "smallest_region": None if measures.smallest_region is None else decimal(measures.smallest_region),
@@ -216,8 +217,8 @@ class Report:
         unassessed, hidden = not_assessed_lines(found.release), interval_lines(found.intervals)
         stored = [line for one in found.stored for line in stored_lines(one)]
         out = [
+            *([("NOT ASSESSED", unassessed)] if unassessed else []),
             *([("What the file stores outright, without any attack", stored)] if stored else []),
-            *([("Not assessed", unassessed)] if unassessed else []),
             ("What an adversary is left with" + at, [*first, *certified_lines(found.certificate)]),
             *([("What the noise leaves", noise)] if noise else []),
             *([("The same counted otherwise", worlds_lines(found.measures, told=True))] if told else []),

@@ -19,7 +19,9 @@ from encoders.domain import GUESSED, Domain
 from encoders.encoder import EncodedRelease
 from encoders.values import AnyAttribute, Continuous, Grid, Listed
 
-HALF = Fraction(1, 2)
+ROUNDING = Fraction(1, 1 << 23)  # of 32-bit numbers, relative
+LARGEST = 1 << 20  # beyond, 32-bit numbers are too far apart to tell halves
+CHECK = "CHECK"  # how notes begin that a person has to look at
 NAMED = 8  # attributes named in a sentence
 
 
@@ -51,11 +53,22 @@ def suggested(release: EncodedRelease) -> Suggestion:
         seen = sorted({place[0] for place in cuts.inner if start < place < end})
         if seen and all(0 < x < 1 for x in seen):
             bits.append(attribute.name)
-        elif seen and all((2 * x).denominator == 1 for x in seen) and any(x.denominator == 2 for x in seen):
-            integers.append((attribute.name, math.floor(seen[0]), math.ceil(seen[-1])))
+        elif seen and (twice := halves(seen)):
+            integers.append((attribute.name, math.ceil(twice[0] / 2) - 1, math.floor(twice[-1] / 2) + 1))
         else:
             others.append(attribute.name)
     return Suggestion(tuple(bits), tuple(integers), tuple(others))
+
+
+def halves(thresholds: list[Fraction]) -> list[int]:
+    """Return twice the thresholds where all are whole numbers or halves, some of them halves; else nothing.
+
+    Up to what rounding to 32 bits moves them: scikit-learn compares numbers so rounded, and a threshold is read as that.
+    """
+    out = [round(2 * x) for x in thresholds]
+    pairs = zip(thresholds, out, strict=True)
+    near = all(abs(2 * x - twice) <= 2 * ROUNDING * abs(x) and abs(x) < LARGEST for x, twice in pairs)
+    return out if near and any(twice % 2 for twice in out) else []
 
 
 def suggested_domain(release: EncodedRelease) -> Domain:
@@ -80,13 +93,13 @@ def suggested_domain(release: EncodedRelease) -> Domain:
 
 def suggestion_notes(found: Suggestion) -> list[str]:
     """Return what whoever checks a suggested domain must look at, one line per attribute."""
-    bits = [f"CHECK: '{name}' is suggested as 0 or 1 (every threshold lies between them)" for name in found.bits]
+    bits = [f"{CHECK}: '{name}' is suggested as 0 or 1 (every threshold lies between them)" for name in found.bits]
     whole = [
-        f"CHECK: '{name}' is suggested as a whole number, and min {low} and max {high} are only what the thresholds "
+        f"{CHECK}: '{name}' is suggested as a whole number, and min {low} and max {high} are only what the thresholds "
         "span: set them to what is possible"
         for name, low, high in found.integers
     ]
-    rest = [f"CHECK: '{name}' has no values to count: give it values, or a resolution" for name in found.others]
+    rest = [f"{CHECK}: '{name}' has no values to count: give it values, or a resolution" for name in found.others]
     return [*bits, *whole, *rest]
 
 
@@ -125,7 +138,7 @@ def not_assessed_lines(release: EncodedRelease) -> list[str]:
         return []
     found, run = suggested(release), commands(release)
     lines = [
-        f"NOT ASSESSED: {why}",
+        f"not assessed: {why}",
         "this does not mean that little is given away: with its domain the same file may give back every row",
         f"run {run[0]} (rows of the same kind, or a file with the domain)",
     ]
