@@ -63,7 +63,7 @@ def suggested(release: EncodedRelease) -> Suggestion:
 def halves(thresholds: list[Fraction]) -> list[int]:
     """Return twice the thresholds where all are whole numbers or halves, some of them halves; else nothing.
 
-    Up to what rounding to 32 bits moves them: scikit-learn compares numbers so rounded, and a threshold is read as that.
+    Up to what rounding to 32 bits moves them: scikit-learn compares rounded numbers, thresholds are read like that.
     """
     out = [round(2 * x) for x in thresholds]
     pairs = zip(thresholds, out, strict=True)
