@@ -16,6 +16,7 @@ from recon.coupled import groups_left_out
 from recon.disclosed import disclosed_values, numeric_target, tells
 from recon.findings import Bought, BoughtWorlds, Emptiness, Findings, GroupDisclosure
 from recon.inspection.inspecting import Inspection, inspect
+from recon.intervals import IntervalCells, interval_cells
 from recon.measures import Measures, empty, measure
 from recon.noisy import posterior, single
 from recon.noisy_questions import known_posterior
@@ -30,7 +31,7 @@ from solvers.errors import EmptyConfidenceSet, Inconclusive, ReleaseError, Unsup
 from solvers.limits import Limits
 from solvers.numbers import log2_worlds
 from solvers.query import CountAnswer
-from solvers.release import ANY_LABEL, Partition
+from solvers.release import ANY_LABEL, UNBOUNDED, Partition
 
 POSTERIOR = 10.0  # seconds, of counts that fit no dataset: they can lie where it takes minutes
 SMALL_GROUP = 10  # published groups below this size are pointed out (the usual minimum cell count)
@@ -65,7 +66,9 @@ def audit(
     bought = None if without_noise is None else what_noise_bought(release, without_noise, limits)
     proved = certificate_of(release, first, limits)
     stored = stored_outright(release, limits)
-    return Report(Findings(release, first, group_disclosure(release), checked, proved, bought, stored))
+    cells = IntervalCells() if first.status == "unsat" else interval_cells(release, limits)
+    groups = group_disclosure(release)
+    return Report(Findings(release, first, groups, checked, proved, bought, stored, intervals=cells))
 
 
 def emptiness(release: EncodedRelease, found: EmptyConfidenceSet, limits: Limits) -> Emptiness:
@@ -143,9 +146,10 @@ def group_disclosure(release: EncodedRelease) -> GroupDisclosure:
     Of noisy counts the least that the intervals leave: pure and empty hold at the release's confidence. Counts of
     resamples are left out where they leave the number of training rows open.
     """
-    pure: list[tuple[str, str, int]] = []
+    pure: list[tuple[str, str, int, int]] = []
     zeros: list[tuple[str, str]] = []
-    totals: list[tuple[str, int]] = []
+    totals: list[tuple[str, int, int]] = []
+    everybody = UNBOUNDED if release.rows.high is None else release.rows.high
     rows_in_pure = []
     several = len(release.statements.blocks) > 1
     counted = [b for b in release.statements.blocks if isinstance(b, Partition) and (tells(b) or release.noisy)]
@@ -156,25 +160,27 @@ def group_disclosure(release: EncodedRelease) -> GroupDisclosure:
             empty = [label for (label, _), s in zip(cells, statements, strict=True) if not block.high[s]]
             name = f"{block.kind}, {block.names[j]}" if several else block.names[j]
             filled = [(label, c) for label, c in cells if c]
-            totals.append((name, sum(c for _, c in cells)))
+            least, most = sum(c for _, c in cells), min(everybody, sum(int(block.high[s]) for s in statements))
+            totals.append((name, least, max(least, most)))
             if cells[0][0] == ANY_LABEL or (not filled and len(empty) == len(cells)):
                 continue
             zeros += [(name, block.labels[label]) for label in empty]
             if len(filled) == 1 and len(empty) == len(cells) - 1 > 0:
-                pure.append((name, block.labels[filled[0][0]], filled[0][1]))
-        rows_in_pure.append(sum(n for _, _, n in pure[before:]))
-    occupied = [(name, n) for name, n in totals if n]
-    small = sorted((pair for pair in occupied if pair[1] < SMALL_GROUP), key=lambda pair: pair[1])
+                pure.append((name, block.labels[filled[0][0]], least, max(least, most)))
+        rows_in_pure.append(sum(n for _, _, n, _ in pure[before:]))
+    occupied = sorted((one for one in totals if one[1]), key=lambda one: one[1:])
+    open_ones = (one for one in totals if one[1] < SMALL_GROUP <= one[2] or (not one[1] and one[2]))
     return GroupDisclosure(
         tuple(pure),
         tuple(zeros),
-        tuple(small),
-        min((n for _, n in occupied), default=None),
+        tuple(one for one in occupied if one[2] < SMALL_GROUP),
+        min((least for _, least, most in occupied if least == most), default=None),
         max(rows_in_pure, default=0),
         sum(rows_in_pure),
         len(counted),
         no_classes(release, counted),
         disclosed_values(release),
+        tuple(sorted(open_ones, key=lambda one: one[1:])),
     )
 
 

@@ -48,12 +48,15 @@ from recon.options import (
     Population,
     ProfileFile,
     Quiet,
+    ReportOut,
     Seconds,
     Seed,
     Truth,
     Views,
     WithoutNoise,
+    WorldOut,
     bounded,
+    suffix,
 )
 from recon.other_answers import with_other_answers
 from recon.printing import ended_early, extreme_world, leave_at_once, show, show_emptiness, show_verdicts
@@ -104,17 +107,18 @@ def count(
     files: Files, domain: DomainFile = None, independent: Independent = False,
     rows: KnownRows = None, convention: ConventionName = None,
     digits: Digits = 10_000, counter: Counter = None, seconds: Seconds = None, memory: Memory = "1G",
-    max_cells: MaxCells = 200_000,
-    confidence: Confidence = 0.95, json: Json = False,
+    max_cells: MaxCells = 200_000, confidence: Confidence = 0.95, json: Json = False,
     quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Count the possible worlds and measure the uncertainty left."""
     from recon.auditing import emptiness
     from recon.certificates import contradiction_certificate
+    from recon.formats.suggesting import not_assessed_lines
+    from recon.headline import worlds_lines
     from recon.measures import measure
     from recon.noise_report import noise_lines
     from recon.provenance import assumption_lines, doubts
-    from recon.report import count_json, worlds_lines
+    from recon.report import count_json
     from recon.statements import certified_lines
     from solvers.errors import EmptyConfidenceSet
 
@@ -135,7 +139,8 @@ def count(
         tell("possible worlds: 0: the statements contradict each other")
         tell(*(f"  {source}" for source in measures.counted.conflict), *certified_lines(proved), *doubts(release))
     else:
-        tell(*noise_lines(release, measures), *worlds_lines(measures), *estimate_lines(counted))
+        tell(*noise_lines(release, measures), *worlds_lines(measures), *estimate_lines(counted),
+             *not_assessed_lines(release))  # fmt: skip
         for text in measures.counted.trail if measures.status == "bounds" else ():
             tell(f"not exact: {text}", file=sys.stderr)
         tell("assuming: " + "; ".join(assumption_lines(release)))
@@ -147,7 +152,7 @@ def count(
 def audit(
     files: Files, domain: DomainFile = None, independent: Independent = False,
     rows: KnownRows = None, label: LabelName = None, convention: ConventionName = None,
-    truth: Truth = None, population: Population = None, seed: Seed = 0, digits: Digits = 10_000, out: Out = None,
+    truth: Truth = None, population: Population = None, seed: Seed = 0, digits: Digits = 10_000, out: ReportOut = None,
     seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000, confidence: Confidence = 0.95,
     without_noise: WithoutNoise = None, json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
@@ -165,9 +170,7 @@ def audit(
         exact = None if without_noise is None else open_release([without_noise], domain, independent, limits)
         report = run(release, None, convention=convention, truth=real, population=people, without_noise=exact,
                      limits=limits, seed=seed)  # fmt: skip
-    ending = "json" if json else (out or "").rpartition(".")[2]
-    formats = {"json": lambda: report.to_json(digits), "md": report.to_markdown, "html": report.to_html}
-    write_text(formats.get(ending, report.to_text)(), out, private=True)
+    write_text(report.written_as(".json" if json else suffix(out), digits), out, private=True)
     if report.findings.empty is not None and (json or out):
         tell(f"recon: {report.findings.empty.found}", file=sys.stderr)
     finish(report.status)
@@ -176,12 +179,9 @@ def audit(
 @app.command()
 def worlds(
     files: Files, limit: Limit = 10, views: Views = False, domain: DomainFile = None,
-    independent: Independent = False,
-    rows: KnownRows = None, convention: ConventionName = None, out: Out = None, seconds: Seconds = None,
-    memory: Memory = "1G",
-    max_cells: MaxCells = 200_000,
-    confidence: Confidence = 0.95, json: Json = False,
-    quiet: Quiet = False, log_json: LogJson = False,
+    independent: Independent = False, rows: KnownRows = None, convention: ConventionName = None, out: Out = None,
+    seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000, confidence: Confidence = 0.95,
+    json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """List possible worlds, each dataset once up to row order."""
     from recon.questions import worlds as run
@@ -197,10 +197,9 @@ def worlds(
 def sample(
     files: Files, k: Annotated[int, typer.Option("-k", "--worlds", min=0, help="How many worlds.")] = 1,
     seed: Seed = 0, views: Views = False, domain: DomainFile = None, independent: Independent = False,
-    rows: KnownRows = None,
-    convention: ConventionName = None, out: Out = None, seconds: Seconds = None, memory: Memory = "1G",
-    max_cells: MaxCells = 200_000, confidence: Confidence = 0.95,
-    json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
+    rows: KnownRows = None, convention: ConventionName = None, out: Out = None, seconds: Seconds = None,
+    memory: Memory = "1G", max_cells: MaxCells = 200_000, confidence: Confidence = 0.95, json: Json = False,
+    quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Draw possible worlds, exactly uniform over the convention's worlds."""
     from recon.questions import drawn as run
@@ -306,7 +305,7 @@ def bound(
         str | None, typer.Option("--attained", help="Write a world that attains the least (min) or greatest (max).")
     ] = None,
     domain: DomainFile = None, independent: Independent = False,
-    rows: KnownRows = None, convention: ConventionName = None, out: Out = None,
+    rows: KnownRows = None, convention: ConventionName = None, out: WorldOut = None,
     seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000,
     confidence: Confidence = 0.95, json: Json = False,
     quiet: Quiet = False, log_json: LogJson = False,

@@ -16,7 +16,7 @@ from encoders.encoder import EncodedRelease
 from encoders.models import Forest, RuleSet, Table
 from encoders.table import name_of
 from recon.describe import condition_text
-from recon.measures import Measures, exposure_frame, mean, ratio, uninformed, unnamed_factor
+from recon.measures import Measures, exposure_frame, mean, ratio, uninformed, unnamed_factor, unordered
 from solvers.engine import ask
 from solvers.errors import Inconclusive, Unsupported
 from solvers.limits import Limits
@@ -45,12 +45,14 @@ def measure_coupled(release: EncodedRelease, convention: Convention, answer: Cou
     try:
         system = system_of(statements, limits)
         cells = ask(statements, PerCell(), PerCellAnswer, limits)
-        least, cells_exact = cells.least, cells.status == "exact" or bool((cells.least == cells.most).all())
+        least, most = cells.least, cells.most
+        cells_exact = cells.status == "exact" or bool((cells.least == cells.most).all())
     except (Unsupported, Inconclusive):
-        system, least, cells_exact = None, np.zeros(0, dtype=np.int64), True
+        system, cells_exact = None, True
+        least = most = np.zeros(0, dtype=np.int64)
     datasets = answer if convention == "multiset" else ask(statements, Count("multiset"), CountAnswer, limits)
-    held = [(c, int(least[c])) for c in np.flatnonzero(least).tolist()]
-    sizes = [] if system is None else [system.sizes[c] for c, _ in held]
+    held = [(c, int(least[c]), int(most[c])) for c in np.flatnonzero(least).tolist()]
+    sizes = [] if system is None else [system.sizes[c] for c, _, _ in held]
     unsized = system is None or answer.relative  # sizes of a continuous attribute are volumes, not raw rows
     return Measures(
         convention=convention,
@@ -63,7 +65,7 @@ def measure_coupled(release: EncodedRelease, convention: Convention, answer: Cou
         dist_g_mentioned=None if entropy is None else mentioned(statements, convention, entropy, numbers, limits),
         dist=None,
         bits_due_to_order=None,
-        determined_rows=None if unsized else sum(n for (_, n), z in zip(held, sizes, strict=True) if z == 1),
+        determined_rows=None if unsized else sum(n for (_, n, _), z in zip(held, sizes, strict=True) if z == 1),
         smallest_region=None if unsized else min(sizes, default=None),
         smallest_group=smallest_count(statements),
         exposure=exposure_frame([]) if system is None else cell_exposure(release, system, held, space),
@@ -72,6 +74,7 @@ def measure_coupled(release: EncodedRelease, convention: Convention, answer: Cou
         of_cells=True,
         datasets=None if answer.relative else datasets,
         cells_exact=cells_exact,
+        unordered_before=None if answer.relative else unordered(space, numbers),
     )
 
 
@@ -107,12 +110,11 @@ def shrunk(release: Release) -> Release:
 
 
 def smallest_count(release: Release) -> int | None:
-    """Return the smallest positive count that was published."""
+    """Return the smallest positive count that was published; the ends of intervals (noise, suppression) are none."""
     found: list[int] = []
     for block in release.blocks:
         if isinstance(block, Partition):
-            told = (block.low == block.high) | bool(release.observed)  # of resamples, groups of rows are not counted
-            found += block.low[(block.low > 0) & told].tolist()
+            found += block.low[(block.low > 0) & (block.low == block.high)].tolist()
         elif isinstance(block, tuple):
             found += [s.low for s in block if s.of is None and s.low == s.high and s.low > 0]
     return min(found, default=None)
@@ -142,16 +144,18 @@ def groups_left_out(release: EncodedRelease) -> tuple[bool, str]:
     return any(told), f"{why} ({len(parts) - sum(told)} of {len(parts)} partitions)" if any(told) else why
 
 
-def cell_exposure(release: EncodedRelease, system: System, held: list[tuple[int, int]], space: Space) -> pd.DataFrame:
+def cell_exposure(
+    release: EncodedRelease, system: System, held: list[tuple[int, int, int]], space: Space
+) -> pd.DataFrame:
     """Return one line per cell that surely holds rows, in the columns of `recon.measures.exposure`.
 
-    `rows` is the least number of rows over all worlds.
+    `rows` is the least number of rows over all worlds, `rows_most` the greatest (outer bounds where not exact).
     """
     lines: list[dict[str, Any]] = []
     before = math.log2(space.size) if space.size else 0.0
-    shown = [system.pieces[c][:SHOWN_BOXES] for c, _ in held]
+    shown = [system.pieces[c][:SHOWN_BOXES] for c, _, _ in held]
     boxes_of = iter(system.layout.boxes(system.words[[p for pieces in shown for p in pieces]]))
-    for i, (c, rows) in enumerate(held):
+    for i, (c, rows, most) in enumerate(held):
         size = system.sizes[c]
         boxes = [next(boxes_of) for _ in shown[i]]
         more = "" if len(system.pieces[c]) <= SHOWN_BOXES else f" or {len(system.pieces[c]) - SHOWN_BOXES} more boxes"
@@ -163,6 +167,7 @@ def cell_exposure(release: EncodedRelease, system: System, held: list[tuple[int,
                 "where": " or ".join(condition_text(release.cut, b) for b in boxes) + more,
                 "class": None,
                 "rows": rows,
+                "rows_most": most,
                 "worlds_per_row": size,
                 "bits_left": left,
                 "bits_removed": before - left,

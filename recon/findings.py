@@ -8,6 +8,7 @@ from typing import Any
 from encoders.encoder import EncodedRelease
 from recon.disclosed import ValueDisclosure
 from recon.inspection.inspecting import Inspection
+from recon.intervals import IntervalCells
 from recon.matching import Comparison
 from recon.measures import Measures
 from recon.noisy import Posterior
@@ -19,21 +20,24 @@ class GroupDisclosure:
     """What the published counts say about groups, without any reconstruction.
 
     `pure` regions hold rows of one class only: whoever is known to be in the data and in the region has that
-    class. `zeros` are (region, class) cells with no row. `small` are regions with fewer than 10 rows. `rows_in_pure`:
-    the rows in pure regions of one of the `models` (trees, rule lists) that were looked at, the one with the most;
+    class (name, class, least and most rows). `zeros` are (region, class) cells with no row. `small` are regions with
+    fewer than 10 rows, whatever their interval leaves; `perhaps_small` those that may have so few (name, least and most
+    rows: one count where it was published). `smallest`: of exact counts the smallest. `rows_in_pure`: the rows (at
+    least) in pure regions of one of the `models` (trees, rule lists) that were looked at, the one with the most;
     `rows_in_pure_summed` over all of them counts the same person several times. `undefined`: why nothing can be said
     of classes ("": it can).
     """
 
-    pure: tuple[tuple[str, str, int], ...]
+    pure: tuple[tuple[str, str, int, int], ...]
     zeros: tuple[tuple[str, str], ...]
-    small: tuple[tuple[str, int], ...]
+    small: tuple[tuple[str, int, int], ...]
     smallest: int | None
     rows_in_pure: int
     rows_in_pure_summed: int = 0
     models: int = 1
     undefined: str = ""
     values: ValueDisclosure = field(default_factory=ValueDisclosure)
+    perhaps_small: tuple[tuple[str, int, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -98,7 +102,8 @@ class Findings:
 
     `certificate`: that there is no possible world, or only one (None: neither, or not proved). `bought`: the noisy
     counts beside the exact ones, where those were given. `stored`: what each model file stores of the training data
-    outright, besides what its counts say. `empty`: nothing else was found, for no dataset fits at this confidence.
+    outright, besides what its counts say. `intervals`: cells that were suppressed or published as intervals, and what
+    is left of them. `empty`: nothing else was found, for no dataset fits at this confidence.
     """
 
     release: EncodedRelease
@@ -109,3 +114,4 @@ class Findings:
     bought: Bought | BoughtWorlds | None = None
     stored: tuple[Inspection, ...] = ()
     empty: Emptiness | None = None
+    intervals: IntervalCells = field(default_factory=IntervalCells)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from typing import Any
+
+import pandas as pd
 
 from encoders.encoder import EncodedRelease
 from encoders.models import Forest, Table, Tree
 from recon.coupled import groups_left_out, published_cells
 from recon.disclosed import ValueDisclosure
 from recon.findings import Findings, GroupDisclosure
+from recon.intervals import IntervalCells
 from recon.measures import Measures
 
 SHOWN = 8
@@ -22,14 +26,16 @@ def exposure_lines(m: Measures) -> list[str]:
     held = m.exposure[m.exposure["rows"] > 0]
     rows = "unknown" if m.rows is None else f"{m.rows:,}"
     least, most = ("at least ", "at most ") if m.figures == "bounds" else ("", "")
-    undefined = "not known" if m.figures == "bounds" and not m.counted.relative else "not defined"
+    undefined = "NOT ASSESSED" if m.counted.relative else "not known" if m.figures == "bounds" else "not defined"
     determined = undefined if m.determined_rows is None else f"{least}{m.determined_rows:,}"
     if least and m.determined_rows == 0:
         determined = "none proved"
+    of_rows = f" (of {rows})" if m.counted.relative else f" of {rows}"
     lines = [
-        f"rows determined completely: {determined} of {rows}; fewest raw rows that fit a published row: "
+        f"rows determined completely: {determined}{of_rows}; fewest raw rows that fit a published row: "
         f"{undefined if m.smallest_region is None else most + power_of(m.smallest_region)}"
     ]
+    whose = "all rows" if (held["rows"] == held["rows_most"]).all() else "the rows placed for certain"
     worst = held.sort_values(["entropy_reduction_ratio", "rows"]).drop_duplicates("region").head(SHOWN)
     for line in worst.to_dict("records"):
         of_region = held[held["region"] == line["region"]]
@@ -39,24 +45,35 @@ def exposure_lines(m: Measures) -> list[str]:
             if ratio is None or math.isnan(ratio)
             else f"{number(line['bits_removed'], 2)} bits removed"
             if m.counted.relative
-            else f"known exactly, {number(line['bits_removed'], 2)} bits removed"
+            else known_row(line, of_region)
             if line["worlds_per_row"] == 1
             else (
                 f"each is one of {power_of(line['worlds_per_row'])} rows, "
                 f"{number(line['bits_removed'], 2)} bits removed, {100 * ratio:.0f} % of its uncertainty left "
-                f"({100 * line['share_of_rows_at_most']:.1f} % of all rows have as little or less)"
+                f"({100 * line['share_of_rows_at_most']:.1f} % of {whose} have as little or less)"
             )
         )
-        lines.append(f"{line['name']}, {rows_text(int(of_region['rows'].sum()))}: {line['where']}")
+        ends = int(of_region["rows"].sum()), int(of_region["rows_most"].sum())
+        lines.append(f"{line['name']}, {rows_between(*ends)}: {line['where']}")
         lines.append(f"  {known}")
     return lines
+
+
+def known_row(line: dict[Hashable, Any], of_region: pd.DataFrame) -> str:
+    """Return what is known of a cell with only one raw row: the row, and how many such rows unless that is open."""
+    removed = f"{number(line['bits_removed'], 2)} bits removed"
+    if (of_region["rows"] == of_region["rows_most"]).all():
+        return f"known exactly, {removed}"
+    return f"each is known exactly, how many there are is not: {removed}"
 
 
 def group_json(groups: GroupDisclosure) -> dict[str, Any]:
     """Return what the groups give away as an object ready for JSON; lists hold at most `LISTED` entries."""
     out: dict[str, Any] = {
         "class_disclosure": f"not defined: {groups.undefined}" if groups.undefined else "evaluated",
-        "pure_regions": [{"name": n, "class": c, "rows": k} for n, c, k in groups.pure[:LISTED]],
+        "pure_regions": [
+            {"name": n, "class": c, "rows": least, "rows_most": most} for n, c, least, most in groups.pure[:LISTED]
+        ],
         "pure_regions_in_all": len(groups.pure),
         "rows_in_pure_regions": None if groups.undefined else groups.rows_in_pure,
     }
@@ -65,11 +82,18 @@ def group_json(groups: GroupDisclosure) -> dict[str, Any]:
     return out | {
         "zero_cells": [{"name": n, "class": c} for n, c in groups.zeros[:LISTED]],
         "zero_cells_in_all": len(groups.zeros),
-        "small_groups": [{"name": n, "rows": k} for n, k in groups.small[:LISTED]],
+        "small_groups": small_json(groups.small),
         "small_groups_in_all": len(groups.small),
+        "perhaps_small_groups": small_json(groups.perhaps_small),
+        "perhaps_small_groups_in_all": len(groups.perhaps_small),
         "smallest_group": groups.smallest,
         "target_disclosed": values_json(groups.values),
     }
+
+
+def small_json(groups: tuple[tuple[str, int, int], ...]) -> list[dict[str, Any]]:
+    """Return groups with the least and most rows that they can have: equal where the count was published."""
+    return [{"name": n, "rows": least, "rows_most": most} for n, least, most in groups[:LISTED]]
 
 
 def values_json(values: ValueDisclosure) -> dict[str, Any]:
@@ -92,15 +116,58 @@ def group_lines(found: Findings) -> list[str]:
     if not evaluated and not cells:
         return [*values, *left_out]
     smallest = min((n for n in (groups.smallest, *(k for _, k in cells)) if n is not None), default=None)
-    lines = [f"smallest published group: {'none' if smallest is None else rows_text(smallest)}", *values]
+    exact = "smallest published group"
+    if smallest is None and (groups.small or groups.perhaps_small):
+        exact = "smallest group with an exact count"
+    lines = [f"{exact}: {'none' if smallest is None else rows_text(smallest)}", *values]
     if evaluated:
         lines += class_lines(groups, found.release)
-    small = sorted((*groups.small, *((n, k) for n, k in cells if k < SMALL_GROUP)), key=lambda pair: pair[1])
-    named = ", ".join(f"{n} ({k})" for n, k in small[:SHOWN])
-    lines.append(f"groups below {SMALL_GROUP} rows: {f'{len(small):,}: {named}' if small else 'none'}")
+    lines += small_lines(found, cells)
     if cells and not evaluated:
         return [*lines, f"groups of one class only (class disclosure): not defined ({why})"]
     return [*lines, *left_out]
+
+
+def small_lines(found: Findings, published: list[tuple[str, int]]) -> list[str]:
+    """Return the lines on groups that are, or may be, below SMALL_GROUP rows, each with the interval of its rows."""
+    hidden = [(one.name, *one.feasible) for one in found.intervals.cells]
+    surely = [*found.groups.small, *((n, k, k) for n, k in published if k < SMALL_GROUP)]
+    surely += [one for one in hidden if 0 < one[1] <= one[2] < SMALL_GROUP]
+    perhaps = {one[0]: one for one in found.groups.perhaps_small}
+    perhaps |= {one[0]: one for one in hidden if one[2] and (not one[1] or one[1] < SMALL_GROUP <= one[2])}
+    lines = []
+    for said, groups in (("groups below", surely), ("groups that may be below", list(perhaps.values()))):
+        first = sorted(groups, key=lambda one: one[1:])[:SHOWN]
+        named = ", ".join(f"{n} ({a if a == b else f'{a:,} to {b:,}'})" for n, a, b in first)
+        if groups or groups is surely:
+            lines.append(f"{said} {SMALL_GROUP} rows: {f'{len(groups):,}: {named}' if groups else 'none'}")
+    return lines
+
+
+def interval_lines(cells: IntervalCells) -> list[str]:
+    """Return one line per suppressed or interval cell: as published, what is left of it, and whether it is recovered.
+
+    The narrowest first; nothing where there are none.
+    """
+    if not cells.cells:
+        return []
+    lines = [
+        f"{len(cells.cells):,} cells without an exact count; recovered, because only one count is left: "
+        f"{cells.recovered:,}"
+    ]
+    for one in sorted(cells.cells, key=lambda one: one.width)[:LISTED]:
+        low, high = one.published
+        told = f"{low or 0:,} or more" if high is None else f"{low or 0:,} to {high:,}"
+        told = f"nothing ({one.suppressed} suppression)" if (low, high) == (None, None) else told
+        least, most = one.feasible
+        left = f"RECOVERED: {rows_text(least)} in every world"
+        if not one.recovered:
+            outer = "" if one.tight else ", proved outer bounds: it may be narrower"
+            left = f"{least:,} to {rows_text(most)} (width {one.width:,}{outer})"
+        lines.append(f"{one.name}: published {told}; feasible {left}")
+    if cells.left_out:
+        lines.append(f"and {cells.left_out:,} more that were not evaluated")
+    return lines
 
 
 def class_lines(groups: GroupDisclosure, release: EncodedRelease) -> list[str]:
@@ -111,12 +178,15 @@ def class_lines(groups: GroupDisclosure, release: EncodedRelease) -> list[str]:
     zeros = f"(group, class) cells with no row (says who is not there): {len(groups.zeros):,}"
     if not groups.pure:
         return [f"{said}: none", zeros]
-    named = ", ".join(f"{n} ({rows_text(k)}, all class {c})" for n, c, k in groups.pure[:SHOWN])
+    named = ", ".join(f"{n} ({rows_between(a, b)}, all class {c})" for n, c, a, b in groups.pure[:SHOWN])
     rows, where = rows_text(groups.rows_in_pure), ""
+    if any(least < most for _, _, least, most in groups.pure):
+        rows = f"at least {rows}"
     if groups.models > 1:
         trees = all(isinstance(model, Tree | Forest | Table) for model in release.models)
         what = f"{groups.models:,} {'trees' if trees else 'models'}"
-        where, rows = f" in {what}", f"at least {rows} in one of them (they are about the same rows)"
+        rows = f"at least {rows_text(groups.rows_in_pure)} in one of them (they are about the same rows)"
+        where = f" in {what}"
     return [f"{said}: {len(groups.pure):,}{where}, {rows}: {named}", zeros]
 
 
@@ -137,6 +207,11 @@ def value_lines(values: ValueDisclosure, rows: int | None) -> list[str]:
 def rows_text(n: int) -> str:
     """Return a number of rows for people."""
     return "1 row" if n == 1 else f"{n:,} rows"
+
+
+def rows_between(least: int, most: int) -> str:
+    """Return a number of rows for people, as an interval where it is one."""
+    return rows_text(most) if least == most else f"{least:,} to {rows_text(most)}"
 
 
 def power_of(value: int) -> str:

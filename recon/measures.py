@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from encoders.encoder import CutDomain, EncodedRelease
 from recon.describe import condition_text
 from recon.questions import convention_of, count
+from recon.unordered import datasets_of
 from recon.unsized import without_shares
 from solvers.apart import alone
 from solvers.cells import Cells, cells_of, no_closed_form
@@ -41,6 +42,7 @@ EXPOSURE = (
     "where",
     "class",
     "rows",
+    "rows_most",
     "worlds_per_row",
     "bits_left",
     "bits_removed",
@@ -60,8 +62,9 @@ class Measures:
     attribute is known. smallest_region: the fewest raw rows that fit a published row; smallest_group: the fewest
     published rows in one cell. exposure: one line per leaf or rule; with
     `of_cells` (more than one partition) one per cell that surely holds rows. datasets: the count of datasets without
-    an order of rows, for releases of more than one partition. cells_exact: whether the least rows of every cell, on
-    which determined_rows and smallest_region rest, are exact.
+    an order of rows (None: not asked, of continuous attributes), unordered_before the bits before the release without
+    it; see `recon.unordered`. cells_exact: whether the least rows of every cell, on which determined_rows and
+    smallest_region rest, are exact.
     """
 
     convention: Convention
@@ -84,6 +87,7 @@ class Measures:
     datasets: CountAnswer | None = None
     posterior: Posterior | None = None
     cells_exact: bool = True
+    unordered_before: float | None = None
 
     @property
     def figures(self) -> Literal["exact", "bounds"]:
@@ -226,6 +230,7 @@ def measured(release: EncodedRelease, chosen: Convention, answer: CountAnswer, l
     cells = cells_of(release.statements, limits)
     vectors = cells.vectors
     before = [uninformed(cells.space, known_rows(cells, v, chosen), chosen) for v in vectors]
+    numbers = [int(v.sum()) for v in vectors]
     after = list(answer.log2_per_rows.values())
     exact, relative = answer.status == "exact", answer.relative
     spread = math.log2(len(vectors))
@@ -246,11 +251,20 @@ def measured(release: EncodedRelease, chosen: Convention, answer: CountAnswer, l
         bits_due_to_order=order_bits(cells, vectors[0]) if exact and len(vectors) == 1 else None,
         determined_rows=determined(cells, vectors) if known else None,
         smallest_region=smallest(cells, vectors) if known else None,
-        smallest_group=min((int(c) for v in vectors for c in v if c), default=None),
+        smallest_group=smallest_told(cells, vectors),
         exposure=exposure(release.cut, cells, vectors),
         counted=answer,
         assumptions=release.assumptions,
+        datasets=None if relative else answer if chosen == "multiset" else datasets_of(cells),
+        unordered_before=None if relative else unordered(cells.space, numbers),
     )
+
+
+def unordered(space: Space, numbers: Sequence[int]) -> float | None:
+    """Return the bits before the release without the order of rows; of several numbers of rows with a uniform prior."""
+    if not numbers:
+        return None
+    return math.log2(len(numbers)) + mean([uninformed(space, {ANY_LABEL: n}, "multiset") for n in numbers])
 
 
 def empty(release: EncodedRelease, convention: Convention, answer: CountAnswer) -> Measures:
@@ -344,6 +358,12 @@ def smallest(cells: Cells, vectors: list[NDArray[np.int64]]) -> int | None:
     return min((cells.low[s] for v in vectors for s in np.flatnonzero(v).tolist()), default=None)
 
 
+def smallest_told(cells: Cells, vectors: list[NDArray[np.int64]]) -> int | None:
+    """Return the smallest positive count that is known: one that an open number of rows leaves open is none."""
+    low, high = np.min(vectors, axis=0), np.max(vectors, axis=0)
+    return min((int(c) for c in low[(low == high) & (low > 0)]), default=None)
+
+
 def exposure(cut: CutDomain, cells: Cells, vectors: list[NDArray[np.int64]]) -> pd.DataFrame:
     """Return one line per leaf or rule and class, in file order, with what its rows give away.
 
@@ -351,10 +371,10 @@ def exposure(cut: CutDomain, cells: Cells, vectors: list[NDArray[np.int64]]) -> 
     (raw rows that fit, Python integers; None where not exact); bits_left and bits_removed per row;
     entropy_reduction_ratio (bits left over bits before, per row: 0 = determined, 1 = nothing learnt);
     share_of_rows_at_most (of all published rows, the share whose ratio is at most this one). With the number of
-    rows open, `rows` is the least count.
+    rows open, `rows` is the least count; `rows_most` is the greatest.
     """
     block, lines = cells.block, []
-    least = np.min(vectors, axis=0)
+    least, most = np.min(vectors, axis=0), np.max(vectors, axis=0)
     for s in range(len(block)):
         label = int(block.label[s])
         size = cells.low[s] if cells.low[s] == cells.high[s] else None
@@ -368,6 +388,7 @@ def exposure(cut: CutDomain, cells: Cells, vectors: list[NDArray[np.int64]]) -> 
                 "where": condition_text(cut, block.boxes[int(block.region[s])]),
                 "class": None if label == ANY_LABEL else block.labels[label],
                 "rows": int(least[s]),
+                "rows_most": int(most[s]),
                 "worlds_per_row": size,
                 "bits_left": left,
                 "bits_removed": None if left is None else before - left,
@@ -382,7 +403,7 @@ def exposure_frame(lines: list[dict[str, Any]]) -> pd.DataFrame:
     # As objects: pandas would turn None into NaN, and overflow on long integers.
     frame = pd.DataFrame(lines, columns=EXPOSURE, dtype=object)
     numeric = ("bits_left", "bits_removed", "entropy_reduction_ratio")
-    frame = frame.astype({"region": np.int64, "rows": np.int64} | dict.fromkeys(numeric, np.float64))
+    frame = frame.astype(dict.fromkeys(("region", "rows", "rows_most"), np.int64) | dict.fromkeys(numeric, np.float64))
     rows, ratio = frame["rows"].to_numpy(), frame["entropy_reduction_ratio"].to_numpy()
     order = np.argsort(ratio, kind="stable")  # where no ratio is known (NaN), no row is known to be as exposed
     below = np.concatenate(([0], np.cumsum(rows[order])))

@@ -21,6 +21,7 @@ from recon.options import (
     Memory,
     Out,
     Quiet,
+    ReleaseOut,
     Seconds,
     Seed,
 )
@@ -95,7 +96,7 @@ def show_sampled(found: Any, json: bool, out: str | None) -> None:
 
 def denoise(
     files: Files, domain: DomainFile = None, independent: Independent = False, rows: KnownRows = None,
-    out: Out = None, confidence: Confidence = 0.95, seconds: Seconds = None, memory: Memory = "1G",
+    out: ReleaseOut = None, confidence: Confidence = 0.95, seconds: Seconds = None, memory: Memory = "1G",
     max_cells: MaxCells = 200_000, json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Write consistent counts: whole numbers that add up and make the published noise most likely.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import wraps
 from inspect import Parameter, signature
@@ -68,11 +69,39 @@ def bounded(command: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
+def suffix(path: str | None) -> str:
+    """Return how a path ends, in small letters: ".json", or "" without a suffix."""
+    return os.path.splitext(path or "")[1].lower()
+
+
+def written_as(*known: str, json: bool = True) -> Callable[[typer.Context, str | None], str | None]:
+    """Return the check of --out, before any work: a suffix that says another format than is written is wrong usage.
+
+    `known`: the suffixes that are; a path without one is taken too. `json`: with --json, JSON is what is written, and
+    only a suffix that says so is taken.
+    """
+
+    def checked(context: typer.Context, path: str | None) -> str | None:
+        end = suffix(path)
+        if not path or not end or (os.path.exists(path) and not os.path.isfile(path)):
+            return path
+        if json and context.params.get("json"):
+            if end not in {".json", ".txt"}:
+                raise typer.BadParameter(f"--json writes JSON: '{path}' must end in .json, or leave --json out")
+        elif end not in known:
+            raise typer.BadParameter(f"'{end}' is not written (of '{path}'): end it in {' or '.join(known)}")
+        return path
+
+    return checked
+
+
+TABLES = (".csv", ".parquet", ".json")
 Files = Annotated[list[str], typer.Argument(metavar="FILE...", help="Release file; - for standard input.")]
 KnownRows = Annotated[
     int | None, typer.Option("--rows", min=0, help="Number of training rows, where the files do not say it.")
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+# Eager: read before --out, whose check looks at it.
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.", is_eager=True)]
 DomainFile = Annotated[
     str | None, typer.Option("--domain", help="Release file whose domain counts, or data (.csv) to read one off.")
 ]
@@ -100,7 +129,28 @@ Confidence = Annotated[
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
 LogJson = Annotated[bool, typer.Option("--log-json", help="Progress as JSON lines on standard error.")]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of everything drawn.")]
-Out = Annotated[str | None, typer.Option("--out", help="Write to this file (.csv, .parquet, .json).")]
+Out = Annotated[
+    str | None,
+    typer.Option("--out", help="Write to this file (.csv, .parquet, .json).", callback=written_as(*TABLES)),
+]
+WorldOut = Annotated[
+    str | None,
+    typer.Option(
+        "--out", help="Write the world here (.csv, .parquet, .json).", callback=written_as(*TABLES, json=False)
+    ),
+]
+ReportOut = Annotated[
+    str | None,
+    typer.Option(
+        "--out",
+        help="Write to this file (.html, .md, .json, .txt).",
+        callback=written_as(".html", ".md", ".json", ".txt"),
+    ),
+]
+ReleaseOut = Annotated[
+    str | None,
+    typer.Option("--out", help="Write to this file (.json).", callback=written_as(".json", json=False)),
+]
 Counter = Annotated[
     list[str] | None, typer.Option("--counter", help="Ask a model counter too: d4, ganak, approxmc (may be repeated).")
 ]

@@ -55,24 +55,26 @@ def each_fold(audit: Callable[..., None], file: str, folds: int, given: dict[str
 
     With --json one list is printed; with --out NAME.md the reports go to NAME.1.md, NAME.2.md, ...
     """
+    from recon.console import print_json, tell, write_text
+
     seconds = given.get("seconds")
     shared = given | {"seconds": None if seconds is None else seconds / folds}
     out, worst, texts = given.get("out"), 0, []
-    print(f"{file}: {folds} models of different parts of the rows, each a release of its own", file=sys.stderr)
+    tell(f"{file}: {folds} models of different parts of the rows, each a release of its own", file=sys.stderr)
     with tempfile.TemporaryDirectory() as place:
         for k in range(1, folds + 1):
             stem, ending = os.path.splitext(out) if out else (os.path.join(place, "report"), "")
             path = f"{stem}.{k}{ending}"
             worst = max(worst, code_of(audit, shared | {"files": [f"{file}#{k}"], "out": path}))
             if out:
-                print(f"fold {k}: {path}", file=sys.stderr)
+                tell(f"fold {k}: {path}", file=sys.stderr)
             elif os.path.exists(path):
                 with open(path, encoding="utf-8") as report:
                     texts.append(report.read())
     if given.get("json") and not out:
-        print(json_text.dumps([json_text.loads(t) for t in texts], indent=1, ensure_ascii=False))
+        print_json([json_text.loads(t) for t in texts])
     elif not out:
-        print("\n".join(texts), end="")
+        write_text("\n".join(texts), None)  # reports, whose lines are shown already
     return worst
 
 

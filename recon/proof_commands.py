@@ -172,7 +172,7 @@ def estimates_json(
 
     A count that should be exact and lies outside `proved` bounds of the same convention is not shown.
     """
-    from recon.report import LOG2_10, decimal
+    from recon.headline import LOG2_10, decimal
     from solvers.counters import HASHED, estimates
 
     out = []

@@ -9,6 +9,7 @@ from encoders.domain import GUESSED
 from encoders.encoder import EncodedRelease
 from encoders.models import AnyModel, CountKind, Forest, Provenance, Support, Table, Tree
 from recon.formats.guessing import WANTING
+from recon.formats.suggesting import not_assessed_lines
 from recon.inspection.inspecting import Inspection
 from recon.inspection.severity import is_counting
 from solvers.escaping import shown_lines
@@ -117,6 +118,7 @@ def doubts(release: EncodedRelease) -> list[str]:
 def facts_text(release: EncodedRelease, stored: Sequence[Inspection]) -> str:
     """Return what can be said of a release whose number of rows is open: what it states, one line each."""
     sections = [
+        ("NOT ASSESSED", not_assessed_lines(release)),
         ("What the file stores outright, without any attack", [x for one in stored for x in stored_lines(one)]),
         ("What the counts are", provenance_lines(release)),
         ("What is said of the training rows (their number is not: --rows makes worlds countable)", facts(release)),

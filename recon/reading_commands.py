@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recon.console import parse_memory, tell, write_text
-from recon.options import DomainFile, Files, Independent, KnownRows, Memory, Out
+from recon.options import DomainFile, Files, Independent, KnownRows, Memory, ReleaseOut
 
 if TYPE_CHECKING:
     from encoders.encoder import EncodedRelease
@@ -21,6 +21,13 @@ WithoutBags = Annotated[
 Data = Annotated[
     str | None,
     typer.Option("--data", help="Training data (.csv, .parquet): counted per leaf or rule of a model without counts."),
+]
+Suggest = Annotated[
+    bool,
+    typer.Option(
+        "--suggest",
+        help="Of a model file: what looks like a bit or a whole number by its thresholds, to check and edit.",
+    ),
 ]
 Label = Annotated[str | None, typer.Option("--label", help="Label column of the data; by default the last.")]
 
@@ -59,7 +66,8 @@ def open_release(
 
 def convert(
     files: Files, domain: DomainFile = None, independent: Independent = False, rows: KnownRows = None,
-    without_bags: WithoutBags = False, data: Data = None, label: Label = None, memory: Memory = "1G", out: Out = None,
+    without_bags: WithoutBags = False, data: Data = None, label: Label = None, memory: Memory = "1G",
+    out: ReleaseOut = None,
 ) -> None:  # fmt: skip
     """Read models of any format and write them as one release file (checked, with the domain given)."""
     from encoders.encoder import encode
@@ -98,12 +106,19 @@ def domain(
     data: Annotated[
         str, typer.Argument(metavar="DATA", help="A table (.csv, .csv.gz, .parquet), a release file or a model file.")
     ],
-    label: Label = None, independent: Independent = False, out: Out = None,
+    label: Label = None, independent: Independent = False, suggest: Suggest = False, out: ReleaseOut = None,
 ) -> None:  # fmt: skip
     """Read a domain off data, say what was assumed, and write it to a file to edit and give to --domain."""
+    from recon.formats.suggesting import CHECK
     from recon.formats.writing import domain_json, dump
     from recon.loading import read_domain
 
-    found = read_domain(data, label, independent)
+    if suggest:
+        from recon.formats.suggesting import suggested_domain
+        from recon.loading import load
+
+        found = suggested_domain(load(data))
+    else:
+        found = read_domain(data, label, independent)
     write_text(dump({"recon": 1, "domain": domain_json(found)}), out)
-    tell(*(f"assumed: {note}" for note in found.notes), file=sys.stderr)
+    tell(*(note if note.startswith(CHECK) else f"assumed: {note}" for note in found.notes), file=sys.stderr)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +9,18 @@ from encoders.encoder import EncodedRelease
 from recon.bounds import BoundAnswer
 from recon.console import json_text
 from recon.findings import Findings, TruthCheck
-from recon.group_report import SHOWN, exposure_lines, group_json, group_lines, number, rows_text
+from recon.formats.suggesting import not_assessed_json, not_assessed_lines
+from recon.group_report import SHOWN, exposure_lines, group_json, group_lines, interval_lines, number, rows_text
+from recon.headline import (
+    DIGITS,
+    decimal,
+    finite,
+    headline_json,
+    headline_lines,
+    order_json,
+    worlds_lines,
+    worlds_text,
+)
 from recon.measures import Measures
 from recon.noise_report import bought_json, empty_json, empty_sections, noise_json, noise_lines
 from recon.provenance import assumption_lines, doubts, provenance_json, provenance_lines, stored_lines
@@ -18,39 +28,12 @@ from recon.reasons import plain_reasons
 from recon.statements import certified_lines
 from solvers.escaping import html, markdown, shown, shown_lines
 from solvers.numbers import level_text
-from solvers.query import CountAnswer
 
-DIGITS = 10_000  # decimal digits printed without being asked
 STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222}"
     "h1{font-size:1.4rem}h2{font-size:1.1rem;border-bottom:1px solid #ccc;break-after:avoid}"
     "ul{padding-left:1.2rem}li.more{list-style:none;color:#555;margin-bottom:.3rem}"
 )
-LOG2_10 = math.log2(10)
-
-
-def decimal(value: int) -> str:
-    """Return an integer's decimal digits, past Python's limit on printing long integers."""
-    if abs(value) < 10**4000:
-        return str(value)
-    half = int(abs(value).bit_length() / LOG2_10 / 2)
-    high, low = divmod(abs(value), 10**half)
-    return ("-" if value < 0 else "") + decimal(high) + decimal(low).zfill(half)
-
-
-def worlds_text(answer: CountAnswer, digits: int = DIGITS) -> str | None:
-    """Return the number of worlds in decimal, None where not exact or longer than `digits`."""
-    if answer.status == "unsat":
-        return "0"
-    if answer.log2 is None or answer.log2 / LOG2_10 > digits:
-        return None
-    value = answer.value
-    return None if value is None else decimal(value)
-
-
-def finite(x: float | None) -> float | None:
-    """Return x, None where JSON has no number for it."""
-    return x if x is not None and math.isfinite(x) else None
 
 
 def interval_json(ends: tuple[float, float] | None) -> list[float | None] | None:
@@ -80,6 +63,8 @@ def count_json(release: EncodedRelease, measures: Measures, digits: int = DIGITS
         "dist_g_mentioned": finite(measures.dist_g_mentioned),
         "dist": finite(measures.dist),
         "bits_due_to_order": finite(measures.bits_due_to_order),
+        **order_json(measures),
+        "not_assessed": not_assessed_json(release),
         "figures": measures.figures,
         "determined_rows": measures.determined_rows,
         "smallest_region": None if measures.smallest_region is None else decimal(measures.smallest_region),
@@ -109,6 +94,7 @@ def count_json(release: EncodedRelease, measures: Measures, digits: int = DIGITS
 def regions_json(measures: Measures) -> list[dict[str, Any]]:
     """Return one object per leaf or rule in file order: name, rows, worlds_per_row (a decimal string).
 
+    `rows_most` is more than `rows` where the number of rows leaves the count open; the classes have the least.
     Empty where the release is not one partition.
     """
     out: list[dict[str, Any]] = []
@@ -118,6 +104,7 @@ def regions_json(measures: Measures) -> list[dict[str, Any]]:
         same = bool(out) and out[-1]["region"] == line["region"]
         if same:
             out[-1]["rows"] += line["rows"]
+            out[-1]["rows_most"] += line["rows_most"]
             out[-1]["classes"].append([line["class"], line["rows"]])
             continue
         size = line["worlds_per_row"]
@@ -127,6 +114,7 @@ def regions_json(measures: Measures) -> list[dict[str, Any]]:
                 "region": line["region"],
                 "where": line["where"],
                 "rows": line["rows"],
+                "rows_most": line["rows_most"],
                 "worlds_per_row": None if size is None else decimal(size),
                 "classes": [] if line["class"] is None else [[line["class"], line["rows"]]],
                 "bits_removed": finite(line["bits_removed"]),
@@ -135,22 +123,6 @@ def regions_json(measures: Measures) -> list[dict[str, Any]]:
             }
         )
     return out
-
-
-def power(answer: CountAnswer) -> str:
-    """Return the number of worlds for people: digits if few, else a power of ten."""
-    if answer.status == "unsat":
-        return "0"
-    if answer.relative:
-        return "not countable (a continuous attribute has no resolution)"
-    lower, upper = answer.bounds
-    if answer.status != "exact" and math.isinf(lower):
-        return f"at most 10^{upper / LOG2_10:,.2f} (no world was found)"
-    if answer.status != "exact":
-        least = f"10^{lower / LOG2_10:,.2f}" if lower > 0 else "1"
-        return f"between {least} and 10^{upper / LOG2_10:,.2f}"
-    text = worlds_text(answer, 24)
-    return f"{int(text):,}" if text else f"about 10^{lower / LOG2_10:,.2f}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,8 +144,13 @@ class Report:
             return head | empty_json(found.empty)
         out = {
             **head,
+            "without_row_order": headline_json(found.measures, digits),
+            "not_assessed": not_assessed_json(found.release),
             **count_json(found.release, found.measures, digits),
             "group_disclosure": group_json(found.groups),
+            "interval_cells": [cell.to_json() for cell in found.intervals.cells],
+            "interval_cells_recovered": found.intervals.recovered,
+            "interval_cells_left_out": found.intervals.left_out,
         }
         if found.stored:
             out["stored"] = [one.to_json() for one in found.stored]
@@ -215,6 +192,11 @@ class Report:
             pieces += ["", title, *(f"  {line}" for line in lines)]
         return shown_lines(pieces) + "\n"
 
+    def written_as(self, suffix: str, digits: int = DIGITS) -> str:
+        """Return the report in the format of a file's suffix (".json", ".md", ".html"); text for any other."""
+        formats = {".json": lambda: self.to_json(digits), ".md": self.to_markdown, ".html": self.to_html}
+        return formats.get(suffix, self.to_text)()
+
     def sections(self) -> list[tuple[str, list[str]]]:
         """Return the report's sections as titles and lines."""
         found = self.findings
@@ -229,77 +211,25 @@ class Report:
             if certain
             else f", at confidence {level_text(found.release.confidence)} (rows: at least; never for certain)"
         )
+        at = "" if certain else f", at confidence {level_text(found.release.confidence)}"
+        told = headline_lines(found.measures)
+        first = told or worlds_lines(found.measures)
+        unassessed, hidden = not_assessed_lines(found.release), interval_lines(found.intervals)
         stored = [line for one in found.stored for line in stored_lines(one)]
         out = [
+            *([("NOT ASSESSED", unassessed)] if unassessed else []),
             *([("What the file stores outright, without any attack", stored)] if stored else []),
+            ("What an adversary is left with" + at, [*first, *certified_lines(found.certificate)]),
             *([("What the noise leaves", noise)] if noise else []),
-            ("What an adversary is left with", [*worlds_lines(found.measures), *certified_lines(found.certificate)]),
+            *([("The same counted otherwise", worlds_lines(found.measures, told=True))] if told else []),
             ("Who is most exposed" + level, exposure_lines(found.measures)),
+            *([("Suppressed and interval cells: what they can still be" + at, hidden)] if hidden else []),
             ("What the counts say without any reconstruction" + level, group_lines(found)),
         ]
         if found.truth is not None:
             out.append(("The true rows", truth_lines(found.truth)))
         out.append(("What the counts are", provenance_lines(found.release)))
         return [*out, ("This assumes", assumption_lines(found.release))]
-
-
-def bits_text(m: Measures) -> str:
-    """Return the bits left, as an interval where sizes are bounds."""
-    if m.status != "bounds" or m.counted.relative:
-        return number(m.entropy_bits, 1)
-    lower, upper = (number(x, 1) for x in m.counted.bounds)
-    return f"at most {upper}" if math.isinf(m.counted.bounds[0]) else f"between {lower} and {upper}"
-
-
-def removed_text(m: Measures) -> str:
-    """Return the bits removed per row; where worlds are bounded, the bounds that follow, rounded outwards."""
-    if m.removed_bounds is None:
-        return number(m.bits_removed_per_row)
-    least, most = (10**4 * x for x in m.removed_bounds)
-    lower = f"at least {number(math.floor(least) / 10**4)}" if math.floor(least) > 0 else "0 or more"
-    return lower if math.isinf(m.counted.bounds[0]) else f"{lower}, at most {number(math.ceil(most) / 10**4)}"
-
-
-def dist_text(m: Measures) -> str:
-    """Return the line on Dist_G and Dist; where worlds are bounded, the greatest Dist_G that is possible."""
-    shown = number(m.dist_g)
-    if m.dist_g_bounds is not None:
-        most = math.ceil(10**4 * m.dist_g_bounds[1]) / 10**4
-        shown = f"at most {number(most)}" if most < 1 else "not known"
-    rest = f"over the attributes the release names {number(m.dist_g_mentioned)}; Dist {number(m.dist)}"
-    return f"Dist_G {shown}; {rest}   [1 = nothing revealed, 0 = everything]"
-
-
-def worlds_lines(m: Measures) -> list[str]:
-    """Return the lines on worlds and entropy."""
-    order = (
-        [] if m.bits_due_to_order is None else [f"bits due to the order of the rules: {number(m.bits_due_to_order, 1)}"]
-    )
-    per_row = (
-        ""
-        if not m.rows or m.entropy_bits is None or m.uninformed_bits is None
-        else (f" ({number(m.entropy_bits / m.rows, 2)} of {number(m.uninformed_bits / m.rows, 2)} bits per row)")
-    )
-    without_order = [] if m.convention == "multiset" else [m.datasets]
-    sets = [f"the same without the order of rows: {datasets_text(d)}   [multiset]" for d in without_order if d]
-    why = plain_reasons(m.counted.trail) if m.status == "bounds" else ""
-    return [
-        f"training sets that agree with the release: {power(m.counted)}   [convention: {m.convention}; {m.status}]",
-        *sets,
-        f"uncertainty left: {bits_text(m)} of {number(m.uninformed_bits, 1)} bits{per_row}",
-        f"bits removed per row: {removed_text(m)}",
-        dist_text(m),
-        *([f"why bounds only: {why}"] if why else []),
-        *order,
-    ]
-
-
-def datasets_text(found: CountAnswer) -> str:
-    """Return the number of datasets for people."""
-    text = power(found)
-    if text.endswith(")"):  # in brackets stands what else is to be said
-        return " datasets (".join(text.rsplit(" (", 1))
-    return "1 dataset" if text == "1" else f"{text} datasets"
 
 
 def bound_json(found: BoundAnswer) -> dict[str, Any]:

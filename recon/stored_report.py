@@ -6,16 +6,16 @@ worst file to hand on. `recon audit` ends with this report then, and with exit c
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
+from recon.console import json_text
 from recon.inspection.findings import Finding
 from recon.inspection.inspecting import Inspection, inspect
 from recon.inspection.severity import is_counting
 from solvers.errors import ReconError, ReleaseError, Unsupported
+from solvers.escaping import html, markdown, shown_lines
 from solvers.limits import Limits
 
 GRAVE = ("critical", "high")
@@ -64,24 +64,24 @@ class StoredReport:
 
     def to_json(self, digits: int = 0) -> str:
         """Return the report as JSON text; `digits` is there for the interface of the other reports."""
-        return json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        return json_text(self.to_dict())
 
     def to_markdown(self) -> str:
         """Return the report as Markdown."""
-        pieces = [f"# Audit of {self.found[0].file}", ""]
+        pieces = [f"# Audit of {markdown(self.found[0].file)}", ""]
         for title, lines in self.sections():
-            pieces += [f"## {title}", "", *(f"- {line}" for line in lines), ""]
+            pieces += [f"## {markdown(title)}", "", *(f"- {markdown(line)}" for line in lines), ""]
         return "\n".join(pieces)
 
     def to_html(self) -> str:
         """Return the report as one self-contained page, without scripts."""
         from recon.report import STYLE
 
-        title = escape(f"Audit of {self.found[0].file}")
+        title = html(f"Audit of {self.found[0].file}")
         pieces = [f"<h1>{title}</h1>"]
         for heading, lines in self.sections():
-            items = "".join(f"<li>{escape(line)}</li>" for line in lines)
-            pieces.append(f"<h2>{escape(heading)}</h2><ul>{items}</ul>")
+            items = "".join(f"<li>{html(line)}</li>" for line in lines)
+            pieces.append(f"<h2>{html(heading)}</h2><ul>{items}</ul>")
         return (
             f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
             f"<style>{STYLE}</style></head><body>{''.join(pieces)}</body></html>\n"
@@ -92,7 +92,7 @@ class StoredReport:
         pieces = [f"Audit of {self.found[0].file}"]
         for title, lines in self.sections():
             pieces += ["", title, *(f"  {line}" for line in lines)]
-        return "\n".join(pieces) + "\n"
+        return shown_lines(pieces) + "\n"
 
     def sections(self) -> list[tuple[str, list[str]]]:
         """Return the report's sections as titles and lines."""
@@ -159,7 +159,7 @@ def stored_report(files: Sequence[str], error: ReconError, limits: Limits) -> St
         try:
             if file == "-":
                 raise Unsupported("standard input can be read once: save it and run recon inspect")
-            found.append(inspect(file, limits.memory))
+            found.append(inspect(file, limits.memory, limits))
         except (ReleaseError, Unsupported) as other:
             found.append(Inspection(file, f"not inspected: {other}", "", None, ()))
     found.sort(key=lambda one: not any(f.level == "critical" for f in one.findings))
@@ -174,11 +174,11 @@ def stored_report(files: Sequence[str], error: ReconError, limits: Limits) -> St
 def stored_instead(files: list[str], error: ReconError, limits: Limits, json_wanted: bool, out: str | None) -> str:
     """Write the report on files whose rows stand in them, and return its status; raises `error` again for others."""
     from recon.console import write_text
+    from recon.options import suffix
 
     report = stored_report(files, error, limits)
     if report is None:
         raise error
-    ending = "json" if json_wanted else (out or "").rpartition(".")[2]
-    formats = {"json": report.to_json, "md": report.to_markdown, "html": report.to_html}
-    write_text(formats.get(ending, report.to_text)(), out)
+    formats = {".json": report.to_json, ".md": report.to_markdown, ".html": report.to_html}
+    write_text(formats.get(".json" if json_wanted else suffix(out), report.to_text)(), out, private=True)
     return report.status

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from solvers.errors import ReleaseError
 
 Factor = tuple[int, int]  # (base, exponent); the product over all factors is an integer
+STEPS = 1 << 17  # terms that are added one by one
 FACTORS_AT_MOST = 2_000_000  # primes up to here are sieved; beyond, binomials stay products
 
 
@@ -100,6 +101,8 @@ def multiset_factors(size: int, count: int) -> list[Factor]:
     """
     if count == 0 or size == 1:
         return []
+    if count >= size:  # the same number, as the shorter product
+        size, count = count + 1, size - 1
     if size + count <= FACTORS_AT_MOST:
         return multinomial_factors([count, size - 1])
     among = primes(max(count, 2))
@@ -141,17 +144,24 @@ def log2_multinomial(counts: Sequence[int]) -> float:
 def log2_multisets(size: int, count: int) -> float:
     """Return log2 C(size + count - 1, count) to double precision, for integers of any length.
 
-    Uses Σ_{i<count} log2(1 + (size - 1)/(i + 1)), all terms positive.
+    Uses Σ_{i<count} log2(1 + (size - 1)/(i + 1)), all terms positive; beyond STEPS terms Stirling's series (Robbins, "A
+    remark on Stirling's formula", American Mathematical Monthly 62, 1955: the next term is below 1 / (360 STEPS^3)).
     """
     if count == 0 or size == 1:
         return 0.0
+    if count >= size:  # the same number, with fewer terms
+        size, count = count + 1, size - 1
+    if size >= 1 << 1000:
+        # (size + i)/(i + 1) with i/size below 2^-900: the sum of logs needs no correction in double precision.
+        return count * math.log2(size) - math.lgamma(count + 1) / math.log(2)
+    if count > STEPS:
+        a, b = float(size - 1), float(count)
+        rest = (1 / a + 1 / b) / (2 * math.pi)
+        series = (1 / (a + b) - 1 / a - 1 / b) / 12
+        whole = a * math.log1p(b / a) + b * math.log1p(a / b)
+        return (whole + math.log(rest) / 2 + series) / math.log(2)
     steps = np.arange(1, count + 1, dtype=np.float64)
-    if size < 1 << 1000:
-        return math.fsum(np.log1p((size - 1) / steps)) / math.log(2)
-    # (size + i)/(i + 1) with i/size below 2^-900: the sum of logs needs no correction in double precision.
-    among = primes(max(count, 2))
-    below = factorial_exponents(count, among)
-    return count * math.log2(size) - log2_product(zip(among.tolist(), below.tolist(), strict=True))
+    return math.fsum(np.log1p((size - 1) / steps)) / math.log(2)
 
 
 def log2_worlds(sizes: Sequence[int], counts: NDArray[np.int64], convention: str) -> float:

@@ -17,9 +17,10 @@ from test_coupled import releases, total
 import recon
 from recon.bounds import BoundAnswer
 from recon.disclosed import disclosed_values
+from recon.headline import worlds_lines
 from recon.measures import tied
 from recon.reasons import no_reconstruction, plain_reasons
-from recon.report import bound_line, worlds_lines
+from recon.report import bound_line
 from solvers.errors import Inconclusive, Unsupported
 from solvers.limits import Limits
 from solvers.query import CountAnswer

@@ -45,7 +45,8 @@ from recon.learners.options import (
     share_or_rows,
     values,
 )
-from recon.options import DomainFile, Independent, Out
+from recon.options import DomainFile, Independent
+from recon.options import ReleaseOut as Out
 
 if TYPE_CHECKING:
     from recon.learners.estimator import RuleListClassifier
