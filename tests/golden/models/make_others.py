@@ -334,6 +334,8 @@ def catboost_files() -> None:
         model.save_model(str(place / f"{name}.cbm"))
         (place / f"{name}.pkl").write_bytes(pickle.dumps(model))
         saved = json.loads((place / f"{name}.json").read_text(encoding="utf-8"))
+        compact = json.dumps(saved, separators=(",", ":")) + "\n"  # the library indents: three times the bytes
+        (place / f"{name}.json").write_text(compact, encoding="utf-8")
         if "oblivious_trees" in saved and "class_weights" not in more:
             leaves = merged_leaves(model, x, saved)
         else:
