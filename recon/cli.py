@@ -69,8 +69,8 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(learn_app, name="learn")
-for command in (inspect, convert, domain):
-    app.command()(bounded(command))
+for reader in (inspect, convert, domain):
+    app.command()(bounded(reader))
 for command in (verify, export, posterior, denoise, sweep):
     app.command()(command)
 for learner in learn_app.registered_commands:
