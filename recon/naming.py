@@ -10,6 +10,7 @@ import pandas as pd
 
 from encoders.domain import GUESSED, Domain
 from encoders.encoder import EncodedRelease
+from recon.console import tell
 from recon.formats.names import alike, said
 from recon.selections import read_table
 from solvers.errors import ReleaseError
@@ -67,7 +68,7 @@ def table_like(release: EncodedRelease, path: str | None, label: str | None) -> 
         return None
     frame, notes = named_like(read_table(path), release.domain, label)
     for note in notes:
-        print(f"{path}: {note}", file=sys.stderr)
+        tell(f"{path}: {note}", file=sys.stderr)
     return frame
 
 

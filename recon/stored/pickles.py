@@ -29,10 +29,7 @@ _BROKEN = (IndexError, KeyError, ValueError, TypeError, AttributeError, Overflow
 
 
 class Budget:
-    """What a pickle may still use: bytes of memory for its objects (rough), and opcodes.
-
-    The bytes are those of the command's running budget, which is told in large pieces what was taken of it.
-    """
+    """What a pickle may still use of the command's running budget (told in large pieces): bytes, rough; and opcodes."""
 
     def __init__(self, memory: int, opcodes: int = MOST_OPCODES) -> None:
         self.above = current()
