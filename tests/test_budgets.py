@@ -26,10 +26,13 @@ import pytest
 
 import recon
 from recon.cli import app
-from solvers import natively
+from solvers import layers, natively
+from solvers.components import known_presolve
 from solvers.elimination import Candidates, elimination_order
-from solvers.errors import Inconclusive
+from solvers.errors import Inconclusive, TooLarge
+from solvers.layers import layers_of
 from solvers.limits import GRACE, Limits
+from solvers.system import system_of
 
 GOLDEN = Path(__file__).parent / "golden"
 KINDS = ("ada", "bag", "boosting", "forest", "extra", "noisy")
@@ -334,6 +337,34 @@ def test_every_question_of_a_measure_has_its_limits(monkeypatch):
     assert recon.measure(release, "multiset", limits).dist_g_mentioned is not None
     assert len(asked) >= 2
     assert all(one is limits for one in asked)
+
+
+def test_passes_over_histograms_hear_the_clock_and_hold_their_numbers():
+    system = system_of(recon.load(str(GOLDEN / "join.json")).statements, Limits())
+    part = max(known_presolve(system, Limits()).components, key=lambda p: len(p.cells))
+    graph = layers_of(part, Limits())
+    weights = [[1 << 100_000] * (room + 1) for room in part.room.tolist()]
+    counted = graph.count(weights)
+    graph.clock.limits = Limits(memory=20_000)
+    with pytest.raises(TooLarge, match="--memory"):
+        graph.count(weights)
+    graph.clock.limits = Limits(seconds=0.0)
+    for ask in (graph.count, graph.prefixes):
+        with pytest.raises(Inconclusive, match="the time was up"):
+            ask(weights)
+    graph.clock.limits = Limits()
+    assert graph.count(weights) == counted
+
+
+def test_long_numbers_are_added_piece_by_piece(monkeypatch):
+    system = system_of(recon.load(str(GOLDEN / "wide_total.json")).statements, Limits())
+    part = max(known_presolve(system, Limits()).components, key=lambda p: len(p.cells))
+    graph = layers_of(part, Limits())
+    weights = [[k + y + 1 for y in range(room + 1)] for k, room in enumerate(part.room.tolist())]
+    whole = graph.prefixes(weights)
+    for few in (1, 3, 50):
+        monkeypatch.setattr(layers, "AT_ONCE", few)
+        assert [list(x) for x in graph.prefixes(weights)] == [list(x) for x in whole]
 
 
 def loaded(release: dict) -> recon.EncodedRelease:
