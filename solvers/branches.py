@@ -209,7 +209,7 @@ class Solution:
         for c, room in zip(graph.part.cells.tolist(), graph.part.room.tolist(), strict=True):
             graph.clock.check("worlds were weighed")
             size, low = self.system.sizes[c], int(lower[c])
-            held += (room + 1) * room * max(size, low + room).bit_length() / 8  # of numbers of `room` factors
+            held += (room + 1) * room * max(size, low + room).bit_length() / 16  # of numbers of up to `room` factors
             graph.make_room(held)
             out.append(weights_of(size, low, room, self.convention))
         return out

@@ -56,7 +56,8 @@ class Layer:
             along = self.combine(values[self.source], weight[self.y], add)
             return np.asarray(add.reduceat(along[self.by_target], self.first))
         out = []
-        cuts = np.unique(np.searchsorted(self.first, np.arange(0, len(self.y), AT_ONCE))).tolist()
+        found = np.unique(np.searchsorted(self.first, np.arange(0, len(self.y), AT_ONCE)))
+        cuts = found[found < len(self.first)].tolist()  # of targets: whole ones, each of any number of edges
         for a, b in zip(cuts, [*cuts[1:], len(self.first)], strict=True):
             clock.check(PHASE)
             start, end = int(self.first[a]), int(self.first[b]) if b < len(self.first) else len(self.y)
