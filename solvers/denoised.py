@@ -2,8 +2,9 @@
 
 Such is the log-likelihood of every noise law. In order: the linear relaxation and the bound that it proves
 (`solvers.fractional`, `solvers.multipliers`); whole rows from it (`solvers.rounding`); better ones by moving rows
-(`solvers.local_search`); CP-SAT for a proof, with secants in the functions' place (`solvers.secants`). Where no two
-counts share a cell (one noisy tree), the optimum is found directly (`solvers.separable`).
+(`solvers.local_search`); HiGHS' branch and bound; CP-SAT for a proof, with secants in the functions' place
+(`solvers.secants`). Where no two counts share a cell (one noisy tree), the optimum is found directly
+(`solvers.separable`).
 
 Source: the maximum-likelihood fit of noisy counts after Hay, Rastogi, Miklau, Suciu, "Boosting the accuracy of
 differentially private histograms through consistency", VLDB 2010; design.md, section 2.
@@ -33,6 +34,7 @@ from solvers.system import System
 ROOMS = (1e3, 1e6, 1e9, 1e12)  # nats below the best counts, where a first histogram is looked for
 ROUNDS = 60  # times that CP-SAT gets more secants
 SEARCH = 0.4  # of the time left goes into moving rows where CP-SAT may prove something afterwards
+BRANCHES = 0.6  # of the time left after that goes to HiGHS' branch and bound
 PROVABLE = 400_000  # entries of a system, beyond which CP-SAT is only asked where nothing else found a histogram
 MARGIN = 1.0  # nats below the best histogram known that are still looked at
 
@@ -91,6 +93,8 @@ def greatest(
     best = from_the_relaxation(system, gains, relaxed, limits, steps)
     value = -math.inf if best is None else gains.total(system.linear.sums(best))
     bound = relaxed.bound
+    if best is not None and bound - value > GAP and exact and small(system) and not limits.expired():
+        best, value = by_branches(system, gains, relaxed, best, limits)
     if bound - value > GAP and exact and worth_a_proof(system, gains, best, limits):
         best, value, bound = by_cp_sat(system, gains, relaxed, best, limits)
     if best is None:
@@ -165,6 +169,14 @@ def worth_a_proof(system: System, gains: Gains, best: Ints | None, limits: Limit
         return True
     limits.report(f"no proof by CP-SAT: {len(system.linear.row):,} entries are more than {PROVABLE:,}")
     return False
+
+
+def by_branches(system: System, gains: Gains, relaxed: Relaxed, best: Ints, limits: Limits) -> tuple[Ints, float]:
+    """Return the best of a histogram and what HiGHS' branch and bound makes of it; its own bound is not believed."""
+    limits.report("most likely histogram: branch and bound")
+    z = relaxed.program.whole(best, limits.lasting(BRANCHES * limits.left()))
+    value, other = gains.total(system.linear.sums(best)), gains.total(system.linear.sums(z))
+    return (z, other) if other > value and system.satisfied(z) else (best, value)
 
 
 def by_cp_sat(

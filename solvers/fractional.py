@@ -46,8 +46,9 @@ class Relaxed:
     """What the linear relaxation says: `bound` is proved to be at least the sum of every histogram.
 
     `value` is the optimum to the solver's tolerance (NaN where it was not reached), `rows` (cells,) a fractional
-    histogram (None: none found), `counts` those of the gains, `loss` (cells,) by how much a row there is worth
-    less than the best, in nats; `worth` (statements,): its sum over the statements that count a row is the row's worth.
+    histogram (a rough one where the program was not solved; None: not even that), `counts` those of the gains, `loss`
+    (cells,) by how much a row there is worth less than the best, in nats; `worth` (statements,): its sum over the
+    statements that count a row is the row's worth. `program` goes on from there.
     """
 
     bound: float
@@ -56,6 +57,7 @@ class Relaxed:
     counts: Floats | None
     loss: Floats
     worth: Floats
+    program: Master
 
 
 def relax(system: System, gains: Gains, limits: Limits) -> Relaxed:
@@ -81,7 +83,8 @@ def relax(system: System, gains: Gains, limits: Limits) -> Relaxed:
         bound = min(bound, proved(system, gains, master.duals[0], master.others, -master.duals[1]))
     worth = np.zeros(len(system.linear))
     worth[gains.statement], worth[master.others] = master.duals
-    return Relaxed(bound, value, master.rows, master.counts, np.maximum(0.0, master.loss()), worth)
+    rows = master.rough() if master.rows is None else master.rows
+    return Relaxed(bound, value, rows, master.counts, np.maximum(0.0, master.loss()), worth, master)
 
 
 @dataclass(eq=False)
@@ -142,6 +145,38 @@ class Master:
             return free
         weights = weighed(self.gains, self.by_cell[:, :m], rows.high, self.limits)
         return np.sort(free[np.argsort(-weights[free], kind="stable")[: FIRST * m]])
+
+    def rough(self) -> Floats | None:
+        """Return a fractional histogram that is near the noisy counts and heeds nothing else."""
+        rows, fixed = self.system.release.rows, self.system.bounds.fixed
+        if not rows.high or not len(self.gains) or fixed.any():
+            return None
+        return weighed(self.gains, self.by_cell[:, : len(self.gains)], rows.high, self.limits)
+
+    def whole(self, start: Ints, limits: Limits) -> Ints:
+        """Return whole rows found by HiGHS' branch and bound from a histogram; rounded, not checked."""
+        solver, m = self.solver, len(self.gains)
+        cells = np.array(self.column_of_cell, dtype=np.int32)
+        kinds = np.full(len(cells), highspy.HighsVarType.kInteger)
+        solver.changeColsIntegrality(len(cells), cells, kinds)
+        away = self.system.linear.sums(start)[self.gains.statement] - self.gains.best
+        some, values = self.segments, np.zeros(self.columns)
+        values[cells] = start[self.cells]
+        inside = np.clip(some.sign * away[some.gain] - some.begin, 0, some.end - some.begin)
+        values[self.column_of_segment] = inside
+        known = highspy.HighsSolution()
+        known.col_value = values.tolist()
+        solver.setSolution(known)
+        solver.setOptionValue("time_limit", solver.getRunTime() + max(0.01, limits.left()))
+        z = start.copy()
+        try:
+            natively(solver.run, limits.stop, solver.cancelSolve)
+        except Inconclusive:
+            return z
+        found = np.array(solver.getSolution().col_value)
+        if len(found) == self.columns and m:
+            z[self.cells] = np.rint(found[cells]).astype(np.int64)
+        return z
 
     def add_cells(self, cells: Ints) -> None:
         """Take cells into the program."""

@@ -421,3 +421,23 @@ def test_moves_keep_totals():
         assert search.score <= search.best_score
         assert system.satisfied(search.histogram(search.rows))
     assert greatest(system, gains.each, LONG).proved
+
+
+def test_branch_and_bound_starts_from_what_is_known_and_is_checked(monkeypatch):
+    """It finds the best of tiny programs, and nothing worse than it was given is taken."""
+    better = 0
+    for seed in range(24):
+        system, gains, best = prepared(some_release(seed))
+        found = relax(system, gains, LONG)
+        start = rounded(system, system.bounds.lower.astype(float), lambda z: 0.0)
+        if start is None or not system.satisfied(start) or gains.total(system.linear.sums(start)) == -math.inf:
+            continue
+        z, value = denoised.by_branches(system, gains, found, start, LONG)
+        assert system.satisfied(z)
+        assert value == pytest.approx(best, abs=1e-6) or system.choices
+        better += value > gains.total(system.linear.sums(start)) + 1e-6
+        worse = np.zeros_like(z)
+        monkeypatch.setattr(fractional.Master, "whole", lambda self, start, limits, to=worse: to)
+        assert denoised.by_branches(system, gains, found, z, LONG)[1] == value
+        monkeypatch.undo()
+    assert better >= 1
