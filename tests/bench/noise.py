@@ -109,7 +109,7 @@ def walks() -> None:
     """Print how samples of larger private forests mix: seconds are of one core's time, not of the clock."""
     import recon
 
-    sizes = (("compas14", 100, (20, 5), 1_000), ("adult19", None, (10, 5), 48))
+    sizes = (("compas14", 100, (20, 5), 1_600), ("adult19", None, (10, 5), 48))
     print("| release | draws | CPU | split R-hat | effective draws | trusted |")
     print("|---|---|---|---|---|---|")
     for name, rows, shape, draws in sizes:
