@@ -15,7 +15,7 @@ from solvers.errors import ReleaseError
 
 _LONG = 400  # steps of a path that are shown
 MOST = 5_000_000  # values; a forest of 1,000 trees has about 30,000
-DEEPEST = 10_000  # values inside values; a tree of linked nodes has two for each of its levels
+DEEPEST = 100_000  # values inside values; honest chains (the leaves of Birch) have thousands
 _PLACE = 300  # bytes charged for a value: its place and what is looked up about it
 _SCALARS = (type(None), bool, int, float, complex, str, bytes, Name)
 _MAPPINGS = frozenset({"OrderedDict", "defaultdict", "Counter"})
@@ -113,7 +113,7 @@ def walk(root: Any) -> Iterator[Place]:
     """Yield every value below (and with) the root at each path that leads to it; what is inside it at the first only.
 
     Iterative, linear in the graph's references. Raises `ReleaseError` for broken arrays and for graphs of more than
-    5,000,000 values, or 10,000 inside each other.
+    5,000,000 values, or 100,000 inside each other.
     """
     budget = current()
     known: dict[int, Any] = {}  # what stands for a Thing, by the Thing's id
