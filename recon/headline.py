@@ -8,10 +8,10 @@ from typing import Any
 from recon.group_report import number
 from recon.measures import Measures
 from recon.reasons import plain_reasons
+from recon.rendering import DIGITS
 from recon.unordered import bits_left, dist_g, removed_per_row, row_order
 from solvers.query import Convention, CountAnswer
 
-DIGITS = 10_000  # decimal digits printed without being asked
 LOG2_10 = math.log2(10)
 LEGEND: dict[Convention, str] = {
     "multiset": "[multiset: 1 = nothing revealed, 0 = everything]",

@@ -7,12 +7,10 @@ from typing import Any
 
 from encoders.encoder import EncodedRelease
 from recon.bounds import BoundAnswer
-from recon.console import json_text
 from recon.findings import Findings, TruthCheck
 from recon.formats.suggesting import not_assessed_json, not_assessed_lines
 from recon.group_report import SHOWN, exposure_lines, group_json, group_lines, interval_lines, number, rows_text
 from recon.headline import (
-    DIGITS,
     decimal,
     finite,
     headline_json,
@@ -25,15 +23,10 @@ from recon.measures import Measures
 from recon.noise_report import bought_json, empty_json, empty_sections, noise_json, noise_lines
 from recon.provenance import assumption_lines, doubts, provenance_json, provenance_lines, stored_lines
 from recon.reasons import plain_reasons
+from recon.rendering import DIGITS, Rendered, Sections
 from recon.statements import certified_lines
-from solvers.escaping import html, markdown, shown, shown_lines
+from solvers.escaping import shown
 from solvers.numbers import level_text
-
-STYLE = (
-    "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222}"
-    "h1{font-size:1.4rem}h2{font-size:1.1rem;border-bottom:1px solid #ccc;break-after:avoid}"
-    "ul{padding-left:1.2rem}li.more{list-style:none;color:#555;margin-bottom:.3rem}"
-)
 
 
 def interval_json(ends: tuple[float, float] | None) -> list[float | None] | None:
@@ -126,10 +119,15 @@ def regions_json(measures: Measures) -> list[dict[str, Any]]:
 
 
 @dataclass(frozen=True, eq=False)
-class Report:
+class Report(Rendered):
     """A finished audit; `to_json`, `to_markdown`, `to_html` and `to_text` show the same figures."""
 
     findings: Findings
+
+    @property
+    def about(self) -> str:
+        """Return the file of the release."""
+        return self.findings.release.file
 
     @property
     def status(self) -> str:
@@ -162,42 +160,7 @@ class Report:
             out["certificate"] = found.certificate
         return out
 
-    def to_json(self, digits: int = DIGITS) -> str:
-        """Return the report as JSON text, without NaN or Infinity."""
-        return json_text(self.to_dict(digits))
-
-    def to_markdown(self) -> str:
-        """Return the report as Markdown."""
-        pieces = [f"# Audit of {markdown(self.findings.release.file or 'a release')}", ""]
-        for title, lines in self.sections():
-            pieces += [f"## {markdown(title)}", "", *(f"- {markdown(line)}" for line in lines), ""]
-        return "\n".join(pieces)
-
-    def to_html(self) -> str:
-        """Return the report as one self-contained page, without scripts, that prints well."""
-        title = html(f"Audit of {self.findings.release.file or 'a release'}")
-        pieces = [f"<h1>{title}</h1>"]
-        for heading, lines in self.sections():
-            items = "".join(f"<li{' class=more' if x.startswith(' ') else ''}>{html(x.strip())}</li>" for x in lines)
-            pieces.append(f"<h2>{html(heading)}</h2><ul>{items}</ul>")
-        return (
-            f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
-            f"<style>{STYLE}</style></head><body>{''.join(pieces)}</body></html>\n"
-        )
-
-    def to_text(self) -> str:
-        """Return the report for a terminal."""
-        pieces = [f"Audit of {self.findings.release.file or 'a release'}"]
-        for title, lines in self.sections():
-            pieces += ["", title, *(f"  {line}" for line in lines)]
-        return shown_lines(pieces) + "\n"
-
-    def written_as(self, suffix: str, digits: int = DIGITS) -> str:
-        """Return the report in the format of a file's suffix (".json", ".md", ".html"); text for any other."""
-        formats = {".json": lambda: self.to_json(digits), ".md": self.to_markdown, ".html": self.to_html}
-        return formats.get(suffix, self.to_text)()
-
-    def sections(self) -> list[tuple[str, list[str]]]:
+    def sections(self) -> Sections:
         """Return the report's sections as titles and lines."""
         found = self.findings
         if found.empty is not None:

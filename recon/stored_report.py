@@ -10,12 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from recon.console import json_text
 from recon.inspection.findings import Finding
 from recon.inspection.inspecting import Inspection, inspect
 from recon.inspection.severity import is_counting
+from recon.rendering import DIGITS, Rendered, Sections
 from solvers.errors import ReconError, ReleaseError, Unsupported
-from solvers.escaping import html, markdown, shown_lines
 from solvers.limits import Limits
 
 GRAVE = ("critical", "high")
@@ -29,7 +28,7 @@ ROWS = frozenset([
 
 
 @dataclass(frozen=True)
-class StoredReport:
+class StoredReport(Rendered):
     """What files store outright where nothing else can be audited; `why` says why not.
 
     `to_json`, `to_markdown`, `to_html` and `to_text` show the same.
@@ -37,6 +36,11 @@ class StoredReport:
 
     found: tuple[Inspection, ...]
     why: str
+
+    @property
+    def about(self) -> str:
+        """Return the first file."""
+        return self.found[0].file
 
     @property
     def status(self) -> str:
@@ -48,8 +52,8 @@ class StoredReport:
         """Return the first lines: that rows are stored, how many and where, of every file."""
         return [line for one in self.found for line in verdict_lines(one)]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the report as an object ready for JSON."""
+    def to_dict(self, digits: int = DIGITS) -> dict[str, Any]:
+        """Return the report as an object ready for JSON; there are no long numbers in it."""
         return {
             "audit": 1,
             "file": self.found[0].file,
@@ -62,39 +66,7 @@ class StoredReport:
             "stored": [one.to_json() for one in self.found],
         }
 
-    def to_json(self, digits: int = 0) -> str:
-        """Return the report as JSON text; `digits` is there for the interface of the other reports."""
-        return json_text(self.to_dict())
-
-    def to_markdown(self) -> str:
-        """Return the report as Markdown."""
-        pieces = [f"# Audit of {markdown(self.found[0].file)}", ""]
-        for title, lines in self.sections():
-            pieces += [f"## {markdown(title)}", "", *(f"- {markdown(line)}" for line in lines), ""]
-        return "\n".join(pieces)
-
-    def to_html(self) -> str:
-        """Return the report as one self-contained page, without scripts."""
-        from recon.report import STYLE
-
-        title = html(f"Audit of {self.found[0].file}")
-        pieces = [f"<h1>{title}</h1>"]
-        for heading, lines in self.sections():
-            items = "".join(f"<li>{html(line)}</li>" for line in lines)
-            pieces.append(f"<h2>{html(heading)}</h2><ul>{items}</ul>")
-        return (
-            f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
-            f"<style>{STYLE}</style></head><body>{''.join(pieces)}</body></html>\n"
-        )
-
-    def to_text(self) -> str:
-        """Return the report for a terminal."""
-        pieces = [f"Audit of {self.found[0].file}"]
-        for title, lines in self.sections():
-            pieces += ["", title, *(f"  {line}" for line in lines)]
-        return shown_lines(pieces) + "\n"
-
-    def sections(self) -> list[tuple[str, list[str]]]:
+    def sections(self) -> Sections:
         """Return the report's sections as titles and lines."""
         outright = any(one.level == "critical" for file in self.found for one in file.findings)
         title = "The training data is stored outright" if outright else "Single training rows are stored in part"
@@ -179,6 +151,5 @@ def stored_instead(files: list[str], error: ReconError, limits: Limits, json_wan
     report = stored_report(files, error, limits)
     if report is None:
         raise error
-    formats = {".json": report.to_json, ".md": report.to_markdown, ".html": report.to_html}
-    write_text(formats.get(".json" if json_wanted else suffix(out), report.to_text)(), out, private=True)
+    write_text(report.written_as(".json" if json_wanted else suffix(out)), out, private=True)
     return report.status
