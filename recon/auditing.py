@@ -57,6 +57,7 @@ def audit(
     if policy is not None:
         raise Unsupported("policies are not read by this version")
     limits = limits or Limits()
+    stored = stored_outright(release, limits)  # first: the surest of all, and quick
     try:
         first = measure(release, convention, limits)
     except EmptyConfidenceSet as error:
@@ -65,7 +66,6 @@ def audit(
     checked = None if truth is None else check_truth(release, truth, population, first, seed, limits)
     bought = None if without_noise is None else what_noise_bought(release, without_noise, limits)
     proved = certificate_of(release, first, limits)
-    stored = stored_outright(release, limits)
     cells = IntervalCells() if first.status == "unsat" else interval_cells(release, limits)
     groups = group_disclosure(release)
     return Report(Findings(release, first, groups, checked, proved, bought, stored, intervals=cells))
