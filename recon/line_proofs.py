@@ -52,8 +52,8 @@ def line_proofs(
         return proofs
     kept = np.flatnonzero((found["verdict"] != "outside").to_numpy())
     if len(kept) < len(found):  # profiles that no row can be have no answer to prove, and no selection
-        for i, those in zip(kept.tolist(), of_inside(release, frame, found, kept, limits, wanted), strict=True):
-            proofs[i] = those
+        for i, made in zip(kept.tolist(), of_inside(release, frame, found, kept, limits, wanted), strict=True):
+            proofs[i] = made
         return proofs
     columns = ["verdict", "min_count", "max_count", "certificate"]
     lines = list(zip(*(found[name].tolist() for name in columns), strict=True))

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import recon
@@ -104,3 +105,18 @@ def test_a_bound_that_is_all_of_it_says_so(tmp_path):
     open_count = replace(found.datasets, status="bounds", bounds=(0.0, before * (1 + 1e-12)))
     lines = headline_lines(replace(found, datasets=open_count))
     assert f"bits left beyond the order of rows: at most all of {before:,.1f}" in lines
+
+
+def test_a_forest_whose_bags_are_known_says_how_to_draw_all_the_same(tmp_path, capsys):
+    drawn = np.random.default_rng(1)
+    rows, labels = drawn.integers(0, 2, (12, 2)), drawn.integers(0, 2, 12)
+    (tmp_path / "f.pkl").write_bytes(pickle.dumps(RandomForestClassifier(2, random_state=0).fit(rows, labels)))
+    forest, plain = str(tmp_path / "f.pkl"), str(tmp_path / "plain.json")
+    for command in ("sample", "reconstruct"):
+        code, _, said = run(capsys, command, forest)
+        assert code == 3
+        assert "Sample:" not in said
+        assert "MostLikely:" not in said
+        assert "(recon convert FILE --without-bags --out release.json)" in said
+    assert run(capsys, "convert", forest, "--without-bags", "--out", plain)[0] == 0
+    assert run(capsys, "reconstruct", plain)[0] == 0
