@@ -120,3 +120,16 @@ def test_a_forest_whose_bags_are_known_says_how_to_draw_all_the_same(tmp_path, c
         assert "(recon convert FILE --without-bags --out release.json)" in said
     assert run(capsys, "convert", forest, "--without-bags", "--out", plain)[0] == 0
     assert run(capsys, "reconstruct", plain)[0] == 0
+
+
+def test_inspect_and_audit_agree_on_the_smallest_count(tmp_path, capsys):
+    rows = np.array([[0]] * 20 + [[1]] * 30)
+    labels = np.array([0] * 17 + [1] * 3 + [0] * 12 + [1] * 18)
+    (tmp_path / "t.pkl").write_bytes(pickle.dumps(DecisionTreeClassifier(random_state=0).fit(rows, labels)))
+    file = str(tmp_path / "t.pkl")
+    assert "the smallest published count is 3 rows" in run(capsys, "inspect", file)[1]
+    _, said, _ = run(capsys, "audit", file)
+    assert "groups below 10 rows: none" in said
+    assert "counts of one class below 10 rows, in larger groups: 1: leaf 1, class 1 (3)" in said
+    found = json.loads(run(capsys, "audit", file, "--json")[1])["group_disclosure"]
+    assert found["small_class_counts"] == [{"name": "leaf 1", "class": "1", "rows": 3}]
