@@ -4,15 +4,31 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from encoders.domain import Condition, Domain, View
+from encoders.domain import AS_BITS, TRAINING_DATA, Condition, Domain, View
 from encoders.models import AnyModel, Figure, Forest, Node, RuleList, RuleSet, Support, Table
 from encoders.values import AnyAttribute, Continuous, Listed, Test, plain
 from recon.formats.noise import noise_json
 from solvers.errors import ReleaseError
 from solvers.escaping import json_shown
 from solvers.release import Rows
+
+NOT_COVERED = (
+    "the domain was read off data: the values, ranges and groups that it lists are not covered by the noise, and its "
+    "notes, which count rows, are left out"
+)
+
+
+def publishable(domain: Domain) -> Domain:
+    """Return a domain as it may stand beside noisy counts, or beside what was made of them.
+
+    Notes on a domain that was read off rows count them exactly, which no noise covers: they are left out.
+    """
+    if domain.source != TRAINING_DATA:
+        return domain
+    return replace(domain, notes=tuple(note for note in domain.notes if note == AS_BITS))
 
 
 def test_json(test: Test) -> Any:

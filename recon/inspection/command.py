@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recon.console import parse_memory, print_json, tell, write_text
-from recon.options import Json, Memory
+from recon.options import Json, Memory, written_as
 
 if TYPE_CHECKING:
     from recon.inspection.stripping import Stripped
@@ -23,7 +23,12 @@ ModelFiles = Annotated[
 StripTo = Annotated[
     str | None, typer.Option("--strip", metavar="OUT", help="Write a copy without what predictions do not need.")
 ]
-ReportFile = Annotated[str | None, typer.Option("--out", help="Write the findings to this file.")]
+ReportFile = Annotated[
+    str | None,
+    typer.Option(
+        "--out", help="Write the findings to this file (.txt; with --json .json).", callback=written_as(".txt")
+    ),
+]
 
 
 def inspect(
