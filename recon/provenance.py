@@ -94,7 +94,8 @@ def stored_lines(found: Inspection) -> list[str]:
     lines = [f"{one.level}: {one.path}: {one.follows}" for one in grave]
     others = sum(1 for one in found.findings if one.level == "medium" or is_counting(one.rule))
     kinds = "1 kind" if others == 1 else f"{others} kinds"
-    more = f"and {kinds} of exact statistics of the training set (counts, extremes, ...); " if others else ""
+    kinds = f"and {kinds}" if lines else kinds
+    more = f"{kinds} of exact statistics of the training set (counts, extremes, ...); " if others else ""
     remedy = ", and how to take it out" if grave else ""
     return [*lines, f"{more}recon inspect {found.file} lists everything{remedy}"]
 

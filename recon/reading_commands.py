@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recon.console import parse_memory, tell, write_text
-from recon.options import DomainFile, Files, Independent, KnownRows, Memory, ReleaseOut
+from recon.options import DomainFile, Files, Independent, KnownRows, ReadingMemory, ReleaseOut
 
 if TYPE_CHECKING:
     from encoders.encoder import EncodedRelease
@@ -66,7 +66,7 @@ def open_release(
 
 def convert(
     files: Files, domain: DomainFile = None, independent: Independent = False, rows: KnownRows = None,
-    without_bags: WithoutBags = False, data: Data = None, label: Label = None, memory: Memory = "1G",
+    without_bags: WithoutBags = False, data: Data = None, label: Label = None, memory: ReadingMemory = "1G",
     out: ReleaseOut = None,
 ) -> None:  # fmt: skip
     """Read models of any format and write them as one release file (checked, with the domain given)."""
