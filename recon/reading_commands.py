@@ -72,7 +72,7 @@ def convert(
     """Read models of any format and write them as one release file (checked, with the domain given)."""
     from encoders.encoder import encode
     from encoders.models import Forest
-    from recon.formats.writing import NOT_COVERED, dump, publishable, release_json
+    from recon.formats.writing import dump, not_covered, publishable, release_json
     from recon.provenance import provenance_lines
 
     if data is None:
@@ -82,11 +82,11 @@ def convert(
     if without_bags:
         models = [replace(m, multiplicities=None) if isinstance(m, Forest) else m for m in release.models]
         release = replace(encode(release.domain, models, release.declared, release.file), said=release.said)
-    found = publishable(release.domain) if any(m.noise is not None for m in release.models) else release.domain
+    noisy = any(m.noise is not None for m in release.models)
+    found = publishable(release.domain) if noisy else release.domain
     write_text(dump(release_json(found, release.models, release.declared)), out)
     tell(*(f"read: {line}" for line in provenance_lines(release)), file=sys.stderr)
-    if found is not release.domain:
-        tell(NOT_COVERED, file=sys.stderr)
+    tell(*(not_covered(release.domain) if noisy else ()), file=sys.stderr)
 
 
 def counted_from(files: list[str], data: str, label: str | None, domain: str | None) -> EncodedRelease:

@@ -51,6 +51,13 @@ def test_beside_noisy_counts_no_note_counts_the_rows_that_a_domain_was_read_off(
     assert code == 0
     assert "12 rows" not in out
     assert "not covered by the noise" in err
+    declared = kept.read_text().replace('"training data"', '"declared"')  # as `learn` tells people to edit it
+    kept.write_text(declared)
+    code, out, err = run(capsys, command, release, "--domain", str(kept))
+    assert code == 0
+    assert "12 rows" not in out
+    assert "notes are left out" in err
+    assert "not covered by the noise" not in err
     code, out, err = run(capsys, command, release)
     assert code == 0
     assert "not covered" not in err

@@ -15,20 +15,24 @@ from solvers.errors import ReleaseError
 from solvers.escaping import json_shown
 from solvers.release import Rows
 
-NOT_COVERED = (
-    "the domain was read off data: the values, ranges and groups that it lists are not covered by the noise, and its "
-    "notes, which count rows, are left out"
-)
+NOT_COVERED = "the domain was read off data: the values, ranges and groups that it lists are not covered by the noise"
+LEFT_OUT = "the domain's notes are left out: they may count rows, which no noise covers"
 
 
 def publishable(domain: Domain) -> Domain:
     """Return a domain as it may stand beside noisy counts, or beside what was made of them.
 
-    Notes on a domain that was read off rows count them exactly, which no noise covers: they are left out.
+    Notes on a domain that was read off rows count them exactly, which no noise covers: they are left out, also where
+    somebody has declared that domain since.
     """
-    if domain.source != TRAINING_DATA:
-        return domain
-    return replace(domain, notes=tuple(note for note in domain.notes if note == AS_BITS))
+    kept = tuple(note for note in domain.notes if note == AS_BITS)
+    return domain if kept == domain.notes else replace(domain, notes=kept)
+
+
+def not_covered(domain: Domain) -> list[str]:
+    """Return what to tell who writes this domain beside noisy counts."""
+    said = [NOT_COVERED] if domain.source == TRAINING_DATA else []
+    return said if publishable(domain) is domain else [*said, LEFT_OUT]
 
 
 def test_json(test: Test) -> Any:
