@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 Condition = tuple[tuple[str, Test], ...]
 DECLARED = "declared"
 TRAINING_DATA = "training data"
+AS_BITS = "every column is counted as an independent bit (worlds that cannot exist are counted too)"
 GUESSED = "model file"  # nobody declared it: what the file says, and its thresholds
 
 
@@ -178,9 +179,9 @@ class Domain:
                     raise ReleaseError(f"impossible: '{name}' has no meaning once columns are independent bits")
         bits = tuple(Listed(name, (0, 1)) for name in self.columns)
         kept = tuple(a for a in self.attributes if a.name not in viewed)
-        note = "every column is counted as an independent bit (worlds that cannot exist are counted too)"
         order = tuple(name for name in self.order if name not in viewed)
-        return replace(self, attributes=kept + bits, columns={}, notes=(*self.notes, note), order=order)
+        notes = tuple(dict.fromkeys((*self.notes, AS_BITS)))
+        return replace(self, attributes=kept + bits, columns={}, notes=notes, order=order)
 
     def cut_points(self, resolved: Mapping[int, Ranges], into: dict[int, set[Position]]) -> None:
         """Add the ends of the ranges to the cut positions of each attribute."""

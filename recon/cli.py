@@ -160,12 +160,13 @@ def audit(
     from recon.auditing import audit as run
     from recon.auditing import stored_outright
     from recon.naming import table_like
-    from recon.provenance import facts_text
+    from recon.provenance import Facts
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits, confidence, rows, label)
         if release.rows.high is None and not json:  # nothing can be counted, but something is said
-            write_text(facts_text(release, stored_outright(release, limits)), out)
+            known = Facts(release, stored_outright(release, limits))
+            write_text(known.written_as(suffix(out)), out, private=True)
         real, people = (table_like(release, path, label) for path in (truth, population))
         exact = None if without_noise is None else open_release([without_noise], domain, independent, limits)
         report = run(release, None, convention=convention, truth=real, population=people, without_noise=exact,

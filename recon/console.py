@@ -176,13 +176,13 @@ def write_table(frame: pd.DataFrame, out: str | None, private: bool = False) -> 
     """
     if out is None:
         write_csv(frame, sys.stdout)
-    elif out.endswith(".parquet"):
+    elif out.lower().endswith(".parquet"):
         with writing(out, private=private, binary=True) as file:
             try:
                 frame.to_parquet(file, index=False)
             except ImportError:
                 raise ReleaseError("Parquet needs an extra: pip install 'recon-worlds[parquet]'", file=out) from None
-    elif out.endswith(".json"):
+    elif out.lower().endswith(".json"):
         print_json(records(frame), out, private)
     else:
         with writing(out, private=private) as file:

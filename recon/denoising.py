@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from encoders.domain import Domain
 from encoders.encoder import EncodedRelease
 from encoders.models import AnyModel, Figure, Forest, Node, Rule, Support, Table, Tree
+from recon.formats.writing import publishable
 from solvers.errors import Unsupported
 from solvers.likeliest import Likeliest, capped_rows, most_likely_of
 from solvers.limits import Limits
@@ -77,7 +78,8 @@ def denoise(release: EncodedRelease, limits: Limits | None = None) -> Denoised:
             by_block[b] = [counts[start + s] for s, p in enumerate(observed.published) if p is not None]
     left = iter([by_block[b] for b in sorted(by_block)])
     models = tuple(m if m.noise is None else filled(m, left) for m in release.models)
-    noted = replace(release.domain, notes=(*release.domain.notes, DENOISED.format(BEST if found.proved else GOOD)))
+    said = DENOISED.format(BEST if found.proved else GOOD)
+    noted = replace(release.domain, notes=(*publishable(release.domain).notes, said))
     return Denoised(noted, models, found, moved, int(found.histogram.sum()))
 
 

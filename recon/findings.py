@@ -60,7 +60,7 @@ class TruthCheck:
 
 @dataclass(frozen=True)
 class Bought:
-    """What the noise bought: bits removed per row with it and without, against the same prior, and rows to change.
+    """What the noise bought: bits removed per row with it and without, of n log2 S (rows in order), and rows to change.
 
     `typical`: rows that change cells on average over the posterior from the exact counts; `likely`: to the most likely.
     """

@@ -228,17 +228,23 @@ def read_domain(
     """Return the domain of a release or model file, or read one off data (.csv, .csv.gz, .parquet).
 
     `label`: the name of the label column of data; by default the last column, which it is as well for data without
-    that column if `lenient`. `limits`: memory and time of reading.
+    that column if `lenient`. `independent`: binary columns are bits of their own. `limits`: memory and time of reading.
     """
     with within(limits=limits):
         return _read_domain(path, label, independent, lenient)
 
 
+def is_table(path: str) -> bool:
+    """Tell whether a path is called like a table: a domain is read off its rows."""
+    return path.lower().endswith((".csv", ".csv.gz", ".parquet"))
+
+
 def _read_domain(path: str, label: str | None, independent: bool, lenient: bool) -> Domain:
-    if not path.endswith((".csv", ".csv.gz", ".parquet")):
+    if not is_table(path):
         content = read_file(path).content
         try:
-            return guess_domain(content) if isinstance(content, Draft) else release_file.to_domain(content.domain)
+            found = guess_domain(content) if isinstance(content, Draft) else release_file.to_domain(content.domain)
+            return found.as_columns() if independent else found
         except ReleaseError as error:
             raise error.at(file=path) from None
     from recon.selections import numbers_of, read_table

@@ -105,7 +105,7 @@ def denoise(
     """
     from recon.cli import open_release
     from recon.denoising import denoise as run
-    from recon.formats.writing import dump, release_json
+    from recon.formats.writing import dump, not_covered, release_json
     from solvers.release import Rows
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
@@ -120,6 +120,7 @@ def denoise(
     best = "proved to be the most likely" if found.found.proved else "not proved to be the most likely"
     tell(f"counts of {found.rows:,} rows, {best}; the noise taken out is {found.moved:,.4g} in all", file=sys.stderr)
     tell(found.found.said("dataset"), file=sys.stderr)
+    tell(*not_covered(release.domain), file=sys.stderr)
     tell("these are most likely counts, not the true ones: never audit them as exact", file=sys.stderr)
 
 

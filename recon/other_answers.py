@@ -10,6 +10,7 @@ import json as json_text
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -27,26 +28,32 @@ def with_other_answers(audit: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(audit)
     def command(**given: Any) -> None:
+        begun = time.monotonic()
         try:
             audit(**given)
         except Unsupported as error:
-            raise typer.Exit(other_answer(audit, error, given)) from None
+            raise typer.Exit(other_answer(audit, error, given, begun)) from None
 
     return command
 
 
-def other_answer(audit: Callable[..., None], error: Unsupported, given: dict[str, Any]) -> int:
-    """Write what can be said instead, and return the exit code; raises the error again where there is nothing."""
+def other_answer(audit: Callable[..., None], error: Unsupported, given: dict[str, Any], begun: float) -> int:
+    """Write what can be said instead, and return the exit code; raises the error again where there is nothing.
+
+    `begun`: when the command did; its time and memory bound this too.
+    """
     from recon.console import DONE, parse_memory
     from recon.formats.sklearn.folds import Folds
+    from recon.stored.budget import drawing
     from recon.stored_report import stored_instead
     from solvers.limits import Limits
 
     files = given["files"]
     if isinstance(error, Folds) and len(files) == 1:
         return each_fold(audit, files[0], len(error.drafts), given)
-    limits = Limits(seconds=given.get("seconds"), memory=parse_memory(given["memory"]))
-    stored_instead(files, error, limits, bool(given.get("json")), given.get("out"))
+    limits = Limits(seconds=given.get("seconds"), memory=parse_memory(given["memory"]), started=begun)
+    with drawing(limits, rings=True):
+        stored_instead(files, error, limits, bool(given.get("json")), given.get("out"))
     return DONE
 
 
@@ -56,15 +63,17 @@ def each_fold(audit: Callable[..., None], file: str, folds: int, given: dict[str
     With --json one list is printed; with --out NAME.md the reports go to NAME.1.md, NAME.2.md, ...
     """
     from recon.console import print_json, tell, write_text
+    from recon.guarding import refuse_overwriting
 
     seconds = given.get("seconds")
     shared = given | {"seconds": None if seconds is None else seconds / folds}
     out, worst, texts = given.get("out"), 0, []
     tell(f"{file}: {folds} models of different parts of the rows, each a release of its own", file=sys.stderr)
     with tempfile.TemporaryDirectory() as place:
-        for k in range(1, folds + 1):
-            stem, ending = os.path.splitext(out) if out else (os.path.join(place, "report"), "")
-            path = f"{stem}.{k}{ending}"
+        paths = [fold_file(out or os.path.join(place, "report"), k) for k in range(1, folds + 1)]
+        for path in paths:
+            refuse_overwriting(given | {"out": path})
+        for k, path in enumerate(paths, start=1):
             worst = max(worst, code_of(audit, shared | {"files": [f"{file}#{k}"], "out": path}))
             if out:
                 tell(f"fold {k}: {path}", file=sys.stderr)
@@ -76,6 +85,12 @@ def each_fold(audit: Callable[..., None], file: str, folds: int, given: dict[str
     elif not out:
         write_text("\n".join(texts), None)  # reports, whose lines are shown already
     return worst
+
+
+def fold_file(out: str, fold: int) -> str:
+    """Return the file of one fold's report: NAME.1.md for NAME.md."""
+    stem, ending = os.path.splitext(out)
+    return f"{stem}.{fold}{ending}"
 
 
 def code_of(audit: Callable[..., None], given: dict[str, Any]) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from encoders.domain import GUESSED
@@ -12,7 +12,7 @@ from recon.formats.guessing import WANTING
 from recon.formats.suggesting import not_assessed_lines
 from recon.inspection.inspecting import Inspection
 from recon.inspection.severity import is_counting
-from solvers.escaping import shown_lines
+from recon.rendering import DIGITS, Rendered, Sections
 from solvers.release import UNBOUNDED
 
 MEANING: dict[CountKind, str] = {
@@ -117,19 +117,53 @@ def doubts(release: EncodedRelease) -> list[str]:
     return [guess] if release.domain.source == GUESSED else []
 
 
-def facts_text(release: EncodedRelease, stored: Sequence[Inspection]) -> str:
-    """Return what can be said of a release whose number of rows is open: what it states, one line each."""
-    sections = [
-        ("NOT ASSESSED", not_assessed_lines(release)),
-        ("What the file stores outright, without any attack", [x for one in stored for x in stored_lines(one)]),
-        ("What the counts are", provenance_lines(release)),
-        ("What is said of the training rows (their number is not: --rows makes worlds countable)", facts(release)),
-        ("This assumes", list(release.assumptions)),
-    ]
-    pieces = [f"Facts of {release.file or 'a release'}"]
-    for title, lines in sections:
-        pieces += ["", title, *(f"  {line}" for line in lines)] if lines else []
-    return shown_lines(pieces) + "\n"
+@dataclass(frozen=True)
+class Facts(Rendered):
+    """What can be said of a release whose number of rows is open: what it states, one line each."""
+
+    release: EncodedRelease
+    stored: tuple[Inspection, ...]
+
+    @property
+    def about(self) -> str:
+        """Return the file."""
+        return self.release.file
+
+    @property
+    def status(self) -> str:
+        """Return "unbounded": the number of rows is, so that worlds cannot be counted."""
+        return "unbounded"
+
+    @property
+    def title(self) -> str:
+        """Return the title."""
+        return f"Facts of {self.about or 'a release'}"
+
+    def to_dict(self, digits: int = DIGITS) -> dict[str, Any]:
+        """Return the same as an object ready for JSON; there are no long numbers in it."""
+        return {
+            "audit": 1,
+            "file": self.about,
+            "status": self.status,
+            "not_assessed": not_assessed_lines(self.release),
+            "stored": [one.to_json() for one in self.stored],
+            "read_from": provenance_json(self.release),
+            "facts": facts(self.release),
+            "assumptions": list(self.release.assumptions),
+        }
+
+    def sections(self) -> Sections:
+        """Return the sections as titles and lines; empty ones are left out."""
+        stored = [line for one in self.stored for line in stored_lines(one)]
+        sections = [
+            ("NOT ASSESSED", not_assessed_lines(self.release)),
+            ("What the file stores outright, without any attack", stored),
+            ("What the counts are", provenance_lines(self.release)),
+            ("What is said of the training rows (their number is not: --rows makes worlds countable)",
+             facts(self.release)),
+            ("This assumes", list(self.release.assumptions)),
+        ]  # fmt: skip
+        return [(title, lines) for title, lines in sections if lines]
 
 
 def facts(release: EncodedRelease) -> list[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recon.console import parse_memory, tell, write_text
-from recon.options import DomainFile, Files, Independent, KnownRows, Memory, ReleaseOut
+from recon.options import DomainFile, Files, Independent, KnownRows, ReadingMemory, ReleaseOut
 
 if TYPE_CHECKING:
     from encoders.encoder import EncodedRelease
@@ -66,13 +66,13 @@ def open_release(
 
 def convert(
     files: Files, domain: DomainFile = None, independent: Independent = False, rows: KnownRows = None,
-    without_bags: WithoutBags = False, data: Data = None, label: Label = None, memory: Memory = "1G",
+    without_bags: WithoutBags = False, data: Data = None, label: Label = None, memory: ReadingMemory = "1G",
     out: ReleaseOut = None,
 ) -> None:  # fmt: skip
     """Read models of any format and write them as one release file (checked, with the domain given)."""
     from encoders.encoder import encode
     from encoders.models import Forest
-    from recon.formats.writing import dump, release_json
+    from recon.formats.writing import dump, not_covered, publishable, release_json
     from recon.provenance import provenance_lines
 
     if data is None:
@@ -82,8 +82,11 @@ def convert(
     if without_bags:
         models = [replace(m, multiplicities=None) if isinstance(m, Forest) else m for m in release.models]
         release = replace(encode(release.domain, models, release.declared, release.file), said=release.said)
-    write_text(dump(release_json(release.domain, release.models, release.declared)), out)
+    noisy = any(m.noise is not None for m in release.models)
+    found = publishable(release.domain) if noisy else release.domain
+    write_text(dump(release_json(found, release.models, release.declared)), out)
     tell(*(f"read: {line}" for line in provenance_lines(release)), file=sys.stderr)
+    tell(*(not_covered(release.domain) if noisy else ()), file=sys.stderr)
 
 
 def counted_from(files: list[str], data: str, label: str | None, domain: str | None) -> EncodedRelease:
@@ -111,8 +114,10 @@ def domain(
     """Read a domain off data, say what was assumed, and write it to a file to edit and give to --domain."""
     from recon.formats.suggesting import CHECK
     from recon.formats.writing import domain_json, dump
-    from recon.loading import read_domain
+    from recon.loading import is_table, read_domain
 
+    if label is not None and not is_table(data):
+        raise typer.BadParameter(f"--label names a column of a table, and {data} is none: its domain says the label")
     if suggest:
         from recon.formats.suggesting import suggested_domain
         from recon.loading import load

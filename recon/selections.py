@@ -41,7 +41,7 @@ def read_table(path: str, limits: Limits | None = None) -> pd.DataFrame:
     """
     try:
         with within(limits=limits):
-            frame = read_parquet(path) if path.endswith(".parquet") else read_back(read_csv(path))
+            frame = read_parquet(path) if path.lower().endswith(".parquet") else read_back(read_csv(path))
     except Inconclusive as error:
         raise Inconclusive(f"{path}: {error}") from None
     except ImportError:
@@ -52,7 +52,7 @@ def read_table(path: str, limits: Limits | None = None) -> pd.DataFrame:
         raise error.at(file=path) from None
     except (ValueError, EOFError, csv.Error, zlib.error) as error:
         raise ReleaseError(f"is no table: {str(error).splitlines()[0]}", file=path) from None
-    frame.attrs.update(text=not path.endswith(".parquet"), file=path)
+    frame.attrs.update(text=not path.lower().endswith(".parquet"), file=path)
     return frame
 
 

@@ -90,12 +90,12 @@ def sink_of(out: str | None, as_json: bool) -> Iterator[Sink]:
     """Yield what writes worlds in the format that the option or the name of the file asks for."""
     if out is None:
         yield Records(sys.stdout) if as_json else Lines(sys.stdout)
-    elif out.endswith(".parquet") and not as_json:
+    elif out.lower().endswith(".parquet") and not as_json:
         with writing(out, private=True, binary=True) as file:
             yield RowGroups(file, out)
     else:
         with writing(out, private=True) as file:
-            yield Records(file, not as_json) if as_json or out.endswith(".json") else Lines(file)
+            yield Records(file, not as_json) if as_json or out.lower().endswith(".json") else Lines(file)
 
 
 class Lines:

@@ -56,7 +56,7 @@ def table_text(path: str) -> Iterator[IO[str]]:
             raw, size = stack.enter_context(opened(path))
             if not size:  # empty, or what the kernel shows as a file
                 raw = io.BytesIO()
-            elif path.endswith(".gz"):
+            elif path.lower().endswith(".gz"):
                 raw = stack.enter_context(gzip.GzipFile(fileobj=raw))
         yield io.TextIOWrapper(io.BufferedReader(Metered(raw)), encoding="utf-8-sig", newline="")
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
 import sys
 from pathlib import Path
 
 import pytest
+
+import recon
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -34,3 +37,15 @@ def data():
         return str(path)
 
     return find
+
+
+@pytest.fixture
+def encoded(tmp_path):
+    """Return a function that loads a release from a file, as a user does."""
+
+    def load(release):
+        path = tmp_path / "release.json"
+        path.write_text(json.dumps(release), encoding="utf-8")
+        return recon.load(path)
+
+    return load

@@ -25,18 +25,6 @@ LEVELS = (0.5, 0.95, 1)
 PRIORS = ("counts", "worlds")
 
 
-@pytest.fixture
-def encoded(tmp_path):
-    """Return a function that loads a release from a file, as a user does."""
-
-    def load(release):
-        path = tmp_path / "release.json"
-        path.write_text(json.dumps(release), encoding="utf-8")
-        return recon.load(path)
-
-    return load
-
-
 def releases(test, batch, *, single=False, number=PER_BATCH):
     """Yield random releases, others for every test and batch."""
     rng = random.Random(f"{test} {batch}")

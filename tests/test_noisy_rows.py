@@ -6,7 +6,6 @@ improbable the noise is where no dataset fits, and that neither depends on the c
 
 from __future__ import annotations
 
-import json
 import math
 import random
 
@@ -21,18 +20,6 @@ from solvers.errors import ContradictionError, EmptyConfidenceSet, ReleaseError
 
 LEVELS = (0.5, 0.95)
 BATCHES = batches(2, 10)
-
-
-@pytest.fixture
-def encoded(tmp_path):
-    """Return a function that loads a release from a file, as a user does."""
-
-    def load(release):
-        path = tmp_path / "release.json"
-        path.write_text(json.dumps(release), encoding="utf-8")
-        return recon.load(path)
-
-    return load
 
 
 def noisy(law, scale, **other):

@@ -23,18 +23,6 @@ from solvers.errors import ReconError
 BATCHES = batches(2, 8)
 
 
-@pytest.fixture
-def encoded(tmp_path):
-    """Return a function that loads a release from a file, as a user does."""
-
-    def load(release):
-        path = tmp_path / "release.json"
-        path.write_text(json.dumps(release), encoding="utf-8")
-        return recon.load(path)
-
-    return load
-
-
 DEAD = {
     "recon": 1,
     "domain": {"attributes": [{"name": "a", "values": list(range(10))}]},

@@ -81,24 +81,26 @@ def test_no_command_writes_over_what_it_reads(tmp_path, capsys, monkeypatch):
     people.write_text("smoker,age\n1,old\n0,old\n")
     Path("link.json").symlink_to(release)
     os.link(people, "hard.csv")
+    os.link(people, "hard.json")  # whose suffix every command writes
     os.mkdir("d")
     before = {path: path.read_bytes() for path in (release, people, model)}
     cases = [
         ("count", "r.json", "--domain", "m.json", "--convention", "ordered"),
         ("audit", "r.json", "--out", "r.json"), ("audit", "r.json", "--out", "./d/../r.json"),
         ("audit", "r.json", "--domain", "m.json", "--out", "m.json"),
-        ("audit", "r.json", "--truth", "p.csv", "--out", "p.csv"),
+        ("audit", "r.json", "--truth", "p.csv", "--out", "hard.json"),
         ("worlds", "r.json", "--out", "link.json"), ("sample", "link.json", "--out", "r.json"),
         ("reconstruct", "r.json", "--out", "r.json"), ("certify", "r.json", "--profiles", "p.csv", "--out", "hard.csv"),
         ("attribute", "r.json", "--profiles", "p.csv", "--sensitive", "age", "--out", "p.csv"),
         ("bound", "r.json", "--where", "{}", "--attained", "min", "--out", "r.json"),
         ("table", "r.json", "--out", "r.json"),
-        ("convert", "r.json", "m.json", "--out", "m.json"), ("convert", "r.json", "--data", "p.csv", "--out", "p.csv"),
-        ("domain", "p.csv", "--out", "p.csv"), ("inspect", "r.json", "--out", "r.json"),
+        ("convert", "r.json", "m.json", "--out", "m.json"),
+        ("convert", "r.json", "--data", "p.csv", "--out", "hard.json"),
+        ("domain", "p.csv", "--out", "hard.json"), ("inspect", "r.json", "--json", "--out", "r.json"),
         ("inspect", "r.json", "--strip", "r.json"), ("inspect", "r.json", "--strip", "x", "--out", "./x"),
         ("export", "r.json", "--to", "mps", "--out", "r.json"), ("posterior", "r.json", "--out", "r.json"),
         ("denoise", "r.json", "--out", "r.json"), ("sweep", "r.json", "--out", "r.json"),
-        ("learn", "greedy-rule-list", "p.csv", "--out", "p.csv"),
+        ("learn", "greedy-rule-list", "p.csv", "--out", "hard.json"),
     ]  # fmt: skip
     for command in cases[1:]:
         code, out, err = run(capsys, *command)
@@ -130,7 +132,7 @@ def test_files_with_rows_are_for_the_owner_alone(tmp_path, capsys):
         for options in ((), ("--json",)):
             if command == "bound" and options:
                 continue
-            target = tmp_path / f"{command}{len(options)}.csv" if command != "audit" else tmp_path / "a.json"
+            target = tmp_path / f"{command}.{'json' if options or command == 'audit' else 'csv'}"
             target.write_text("old")
             target.chmod(0o644)
             assert run(capsys, command, path, *more, *options, "--out", str(target))[0] == 0

@@ -4,15 +4,35 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from encoders.domain import Condition, Domain, View
+from encoders.domain import AS_BITS, TRAINING_DATA, Condition, Domain, View
 from encoders.models import AnyModel, Figure, Forest, Node, RuleList, RuleSet, Support, Table
 from encoders.values import AnyAttribute, Continuous, Listed, Test, plain
 from recon.formats.noise import noise_json
 from solvers.errors import ReleaseError
 from solvers.escaping import json_shown
 from solvers.release import Rows
+
+NOT_COVERED = "the domain was read off data: the values, ranges and groups that it lists are not covered by the noise"
+LEFT_OUT = "the domain's notes are left out: they may count rows, which no noise covers"
+
+
+def publishable(domain: Domain) -> Domain:
+    """Return a domain as it may stand beside noisy counts, or beside what was made of them.
+
+    Notes on a domain that was read off rows count them exactly, which no noise covers: they are left out, also where
+    somebody has declared that domain since.
+    """
+    kept = tuple(note for note in domain.notes if note == AS_BITS)
+    return domain if kept == domain.notes else replace(domain, notes=kept)
+
+
+def not_covered(domain: Domain) -> list[str]:
+    """Return what to tell who writes this domain beside noisy counts."""
+    said = [NOT_COVERED] if domain.source == TRAINING_DATA else []
+    return said if publishable(domain) is domain else [*said, LEFT_OUT]
 
 
 def test_json(test: Test) -> Any:

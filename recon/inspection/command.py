@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recon.console import parse_memory, print_json, tell, write_text
-from recon.options import Json, Memory
+from recon.options import Json, ReadingMemory, written_as
 
 if TYPE_CHECKING:
     from recon.inspection.stripping import Stripped
@@ -23,11 +23,16 @@ ModelFiles = Annotated[
 StripTo = Annotated[
     str | None, typer.Option("--strip", metavar="OUT", help="Write a copy without what predictions do not need.")
 ]
-ReportFile = Annotated[str | None, typer.Option("--out", help="Write the findings to this file.")]
+ReportFile = Annotated[
+    str | None,
+    typer.Option(
+        "--out", help="Write the findings to this file (.txt; with --json .json).", callback=written_as(".txt")
+    ),
+]
 
 
 def inspect(
-    files: ModelFiles, strip: StripTo = None, json: Json = False, out: ReportFile = None, memory: Memory = "1G"
+    files: ModelFiles, strip: StripTo = None, json: Json = False, out: ReportFile = None, memory: ReadingMemory = "1G"
 ) -> None:
     """List what released files store outright of their training data; nothing in them is run."""
     from recon.inspection.inspecting import beside, inspect_bytes, read_file

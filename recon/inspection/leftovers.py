@@ -12,7 +12,6 @@ import zipfile
 from recon.inspection.findings import Finding
 from recon.inspection.unknown import not_understood
 
-_NUMBER = r"[-+.\deE]+"
 # Per kind of text: what a line of it looks like. Longer kinds first where one begins like another.
 LINES = {
     "tree as text": r"(\|\s+)*\|---.*|\s*",

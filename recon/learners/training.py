@@ -51,7 +51,7 @@ def training(data: str, label: str | None, domain: str | None, independent: bool
     if target not in frame.columns:
         raise ReleaseError(f"the data have no column '{target}', which should be the label", file=data)
     if domain is not None:
-        declared = read_domain(domain)
+        declared = read_domain(domain, independent=independent)
     else:
         declared = Domain.from_frame(frame, label=target, independent=independent)
     if declared.label is None:

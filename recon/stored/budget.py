@@ -24,7 +24,7 @@ ENTRY = 100  # bytes of one small object: a number or short text and its place i
 LOOK = 2_000  # entries between looks at the clock
 GRACE = 2.0  # seconds beyond --time that reading may end in: a file that is read by then still gets its bounds
 AGAIN = 1.0  # seconds to the next signal, should somebody have caught what the first raised
-TIME_UP = "the time (--time) was up before it was read: give it more"
+TIME_UP = "the time (--time) was up: give it more"
 
 T = TypeVar("T")
 

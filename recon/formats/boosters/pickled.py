@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from encoders.values import Value
-from recon.formats.boosters.catboost_file import MEMORY
 from recon.formats.boosters.catboost_model import read_cbm
 from recon.formats.boosters.lightgbm_model import read_lightgbm_text
 from recon.formats.boosters.xgboost_model import looks_like_xgboost_ubj, read_xgboost_ubj
 from recon.formats.drafts import Draft
+from recon.stored.budget import current
 from recon.stored.things import Thing
 from solvers.errors import ReleaseError, Unsupported
 
@@ -38,7 +38,7 @@ def read(thing: Thing, form: str) -> Draft:
         model = thing.get("__model")
         if not isinstance(model, (bytes, bytearray)):
             raise Unsupported(f"the {thing.class_name} in the {form} was not fitted: it holds no trees")
-        return called(read_cbm(bytes(model)), f"CatBoost, .cbm in a {form}")
+        return called(read_cbm(bytes(model), memory=current().left), f"CatBoost, .cbm in a {form}")
     booster = thing if thing.class_name == "Booster" else thing.get("_Booster")
     if not isinstance(booster, Thing):
         raise Unsupported(f"the {thing.class_name} in the {form} was not fitted: it holds no trees")
@@ -46,7 +46,8 @@ def read(thing: Thing, form: str) -> Draft:
         handle = booster.get("handle")
         if not isinstance(handle, (bytes, bytearray)) or not looks_like_xgboost_ubj(bytes(handle[:HEAD])):
             raise Unsupported("the pickled XGBoost booster is of an old version: save_model('model.json') is read")
-        return called(read_xgboost_ubj(bytes(handle), MEMORY, class_values(thing)), f"XGBoost, UBJSON in a {form}")
+        found = read_xgboost_ubj(bytes(handle), current().left, class_values(thing))
+        return called(found, f"XGBoost, UBJSON in a {form}")
     text = next((t for key in ("_handle", "handle") if isinstance(t := booster.get(key), str)), None)
     if text is None:
         raise ReleaseError("the LightGBM booster holds no model text", place=f"{thing.class_name}._handle")

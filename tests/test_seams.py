@@ -1,0 +1,155 @@
+"""Where two parts of the command line meet: suffixes and formats, noise and domains read off rows, budgets, folds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from test_bad_input import run
+
+from recon.formats.boosters import pickled
+from recon.other_answers import fold_file
+from recon.selections import read_table
+from recon.stored.budget import within
+from recon.stored.containers import open_stored
+from solvers.errors import ReleaseError
+
+HERE = Path(__file__).parent
+TWO = str(HERE.parent / "examples" / "releases" / "two_trees.json")
+MODELS = HERE / "golden" / "models"
+AGES = ["age:<20", "age:20-30", "age:>30"]
+
+
+def noisy_and_data(tmp_path):
+    """Return a noisy tree over bits, and rows in which three of its columns are one-hot."""
+    domain = {"attributes": [{"name": n, "values": [0, 1]} for n in [*AGES, "s"]],
+              "label": {"name": "y", "values": [0, 1]}, "source": "declared"}  # fmt: skip
+    nodes = [{"if": {"s": 1}, "then": 1, "else": 2}, {"counts": [2, 4]}, {"counts": [4, 1]}]
+    model = {"kind": "tree", "noise": {"law": "discrete_laplace", "scale": 1.0}, "nodes": nodes}
+    release, data = tmp_path / "noisy.json", tmp_path / "data.csv"
+    release.write_text(json.dumps({"recon": 1, "domain": domain, "rows": 12, "models": [model]}))
+    rows = [[int(i % 3 == k) for k in range(3)] + [i % 2, i % 4 // 2] for i in range(12)]
+    data.write_text("\n".join(",".join(map(str, row)) for row in [[*AGES, "s", "y"], *rows]) + "\n")
+    return str(release), str(data)
+
+
+@pytest.mark.parametrize("command", ["convert", "denoise"])
+def test_beside_noisy_counts_no_note_counts_the_rows_that_a_domain_was_read_off(tmp_path, capsys, command):
+    release, data = noisy_and_data(tmp_path)
+    code, out, err = run(capsys, command, release, "--domain", data, "--independent-columns")
+    written = json.loads(out)["domain"]
+    assert code == 0
+    assert written["source"] == "training data"
+    assert "12 rows" not in json.dumps(written)
+    assert "not covered by the noise" in err
+    assert any("independent bit" in note for note in written["notes"])
+    kept = tmp_path / "domain.json"  # by way of a file of its own, too
+    assert run(capsys, "domain", data, "--out", str(kept))[0] == 0
+    assert "12 rows" in kept.read_text()
+    code, out, err = run(capsys, command, release, "--domain", str(kept))
+    assert code == 0
+    assert "12 rows" not in out
+    assert "not covered by the noise" in err
+    declared = kept.read_text().replace('"training data"', '"declared"')  # as `learn` tells people to edit it
+    kept.write_text(declared)
+    code, out, err = run(capsys, command, release, "--domain", str(kept))
+    assert code == 0
+    assert "12 rows" not in out
+    assert "notes are left out" in err
+    assert "not covered by the noise" not in err
+    code, out, err = run(capsys, command, release)
+    assert code == 0
+    assert "not covered" not in err
+
+
+def test_a_suffix_in_capitals_says_the_same_format_to_the_check_the_writer_and_the_reader(tmp_path, capsys):
+    table, objects, world = (str(tmp_path / name) for name in ("W.CSV", "W.JSON", "R.Json"))
+    assert run(capsys, "worlds", TWO, "--out", table)[0] == run(capsys, "worlds", TWO, "--out", objects)[0] == 0
+    assert run(capsys, "reconstruct", TWO, "--out", world)[0] == 0
+    assert (
+        len(json.loads(Path(objects).read_text())) == len(read_table(table)) == len(json.loads(Path(world).read_text()))
+    )
+    assert run(capsys, "domain", table)[0] == 0
+
+
+def test_findings_are_not_written_under_the_name_of_another_format(tmp_path, capsys):
+    for name in ("x.pdf", "x.json", "x.html"):
+        code, _, err = run(capsys, "inspect", TWO, "--out", str(tmp_path / name))
+        assert code == 2
+        assert "is not written" in err
+        assert not (tmp_path / name).exists()
+    assert run(capsys, "inspect", TWO, "--json", "--out", str(tmp_path / "x.json"))[0] == 0
+    assert run(capsys, "inspect", TWO, "--out", str(tmp_path / "x.txt"))[0] == 0
+
+
+def test_facts_of_an_unknown_number_of_rows_are_written_in_the_format_asked_for(tmp_path, capsys):
+    domain = {"attributes": [{"name": "<b>", "values": [0, 1]}], "source": "declared"}
+    models = [{"kind": "table", "statements": [{"where": {"<b>": 1}, "count": 3}]}]
+    release = tmp_path / "open.json"
+    release.write_text(json.dumps({"recon": 1, "domain": domain, "models": models}))
+    for suffix in ("html", "md", "json", "txt"):
+        path = tmp_path / f"facts.{suffix}"
+        assert run(capsys, "audit", str(release), "--out", str(path))[0] == 4
+        text = path.read_text()
+        assert "exactly 3 rows" in text
+        assert path.stat().st_mode & 0o77 == 0
+        if suffix == "html":
+            assert text.startswith("<!doctype html>")
+            assert "<b>" not in text
+        if suffix == "md":
+            assert text.startswith("# Facts of")
+            assert "<b>" not in text
+        if suffix == "json":
+            assert json.loads(text)["status"] == "unbounded"
+
+
+def test_independent_columns_hold_for_a_domain_of_a_file_and_a_label_is_a_tables(tmp_path, capsys):
+    _, data = noisy_and_data(tmp_path)
+    grouped, bits = str(tmp_path / "grouped.json"), str(tmp_path / "bits.json")
+    assert run(capsys, "domain", data, "--out", grouped)[0] == 0
+    assert run(capsys, "domain", grouped, "--independent-columns", "--out", bits)[0] == 0
+    learned = tmp_path / "list.json"
+    arguments = ("learn", "greedy-rule-list", data, "--domain", grouped, "--independent-columns", "--out", str(learned))
+    assert run(capsys, *arguments)[0] == 0
+    for path in (bits, learned):
+        domain = json.loads(Path(path).read_text())["domain"]
+        assert sorted(a["name"] for a in domain["attributes"]) == sorted([*AGES, "s"])
+    code, _, err = run(capsys, "domain", grouped, "--label", "y")
+    assert code == 2
+    assert "--label" in err
+
+
+def test_boosters_inside_pickles_draw_on_the_running_budget():
+    stored = open_stored((MODELS / "catboost-1.2.10" / "binary.pkl").read_bytes(), 1 << 30)
+    assert stored is not None
+    model = stored.root
+    assert pickled.read(model, "pickle").origin.format == "CatBoost, .cbm in a pickle"
+    with within(1_000), pytest.raises(ReleaseError, match="--memory"):
+        pickled.read(model, "pickle")
+
+
+def test_the_reports_of_folds_write_over_nothing_that_is_read(tmp_path, capsys):
+    model = str(MODELS / "sklearn-1.9.1" / "calibrated.pkl")
+    out = str(tmp_path / "people.csv.md")
+    truth = Path(fold_file(out, 2))
+    truth.write_text("kept\n")
+    code, _, err = run(capsys, "audit", model, "--out", out, "--population", str(truth))
+    assert code == 2
+    assert "would be overwritten" in err
+    assert truth.read_text() == "kept\n"
+    assert not Path(fold_file(out, 1)).exists()
+
+
+def test_what_is_answered_instead_has_the_rest_of_the_time(monkeypatch, capsys):
+    from recon import stored_report
+
+    left = []
+
+    def spy(files, error, limits):
+        left.append(limits.left())
+
+    monkeypatch.setattr(stored_report, "stored_report", spy)
+    run(capsys, "audit", str(MODELS / "leaky" / "KNeighborsClassifier.pkl"), "--time", "30")
+    assert len(left) == 1
+    assert left[0] < 29.999
