@@ -114,7 +114,7 @@ def headline_json(m: Measures, digits: int = DIGITS) -> dict[str, Any]:
     left, share, removed = bits_left(m), dist_g(m), removed_per_row(m)
     out: dict[str, Any] = {
         "convention": "multiset",
-        "status": None if m.datasets is None else m.datasets.status,
+        "datasets_are": None if m.datasets is None else m.datasets.status,
         "datasets": None if m.datasets is None else worlds_text(m.datasets, digits),
         "log2_datasets": None if m.datasets is None else [finite(x) for x in m.datasets.bounds],
         "bits_before": finite(m.unordered_before),

@@ -92,7 +92,7 @@ def test_what_is_packed_too_deep_or_is_no_archive_is_told():
     assert unknown(of(model=b"\x89HDF\r\n\x1a\n" + SECRET))[0].rule == "not-understood"
     bomb = zlib.compress(zlib.compress(bytes(50_000_000)))
     (one,) = [f for f in inspect_bytes(of(model=bomb), memory=1 << 20).findings if f.level == "unknown"]
-    assert "holds more than" in one.follows
+    assert "more than the 1 MB of memory" in one.follows
 
 
 def test_bytes_that_an_object_is_called_with_are_told():

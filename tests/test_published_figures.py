@@ -364,8 +364,9 @@ def test_values_are_not_rounded_on_the_way_in():
 
     release = table_ii()
     for frame in (pd.DataFrame({"a1": [10.7]}), [{"a1": 10.7}], pd.DataFrame({"a1": ["10"]})):
-        with pytest.raises(recon.ReleaseError, match="row 1, column 'a1'"):
-            recon.certify(release, frame)
+        found = recon.certify(release, frame)
+        assert found["verdict"].tolist() == ["outside"]
+        assert "row 1, column 'a1'" in " ".join(found.attrs["notes"])
     with pytest.raises(recon.ReleaseError, match="one value per column"):
         recon.certify(release, [{"a1": {"below": 12}}])
     with pytest.raises(recon.ReleaseError, match="DataFrame"):
@@ -373,5 +374,4 @@ def test_values_are_not_rounded_on_the_way_in():
     nullable = pd.DataFrame({"a1": pd.array([11, None], dtype="Int64")})
     assert recon.certify(release, nullable)["max_count"].tolist() == [2, 4]
     assert recon.certify(release, {"a1": 11.0})["max_count"].tolist() == [2]
-    with pytest.raises(recon.ReleaseError, match="is not a value"):
-        recon.certify(release, [{"a1": 10**400}])
+    assert recon.certify(release, [{"a1": 10**400}])["verdict"].tolist() == ["outside"]
