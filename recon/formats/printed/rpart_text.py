@@ -10,8 +10,8 @@ In R, with the package jsonlite (full digits, all levels, counts whatever the pr
 Printed, node k has the children 2k and 2k+1 and says n, loss, class, shares: `5) Start< 14.5 33 6 absent (0.82 0.18)`.
 Shares times n are counts where the digits leave one whole number and the loss agrees; with priors, a loss matrix or
 weights they do not, and only the sizes are read. Never share the object itself: it holds every row's leaf and class.
-Source: rpart 4.1 (print.rpart, labels.rpart, rpart.class); Therneau, Atkinson, "An Introduction to Recursive
-Partitioning Using the RPART Routines", 2022.
+
+Source: rpart 4.1 (print.rpart, labels.rpart, rpart.class) and its vignette "longintro" (Therneau, Atkinson, 2022).
 """
 
 from __future__ import annotations
