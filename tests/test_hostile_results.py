@@ -379,6 +379,8 @@ def test_what_is_proved_at_nearly_1_is_not_proved_for_certain(tmp_path, checking
     path.write_text(json.dumps(release | {"domain": {"attributes": attributes, "source": "declared"}}))
     level = "0." + "9" * 21
     none = contradiction_certificate(recon.load(str(path), confidence=level), None)
+    assert recon.load(str(path), confidence=level).confidence < 1
+    assert recon.load(str(path), confidence=1).confidence == 1
     assert none is not None
     assert none["confidence"] == f"{'9' * 21}/1{'0' * 21}"
     code, out, _ = checking(none, files=(str(path),))
