@@ -172,6 +172,7 @@ def test_what_nothing_proves_is_named_and_ends_with_4(checking, certified):
         ({"min_count": 1, "profile_values": who}, "min_count 1"),
         ({"max_count": 2, "profile_values": who}, "max_count 2"),
         ({"unique": True, "rows": []}, "the only world"), ({"status": "unsat"}, "no world"),
+        ({"without_row_order": {"status": None, "datasets": "0"}}, "no world"), ({"worlds": 0}, "no world"),
     ):  # fmt: skip
         code, out, _ = checking({"honest": good, "x": claim})
         assert code == 4, (claim, out)
