@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -77,9 +78,12 @@ class EncodedRelease:
 
     @property
     def confidence(self) -> float:
-        """Return the confidence at which the statements hold: 1 unless counts carry unbounded noise."""
+        """Return the confidence at which the statements hold: 1 unless counts carry unbounded noise.
+
+        As a float; one that is below 1 stays below 1.
+        """
         found = self.statements.confidence
-        return 1.0 if found is None or self.certain else float(found)
+        return 1.0 if found is None or self.certain or found == 1 else min(float(found), math.nextafter(1.0, 0.0))
 
     @property
     def noisy(self) -> bool:

@@ -199,7 +199,7 @@ def whole(
     for found, what in (
         *([(of_verdict(line, said, proved), quoted(line["verdict"]))] if "verdict" in line else []),
         *([(of_reconstruction(line, said, proved.release), "the only world")] if "unique" in line else []),
-        *([(of_count(line, said), "no world")] if "status" in line or nothing_left(line) else []),
+        *([(of_count(line, said, proved), "no world")] if "status" in line or nothing_left(line) else []),
         *((of_bound(line, side, proved), f"{side} {quoted(line[side])}") for side in BOUNDS if side in line),
         *((None, f"{key} {quoted(line.get(key))}") for key in NUMBERS if unreadable(line.get(key))),
         *([(of_datasets(line, proved), f"datasets {quoted(datasets_in(line))}")] if datasets_in(line) else []),
@@ -299,8 +299,13 @@ def nothing_left(line: Json) -> bool:
     return line.get("status") in ("unsat", "empty") or "0" in (told(line.get("worlds")), told(line.get("datasets")))
 
 
-def of_count(line: Json, said: Any) -> list[str] | None:
-    """Return what is wrong with a count or an audit; None where it should have a certificate and has none."""
+def of_count(line: Json, said: Any, proved: Proved) -> list[str] | None:
+    """Return what is wrong with a count or an audit; None where it should have a certificate and has none.
+
+    A part of a result without a status of its own rests on the certificate of another part.
+    """
+    if line.get("status") is None and said is None:
+        return [] if not nothing_left(line) or proved.none >= wanted_level(line) else None
     status, none = line.get("status"), nothing_left(line)
     if status not in STATUSES:
         return [f"{quoted(status)} is no status"]

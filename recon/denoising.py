@@ -43,7 +43,7 @@ class Denoised:
 def certain_release(release: EncodedRelease, limits: Limits) -> Release:
     """Return what holds whatever the noise, with a number of rows that is bounded.
 
-    Where nothing bounds it, more rows than noise far rarer than some dataset needs (1e-9, squared) are left out.
+    Where nothing bounds it, rows are left out that make every dataset e^42 times less likely than some dataset.
     """
     if release.statements.loosened:
         raise Unsupported(f"{refused(release.statements)}; take that out{how(release.statements)}")

@@ -40,8 +40,8 @@ CLOSE = 1.001  # ratio of tail probabilities between which the search goes on fi
 SAME = Fraction(1, 10**6)  # relative gain of a tail probability that is not looked for: radii are rounded
 CAPS = tuple(Fraction(1, 10**k) for k in (9, 30, 100, 300, 1_000, 3_000))  # noise rarer than that: caps of the rows
 BEYOND = 42.0  # nats, a factor of e^42: datasets with more rows than a cap are so much less likely than some dataset
-SLOPES = tuple(-0.9 * 4.0**e for e in range(-32, 10))
-MOST_ROWS = 1 << 53
+SLOPES = tuple(0.9 * 4.0**e for e in range(-6, 30))  # of log-likelihoods, in units of the noise's scale
+MOST_ROWS, FAR = 1 << 53, 1 << 30
 NONE = "the statements without noise contradict each other: there is no possible world"
 NO_END = "the number of rows is unbounded: give 'rows', at least between bounds"
 
@@ -254,7 +254,10 @@ def capped_rows(wide: Release, limits: Limits) -> Release:
             raise Inconclusive("nothing bounds the number of rows: give 'rows', or at_most")
         system = system_of(capped, limits)
         if (known := some_histogram(system, seen, limits)) is not None:
-            return replace(wide, rows=Rows(wide.rows.low, rows_as_likely(wide, seen, system.linear.sums(known))))
+            counts = system.linear.sums(known)
+            most = rows_as_likely(wide, seen, counts, MOST_ROWS)
+            most = rows_as_likely(wide, seen, counts, most) if most > FAR else most  # floats blur less of fewer rows
+            return replace(wide, rows=Rows(wide.rows.low, most))
         if i == 0 and verdict(system_of(wide, limits), limits).solvable is False:
             raise ContradictionError(NONE, ())
     raise Inconclusive("so much noise is needed that its probability was not found: give 'rows', or at_most")
@@ -268,15 +271,15 @@ def some_histogram(system: System, seen: Sequence[Observation], limits: Limits) 
     return few if system.satisfied(few) else Narrowing(system, seen).histogram(None, limits)
 
 
-def rows_as_likely(wide: Release, seen: Sequence[Observation], counts: Ints) -> int:
-    """Return a number of rows beyond which every dataset is BEYOND nats less likely than one with these counts.
+def rows_as_likely(wide: Release, seen: Sequence[Observation], counts: Ints, top: int) -> int:
+    """Return a number of rows, up to `top`, beyond which every dataset is BEYOND nats less likely than these counts.
 
     Of a partition's counts, adding up to n, the gains are at most max_k (f(k) - y k) each and y n together, for any
     y < 0, and all others at most their tops. The least n that this leaves over some slopes and all partitions.
     """
-    every = Gains([anywhere(o) for o in seen])
+    every = Gains([anywhere(o, top) for o in seen])
     far = math.fsum(every.top.tolist()) - every.total(counts) + BEYOND
-    found, first = [MOST_ROWS], first_statements(wide)
+    found, first = [top], first_statements(wide)
     for b, block in enumerate(wide.blocks):
         if not isinstance(block, Partition):
             continue
@@ -286,18 +289,23 @@ def rows_as_likely(wide: Release, seen: Sequence[Observation], counts: Ints) -> 
         if open_above or not inside.any():
             continue
         some = Gains([every.each[i] for i in np.flatnonzero(inside).tolist()])
-        for y in SLOPES:
+        scale = float(max(seen[i].law.scale for i in np.flatnonzero(inside).tolist()))
+        least = math.inf
+        for y in (-slope / scale for slope in SLOPES):
             at, best, slack = conjugates(some, np.full(len(some), y))
-            most = math.fsum(best.tolist()) + slack - y * sum(at.tolist())
-            found.append(math.ceil((most + far) / -y) + 1 + sum(block.high[rest].tolist()))
+            most = (math.fsum(best.tolist()) + slack - y * sum(at.tolist()) + far) / -y
+            if most > 2 * least:
+                break  # from flat slopes to steep ones it falls, then rises: convex over linear
+            least = min(least, most)
+        found.append(math.ceil(least) + 1 + sum(block.high[rest].tolist()))
     return max(wide.rows.low, min(found))
 
 
-def anywhere(seen: Observation) -> Gain:
-    """Return the log-likelihood of a noisy figure over all counts that any dataset may have."""
+def anywhere(seen: Observation, top: int) -> Gain:
+    """Return the log-likelihood of a noisy figure over all counts that any dataset of `top` rows may have."""
     low, high = certain_bounds(seen.law, seen.published)
     value = partial(seen.law.log_likelihood, seen.published)
-    return replace(gain(seen, (low, min(high, MOST_ROWS)), value, (1, False)), **shape_of(seen))
+    return replace(gain(seen, (low, min(high, top)), value, (1, False)), **shape_of(seen))
 
 
 def middle(low: Fraction, high: Fraction) -> Fraction:

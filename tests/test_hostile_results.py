@@ -172,6 +172,7 @@ def test_what_nothing_proves_is_named_and_ends_with_4(checking, certified):
         ({"min_count": 1, "profile_values": who}, "min_count 1"),
         ({"max_count": 2, "profile_values": who}, "max_count 2"),
         ({"unique": True, "rows": []}, "the only world"), ({"status": "unsat"}, "no world"),
+        ({"without_row_order": {"status": None, "datasets": "0"}}, "no world"), ({"worlds": 0}, "no world"),
     ):  # fmt: skip
         code, out, _ = checking({"honest": good, "x": claim})
         assert code == 4, (claim, out)
@@ -379,6 +380,8 @@ def test_what_is_proved_at_nearly_1_is_not_proved_for_certain(tmp_path, checking
     path.write_text(json.dumps(release | {"domain": {"attributes": attributes, "source": "declared"}}))
     level = "0." + "9" * 21
     none = contradiction_certificate(recon.load(str(path), confidence=level), None)
+    assert recon.load(str(path), confidence=level).confidence < 1
+    assert recon.load(str(path), confidence=1).confidence == 1
     assert none is not None
     assert none["confidence"] == f"{'9' * 21}/1{'0' * 21}"
     code, out, _ = checking(none, files=(str(path),))
