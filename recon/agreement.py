@@ -8,6 +8,7 @@ that was verified; what else stands there never has a proof, and its names are t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -18,7 +19,7 @@ import pandas as pd
 
 from encoders.encoder import EncodedRelease
 from recon.selections import odd_cells, raw_indices
-from recon.statements import Json, boxes_of, claim_text
+from recon.statements import VALUES, Json, claim_text
 from solvers.claims import quoted, told
 from solvers.errors import ReleaseError
 from solvers.numbers import level_text
@@ -32,6 +33,7 @@ WANTED: dict[str, Json | None] = {
 }
 STATUSES = ("exact", "bounds", "unsat", "empty", "unknown")
 KEYS = ("verdict", "unique", "status", "datasets", "worlds", "min_count", "max_count")  # where claims stand
+NUMBERS = ("datasets", "worlds")
 WORDS = ("certain", "impossible", "possible", "unsat")  # verdicts, under whatever key
 TEXTS = frozenset(
     [
@@ -139,6 +141,7 @@ def agreement(data: Any, claims: dict[str, Any], held: dict[str, Held], release:
         here = place or "the whole result"
         if isinstance(value, dict):
             whole(out, (place, here), value, claims, held, proved)
+            out.unproved += [f"{here}: {quoted(key)}"] if value and plain_key(key) in WORDS else []
         elif hidden_claim(key, value):
             out.unproved.append(f"{here}: {quoted(value)}")
         elif key not in KEYS and key not in SHOWN:
@@ -152,18 +155,19 @@ def everything(data: Any, names: set[str]) -> Iterator[tuple[str, str, Any]]:
     Values of attributes, which may be called like anything, are left out; an object is that only if all its keys are
     names of the domain.
     """
-    stack: list[tuple[str, str, Any]] = [("", "", data)]
+    stack: list[tuple[str, str, Any, bool]] = [("", "", data, False)]
     while stack:
-        place, key, found = stack.pop()
+        place, key, found, below = stack.pop()
         if isinstance(found, dict):
-            if "recon_certificate" in found:
+            if "recon_certificate" in found and not below:  # below values nobody takes it for a certificate
                 continue
             if key in ("profile_values", "rows") and set(found) <= names:
                 continue
             yield place, key, found
-            stack += [(f"{place}.{k}" if place else str(k), str(k), value) for k, value in reversed(found.items())]
+            inner = [(f"{place}.{k}" if place else str(k), str(k), value) for k, value in reversed(found.items())]
+            stack += [(*one, below or one[1] in VALUES) for one in inner]
         elif isinstance(found, list):
-            stack += [(f"{place}[{i}]", key, value) for i, value in reversed(list(enumerate(found)))]
+            stack += [(f"{place}[{i}]", key, value, below) for i, value in reversed(list(enumerate(found)))]
         else:
             yield place, key, found
 
@@ -176,7 +180,7 @@ def plain_key(key: str) -> str:
 
 def hidden_claim(key: str, value: Any) -> bool:
     """Tell whether a value says a verdict or count where no command of ours does: nobody compares it with a proof."""
-    if value in (None, False, "") or key in TEXTS:
+    if value is None or value is False or value == "" or key in TEXTS:
         return False
     if plain_key(key) in WORDS or (key not in KEYS and plain_key(key) in KEYS):
         return True
@@ -197,6 +201,7 @@ def whole(
         *([(of_reconstruction(line, said, proved.release), "the only world")] if "unique" in line else []),
         *([(of_count(line, said), "no world")] if "status" in line or nothing_left(line) else []),
         *((of_bound(line, side, proved), f"{side} {quoted(line[side])}") for side in BOUNDS if side in line),
+        *((None, f"{key} {quoted(line.get(key))}") for key in NUMBERS if unreadable(line.get(key))),
         *([(of_datasets(line, proved), f"datasets {quoted(datasets_in(line))}")] if datasets_in(line) else []),
     ):
         wrong += found or []
@@ -213,8 +218,9 @@ def whole(
 def wanted_level(line: Json) -> float:
     """Return the confidence that a certificate of a result must hold at; a contradiction is said for certain."""
     said = line.get("confidence", 1)
-    whole = line.get("status") == "unsat" or isinstance(said, bool) or not isinstance(said, int | float)
-    return 1.0 if whole else float(said)
+    if line.get("status") == "unsat" or isinstance(said, bool) or not isinstance(said, int | float):
+        return 1.0
+    return float(said) if 0 < said <= 1 else 1.0  # what is no confidence lowers nothing
 
 
 def of_outside(line: Json, said: Any, release: EncodedRelease) -> list[str] | None:
@@ -248,8 +254,6 @@ def of_verdict(line: Json, said: Any, proved: Proved) -> list[str] | None:
         if not below:
             return [f"the verdict is {verdict}, though there are {least} rows at least"]
         wanted = WANTED["certain"]  # rows are present at that confidence
-    if verdict == "outside":
-        return outside(line, proved.release)
     profile = line.get("profile_values")
     if said is not None:
         about = line.get("profile_values", said.get("profile") if isinstance(said, dict) else None)
@@ -259,17 +263,6 @@ def of_verdict(line: Json, said: Any, proved: Proved) -> list[str] | None:
         return []
     settled = isinstance(profile, dict) and (said is not None or proved.holds(profile, wanted, wanted_level(line)))
     return [] if settled else None  # without a profile nobody can tell whose verdict it is
-
-
-def outside(line: Json, release: EncodedRelease) -> list[str] | None:
-    """Return what is wrong where a profile is said to have a value outside the domain."""
-    if not isinstance(line.get("profile_values"), dict):
-        return None
-    try:
-        boxes_of([line["profile_values"]], release)
-    except ReleaseError:
-        return []
-    return ["the verdict is outside, though all values are in the domain"]
 
 
 BOUNDS = {"min_count": "at_least", "max_count": "at_most"}
@@ -318,6 +311,13 @@ def of_count(line: Json, said: Any) -> list[str] | None:
     one = told(line.get("datasets", line.get("worlds"))) == "1"
     right = isinstance(said, dict) and (("worlds" in said) if none else (one and "only_world" in said))
     return [] if right else [f"status is {status}, its certificate says: {claim_text(said)}"]
+
+
+def unreadable(number: Any) -> bool:
+    """Tell whether a number of datasets is written as no command of ours writes it, such as 0.0 or "00"."""
+    if isinstance(number, str):
+        return re.fullmatch("0|[1-9][0-9]*", number) is None
+    return number is not None and type(number) is not int
 
 
 def datasets_in(line: Json) -> Any:

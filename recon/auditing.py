@@ -57,6 +57,7 @@ def audit(
     if policy is not None:
         raise Unsupported("policies are not read by this version")
     limits = limits or Limits()
+    stored = stored_outright(release, limits)  # first: the surest of all, and quick
     try:
         first = measure(release, convention, limits)
     except EmptyConfidenceSet as error:
@@ -65,7 +66,6 @@ def audit(
     checked = None if truth is None else check_truth(release, truth, population, first, seed, limits)
     bought = None if without_noise is None else what_noise_bought(release, without_noise, limits)
     proved = certificate_of(release, first, limits)
-    stored = stored_outright(release, limits)
     cells = IntervalCells() if first.status == "unsat" else interval_cells(release, limits)
     groups = group_disclosure(release)
     return Report(Findings(release, first, groups, checked, proved, bought, stored, intervals=cells))
@@ -181,7 +181,22 @@ def group_disclosure(release: EncodedRelease) -> GroupDisclosure:
         no_classes(release, counted),
         disclosed_values(release),
         tuple(sorted(open_ones, key=lambda one: one[1:])),
+        small_cells(counted, several),
     )
+
+
+def small_cells(counted: list[Partition], several: bool) -> tuple[tuple[str, str, int], ...]:
+    """Return the exact counts of one class below SMALL_GROUP rows in groups that have more, the fewest rows first."""
+    out = []
+    for block in counted:
+        for j, statements in block.by_region.items():
+            cells = [(int(block.label[s]), int(block.low[s]), int(block.high[s])) for s in statements]
+            if sum(low for _, low, _ in cells) < SMALL_GROUP:
+                continue
+            name = f"{block.kind}, {block.names[j]}" if several else block.names[j]
+            few = [(k, low) for k, low, high in cells if 0 < low == high < SMALL_GROUP and k != ANY_LABEL]
+            out += [(name, block.labels[k], low) for k, low in few]
+    return tuple(sorted(out, key=lambda one: one[2]))
 
 
 def no_classes(release: EncodedRelease, counted: list[Partition]) -> str:

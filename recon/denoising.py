@@ -16,6 +16,7 @@ from recon.formats.writing import publishable
 from solvers.errors import Unsupported
 from solvers.likeliest import Likeliest, capped_rows, most_likely_of
 from solvers.limits import Limits
+from solvers.loosening import how, refused
 from solvers.observations import Observation, first_statements, observations, widened
 from solvers.release import Release, Rows
 from solvers.system import System
@@ -44,8 +45,8 @@ def certain_release(release: EncodedRelease, limits: Limits) -> Release:
 
     Where nothing bounds it, more rows than noise far rarer than some dataset needs (1e-9, squared) are left out.
     """
-    if kept := release.statements.loosened:
-        raise Unsupported("the most likely dataset may be no possible world; leave out of the file", kept)
+    if release.statements.loosened:
+        raise Unsupported(f"{refused(release.statements)}; take that out{how(release.statements)}")
     sure, declared = widened(release.statements), release.declared or Rows()
     return capped_rows(replace(sure, rows=declared), limits)
 

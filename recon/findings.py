@@ -25,7 +25,8 @@ class GroupDisclosure:
     rows: one count where it was published). `smallest`: of exact counts the smallest. `rows_in_pure`: the rows (at
     least) in pure regions of one of the `models` (trees, rule lists) that were looked at, the one with the most;
     `rows_in_pure_summed` over all of them counts the same person several times. `undefined`: why nothing can be said
-    of classes ("": it can).
+    of classes ("": it can). `small_cells`: exact counts of one class below 10 rows in groups that have more
+    (name, class, rows).
     """
 
     pure: tuple[tuple[str, str, int, int], ...]
@@ -38,6 +39,7 @@ class GroupDisclosure:
     undefined: str = ""
     values: ValueDisclosure = field(default_factory=ValueDisclosure)
     perhaps_small: tuple[tuple[str, int, int], ...] = ()
+    small_cells: tuple[tuple[str, str, int], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -87,6 +87,8 @@ def group_json(groups: GroupDisclosure) -> dict[str, Any]:
         "perhaps_small_groups": small_json(groups.perhaps_small),
         "perhaps_small_groups_in_all": len(groups.perhaps_small),
         "smallest_group": groups.smallest,
+        "small_class_counts": [{"name": n, "class": c, "rows": k} for n, c, k in groups.small_cells[:LISTED]],
+        "small_class_counts_in_all": len(groups.small_cells),
         "target_disclosed": values_json(groups.values),
     }
 
@@ -123,6 +125,10 @@ def group_lines(found: Findings) -> list[str]:
     if evaluated:
         lines += class_lines(groups, found.release)
     lines += small_lines(found, cells)
+    if groups.small_cells:
+        first = ", ".join(f"{n}, class {c} ({k})" for n, c, k in groups.small_cells[:SHOWN])
+        rows = f"counts of one class below {SMALL_GROUP} rows, in larger groups"
+        lines.append(f"{rows}: {len(groups.small_cells):,}: {first}")
     if cells and not evaluated:
         return [*lines, f"groups of one class only (class disclosure): not defined ({why})"]
     return [*lines, *left_out]

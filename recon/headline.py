@@ -96,11 +96,14 @@ def headline_lines(m: Measures) -> list[str]:
     if left is not None and before is not None and m.rows and left[0] == left[1]:
         per_row = f" ({number(left[0] / m.rows, 2)} of {number(before / m.rows, 2)} bits per row)"
     of_all = "" if before is None else f" of {number(before, 1)}"
+    bits = ends_text(left)
+    if left is not None and before is not None and left[0] <= 0 < before <= left[1]:
+        bits = "at most all"  # not more than all of them by rounding
     share = dist_g(m)
     shown = "not defined" if share is None else "not known" if share[0] < 1 <= share[1] else ends_text(share, 4)
     return [
         f"datasets that agree, whatever the order of their rows: {power(m.datasets)}   [multiset; {m.datasets.status}]",
-        f"bits left beyond the order of rows: {ends_text(left)}{of_all}{per_row}",
+        f"bits left beyond the order of rows: {bits}{of_all}{per_row}",
         f"rows known completely, in every one of them: {known}{everybody}",
         f"Dist_G without the order of rows: {shown}   {LEGEND['multiset']}",
     ]

@@ -47,9 +47,14 @@ def line_proofs(
     `wanted`. Cost: as verdicts' proofs, and an extreme of the release per profile that no world found before has.
     """
     limits = limits.lasting(SECONDS) if limits.seconds is None else limits
-    out: list[list[Json]] = [[] for _ in range(len(found))]
+    proofs: list[list[Json]] = [[] for _ in range(len(found))]
     if not wanted and len(found) > MOST_CERTIFIED:
-        return out
+        return proofs
+    kept = np.flatnonzero((found["verdict"] != "outside").to_numpy())
+    if len(kept) < len(found):  # profiles that no row can be have no answer to prove, and no selection
+        for i, made in zip(kept.tolist(), of_inside(release, frame, found, kept, limits, wanted), strict=True):
+            proofs[i] = made
+        return proofs
     columns = ["verdict", "min_count", "max_count", "certificate"]
     lines = list(zip(*(found[name].tolist() for name in columns), strict=True))
     sure = (found["confidence"] == 1.0).to_numpy()
@@ -60,8 +65,17 @@ def line_proofs(
         if those.any():
             prover = Prover(at, frame, limits)
             for i in np.flatnonzero(those).tolist():
-                out[i] = list(prover.line(i, *lines[i]))
-    return out
+                proofs[i] = list(prover.line(i, *lines[i]))
+    return proofs
+
+
+def of_inside(
+    release: EncodedRelease, frame: pd.DataFrame, found: pd.DataFrame, kept: NDArray[Any], limits: Limits, wanted: bool
+) -> list[list[Json]]:
+    """Return the certificates of the kept lines alone."""
+    people = frame.iloc[kept]
+    people.attrs.update(frame.attrs)
+    return line_proofs(release, people, found.iloc[kept], limits, wanted)
 
 
 class Prover:

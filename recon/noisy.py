@@ -157,7 +157,7 @@ def why_none(release: EncodedRelease) -> str | None:
     if not single(release):
         return "an exact posterior needs exactly one noisy tree or rule list; others are sampled (recon posterior)"
     if rows is None or rows.high is None:
-        return "a posterior needs the number of rows, or an interval for it (uniform prior): give 'rows'"
+        return "a posterior needs the number of rows, or an interval for it (uniform prior): give 'rows' (--rows N)"
     if release.domain.continuous:
         return "a continuous attribute has no 'resolution': regions have no sizes"
     return None

@@ -63,7 +63,7 @@ def joined(found: pd.DataFrame, outside: pd.DataFrame) -> pd.DataFrame:
     out: dict[str, pd.Series[Any]] = {}
     for name in columns:
         cells = [line.get(name) for line in both]
-        kind: Any = found[name].dtype
+        kind: Any = found[name].dtype if name != "profile" else np.dtype(np.int64)  # of no answers it is no integer
         if pd.api.types.is_bool_dtype(kind):
             kind = "boolean"
         elif pd.api.types.is_integer_dtype(kind) and name != "profile":

@@ -31,10 +31,10 @@ def table(release: EncodedRelease, limits: Limits | None = None) -> pd.DataFrame
     """Return the probabilistic dataset, one line per training row.
 
     Columns: row, region (leaf or rule), one per attribute and the label with the set of values still possible
-    ("{10, 11}", "12..15", "any"), worlds_per_row, and `joint`: empty where the row can be any combination of its
-    sets, else what ties them ("one of (0, 1), (1, 0)" or "not (a1 = 1 and a2 = 1)"). Where an attribute has one
-    of these names, ours ends in "_". Rows of one cell are alike. With the number of rows open, the least counts
-    are shown. Cost: linear in rows and cells.
+    ("{10, 11}", "12..15", "any"), worlds_per_row (None where a number has no grid), and `joint`: empty where the row
+    can be any combination of its sets, else what ties them ("one of (0, 1), (1, 0)" or "not (a1 = 1 and a2 = 1)").
+    Where an attribute has one of these names, ours ends in "_". Rows of one cell are alike. With the number of rows
+    open, the least counts are shown. Cost: linear in rows and cells.
 
     With more than one partition, a row whose cell differs between worlds has the region "not settled" and the union of
     what the cells leave it.
@@ -90,8 +90,10 @@ def cell_line(cut: CutDomain, system: System, cells: list[int], name: str) -> di
             union.append((k, mask))
         out[cuts.attribute.name] = "any" if mask == full else values_text(cut, k, mask)
     size, around = sum(system.sizes[c] for c in cells), Box(tuple(union)).size(system.release.domain)
-    out[free_name("worlds_per_row", taken)] = size if len(cells) == 1 else None
-    joint = "" if size == around else f"one of {size:,} of the {around:,} combinations"
+    countable = not cut.domain.continuous
+    out[free_name("worlds_per_row", taken)] = size if countable and len(cells) == 1 else None
+    some = f"one of {size:,} of the {around:,} combinations" if countable else "not every combination"
+    joint = "" if size == around else some
     if joint and len(words) <= SHOWN_BOXES:
         joint = " or ".join(f"({condition_text(cut, b)})" for b in system.layout.boxes(words))
     out[free_name("joint", taken)] = joint
@@ -106,7 +108,8 @@ def line(cut: CutDomain, cells: Cells, s: int) -> dict[str, object]:
     out: dict[str, object] = {free_name("region", taken): block.names[int(block.region[s])]}
     for k, cuts in enumerate(cut.cuts):
         out[cuts.attribute.name] = values_text(cut, k, named[k]) if k in named else "any"
-    out[free_name("worlds_per_row", taken)] = cells.low[s] if cells.low[s] == cells.high[s] else None
+    sized = cells.low[s] == cells.high[s] and not cut.domain.continuous
+    out[free_name("worlds_per_row", taken)] = cells.low[s] if sized else None
     out[free_name("joint", taken)] = "" if cells.product(s) else joint_text(cut, cells, s)
     return out
 

@@ -92,12 +92,13 @@ def stored_lines(found: Inspection) -> list[str]:
         return [f"{found.file}: {found.format}"]
     grave = [one for one in found.findings if one.level in GRAVE and not is_counting(one.rule)]
     lines = [f"{one.level}: {one.path}: {one.follows}" for one in grave]
-    others = sum(1 for one in found.findings if one.level == "medium" or is_counting(one.rule))
+    counted = any(is_counting(one.rule) for one in found.findings)
+    others = sum(1 for one in found.findings if one.level == "medium" and not is_counting(one.rule))
     kinds = "1 kind" if others == 1 else f"{others} kinds"
-    kinds = f"and {kinds}" if lines else kinds
-    more = f"{kinds} of exact statistics of the training set (counts, extremes, ...); " if others else ""
+    further = ["counts of training rows: what they give away is the rest of this report"] if counted else []
+    further += [f"{kinds} of other exact statistics of the training set (means, extremes, ...)"] if others else []
     remedy = ", and how to take it out" if grave else ""
-    return [*lines, f"{more}recon inspect {found.file} lists everything{remedy}"]
+    return [*lines, "; ".join([*further, f"recon inspect {found.file} lists everything{remedy}"])]
 
 
 def assumption_lines(release: EncodedRelease) -> list[str]:

@@ -161,12 +161,20 @@ def columns_by_attribute(frame: pd.DataFrame, domain: Domain) -> dict[int, list[
         elif name in domain.columns:
             found.setdefault(domain.view_ranges(name)[0], []).append(i)
         else:
-            own = None if domain.label is None else domain.label.name
-            open_label = own is not None and own not in map(str, frame.columns)
-            hint = f"; if it is the label, say so (--label '{name}')" if open_label else ""
+            hint = label_hint(frame, domain, name)
             message = f"'{name}' is neither an attribute nor a column of the domain ({names_of(domain)}){hint}"
             raise ReleaseError(message)
     return found
+
+
+def label_hint(frame: pd.DataFrame, domain: Domain, name: str) -> str:
+    """Return what to say of an unknown column of a frame without the label: that it, or another, may be the label."""
+    names = [str(raw) for raw in frame.columns]
+    if domain.label is None or domain.label.name in names:
+        return ""
+    if len(names) > 1 and not any(one in domain.place or one in domain.columns for one in names):
+        return "; none of the columns is: if one is the label, say which (--label NAME)"
+    return f"; if it is the label, say so (--label '{name}')"
 
 
 def names_of(domain: Domain) -> str:

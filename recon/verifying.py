@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import math
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -179,7 +180,7 @@ def verify(
         said, limit = (error, False) if whole is None else refusal(whole, readings, boxes)
         if whole is not None and not said:
             levels.add(level_of(whole))
-        sure = 1.0 if said or whole is None else float(level_of(whole))
+        sure = 1.0 if said or whole is None else in_floats(level_of(whole))
         checked.append(Checked(place, claim_text(claim, level), kind_of(whole or one), said, limit, sure))
     claims = {place: (one if whole is None else whole).get("claim") for place, one, whole, _ in found}
     verified = {c.place: Held(claims[c.place] or {}, c.confidence) for c in checked if not c.error}
@@ -187,6 +188,11 @@ def verify(
     assumed = dict.fromkeys(text for at in sorted(levels or {Fraction(1)}) for text in readings.at(at)[0].assumptions)
     about = release.file, release.sha256, tuple(agreed.unchecked)
     return Verification(tuple(checked), tuple(agreed.unproved), tuple(assumed), tuple(agreed.wrong), *about)
+
+
+def in_floats(level: Fraction) -> float:
+    """Return a confidence as a float, 1 only where it is 1: what is proved at less is never proved for certain."""
+    return 1.0 if level == 1 else min(float(level), math.nextafter(1.0, 0.0))
 
 
 class Readings:

@@ -27,9 +27,10 @@ from solvers.fractional import SECONDS
 from solvers.gains import Floats, Gain, Gains
 from solvers.limits import Limits
 from solvers.linear import Ints, propagate
+from solvers.multipliers import conjugates
 from solvers.noise import Law
-from solvers.observations import Observation, observations, within_noise
-from solvers.release import UNBOUNDED, Block, Choice, Partition, Release, Statement
+from solvers.observations import Observation, certain_bounds, first_statements, observations, within_noise
+from solvers.release import UNBOUNDED, Block, Choice, Partition, Release, Rows, Statement
 from solvers.solvable import verdict
 from solvers.some_cells import fits, some_system
 from solvers.system import System, system_of
@@ -38,6 +39,9 @@ HALF = Fraction(1, 2)
 CLOSE = 1.001  # ratio of tail probabilities between which the search goes on figure by figure
 SAME = Fraction(1, 10**6)  # relative gain of a tail probability that is not looked for: radii are rounded
 CAPS = tuple(Fraction(1, 10**k) for k in (9, 30, 100, 300, 1_000, 3_000))  # noise rarer than that: caps of the rows
+BEYOND = 42.0  # nats, a factor of e^42: datasets with more rows than a cap are so much less likely than some dataset
+SLOPES = tuple(-0.9 * 4.0**e for e in range(-32, 10))
+MOST_ROWS = 1 << 53
 NONE = "the statements without noise contradict each other: there is no possible world"
 NO_END = "the number of rows is unbounded: give 'rows', at least between bounds"
 
@@ -236,25 +240,64 @@ def level_beyond(wide: Release, limits: Limits) -> Level:
 
 
 def capped_rows(wide: Release, limits: Limits) -> Release:
-    """Return a widened release with bounded rows: by noise far rarer than any that some histogram needs.
+    """Return a widened release with bounded rows: those of every dataset that is not far less likely than some dataset.
 
     Itself where the rows are bounded already. Raises `ContradictionError` where no histogram exists whatever the noise,
-    `Inconclusive` where nothing bounds the rows.
+    `Inconclusive` where nothing bounds the rows. Cost: a CP-SAT solve without an objective, unless no rows do.
     """
     if wide.rows.high is not None:
         return wide
+    seen = observations(wide)
     for i, alpha in enumerate(CAPS):
         capped = within_noise(wide, alpha)
         if capped.rows.high is None:
             raise Inconclusive("nothing bounds the number of rows: give 'rows', or at_most")
-        found = verdict(system_of(capped, limits), limits).solvable
-        if found is not False:
-            return within_noise(wide, alpha**2)
+        system = system_of(capped, limits)
+        if (known := some_histogram(system, seen, limits)) is not None:
+            return replace(wide, rows=Rows(wide.rows.low, rows_as_likely(wide, seen, system.linear.sums(known))))
         if i == 0 and verdict(system_of(wide, limits), limits).solvable is False:
-            raise ContradictionError(
-                "the statements without noise contradict each other: there is no possible world", ()
-            )
+            raise ContradictionError(NONE, ())
     raise Inconclusive("so much noise is needed that its probability was not found: give 'rows', or at_most")
+
+
+def some_histogram(system: System, seen: Sequence[Observation], limits: Limits) -> Ints | None:
+    """Return a histogram, whatever its noise: the least rows of every cell where they do; None where there is none."""
+    if system.bounds.conflict is not None:
+        return None
+    few: Ints = system.bounds.lower
+    return few if system.satisfied(few) else Narrowing(system, seen).histogram(None, limits)
+
+
+def rows_as_likely(wide: Release, seen: Sequence[Observation], counts: Ints) -> int:
+    """Return a number of rows beyond which every dataset is BEYOND nats less likely than one with these counts.
+
+    Of a partition's counts, adding up to n, the gains are at most max_k (f(k) - y k) each and y n together, for any
+    y < 0, and all others at most their tops. The least n that this leaves over some slopes and all partitions.
+    """
+    every = Gains([anywhere(o) for o in seen])
+    far = math.fsum(every.top.tolist()) - every.total(counts) + BEYOND
+    found, first = [MOST_ROWS], first_statements(wide)
+    for b, block in enumerate(wide.blocks):
+        if not isinstance(block, Partition):
+            continue
+        inside = (every.statement >= first[b]) & (every.statement < first[b] + len(block))
+        rest = np.setdiff1d(np.arange(len(block)), every.statement[inside] - first[b])
+        open_above = bool((block.high[rest] == UNBOUNDED).any())
+        if open_above or not inside.any():
+            continue
+        some = Gains([every.each[i] for i in np.flatnonzero(inside).tolist()])
+        for y in SLOPES:
+            at, best, slack = conjugates(some, np.full(len(some), y))
+            most = math.fsum(best.tolist()) + slack - y * sum(at.tolist())
+            found.append(math.ceil((most + far) / -y) + 1 + sum(block.high[rest].tolist()))
+    return max(wide.rows.low, min(found))
+
+
+def anywhere(seen: Observation) -> Gain:
+    """Return the log-likelihood of a noisy figure over all counts that any dataset may have."""
+    low, high = certain_bounds(seen.law, seen.published)
+    value = partial(seen.law.log_likelihood, seen.published)
+    return replace(gain(seen, (low, min(high, MOST_ROWS)), value, (1, False)), **shape_of(seen))
 
 
 def middle(low: Fraction, high: Fraction) -> Fraction:

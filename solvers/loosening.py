@@ -44,8 +44,19 @@ def loosen(release: Release, query: Query, found: Answer) -> Answer:
         return replace(outer, share=np.full(len(outer.share), np.nan))
     if isinstance(outer, ShareAnswer | PerCellAnswer):
         return outer
-    why = f"{type(query).__name__}: not every dataset that the statements leave is a possible world"
-    raise Unsupported(f"{why}; ask for counts, bounds or verdicts, or leave out of the file", release.loosened)
+    raise Unsupported(f"{refused(release)}; ask for counts, bounds or verdicts, or take that out{how(release)}")
+
+
+def refused(release: Release) -> str:
+    """Return why no world of a loosened release is given: which of the statements' datasets are worlds is not known."""
+    unused = "; ".join(release.loosened)
+    return f"no single dataset can be named: not all that fit are possible worlds, as something is not used ({unused})"
+
+
+def how(release: Release) -> str:
+    """Return how to take what is not used out of a file, where a command does."""
+    bags = any("multiplicities" in line for line in release.loosened)
+    return " (recon convert FILE --without-bags --out release.json)" if bags else " of the file"
 
 
 def counted(found: CountAnswer) -> CountAnswer:

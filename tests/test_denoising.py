@@ -20,11 +20,12 @@ from solvers import denoised, fractional, multipliers
 from solvers.denoised import greatest
 from solvers.fractional import relax
 from solvers.gains import Gain, Gains
-from solvers.likeliest import gains_of, most_likely_of
+from solvers.likeliest import gains_of, most_likely_of, shape_of
 from solvers.limits import Limits
 from solvers.local_search import Search, Start, improved
 from solvers.multipliers import binding, conjugates, proved, proved_anywhere
 from solvers.noise import Law
+from solvers.observations import Observation
 from solvers.release import Box, Region, Rows, Statement
 from solvers.rounding import rounded
 from solvers.separable import shares_of
@@ -381,6 +382,18 @@ def unit(system, cell, rows):
     z = np.zeros(len(system.sizes), dtype=np.int64)
     z[cell] = rows
     return z
+
+
+def test_figures_that_were_clamped_or_not_share_their_shape():
+    """Above 0 clamping changes nothing, so that both are looked up in one call; a clamped 0 has its own function."""
+    law, figure = Law("gaussian", Fraction(3, 2)), Fraction(13, 4)
+    figures = [(True, figure), (False, figure), (True, figure + 2), (False, -figure)]
+    alike = [shape_of(Observation(0, replace(law, clamped=c), published, "x")) for c, published in figures]
+    assert alike[0] == alike[1]
+    assert (alike[2]["shape"], alike[2]["shift"]) == (alike[0]["shape"], alike[0]["shift"] + 2)
+    assert alike[3]["shape"] == (*alike[0]["shape"][:1], Fraction(3, 4))
+    zeros = [shape_of(Observation(0, replace(law, clamped=c), Fraction(0), "x"))["shape"] for c in (True, False)]
+    assert zeros[0] != zeros[1]
 
 
 def test_moves_find_their_way_into_the_support_of_bounded_noise():

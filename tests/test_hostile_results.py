@@ -18,6 +18,7 @@ from test_bad_input import run
 
 import recon
 from encoders.patterns import span
+from recon.certificates import contradiction_certificate
 from recon.line_proofs import line_proofs
 from recon.statements import claim_of, sealed
 from recon.verifying import verify
@@ -338,3 +339,52 @@ def test_a_row_stands_for_another_that_no_statement_tells_from_it():
             for v, one in zip(found["verdict"], proofs, strict=True)]  # fmt: skip
     assert [v for v, _ in said] == ["impossible", "possible"] * 3 + ["impossible"] * 6
     assert all(("possible" in kinds) == (v == "possible") for v, kinds in said)
+
+
+def test_a_confidence_that_is_none_lowers_nothing(checking, certified):
+    """Beside a valid certificate, "at confidence 0" passed as proved: nothing is proved at 0 indeed."""
+    good, who = certified[1], {"smoker": 0, "age": "old"}
+    for level in (0, 0.0, -1, -1e300, 2, "0", False, None):
+        for claim in ({"verdict": "impossible"}, {"min_count": 1_000}, {"max_count": 0}, {"datasets": "1"}):
+            code, out, _ = checking({"honest": good, "x": claim | {"confidence": level, "profile_values": who}})
+            assert (code, "not certified, no certificate proves it: x: " in out) == (4, True), (level, claim, out)
+
+
+def test_claims_are_found_in_every_disguise(checking, certified):
+    """What looks like a certificate where none is looked for, numbers written otherwise, groups by verdict."""
+    good, who = certified[1], {"smoker": 0, "age": "old"}
+    false = {"recon_certificate": 1, "verdict": "impossible", "profile_values": who}
+    for claim, told in (
+        ({"truth": false}, "x.truth: 'impossible'"), ({"regions": [{"a": false}]}, "x.regions[0].a: 'impossible'"),
+        ({"rows": [false]}, "x.rows[0]: 'impossible'"), ({"rows": [{"x": {"unique": True, **false}}]}, "only world"),
+        ({"Worlds": 0}, "x.Worlds: 0"), ({"Max Count": 0}, "x.Max Count: 0"), ({"DATASETS": 0.0}, "x.DATASETS: 0.0"),
+        ({"worlds": 0.0}, "worlds 0.0"), ({"worlds": "00"}, "worlds '00'"), ({"worlds": " 0"}, "worlds ' 0'"),
+        ({"datasets": 0.0}, "datasets 0.0"), ({"worlds": 1.0}, "worlds 1.0"), ({"worlds": "+1"}, "worlds '+1'"),
+        ({"worlds": [0]}, "worlds [0]"), ({"worlds": {"value": "0"}}, "worlds"), ({"datasets": False}, "datasets"),
+        ({"impossible": [who]}, "x.impossible[0]: 'impossible'"), ({"Certain": who}, "x.Certain: 'Certain'"),
+    ):  # fmt: skip
+        code, out, _ = checking({"honest": good, "x": claim})
+        assert code == 4, (claim, out)
+        assert any(told in line for line in out.splitlines() if line.startswith("not certified")), (claim, out)
+
+
+def test_what_is_proved_at_nearly_1_is_not_proved_for_certain(tmp_path, checking):
+    """Noise that 1 - 1e-21 leaves out is improbable, not impossible: as a float that confidence is 1."""
+    table = {"kind": "table", "statements": [{"where": {"a": 0}, "count": 3}, {"where": {"b": 1}, "count": 8}]}
+    noise = {"law": "discrete_laplace", "scale": 0.1}
+    noisy = {"kind": "table", "noise": noise, "statements": [{"where": {"a": 1}, "count": 0}]}
+    attributes = [{"name": "a", "values": [0, 1]}, {"name": "b", "values": [0, 1]}]
+    release = {"recon": 1, "rows": {"at_least": 3, "at_most": 10}, "models": [table, noisy]}
+    path = tmp_path / "nearly.json"
+    path.write_text(json.dumps(release | {"domain": {"attributes": attributes, "source": "declared"}}))
+    level = "0." + "9" * 21
+    none = contradiction_certificate(recon.load(str(path), confidence=level), None)
+    assert none is not None
+    assert none["confidence"] == f"{'9' * 21}/1{'0' * 21}"
+    code, out, _ = checking(none, files=(str(path),))
+    assert (code, out.startswith("proved (")) == (0, True), out
+    for claim in ({"status": "unsat", "worlds": "0"}, {"status": "empty"}, {"status": "empty", "confidence": 1.0}):
+        code, out, _ = checking(claim | {"certificate": none}, files=(str(path),))
+        assert (code, "its certificate holds only at confidence" in out) == (1, True), (claim, out)
+    line = {"verdict": "impossible", "profile_values": {"a": 1}, "confidence": 1.0}
+    assert checking([{"certificate": none, "status": "empty", "confidence": 0.99}, line], files=(str(path),))[0] == 4

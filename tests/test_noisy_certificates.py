@@ -118,8 +118,10 @@ def test_results_of_commands_are_verified_and_changes_are_not(write, run, tmp_pa
     del changed[at]["profile_values"]
     assert "not certified" in run("verify", write(changed, "changed.json"), path, code=4).stdout
     bare = copy.deepcopy(lines)
-    bare[0] |= {"min_count": 7}
+    bare[0] |= {"min_count": 1}
     assert "not certified" in run("verify", write(bare, "changed.json"), path, code=4).stdout
+    bare[0] |= {"min_count": 7}  # beside the proof of at most 3
+    assert "REJECTED at [0]: min_count is 7" in run("verify", write(bare, "changed.json"), path, code=1).stdout
     weaker = copy.deepcopy(lines)
     weaker[at]["confidence"] = 0.9  # what holds in wider intervals holds in these
     run("verify", write(weaker, "weaker.json"), path)

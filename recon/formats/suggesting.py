@@ -125,6 +125,8 @@ def why_not_assessed(release: EncodedRelease) -> str:
 def commands(release: EncodedRelease) -> list[str]:
     """Return the commands that assess a release which is not, the surest first."""
     files = " ".join(map(shlex.quote, release.files or (release.file or "MODEL",)))
+    if release.domain.source != GUESSED:  # whoever gave it has to say more: the same command would say the same again
+        return [f"recon audit {files} --domain domain.json"]
     out = [f"recon audit {files} --domain DATA.csv"]
     if suggested(release).recognised and len(release.files) <= 1:
         out.append(f"recon domain {files} --suggest --out domain.json; recon audit {files} --domain domain.json")
@@ -140,10 +142,14 @@ def not_assessed_lines(release: EncodedRelease) -> list[str]:
     lines = [
         f"not assessed: {why}",
         "this does not mean that little is given away: with its domain the same file may give back every row",
-        f"run {run[0]} (rows of the same kind, or a file with the domain)",
     ]
+    if release.domain.source != GUESSED:
+        how = "in the domain's file (recon domain DATA.csv --out domain.json writes one of data) give them values, or a"
+        return [*lines, f"{how} resolution that fits their decimals; then run {run[0]}"]
+    lines.append(f"run {run[0]} (rows of the same kind, or a file with the domain)")
     if found.bits:
-        lines.append(f"these columns look like bits (every threshold lies between 0 and 1): {named(found.bits)}")
+        told = "these columns look like bits, unless they are shares (every threshold lies between 0 and 1)"
+        lines.append(f"{told}: {named(found.bits)}")
     if found.integers:
         told = named(tuple(name for name, _, _ in found.integers))
         lines.append(f"these columns look like integers (every threshold is a whole number or a half): {told}")
@@ -157,7 +163,7 @@ def not_assessed_json(release: EncodedRelease) -> dict[str, object] | None:
     why = why_not_assessed(release)
     if not why:
         return None
-    found = suggested(release)
+    found = suggested(release) if release.domain.source == GUESSED else Suggestion(others=release.domain.continuous)
     integers = [{"name": name, "min": low, "max": high} for name, low, high in found.integers]
     looks = {"bits": list(found.bits), "integers": integers, "others": list(found.others)}
     return {"why": why, "run": commands(release), "looks_like": looks}

@@ -49,7 +49,7 @@ def _graded(one: Finding, models: int) -> Finding:
         return one
     if one.smallest is not None and one.smallest < SMALL:
         rows = "1 row" if one.smallest == 1 else f"{one.smallest:,} rows"
-        return replace(one, level="high", follows=f"{one.follows}; a published group has {rows}: {RUN_AUDIT}")
+        return replace(one, level="high", follows=f"{one.follows}; the smallest published count is {rows}: {RUN_AUDIT}")
     if models > 1:
         told = f"{models:,} trees, lists or tables are about the same rows, which together can single rows out"
         return replace(one, level="high", follows=f"{one.follows}; {told}: {RUN_AUDIT}")
