@@ -157,8 +157,9 @@ def interval_lines(cells: IntervalCells) -> list[str]:
     """
     if not cells.cells:
         return []
+    noun = "cell" if len(cells.cells) == 1 else "cells"
     lines = [
-        f"{len(cells.cells):,} cells without an exact count; recovered, because only one count is left: "
+        f"{len(cells.cells):,} {noun} without an exact count; recovered, because only one count is left: "
         f"{cells.recovered:,}"
     ]
     for one in sorted(cells.cells, key=lambda one: one.width)[:LISTED]:

@@ -78,6 +78,8 @@ def convert(
     if data is None:
         release = open_release(files, domain, independent, parse_memory(memory), rows=rows, label=label)
     else:
+        if rows is not None or independent:
+            raise typer.BadParameter("--data counts the rows as they are: leave --rows and --independent-columns out")
         release = counted_from(files, data, label, domain)
     if without_bags:
         models = [replace(m, multiplicities=None) if isinstance(m, Forest) else m for m in release.models]
@@ -123,7 +125,8 @@ def domain(
         from recon.loading import load
 
         found = suggested_domain(load(data))
+        found = found.as_columns() if independent else found
     else:
         found = read_domain(data, label, independent)
     write_text(dump({"recon": 1, "domain": domain_json(found)}), out)
-    tell(*(note if note.startswith(CHECK) else f"assumed: {note}" for note in found.notes), file=sys.stderr)
+    tell(*(n if n.startswith((CHECK, "assumed")) else f"assumed: {n}" for n in found.notes), file=sys.stderr)

@@ -370,7 +370,8 @@ def test_bits_under_random_thresholds_are_not_assessed_until_somebody_says_so(tm
     assert "no values to count for 'a', 'b'" in lines[3]
     assert f"run recon audit '{model}' --domain DATA.csv" in lines[5]
     assert lines[6] == (
-        "  these columns look like bits, unless they are shares (every threshold lies between 0 and 1): 'a', 'b', 'c', 'd', 'e', 'f'"
+        "  these columns look like bits, unless they are shares (every threshold lies between 0 and 1): "
+        "'a', 'b', 'c', 'd', 'e', 'f'"
     )
     assert f"recon domain '{model}' --suggest --out domain.json" in lines[7]
     assert "rows determined completely: NOT ASSESSED (of 40)" in out

@@ -120,6 +120,18 @@ def test_independent_columns_hold_for_a_domain_of_a_file_and_a_label_is_a_tables
     assert "--label" in err
 
 
+def test_options_that_cannot_hold_together_are_refused(tmp_path, capsys):
+    _, data = noisy_and_data(tmp_path)
+    for option in (("--rows", "5"), ("--independent-columns",)):
+        code, out, err = run(capsys, "convert", TWO, "--data", data, *option)
+        assert (code, out) == (2, "")
+        assert "--data counts the rows" in err
+    code, _, err = run(capsys, "domain", str(MODELS / "sklearn-1.9.1" / "forest.pkl"))
+    assert code == 0
+    assert "assumed for want" in err
+    assert "assumed: assumed" not in err
+
+
 def test_boosters_inside_pickles_draw_on_the_running_budget():
     stored = open_stored((MODELS / "catboost-1.2.10" / "binary.pkl").read_bytes(), 1 << 30)
     assert stored is not None
