@@ -37,10 +37,13 @@ def between(start: Position, end: Position) -> str:
 
 def one_sided(cut: CutDomain, k: int, mask: int) -> str:
     """Return "> 2.5" or "<= 2.5" where some parts are all the numbers up to a threshold, or beyond it; else ""."""
-    attribute, held = cut.cuts[k].attribute, [part for part in range(mask.bit_length()) if mask >> part & 1]
-    if not isinstance(attribute, Continuous) or len(held) != held[-1] - held[0] + 1:
+    attribute = cut.cuts[k].attribute
+    if not isinstance(attribute, Continuous):
         return ""
-    start, end = cut.cuts[k].bounds(held[0])[0], cut.cuts[k].bounds(held[-1])[1]
+    first, last = (mask & -mask).bit_length() - 1, mask.bit_length() - 1
+    if mask >> first != (1 << (last - first + 1)) - 1:  # not one run of parts
+        return ""
+    start, end = cut.cuts[k].bounds(first)[0], cut.cuts[k].bounds(last)[1]
     if attribute.maximum is None and end == attribute.known[1] and not isinstance(start[0], float):
         return f"{'>' if start[1] else '>='} {plain(start[0])}"
     if attribute.minimum is None and start == attribute.known[0] and not isinstance(end[0], float):

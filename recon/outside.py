@@ -11,6 +11,7 @@ import pandas as pd
 from encoders.encoder import EncodedRelease
 from recon.odd import Odd, doubt, odd_lines
 from recon.selections import odd_cells
+from solvers.escaping import shown
 
 
 def answered(
@@ -48,7 +49,7 @@ def blank(found: pd.DataFrame, rows: Sequence[int], odd: Sequence[Odd], doubtful
     """Return the lines of profiles outside the domain, in the columns of the answers."""
     why: dict[int, list[str]] = {}
     for one in odd:
-        why.setdefault(one.row, []).append(f"{one.column}: {one.why}" if one.column else one.why)
+        why.setdefault(one.row, []).append(shown(f"{one.column}: {one.why}" if one.column else one.why))
     lines: list[dict[str, Any]] = [{"profile": row, "reason": "; ".join(why[row]) + doubtful} for row in rows]
     out = pd.DataFrame(lines)
     if "verdict" in found:

@@ -180,8 +180,8 @@ class Blocks:
         within = replace(limits, memory=min(limits.memory, MEMORY), progress=None)
         try:
             graph = layers_of(self.around.block(cells), within)
+            if graph is None:
+                raise AssertionError("a block lost its own histogram")
+            return log2_ratio(graph.count(self.around.weights(cells))[0], self.around.own(cells))[0]
         except (Unsupported, Inconclusive):
             return None
-        if graph is None:
-            raise AssertionError("a block lost its own histogram")
-        return log2_ratio(graph.count(self.around.weights(cells))[0], self.around.own(cells))[0]

@@ -195,13 +195,14 @@ class Bracket:
         for piece in self.pieces if self.count_small else ():
             try:
                 graph = layers_of(piece.part, self.budget.stage(0.08, COUNTED_EDGES * EDGE_BYTES))
+                if graph is None:
+                    self.refuted = True
+                    return
+                y = next(graph.paths())
+                counted = self.exactly(graph, piece.part, y)
             except (Unsupported, Inconclusive):
                 continue
-            if graph is None:
-                self.refuted = True
-                return
-            piece.y = next(graph.paths())
-            piece.counted = self.exactly(graph, piece.part, piece.y)
+            piece.y, piece.counted = y, counted
 
     def exactly(self, graph: Layers, part: Component, y: Ints) -> Bounds:
         """Return bounds of log2 of a component's exact count over the weight of y."""

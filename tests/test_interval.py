@@ -20,7 +20,7 @@ from solvers.blocks import log2_ratio
 from solvers.bracket import Bracket, Budget
 from solvers.engine import answer, engines
 from solvers.engines.interval import KindEngine, add_logs, case_of
-from solvers.errors import ContradictionError, ReleaseError, Unsupported
+from solvers.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
 from solvers.limits import Limits
 from solvers.mixture import PRIME, SHARES, Mixture, Tableau
 from solvers.query import Count
@@ -275,3 +275,19 @@ def test_sums_of_logs_keep_their_side():
     assert add_logs([], True) == -math.inf
     assert add_logs([3.0], True) == 3.0
     assert add_logs([1.0, 1.0], False) <= 2.0 <= add_logs([1.0, 1.0], True)
+
+
+def test_bounds_found_before_the_time_was_up_are_kept(data, monkeypatch):
+    """Wherever the work on a bracket stops, its bounds hold: the clock must not throw them away."""
+    release = medium(data, 100, 10, 3)
+    known = answer(release, Count("ordered"))
+
+    def stopped(self, piece, fraction):
+        raise Inconclusive("the time was up while blocks grew")
+
+    monkeypatch.setattr(Bracket, "grow", stopped)
+    found = KindEngine(count_small=False).answer(release, Count("ordered"), Limits(seconds=5.0))
+    low, high = found.bounds
+    assert found.status == "bounds"
+    assert low <= known.log2 <= high < math.inf
+    assert "blocks grew" in " ".join(found.trail)

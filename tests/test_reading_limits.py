@@ -196,7 +196,8 @@ def test_only_regular_files_are_opened(tmp_path, capsys, monkeypatch, command):
     tree.write_text(json.dumps(TREE))
     link.symlink_to(tree)
     before = {"certify": ["certify", str(tree), "--profiles"], "learn": ["learn", "greedy-rule-list"]}
-    for path, words in ((fifo, "no regular file"), ("/dev/zero", "no regular file"), (tmp_path, ("folder", "directory"))):
+    folder = "directory" if command in {"certify", "learn"} else "folder"
+    for path, words in ((fifo, "no regular file"), ("/dev/zero", "no regular file"), (tmp_path, folder)):
         for option in ([], ["--time", "5"]):
             monkeypatch.setattr(sys, "argv", ["recon", *before.get(command, [command]), str(path), *option])
             with pytest.raises(SystemExit) as stop:
@@ -204,7 +205,7 @@ def test_only_regular_files_are_opened(tmp_path, capsys, monkeypatch, command):
             said = capsys.readouterr().err
             assert stop.value.code == 3, said
             assert str(path) in said
-            assert any(word in said.lower() for word in ([words] if isinstance(words, str) else words))
+            assert words in said.lower()
     if command in {"count", "inspect", "convert"}:
         monkeypatch.setattr(sys, "argv", ["recon", command, str(link)])
         with pytest.raises(SystemExit) as stop:

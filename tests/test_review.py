@@ -87,8 +87,8 @@ def test_only_best_splits_lie_halfway(tmp_path):
 
 
 def late():
-    """Return limits whose time was used up by the answers."""
-    return Limits(seconds=20.0, started=time.monotonic() - 25.0)
+    """Return limits whose time was just used up by the answers."""
+    return Limits(seconds=20.0, started=time.monotonic() - 20.0)
 
 
 def test_certain_verdicts_of_bags_are_proved_when_the_time_is_up():

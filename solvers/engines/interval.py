@@ -12,7 +12,7 @@ import numpy as np
 
 from solvers.bracket import Bracket, Budget, Case
 from solvers.engine import Engine
-from solvers.errors import Unsupported
+from solvers.errors import Inconclusive, Unsupported
 from solvers.limits import Limits
 from solvers.linear import propagate
 from solvers.query import Answer, Convention, Count, CountAnswer, Query
@@ -86,7 +86,10 @@ class KindEngine(Engine):
             share = whole.left(1.0) / (len(numbers) - done)
             bracket = Bracket(case, Budget(limits, share), self.count_small)
             trail = trail or (str(bracket.presolved),)
-            bracket.run()
+            try:
+                bracket.run()
+            except Inconclusive as error:  # wherever it stopped, the bounds found by then hold
+                trail = (*trail, str(error))
             out.append((bracket.low, bracket.high))
         return out, trail
 
