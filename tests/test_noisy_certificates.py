@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from oracle_noisy import Enumerated
 from test_noisy_commands import NOISY, run, tree, write  # noqa: F401 - fixtures
-from test_noisy_oracle import encoded, profiles, range_of  # noqa: F401 - fixtures
+from test_noisy_oracle import profiles, range_of
 
 import recon
 from recon.certificates import contradiction_certificate
@@ -52,7 +52,7 @@ def forged(rng, certificate):
 
 
 @pytest.mark.parametrize("batch", range(3))
-def test_verdicts_and_empty_sets_are_proved_at_their_confidence(encoded, batch):  # noqa: F811 - the fixture
+def test_verdicts_and_empty_sets_are_proved_at_their_confidence(encoded, batch):
     rng, made = random.Random(f"certificates {batch}"), {"at_most": 0, "at_least": 0, "worlds": 0}
     below = 0
     for _ in range(40):
