@@ -27,6 +27,7 @@ from solvers.numbers import exact_number, level_text
 from solvers.release import Attribute, Block, Box, Observed, Release, Rows
 from solvers.release import Domain as SolverDomain
 
+INTERVALS = "noisy counts are intervals"  # how the assumption begins that a posterior does not make
 M = TypeVar("M")
 Resolved = dict[int, Ranges]  # attribute -> the positions that pass
 CONFIDENCE = Fraction(95, 100)  # joint, of the intervals around noisy counts
@@ -338,7 +339,7 @@ def level_lines(models: Sequence[AnyModel], confidence: Fraction) -> list[str]:
     if confidence == 1:
         return ["counts with unbounded noise are left out: at confidence 1 they say nothing"]
     level = f"jointly at confidence {level_text(confidence)} over the noise"
-    return [f"noisy counts are intervals, {level}: figures hold at it, not for certain"]
+    return [f"{INTERVALS}, {level}: figures hold at it, not for certain"]
 
 
 def privacy_lines(models: Sequence[AnyModel], known: Rows) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 import typer
@@ -71,11 +72,18 @@ def posterior(
         found = run(release, chosen, limits)
     if json:
         counts = records(found.counts)
-        print_json(posterior_json(found) | {"counts": counts, "assumptions": list(release.assumptions)}, out)
+        print_json(posterior_json(found) | {"counts": counts, "assumptions": law_alone(release.assumptions)}, out)
         return
     write_table(found.counts, out)
-    for line in (*posterior_lines(found), "assuming: " + "; ".join(assumption_lines(release))):
+    for line in (*posterior_lines(found), "assuming: " + "; ".join(law_alone(assumption_lines(release)))):
         tell(line, file=sys.stderr)
+
+
+def law_alone(assumptions: Iterable[str]) -> list[str]:
+    """Return what a posterior or a most likely dataset assumes: the noise's law, and no interval at any confidence."""
+    from encoders.encoder import INTERVALS
+
+    return [text for text in assumptions if not text.startswith(INTERVALS)]
 
 
 def show_sampled(found: Any, json: bool, out: str | None) -> None:
@@ -86,7 +94,7 @@ def show_sampled(found: Any, json: bool, out: str | None) -> None:
     said = {"posterior_prior": prior, "sampled": True, "trusted": found.trusted, "note": found.note}
     said |= {name: value if math.isfinite(value := getattr(found, name)) else None for name in ("rhat", "ess")}
     if json:
-        print_json(said | {"counts": records(found.counts), "assumptions": list(found.release.assumptions)}, out)
+        print_json(said | {"counts": records(found.counts), "assumptions": law_alone(found.release.assumptions)}, out)
         return
     write_table(found.counts, out)
     tell(f"sampled, prior {prior}", file=sys.stderr)
@@ -114,7 +122,7 @@ def denoise(
     written = release_json(found.domain, found.models, Rows(found.rows, found.rows))
     figures = found.found.figures() | {"rows": found.rows, "noise_taken_out": found.moved}
     if json:
-        print_json(figures | {"assumptions": list(release.assumptions), "release": written}, out)
+        print_json(figures | {"assumptions": law_alone(release.assumptions), "release": written}, out)
     else:
         write_text(dump(written), out)
     best = "proved to be the most likely" if found.found.proved else "not proved to be the most likely"

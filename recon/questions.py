@@ -45,6 +45,7 @@ MOST_CERTIFIED = 1_000  # profiles that get certificates without being asked for
 VALUE_BYTES = 24  # of a world: an index, the value, and a copy on the way into the table
 TOLD = 64  # worlds between two lines of progress
 NAMES_SHOWN = 3
+NEARLY = float(np.nextafter(1.0, 0.0))  # the share of worlds where some world, however rare, has none
 MOST_VALUES = 1_000  # a sensitive attribute is answered value by value
 BARE = {
     True: "no proof was found within the limits; more time (--time) or cells (--max-cells) may find one",
@@ -238,13 +239,16 @@ def certify_exact(
     verdict = np.where(found.low > 0, "certain", np.where(found.high > 0, "possible", "impossible")).astype(object)
     verdict[found.open] = "unknown"
     shares = undefined_if_continuous(release, found)
+    likely = shares["probability"]
     out = pd.DataFrame(
         {
             "profile": np.arange(len(frame)),
             "verdict": verdict,
             "min_count": found.low,
             "max_count": most_rows(release, found),
-            "probability": shares["probability"],
+            "probability": np.where(
+                verdict == "possible", np.minimum(shares["probability"], NEARLY), shares["probability"]
+            ),
             "probability_before": shares["before"],
             "expected_count": shares["expected"],
             "confidence": 1.0,

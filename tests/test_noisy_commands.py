@@ -469,3 +469,14 @@ def test_a_noisy_table_holds_counts_only(write, figure):
         recon.load(write({**apart, "models": [noisy]}))
     noisy["statements"][1] = {"where": {"b": "y"}, "suppressed": "unknown"}
     assert recon.load(write({**apart, "models": [noisy]})).noisy
+
+
+def test_a_posterior_assumes_the_law_and_no_intervals(write, run):
+    path = write(NOISY)
+    for found in (run("posterior", path), run("denoise", path)):
+        assert "are intervals, jointly" not in found.stderr
+    for command in ("posterior", "denoise"):
+        said = json.loads(run(command, path, "--json").stdout)["assumptions"]
+        assert any("discrete laplace noise" in line for line in said)
+        assert not any("intervals, jointly" in line for line in said)
+    assert any("intervals, jointly" in line for line in json.loads(run("count", path, "--json").stdout)["assumptions"])

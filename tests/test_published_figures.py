@@ -375,3 +375,12 @@ def test_values_are_not_rounded_on_the_way_in():
     assert recon.certify(release, nullable)["max_count"].tolist() == [2, 4]
     assert recon.certify(release, {"a1": 11.0})["max_count"].tolist() == [2]
     assert recon.certify(release, [{"a1": 10**400}])["verdict"].tolist() == ["outside"]
+
+
+def test_what_some_world_lacks_is_never_said_to_be_in_all_of_them():
+    """1 - (1/2)^200 rounds to 1: the share of a profile that is merely possible stays below it."""
+    domain = recon.Domain((Listed("a", (0, 1)),), None, {})
+    release = encode(domain, [RuleList((Rule((), Support(count=200)),))])
+    found = recon.certify(release, [{"a": 1}])
+    assert found["verdict"].tolist() == ["possible"]
+    assert 0.999 < found["probability"].iloc[0] < 1.0
