@@ -246,9 +246,7 @@ def certify_exact(
             "verdict": verdict,
             "min_count": found.low,
             "max_count": most_rows(release, found),
-            "probability": np.where(
-                verdict == "possible", np.minimum(shares["probability"], NEARLY), shares["probability"]
-            ),
+            "probability": np.where(verdict == "possible", np.minimum(likely, NEARLY), likely),
             "probability_before": shares["before"],
             "expected_count": shares["expected"],
             "confidence": 1.0,
