@@ -114,11 +114,10 @@ def what_noise_bought(noisy: EncodedRelease, exact: EncodedRelease, limits: Limi
     if sources != found.counts["source"].tolist() or exact.domain.all != noisy.domain.all:
         raise Unsupported("the release without noise has other regions or classes than the noisy one")
     sizes = list(cells_of(exact.statements, limits).low)
-    removed = [
-        removed_per_row(exact, left, limits) for left in (found.entropy_bits, log2_worlds(sizes, truth, "ordered"))
-    ]
+    lefts = found.entropy_bits, log2_worlds(sizes, truth, "ordered"), found.uninformed_bits
+    with_it, without, alone = (removed_per_row(exact, left, limits) for left in lefts)
     likely = float(np.abs(found.counts["likely"].to_numpy() - truth).sum()) / 2
-    return Bought(found.prior, removed[0], removed[1], found.distance(truth), likely)
+    return Bought(found.prior, with_it, without, alone, found.distance(truth), likely)
 
 
 def shapes(release: EncodedRelease) -> list[Any]:

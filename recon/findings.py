@@ -62,12 +62,15 @@ class TruthCheck:
 class Bought:
     """What the noise bought: bits removed per row with it and without, of n log2 S (rows in order), and rows to change.
 
-    `typical`: rows that change cells on average over the posterior from the exact counts; `likely`: to the most likely.
+    `prior_alone`: the bits that the posterior's prior takes away before any count is seen (0 for `worlds`), so that
+    much noise leaves about as many. `typical`: rows that change cells on average over the posterior from the exact
+    counts; `likely`: to the most likely.
     """
 
     prior: str
     noisy: float
     exact: float
+    prior_alone: float
     typical: float
     likely: float
 

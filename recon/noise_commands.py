@@ -180,10 +180,12 @@ def sweep_lines(found: Any) -> list[str]:
         ]  # fmt: skip
         name = "exact" if math.isinf(line["epsilon"]) else f"{line['epsilon']:g}"
         lines.append(f"{name:<9}" + "".join(f"{c:>25}" for c in cells) + f"{line['empty_sets']:>8} of {line['draws']}")
+    alone = found.attrs["bits_removed_by_the_prior_alone"]
     lines.append(
         "medians over the draws [10 %, 90 %]; cells said: (leaf or rule, class) held occupied or empty with posterior "
         "probability 0.95; nearest: rows to change to a world inside the joint 95 % intervals; typical: the same on "
         f"average over the posterior (prior {found.attrs['prior']}); accuracy: of noisy majority classes, training "
-        "rows; bits removed: of n log2 S, rows in order, as `count --convention ordered` says of the exact release"
+        "rows; bits removed: of n log2 S, rows in order, as `count --convention ordered` says of the exact release; "
+        f"the prior alone, without any count, takes {'not known' if alone is None else f'{alone:.4g}'} of them"
     )
     return lines

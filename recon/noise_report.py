@@ -76,7 +76,8 @@ def bought_line(found: Bought | BoughtWorlds) -> str:
         return f"what the noise bought: {left} instead of {between(found.exact)} (log2 of the datasets, rows in order)"
     return (
         f"what the noise bought: {found.noisy:,.4f} bits removed per row instead of {found.exact:,.4f}, rows in order "
-        f"(prior {found.prior}); rows to change from the exact counts: {found.likely:,.0f} to the most likely ones, "
+        f"(prior {found.prior}, which alone takes {found.prior_alone:,.4f}); rows to change from the exact counts: "
+        f"{found.likely:,.0f} to the most likely ones, "
         f"{found.typical:,.1f} on average"
     )
 

@@ -49,10 +49,11 @@ def sweep(
 
     accuracy: of the noisy majority classes on the training rows (NaN without classes). bits_removed_per_row: as
     `count` says it in convention `ordered`, (n log2 S - what is left) / n, never below 0; left is the posterior's
-    entropy, without noise log2 of the number of worlds. said: (leaf or rule, class) cells held to be occupied or empty
-    with posterior probability 0.95 or more; said_right: the share of those that are. nearest: rows to change from the
-    truth to the nearest world in the joint 95 % intervals (NaN: there is none); typical: rows to change on average over
-    the posterior.
+    entropy, without noise log2 of the number of worlds. The prior `counts` takes some away by itself, however much
+    noise there is: `attrs["bits_removed_by_the_prior_alone"]` (None: no time). said: (leaf or rule, class) cells held
+    to be occupied or empty with posterior probability 0.95 or more; said_right: the share of those that are. nearest:
+    rows to change from the truth to the nearest world in the joint 95 % intervals (NaN: there is none); typical: rows
+    to change on average over the posterior.
     Where time is up or somebody stops, the lines found so far are returned, the last ε over the draws it had: `attrs`
     "stopped" then says where. Raises `Unsupported` unless the release is one tree or rule list with exact counts,
     `Inconclusive` where not one draw was done.
@@ -86,9 +87,20 @@ def sweep(
     if not lines:
         raise Inconclusive(stopped)
     out = pd.DataFrame([*lines, exact_line])
+    alone = taken_by_the_prior(release, truth, prior, limits)
     out.attrs.update(prior=prior, neighbours=neighbours, confidence=0.95, likely=LIKELY, seed=seed, stopped=stopped,
-                     convention="ordered")  # fmt: skip
+                     convention="ordered", bits_removed_by_the_prior_alone=alone)  # fmt: skip
     return out
+
+
+def taken_by_the_prior(release: EncodedRelease, truth: NDArray[np.int64], prior: Prior, limits: Limits) -> float | None:
+    """Return the bits per row that the prior takes without any count (None out of time); 0 for `worlds`."""
+    noise = Noise(Law("discrete_laplace", Fraction(1)))  # any: the entropy of the prior does not depend on it
+    try:
+        left = posterior(with_noise(release, truth.tolist(), noise), prior, limits).uninformed_bits
+    except Inconclusive:
+        return None
+    return removed_per_row(release, left, limits)
 
 
 def removed_per_row(release: EncodedRelease, left: float, limits: Limits) -> float:

@@ -234,6 +234,12 @@ def test_sweep_bits_grow_with_epsilon_on_average(write, run):
     counted = json.loads(run("count", write(EXACT), "--convention", "ordered", "--json").stdout)
     assert exact == pytest.approx(counted["bits_removed_per_row"], abs=1e-12)
     assert json.loads(shown.stdout)["convention"] == "ordered"
+    alone = found.attrs["bits_removed_by_the_prior_alone"]
+    faint = recon.sweep(recon.load(write(EXACT)), [1e-4], draws=20, seed=3)
+    assert faint["bits_removed_per_row_q50"].iloc[0] == pytest.approx(alone, abs=0.01)  # noise without any signal
+    assert recon.sweep(recon.load(write(EXACT)), [1e-4], draws=20, seed=3, prior="worlds").attrs[
+        "bits_removed_by_the_prior_alone"
+    ] == pytest.approx(0, abs=1e-9)
     run("sweep", write(EXACT), "--epsilon", "0", code=2)
     run("sweep", write(EXACT), "--draws", "5", code=2)
     run("sweep", write(NOISY), code=3)
