@@ -34,16 +34,26 @@ def of_each(frame: pd.DataFrame, change: Any) -> pd.DataFrame:
     out = frame.copy(deep=False)
     for i in range(len(frame.columns)):
         column = frame.iloc[:, i]
-        if column.dtype.kind not in "iufb":
+        if any(change(cell) is not cell for cell in texts_in(column)):
             out.isetitem(i, column.map(change).astype(object).to_numpy())
     out.columns = [change(name) for name in frame.columns]
     return out
 
 
+def texts_in(column: pd.Series[Any]) -> list[Any]:
+    """Return what stands in a column that is not one of numbers, each value once: there are few, and many rows."""
+    if column.dtype.kind in "iufb":
+        return []
+    try:
+        return list(column.unique())
+    except TypeError:  # cells that cannot be told apart by hashing
+        return column.tolist()
+
+
 def write_csv(frame: pd.DataFrame, file: IO[Any], header: bool = True) -> None:
     """Write a frame as CSV without its index, guarded unless --raw was given; lines end alike on every system."""
     kept = frame if RAW.get() else of_each(frame, guarded)
-    texts = (kept.iloc[:, i] for i in range(len(kept.columns)) if kept.iloc[:, i].dtype.kind not in "iufb")
+    texts = (texts_in(kept.iloc[:, i]) for i in range(len(kept.columns)))
     # The writer quotes the line ends that it writes itself; a lone \r would end a line for readers.
     every = any("\r" in name for name in map(str, kept.columns))
     every = every or any(isinstance(cell, str) and "\r" in cell for column in texts for cell in column)
