@@ -103,7 +103,7 @@ def baseline(path: Path, seconds: float) -> float:
     from solvers.observations import observations
     from solvers.system import system_of
 
-    sure = certain_release(recon.load(str(path)))
+    sure = certain_release(recon.load(str(path)), Limits())
     system = system_of(sure, Limits())
     gains, begun = Gains(gains_of(system, observations(sure))), time.perf_counter()
     master = Master(system, gains, Limits())
