@@ -12,8 +12,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from encoders.domain.domain import Domain, View
+from encoders.domain.domain import Domain
 from encoders.domain.values import Grid, Listed, Test, equals
+from encoders.domain.views import View
 from encoders.encode.encoder import encode
 from encoders.models.models import RuleList, RuleSet, Table, Tree
 from recon.auditing.ground_truth import violations

@@ -14,8 +14,9 @@ import pandas as pd
 import pytest
 from extras import extra
 
-from encoders.domain.domain import Domain, View
+from encoders.domain.domain import Domain
 from encoders.domain.values import Grid, Listed, Test
+from encoders.domain.views import View
 from encoders.encode.encoder import encode
 from recon.auditing.ground_truth import violations
 from recon.formats.drafts.binding import Binder, passes

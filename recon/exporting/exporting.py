@@ -21,7 +21,8 @@ import numpy as np
 import pandas as pd
 
 from encoders.domain.values import Continuous, Listed, Position, plain
-from encoders.encode.encoder import CutDomain, EncodedRelease, encode
+from encoders.encode.encoder import EncodedRelease, encode
+from encoders.parts.cut_domain import CutDomain
 from recon.auditing.ground_truth import TrueRows, between
 from recon.formats.release.reading import parse, to_domain, to_models, to_rows
 from recon.formats.release.writing import attribute_json, release_json

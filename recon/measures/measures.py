@@ -16,7 +16,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from encoders.encode.encoder import CutDomain, EncodedRelease
+from encoders.encode.encoder import EncodedRelease
+from encoders.parts.cut_domain import CutDomain
 from recon.frames.describe import condition_text
 from recon.measures.unordered import datasets_of
 from recon.measures.unsized import without_shares

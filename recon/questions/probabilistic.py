@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from encoders.domain.values import cell_text
-from encoders.encode.encoder import CutDomain, EncodedRelease
+from encoders.encode.encoder import EncodedRelease
+from encoders.parts.cut_domain import CutDomain
 from recon.console.output import free_name
 from recon.frames.describe import condition_text, values_text
 from recon.questions.questions import convention_of
