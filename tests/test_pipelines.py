@@ -32,7 +32,8 @@ from recon.formats.drafts.guessing import guess_domain
 from recon.formats.sklearn.pipelines.pipeline import open_pipeline
 from recon.loading.loading import settle
 from recon.stored.containers import open_stored
-from recon.stored.objects.things import Name, Thing
+from recon.stored.objects.raw import Name
+from recon.stored.objects.things import Thing
 
 compose, ensemble, choice = extra("sklearn.compose"), extra("sklearn.ensemble"), extra("sklearn.model_selection")
 line, pre, impute = extra("sklearn.pipeline"), extra("sklearn.preprocessing"), extra("sklearn.impute")

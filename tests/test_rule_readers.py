@@ -31,7 +31,8 @@ from recon.formats.rules import corels_saved, dl85, imodels_figs, imodels_lists,
 from recon.loading.attaching import attach_counts, named_by
 from recon.loading.loading import settle
 from recon.stored.containers import open_stored
-from recon.stored.objects.things import Name, Thing
+from recon.stored.objects.raw import Name
+from recon.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.release import Rows
 

@@ -16,7 +16,8 @@ from recon.inspection.findings.findings import Finding
 from recon.inspection.objects.generic import LISTED
 from recon.inspection.objects.traversal import Place, is_sparse
 from recon.stored.containers import open_stored
-from recon.stored.objects.things import Name, Thing
+from recon.stored.objects.raw import Name
+from recon.stored.objects.things import Thing
 from recon.stored.pickled import joblib_files
 from solvers.foundation.errors import ReconError
 
