@@ -32,12 +32,12 @@ from encoders.domain.domain import Domain
 from encoders.domain.values import Continuous, Grid, Listed, Test
 from encoders.domain.views import View
 from encoders.encode.joining import same_values
-from recon.auditing.ground_truth import violations
 from recon.certificates.verifying import verify
 from recon.exporting.exporting import back, export
 from recon.formats.release.reading import parse, to_domain
 from recon.formats.release.writing import dump, release_json
 from recon.frames.selections import raw_indices
+from recon.frames.true_rows import violations
 from solvers.foundation.errors import ReleaseError
 
 CONVENTIONS = ("ordered", "multiset")
