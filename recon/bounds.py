@@ -26,7 +26,7 @@ from recon.sums import correlation, distribution_of
 from recon.telling import informative
 from recon.undecided import decide
 from recon.world import World, wrap
-from solvers.engine import ask
+from solvers.chain import ask
 from solvers.errors import EmptyConfidenceSet, EngineError, Inconclusive, ReleaseError, TooLarge, Unsupported
 from solvers.limits import Limits
 from solvers.query import (

@@ -26,8 +26,8 @@ from recon.selections import from_text, missing, select_frame
 from recon.statements import VERSION, Json, level_json, only_world, sealed
 from recon.world import World, wrap
 from solvers.certifying import Certifier
+from solvers.chain import ask
 from solvers.claims import AnyProof, AtLeast, AtMost, Claim, NoWorld, Proof, proof_json
-from solvers.engine import ask
 from solvers.errors import ReleaseError
 from solvers.limits import Limits
 from solvers.query import MostLikely, Selections, WorldsAnswer

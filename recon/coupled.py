@@ -17,7 +17,7 @@ from encoders.models import Forest, RuleSet, Table
 from encoders.table import name_of
 from recon.describe import condition_text
 from recon.measures import Measures, exposure_frame, mean, ratio, uninformed, unnamed_factor, unordered
-from solvers.engine import ask
+from solvers.chain import ask
 from solvers.errors import Inconclusive, Unsupported
 from solvers.limits import Limits
 from solvers.query import Convention, Count, CountAnswer, PerCell, PerCellAnswer

@@ -23,8 +23,8 @@ from encoders.table import source_of
 from recon.disclosed import tells
 from recon.selections import select_conditions
 from solvers.cells import cells_of, no_closed_form
+from solvers.chain import ask
 from solvers.coupled import met_cells
-from solvers.engine import ask
 from solvers.errors import Inconclusive, Unsupported
 from solvers.limits import Limits
 from solvers.query import Decide, DecideAnswer, Extreme, ExtremeAnswer

@@ -20,9 +20,9 @@ from recon.questions import MOST_CERTIFIED
 from recon.selections import select_frame
 from recon.statements import Json
 from solvers.certifying import Certifier
+from solvers.chain import ask
 from solvers.claims import AtLeast, AtMost, Claim, Possible, Proof, Witness
 from solvers.coupled import Met, met_cells
-from solvers.engine import ask
 from solvers.errors import CertificateError, EngineError, Inconclusive, Unsupported
 from solvers.limits import Limits
 from solvers.query import Extreme, ExtremeAnswer, MostLikely, Selections, WorldsAnswer

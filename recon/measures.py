@@ -23,7 +23,7 @@ from recon.unordered import datasets_of
 from recon.unsized import without_shares
 from solvers.apart import alone
 from solvers.cells import Cells, cells_of, no_closed_form
-from solvers.engine import clash_of, known_conflict
+from solvers.explain import clash_of, known_conflict
 from solvers.limits import Limits
 from solvers.membership import Rows, known_rows
 from solvers.numbers import log2_multisets, log2_worlds

@@ -14,8 +14,8 @@ from recon.console import free_name
 from recon.describe import condition_text, values_text
 from recon.questions import convention_of
 from solvers.cells import Cells, cells_of, no_closed_form
+from solvers.chain import ask
 from solvers.draws import RowList, cell_boxes
-from solvers.engine import ask
 from solvers.errors import ContradictionError
 from solvers.limits import Limits
 from solvers.query import Count, CountAnswer, PerCell, PerCellAnswer

@@ -20,7 +20,7 @@ from recon.selections import columns_by_attribute, one_of, profile_ranges, selec
 from recon.undecided import decide, leave_one_out, share, why_open
 from recon.unsized import settled_only
 from recon.world import World, wrap
-from solvers.engine import ask
+from solvers.chain import ask
 from solvers.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.limits import Limits, ended
 from solvers.numbers import level_text

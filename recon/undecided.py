@@ -9,7 +9,7 @@ import numpy as np
 
 from encoders.encoder import EncodedRelease
 from recon.reasons import plain_reasons
-from solvers.engine import ask
+from solvers.chain import ask
 from solvers.errors import EmptyConfidenceSet, Inconclusive
 from solvers.limits import Limits
 from solvers.query import (

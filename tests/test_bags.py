@@ -26,7 +26,7 @@ from recon.group_report import exposure_lines
 from recon.loading import load
 from recon.truth import violations
 from recon.verifying import verify
-from solvers.engine import engines
+from solvers.chain import engines
 from solvers.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
 from solvers.limits import Limits
 from solvers.loosening import loosen

@@ -41,9 +41,10 @@ BEYOND = 5.0  # seconds of CPU beyond the budget and the imports
 EVERYTHING = """
 import recon.cli, recon.questions, recon.auditing, recon.report, recon.exporting, recon.verifying, recon.streaming
 import recon.loading, recon.probabilistic, recon.likely_worlds, recon.sweeping, recon.bounds, recon.truth, pyarrow
-from solvers.engine import engines
+from solvers.chain import engines
 import solvers.relaxation, solvers.proving, solvers.rowmodel, solvers.satisfying, solvers.bracket, solvers.columns
-engines()
+import solvers.explain
+list(engines())
 """
 
 

@@ -10,7 +10,7 @@ import recon
 from encoders.encoder import encode
 from recon.formats import release_file
 from solvers.branches import Solution
-from solvers.engine import answer
+from solvers.chain import answer
 from solvers.query import Count
 from solvers.release import Release, Rows
 from solvers.system import System, system_of

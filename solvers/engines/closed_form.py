@@ -39,11 +39,10 @@ from solvers.worlds import CellRows, draw_world, list_worlds, spread_world
 MOST_FACTORED = 100_000_000  # rows whose factorials are taken apart into primes (a sieve of so many bytes)
 
 
-class KindEngine(Engine):
+class ClosedFormEngine(Engine):
     """One partition, exact counts (at most one count left open by the number of rows)."""
 
     name = "closed_form"
-    rank = 0
     answers = (Count, Decide, LeaveOneOut, Share, Enumerate, Sample, MostLikely)
     needs = ("oxidd",)
     about = "one partition (a tree or a rule list) with exact counts: closed formulas over exact cell sizes"

@@ -24,11 +24,10 @@ WORLD = 0.6  # share of the time spent on a first fractional world, which all qu
 LEAST = 2.0  # seconds that a question gets at least, so that a few are answered rather than all begun
 
 
-class KindEngine(Engine):
+class ColumnsEngine(Engine):
     """Outer bounds on numbers of rows without cells; never a world, never a share."""
 
     name = "columns"
-    rank = 42
     answers = (Decide, Count)
     needs = ("ortools", "highspy")
     about = "where the cells are too many: rigorous outer bounds by column generation, and contradictions"

@@ -32,11 +32,10 @@ from solvers.release import Release
 from solvers.system import system_of
 
 
-class KindEngine(Engine):
+class CpSatEngine(Engine):
     """Any statements over cells: all histograms if they are few, else one world at a time."""
 
     name = "cpsat"
-    rank = 20
     answers = (PerCell, Count, Decide, LeaveOneOut, Share, Enumerate, Sample, MostLikely, Extreme, Joint)
     needs = ("ortools", "highspy")
     about = "the same by CP-SAT: lists few histograms, else finds worlds and bounds numbers of rows"

@@ -24,11 +24,10 @@ SHARE = 0.97  # of the time left that is planned
 MOST_NUMBERS = 200  # possible numbers of rows
 
 
-class KindEngine(Engine):
+class IntervalEngine(Engine):
     """Any statements with known bounds on the number of rows; bounds on log2 of the count."""
 
     name = "interval"
-    rank = 30
     answers = (Count,)
     needs = ("ortools",)
     about = "forests and tables too coupled to count: rigorous bounds on the number of worlds"

@@ -16,11 +16,10 @@ from solvers.refine import loose_statements
 from solvers.release import Release
 
 
-class KindEngine(Engine):
+class LikeliestEngine(Engine):
     """Releases with noisy counts; a world whose counts make the published figures most likely."""
 
     name = "likeliest"
-    rank = 5
     answers = (MostLikely,)
     needs = ("ortools", "scipy", "highspy")
     about = "the most likely world of noisy counts: linear relaxation, moves of rows, CP-SAT for a proof"

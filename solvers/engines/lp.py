@@ -16,11 +16,10 @@ from solvers.release import Release
 from solvers.system import system_of
 
 
-class KindEngine(Engine):
+class LinearProgramEngine(Engine):
     """Outer bounds on numbers of rows and linear figures; never a world, never a share."""
 
     name = "lp"
-    rank = 40
     answers = (Count, Decide, Extreme)
     needs = ("highspy",)
     about = "rigorous outer bounds by linear programming over cells, and contradictions that it proves"

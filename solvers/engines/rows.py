@@ -36,11 +36,10 @@ SECONDS = 60.0
 NOTE = "found row by row; not proved to be the heaviest, and whether others exist is not decided"
 
 
-class KindEngine(Engine):
+class RowsEngine(Engine):
     """One world, or honest bounds, without cells."""
 
     name = "rows"
-    rank = 50
     answers = (Count, Decide, MostLikely)
     needs = ("ortools",)
     about = "where the cells are too many: a world row by row, bounds from each tree alone"

@@ -29,11 +29,10 @@ WORLD_SHARE = 0.4
 NOTE = "found row by row by SAT; not proved to be the heaviest, and whether others exist is not decided"
 
 
-class KindEngine(Engine):
+class SatEngine(Engine):
     """A world, a refutation, or verdicts on profiles, without cells."""
 
     name = "sat"
-    rank = 45
     answers = (Count, Decide, MostLikely)
     needs = ("pysat",)
     about = "where the cells are too many: contradictions, worlds and profiles row by row by SAT"
