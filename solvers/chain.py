@@ -12,11 +12,11 @@ from typing import TypeVar
 
 from solvers.engine import Engine
 from solvers.engines import ENGINES, made
-from solvers.errors import ContradictionError, Inconclusive, TooLarge, Unsupported
-from solvers.limits import Limits
-from solvers.loosening import loosen
-from solvers.query import Answer, Query
-from solvers.release import Release
+from solvers.foundation.errors import ContradictionError, Inconclusive, TooLarge, Unsupported
+from solvers.foundation.limits import Limits
+from solvers.questions.query import Answer, Query
+from solvers.questions.relaxed import loosen
+from solvers.statements.release import Release
 
 A = TypeVar("A", bound=Answer)
 
@@ -53,7 +53,7 @@ def answer(release: Release, query: Query, limits: Limits | None = None) -> Answ
 
     The refusals before it, and engines that gave up within the limits, stay in `Answer.trail`. Raises `Unsupported`
     with every reason when all refuse, `Inconclusive` when some of them met a limit. Of a loosened release the answer is
-    what that of the engine proves (`solvers.loosening`).
+    what that of the engine proves (`solvers.questions.relaxed`).
     """
     limits = limits or Limits()
     trail: list[str] = []

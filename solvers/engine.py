@@ -6,9 +6,9 @@ import importlib.util
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
-from solvers.limits import Limits
-from solvers.query import Answer, Enumerate, MostLikely, Query, Sample
-from solvers.release import Release
+from solvers.foundation.limits import Limits
+from solvers.questions.query import Answer, Enumerate, MostLikely, Query, Sample
+from solvers.statements.release import Release
 
 COARSE = "an attribute whose values are summed has too many values to cut at each: worlds are bounded, not built"
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from solvers.conflict import conflict_of
-from solvers.errors import ContradictionError, EmptyConfidenceSet, Inconclusive, ReleaseError, Unsupported
-from solvers.likeliest import level_beyond
-from solvers.limits import Limits
-from solvers.numbers import complement_text, level_text
-from solvers.observations import widened
-from solvers.release import Release
+from solvers.conflicts.quickxplain import conflict_of
+from solvers.foundation.errors import ContradictionError, EmptyConfidenceSet, Inconclusive, ReleaseError, Unsupported
+from solvers.foundation.exact import complement_text, level_text
+from solvers.foundation.limits import Limits
+from solvers.likelihood.most_likely import level_beyond
+from solvers.statements.observations import widened
+from solvers.statements.release import Release
 
 EXPLAIN = 10.0  # seconds that the explanation of a contradiction may take even where no time is left
 

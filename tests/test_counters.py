@@ -19,19 +19,19 @@ import pytest
 from extras import extra
 from test_against_oracle import encoded
 
-from solvers import counters
 from solvers.chain import answer, engines
-from solvers.counters import Formula, ModelCounter, log2_above, lowered_of, row_bits, worlds_before
+from solvers.clauses import model_counters as counters
+from solvers.clauses.model_counters import Formula, ModelCounter, log2_above, lowered_of, row_bits, worlds_before
 from solvers.engines import approxmc
 from solvers.engines import estimates as asking
 from solvers.engines.approxmc import ApproxMCEngine
 from solvers.engines.d4 import D4Engine
 from solvers.engines.estimates import estimates
 from solvers.engines.ganak import GanakEngine
-from solvers.errors import ContradictionError, EngineError, Inconclusive, ReleaseError, Unsupported
-from solvers.limits import Limits
-from solvers.query import Count
-from solvers.release import Attribute, Box, Domain, Region, Release, Rows, Statement
+from solvers.foundation.errors import ContradictionError, EngineError, Inconclusive, ReleaseError, Unsupported
+from solvers.foundation.limits import Limits
+from solvers.questions.query import Count
+from solvers.statements.release import Attribute, Box, Domain, Region, Release, Rows, Statement
 
 PACKAGES = {"d4": "py_d4", "ganak": "pyganak", "approxmc": "pyapproxmc"}
 CLASSES = {"d4": D4Engine, "ganak": GanakEngine, "approxmc": ApproxMCEngine}
@@ -41,7 +41,7 @@ ORDERED = Count("ordered")
 
 @dataclass
 class Cnf:
-    """What the counters take of `solvers.cnf.Lowered`; every variable is counted where `counted` is None."""
+    """What the counters take of `solvers.clauses.lowering.Lowered`; every variable is counted where `counted` is None."""
 
     variables: int
     clauses: tuple

@@ -6,12 +6,12 @@ import time
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from solvers.counters import HASHED, ModelCounter, log2_above
+from solvers.clauses.model_counters import HASHED, ModelCounter, log2_above
 from solvers.engines import COUNTERS, made
-from solvers.errors import ReconError, Unsupported
-from solvers.limits import Limits
-from solvers.query import Convention, Count
-from solvers.release import Release
+from solvers.foundation.errors import ReconError, Unsupported
+from solvers.foundation.limits import Limits
+from solvers.questions.query import Convention, Count
+from solvers.statements.release import Release
 
 SECONDS = 60.0  # for one counter, where no limit is given
 
