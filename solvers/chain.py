@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from solvers.engine import Engine
 from solvers.engines import ENGINES, made
 from solvers.foundation.errors import ContradictionError, Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
+from solvers.questions.engine import Engine
 from solvers.questions.query import Answer, Query
 from solvers.questions.relaxed import loosen
 from solvers.statements.release import Release
@@ -71,7 +71,7 @@ def answer(release: Release, query: Query, limits: Limits | None = None) -> Answ
             trail.append(f"{engine.name}: {error}")
             continue
         if found.status == "unsat" and not found.conflict:
-            from solvers.explain import known_conflict
+            from solvers.likelihood.explain import known_conflict
 
             found = replace(found, conflict=known_conflict(release, limits))
         if release.loosened:
@@ -97,7 +97,7 @@ def ask(release: Release, query: Query, kind: type[A], limits: Limits | None = N
             raise
         raise Inconclusive(str(error)) from None
     if found.status == "unsat":
-        from solvers.explain import clash_of
+        from solvers.likelihood.explain import clash_of
 
         found = replace(found, conflict=clash_of(release, found.conflict, limits or Limits()))
         if kind.__name__ != "CountAnswer":

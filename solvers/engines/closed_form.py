@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.cells.partition_cells import Cells, cells_of, no_closed_form
-from solvers.engine import Engine
 from solvers.foundation.exact import Factor, log2_sum, log2_worlds, multinomial_factors, multiset_factors
 from solvers.foundation.limits import Limits
 from solvers.histograms.partition_membership import decide, leave_one_out, share_of_counts
+from solvers.questions.engine import Engine
 from solvers.questions.query import (
     Answer,
     Convention,

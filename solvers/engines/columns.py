@@ -1,6 +1,7 @@
 """Rigorous outer bounds where the cells are too many: linear programming over columns that pricing brings in.
 
-Source: column generation, Lübbecke and Desrosiers, "Selected topics in column generation", 2005; see solvers.columns.master.
+Source: column generation, Lübbecke and Desrosiers, "Selected topics in column generation", 2005; see
+solvers.columns.master.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ import numpy as np
 
 from solvers.cells.system import system_of
 from solvers.columns.single_partitions import bounded, decide_apart, decide_by_rows
-from solvers.engine import Engine, no_coupling
 from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
+from solvers.questions.engine import Engine, no_coupling
 from solvers.questions.query import Answer, Count, CountAnswer, Decide, DecideAnswer, Query, Selections
 from solvers.statements.release import Release
 

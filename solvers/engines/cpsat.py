@@ -9,11 +9,11 @@ Source: CP-SAT (Google OR-Tools); design.md, section 4.
 from __future__ import annotations
 
 from solvers.cells.system import system_of
-from solvers.engine import COARSE, Engine, no_coupling
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.answering import answer_from, refuted
 from solvers.histograms.branches import Branch
+from solvers.questions.engine import COARSE, Engine, no_coupling
 from solvers.questions.query import (
     Answer,
     Count,

@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 
 from solvers.cells.system import System, system_of
-from solvers.engine import COARSE, Engine, no_coupling
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.answering import answer_from, attain, joint, refuted
 from solvers.histograms.branches import Branch, Solution, branches_of
+from solvers.questions.engine import COARSE, Engine, no_coupling
 from solvers.questions.query import (
     Answer,
     Attain,

@@ -12,10 +12,10 @@ import numpy as np
 
 from solvers.cells.linear_system import propagate
 from solvers.cells.system import System, system_of
-from solvers.engine import Engine
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.interval.bracket import Bracket, Budget, Case
+from solvers.questions.engine import Engine
 from solvers.questions.query import Answer, Convention, Count, CountAnswer, Query
 from solvers.statements.release import Release
 

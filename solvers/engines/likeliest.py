@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from solvers.cells.refinement import loose_statements
-from solvers.engine import COARSE, Engine, no_coupling
 from solvers.foundation.errors import ContradictionError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.answering import refuted
+from solvers.questions.engine import COARSE, Engine, no_coupling
 from solvers.questions.query import Answer, MostLikely, Query, WorldsAnswer
 from solvers.statements.release import Release
 
