@@ -256,7 +256,7 @@ def certify_exact(
     wanted = certificates or (certificates is None and len(frame) <= MOST_CERTIFIED)
     if wanted:
         out["certificate"] = pd.Series(
-            list[Any](profile_certificates(release, frame, verdict.tolist(), limits)), dtype=object
+            list[Any](profile_certificates(release, frame, verdict.tolist(), limits, found.multipliers)), dtype=object
         )
     bare = int((np.isin(verdict, ["certain", "impossible"]) & out["certificate"].isna().to_numpy()).sum())
     notes = [f"{bare:,} certain or impossible verdicts have no certificate: {BARE[bool(wanted)]}"] if bare else []
