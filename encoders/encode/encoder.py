@@ -10,7 +10,7 @@ import importlib
 import importlib.util
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import cast
 
@@ -22,6 +22,7 @@ from encoders.models.models import AnyModel, Forest, Question
 from encoders.parts.base import Encoder
 from encoders.parts.cut_domain import CutDomain, Resolved
 from encoders.parts.supports import MOST_ROWS
+from solvers.foundation.derived import Derived
 from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported
 from solvers.foundation.exact import exact_number, level_text
 from solvers.statements.release import Block, Observed, Release, Rows
@@ -43,6 +44,7 @@ class EncodedRelease:
     files: tuple[str, ...] = ()
     declared: Rows | None = None
     said: tuple[str, ...] = ()
+    derived: Derived = field(init=False, default_factory=Derived, repr=False, compare=False)
 
     @property
     def confidence(self) -> float:
@@ -82,13 +84,19 @@ class EncodedRelease:
         level = confidence_level(confidence)
         if not self.noisy or level == self.statements.confidence:
             return self
-        key = f"at {level}"
-        if key not in self.statements.memo:
+        known = self.derived.part(AtLevels).by_level
+        if level not in known:
             origins = [Origin("", f"models[{i}]") for i in range(len(self.models))]
             found = assemble(self.domain, self.models, self.declared or Rows(), origins, self.file, level)
-            self.statements.memo[key] = replace(found, sha256=self.sha256, files=self.files, said=self.said)
-        found = self.statements.memo[key]
-        return cast(EncodedRelease, found)
+            known[level] = replace(found, sha256=self.sha256, files=self.files, said=self.said)
+        return known[level]
+
+
+@dataclass(slots=True)
+class AtLevels:
+    """A release read at other confidences than its own."""
+
+    by_level: dict[Fraction, EncodedRelease] = field(default_factory=dict)
 
 
 def encoder_for(kind: str) -> Encoder[AnyModel]:

@@ -23,7 +23,8 @@ import pandas as pd
 from encoders.domain.values import Continuous, Listed, Position, plain
 from encoders.encode.encoder import EncodedRelease, encode
 from encoders.parts.cut_domain import CutDomain
-from recon.formats.release.reading import parse, to_domain, to_models, to_rows
+from recon.formats.release.parts import to_domain, to_models, to_rows
+from recon.formats.release.reading import parse
 from recon.formats.release.writing import attribute_json, release_json
 from recon.frames.true_rows import TrueRows, between
 from recon.frames.world import World

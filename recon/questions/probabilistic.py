@@ -16,7 +16,7 @@ from recon.console.output import free_name
 from recon.frames.describe import condition_text, values_text
 from solvers.cells.partition_cells import Cells, cells_of, no_closed_form
 from solvers.cells.system import System, system_of
-from solvers.engine import ask
+from solvers.chain import ask
 from solvers.foundation.errors import ContradictionError
 from solvers.foundation.limits import Limits
 from solvers.questions.query import Count, CountAnswer, PerCell, PerCellAnswer

@@ -18,7 +18,7 @@ from recon.frames.naming import column_like, named_like
 from recon.frames.outside import answered
 from recon.frames.selections import columns_by_attribute, profile_ranges, select_frame
 from recon.frames.world import World, wrap
-from solvers.engine import ask
+from solvers.chain import ask
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.exact import level_text
 from solvers.foundation.limits import Limits, ended
