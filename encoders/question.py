@@ -13,7 +13,7 @@ from encoders.encoder import CutDomain, Encoder, Resolved
 from encoders.models import Question
 from encoders.statistics import numbers_of, numeric, value_cuts
 from encoders.values import Position
-from solvers.release import UNBOUNDED, Block, Region, Rows, Statement
+from solvers.release import UNBOUNDED, Block, Loose, Region, Rows, Statement
 
 
 class KindEncoder(Encoder[Question]):
@@ -49,7 +49,7 @@ class KindEncoder(Encoder[Question]):
             pairs = zip(numbers.least, numbers.greatest, strict=True)
             coefs = tuple(classes.setdefault(pair, len(classes) + 1) for pair in pairs)
             out.append(Statement(region, -UNBOUNDED, UNBOUNDED, f"the question about {name}", numbers.of, coefs))
-        return (tuple(out),)
+        return (Loose(tuple(out)),)
 
 
 def class_numbers(cut: CutDomain, name: str) -> tuple[int, list[tuple[int, int]]]:

@@ -12,7 +12,7 @@ from encoders.encoder import CutDomain, Encoder, Resolved
 from encoders.models import RuleSet
 from encoders.supports import check_support, label_texts, told_apart
 from solvers.errors import ReleaseError
-from solvers.release import Block, Box, Region, Rows, Statement
+from solvers.release import Block, Box, Loose, Region, Rows, Statement
 
 
 class KindEncoder(Encoder[RuleSet]):
@@ -47,4 +47,4 @@ class KindEncoder(Encoder[RuleSet]):
             for c, count in enumerate(rule.support.counts or ()):
                 with_label = box & Box(((label, 1 << c),))
                 out.append(Statement(Region(with_label), int(count), int(count), f"{source}, class {labels[c]}"))
-        return (tuple(out),) if out else ()
+        return (Loose(tuple(out)),) if out else ()

@@ -14,7 +14,7 @@ from encoders.statistics import Group, Numbers, numbers_of, numeric, statements_
 from encoders.supports import check_count
 from encoders.values import Position, exact, is_number
 from solvers.errors import ReleaseError
-from solvers.release import UNBOUNDED, Block, Box, Choice, Region, Rows, Statement
+from solvers.release import UNBOUNDED, Block, Box, Choice, Loose, Region, Rows, Statement
 
 MOST_SHOWN = 80  # letters of a condition in a source
 
@@ -74,7 +74,7 @@ class KindEncoder(Encoder[Table]):
                 choices.append(found)
             else:
                 loose += found
-        return (*((tuple(loose),) if loose else ()), *choices)
+        return (*((Loose(tuple(loose)),) if loose else ()), *choices)
 
 
 def check_figure(figure: Figure, domain: Domain, place: str) -> None:

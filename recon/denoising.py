@@ -17,7 +17,8 @@ from solvers.errors import Unsupported
 from solvers.likeliest import Likeliest, capped_rows, most_likely_of
 from solvers.limits import Limits
 from solvers.loosening import how, refused
-from solvers.observations import Observation, first_statements, observations, widened
+from solvers.numbering import StatementIndex
+from solvers.observations import Observation, observations, widened
 from solvers.release import Release, Rows
 from solvers.system import System
 
@@ -72,10 +73,10 @@ def denoise(release: EncodedRelease, limits: Limits | None = None) -> Denoised:
     counts = {o.statement: int(sums[o.statement]) for o in seen}
     moved = float(sum(abs(o.published - counts[o.statement]) for o in seen))
     by_block: dict[int, list[int]] = {}
-    for b, start in first_statements(release.statements).items():
-        observed = release.statements.observed[b]
+    index = StatementIndex(release.statements)
+    for b, observed in enumerate(release.statements.observed):
         if observed is not None:
-            by_block[b] = [counts[start + s] for s, p in enumerate(observed.published) if p is not None]
+            by_block[b] = [counts[index.first[b] + s] for s, p in enumerate(observed.published) if p is not None]
     left = iter([by_block[b] for b in sorted(by_block)])
     models = tuple(m if m.noise is None else filled(m, left) for m in release.models)
     said = DENOISED.format(BEST if found.proved else GOOD)

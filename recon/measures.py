@@ -28,7 +28,7 @@ from solvers.limits import Limits
 from solvers.membership import Rows, known_rows
 from solvers.numbers import log2_multisets, log2_worlds
 from solvers.query import Convention, CountAnswer
-from solvers.release import ANY_LABEL, Partition, Release
+from solvers.release import ANY_LABEL, Release
 from solvers.space import Space
 
 if TYPE_CHECKING:
@@ -196,8 +196,8 @@ def log2_alone(release: Release, convention: Convention, limits: Limits) -> floa
     """
     found, leaves = math.inf, 0
     for one in alone(release) if release.rows.exact and len(release.blocks) > 1 else ():
-        leaves += sum(len(b) for b in one.blocks if isinstance(b, Partition))
-        boxes = not release.impossible and not any(isinstance(b, Partition) and b.first_match for b in one.blocks)
+        leaves += sum(map(len, one.partitions.values()))
+        boxes = not release.impossible and not any(b.first_match for b in one.partitions.values())
         if limits.expired() and not (boxes and leaves <= MOST_LEAVES):
             break
         cells = cells_of(one, limits)

@@ -24,7 +24,6 @@ from solvers.observations import observations
 from solvers.posterior import CountPosterior, Prior, Term
 from solvers.posterior import posterior as posterior_of
 from solvers.query import Selections
-from solvers.release import Partition
 
 PRIORS = {
     "counts": "uniform over count vectors that sum to n, rows uniform inside a leaf or rule given its count",
@@ -145,8 +144,7 @@ def posterior(release: EncodedRelease, prior: Prior = "counts", limits: Limits |
 
 def single(release: EncodedRelease) -> bool:
     """Tell whether a release is exactly one tree or rule list."""
-    blocks = release.statements.blocks
-    return len(blocks) == 1 and isinstance(blocks[0], Partition)
+    return release.statements.single is not None
 
 
 def why_none(release: EncodedRelease) -> str | None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from encoders.encoder import EncodedRelease
 from encoders.values import Value
 from recon.certificates import profile_certificates
-from recon.noisy import Posterior, posterior, single, why_none
+from recon.noisy import Posterior, posterior, why_none
 from recon.questions import MOST_CERTIFIED, certify_exact, most_rows, select_with
 from recon.selections import select_frame
 from recon.undecided import decide, share, why_open
@@ -26,7 +26,7 @@ from solvers.limits import Limits
 from solvers.membership import Prior
 from solvers.numbers import level_text
 from solvers.query import Convention, DecideAnswer, Selections, Share
-from solvers.release import ANY_LABEL, Partition
+from solvers.release import ANY_LABEL
 from solvers.space import Space
 
 
@@ -138,8 +138,8 @@ def decided(release: EncodedRelease, chosen: Selections, convention: Convention,
     Of one tree or rule list they are exact sums: cells that a selection meets can have all their rows in it, those
     that it holds must. Cost: linear in distinct selections times cells; other releases are asked of the engines.
     """
-    block, rows = release.statements.blocks[0], release.statements.rows
-    if not single(release) or not isinstance(block, Partition) or rows.high is None:
+    block, rows = release.statements.single, release.statements.rows
+    if block is None or rows.high is None:
         return decide(release, chosen, convention, limits)
     try:
         cells = cells_of(release.statements, limits or Limits())

@@ -38,7 +38,6 @@ from solvers.query import (
     Share,
     WorldsAnswer,
 )
-from solvers.release import Partition
 from solvers.release import World as SolverWorld
 
 MOST_CERTIFIED = 1_000  # profiles that get certificates without being asked for
@@ -56,8 +55,8 @@ Profiles = pd.DataFrame | Sequence[dict[str, Any]]
 
 def convention_of(release: EncodedRelease, convention: str | None) -> Convention:
     """Return the convention asked for; by default `assigned` for one partition, else `ordered`."""
-    blocks = release.statements.blocks
-    one = len(blocks) == 1 and isinstance(blocks[0], Partition) and blocks[0].open_counts <= 1
+    single = release.statements.single
+    one = single is not None and single.open_counts <= 1
     one = one and not release.noisy and not release.statements.loosened
     if convention is None:
         return "assigned" if one else "ordered"

@@ -24,7 +24,7 @@ from recon.reasons import no_reconstruction, plain_reasons
 from recon.selections import frame_ranges, raw_indices, select_frame, whole_rows
 from solvers.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
 from solvers.limits import Limits
-from solvers.release import ANY_LABEL, UNBOUNDED, Box, Boxes, Choice, Partition, Region, Statement
+from solvers.release import ANY_LABEL, UNBOUNDED, Box, Boxes, Choice, Loose, Partition, Region, Statement
 
 SHOWN = 3  # attributes named in a sentence
 MOST_BITS = 1 << 25  # distinct rows times boxes looked at together
@@ -108,8 +108,8 @@ def violations(release: EncodedRelease, truth: pd.DataFrame) -> list[str]:
                 broken.append(f"{block.source(s)}: {between(low, high)} rows released, {counts[s]} in the truth")
         elif isinstance(block, Choice):
             if not any(all(rows.holds(s) for s in alternative) for alternative in block.alternatives):
-                broken.append(f"{block.source}: none of its {len(block.alternatives)} readings holds in the truth")
-        else:
+                broken.append(f"{block.name}: none of its {len(block.alternatives)} readings holds in the truth")
+        elif isinstance(block, Loose):
             broken += [says(rows, s) for s in block if not s.coarse and not rows.holds(s)]
     broken += coarse_figures(release, truth, rows)
     for i, box in enumerate(release.statements.impossible):

@@ -16,14 +16,8 @@ from solvers.errors import Unsupported
 from solvers.limits import Limits
 from solvers.membership import Prior, decide
 from solvers.query import Decide, DecideAnswer
-from solvers.refine import loose_statements
-from solvers.release import ANY_LABEL, Box, Partition, Release, World
+from solvers.release import ANY_LABEL, Box, Release, World
 from solvers.space import Space
-
-
-def coarse(release: Release) -> bool:
-    """Tell whether some statement says less than was published, so that rows that meet it may be no world."""
-    return any(s.coarse for s in loose_statements(release))
 
 
 def alone(release: Release) -> list[Release]:
@@ -31,8 +25,8 @@ def alone(release: Release) -> list[Release]:
     if "alone" not in release.memo:
         release.memo["alone"] = [
             Release(release.domain, release.rows, (block,), release.impossible)
-            for block in release.blocks
-            if isinstance(block, Partition) and (block.low == block.high).all()
+            for block in release.partitions.values()
+            if (block.low == block.high).all()
         ]
     found: list[Release] = release.memo["alone"]
     return found

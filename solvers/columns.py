@@ -23,7 +23,7 @@ from solvers.limits import Limits
 from solvers.linear import Ints
 from solvers.natively import natively
 from solvers.pricing import UNLIMITED, Pricer, within
-from solvers.release import ANY_LABEL, Box, Choice, Partition, Release
+from solvers.release import ANY_LABEL, Box, Partition, Release
 
 BATCH = 200  # rows that one round of pricing may start from, and add
 PRIMAL = 4  # HiGHS' number of the primal simplex method
@@ -308,11 +308,7 @@ def check_time(release: Release, limits: Limits) -> None:
 
     No row is known at first, so that every statement that wants rows costs a pivot at least.
     """
-    wanting = statements = 0
-    for block in release.blocks:
-        if isinstance(block, Partition):
-            wanting, statements = wanting + int((block.low > 0).sum()), statements + len(block)
-        elif not isinstance(block, Choice):
-            wanting, statements = wanting + sum(s.low > 0 for s in block), statements + len(block)
+    held = [*release.partitions.values(), *release.loose.values()]
+    wanting, statements = sum(int((block.low > 0).sum()) for block in held), sum(map(len, held))
     if wanting * (PIVOT + PER_STATEMENT * statements) > limits.left():
         raise Inconclusive(f"the time left is too short for a linear program over {statements:,} statements (--time)")

@@ -1,55 +1,29 @@
-"""The statements of a release, numbered once and for all, and a fingerprint of everything a proof can read.
-
-Statement numbers are positions in `Release.statements()`: block by block, the statements of a choice's alternatives
-one after the other; the number of rows comes last.
-"""
+"""The statements of a release as proofs read them, and a fingerprint of everything that a proof can read."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from solvers.errors import CertificateError, NotVerified
 from solvers.limits import Limits
-from solvers.release import UNBOUNDED, Block, Box, Choice, Partition, Region, Release, Statement
+from solvers.numbering import Ints, StatementIndex
+from solvers.release import Choice, Loose, Partition, Release, Statement
 
-Ints = NDArray[np.int64]
 MOST_PIECES = 1_000_000
 COPIES = 8  # of the pieces that a step of a walk holds at a time
 
 
-class Facts:
-    """Statement s says low[s] <= ... <= high[s]; `usable` are those that hold in every world."""
+class Facts(StatementIndex):
+    """The numbered statements as a proof reads them: unknown numbers are refused, within limits."""
 
     def __init__(self, release: Release, limits: Limits | None = None) -> None:
-        self.release, self.limits = release, limits or Limits()
-        self.first = [0]
-        low, high = [], []
-        for block in release.blocks:
-            if isinstance(block, Partition):
-                low.append(block.low)
-                high.append(block.high)
-            else:
-                loose = loose_of(block)
-                low.append(np.array([s.low for s in loose], dtype=np.int64))
-                high.append(np.array([s.high for s in loose], dtype=np.int64))
-            self.first.append(self.first[-1] + len(low[-1]))
-        self.rows = self.first[-1]
-        top = UNBOUNDED if release.rows.high is None else release.rows.high
-        self.low: Ints = np.concatenate([*low, [release.rows.low]]).astype(np.int64)
-        self.high: Ints = np.concatenate([*high, [top]]).astype(np.int64)
-        self.usable = np.ones(len(self.low), dtype=bool)
-        for b, block in enumerate(release.blocks):
-            if isinstance(block, Choice):
-                self.usable[self.first[b] : self.first[b + 1]] = False
-
-    def __len__(self) -> int:
-        return len(self.low)
+        super().__init__(release)
+        self.limits = limits or Limits()
 
     def make_room(self, pieces: int, width: int) -> None:
         """Refuse to hold so many pieces of `width` words, or to go on when time is up, with `NotVerified`."""
@@ -61,35 +35,26 @@ class Facts:
 
     def within(self, blocks: Iterable[int]) -> NDArray[np.bool_]:
         """Tell which statements are of some blocks, or the number of rows."""
-        out = np.zeros(len(self), dtype=bool)
-        for b in blocks:
-            out[self.first[b] : self.first[b + 1]] = True
+        out = self.of_blocks(blocks)
         out[self.rows] = True
         return out
+
+    @cached_property
+    def allowed(self) -> NDArray[np.bool_]:
+        """Return a mask of the statements that do not bar rows: those of alternatives, and those above 0."""
+        return ~self.unconditional | (self.high > 0)
 
     def block_of(self, s: int) -> int:
         """Return the block of a statement that is not the number of rows."""
         if not 0 <= s < self.rows:
             raise CertificateError(f"there is no statement {s} in a block of this release")
-        return int(np.searchsorted(self.first, s, side="right")) - 1
+        return super().block_of(s)
 
     def alternatives(self, b: int) -> tuple[Ints, ...]:
         """Return the statement numbers of every alternative of a choice."""
-        block = self.release.blocks[b] if 0 <= b < len(self.release.blocks) else None
-        if not isinstance(block, Choice):
+        if b not in self.release.choices:
             raise CertificateError(f"block {b} is no choice")
-        ends = np.cumsum([self.first[b], *(len(a) for a in block.alternatives)])
-        return tuple(np.arange(i, j, dtype=np.int64) for i, j in pairwise(ends))
-
-    def statement(self, s: int) -> Statement:
-        """Return a statement as a view, the number of rows too."""
-        if s == self.rows:
-            return Statement(whole_space(), int(self.low[s]), int(self.high[s]), "the number of rows")
-        b = self.block_of(s)
-        block = self.release.blocks[b]
-        if isinstance(block, Partition):
-            return block.statement(s - self.first[b], self.release.domain)
-        return loose_of(block)[s - self.first[b]]
+        return super().alternatives(b)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -106,8 +71,11 @@ class Facts:
         yield repr((release.domain.label, release.rows.low, release.rows.high)).encode()
         yield repr([b.literals for b in release.impossible]).encode()
         for block in release.blocks:
+            if isinstance(block, Choice):
+                yield repr(("Choice", [told(s) for s in block.members], [len(a) for a in block.alternatives])).encode()
+            elif isinstance(block, Loose):  # "tuple": what the fingerprint has always called it
+                yield repr(("tuple", [told(s) for s in block.members], [len(block)])).encode()
             if not isinstance(block, Partition):
-                yield repr((type(block).__name__, [told(s) for s in loose_of(block)], lengths_of(block))).encode()
                 continue
             yield repr((block.kind, block.first_match, block.names, block.labels)).encode()
             for numbers in (block.boxes.start, block.boxes.attribute, block.region, block.label, block.low, block.high):
@@ -115,26 +83,7 @@ class Facts:
             yield repr(block.boxes.mask.tolist()).encode()
 
 
-def whole_space() -> Region:
-    """Return the region of all rows."""
-    return Region(Box())
-
-
 def told(s: Statement) -> tuple[object, ...]:
     """Return a loose statement as plain numbers and words."""
     boxes = [b.literals for b in (s.region.box, *s.region.minus)]
     return boxes, s.low, s.high, s.source, s.of, s.coefs, s.coarse
-
-
-def lengths_of(block: Block) -> list[int]:
-    """Return how many statements each alternative of a choice has; one number for loose statements."""
-    if isinstance(block, Choice):
-        return [len(a) for a in block.alternatives]
-    return [len(loose_of(block))]
-
-
-def loose_of(block: Block) -> list[Statement]:
-    """Return the statements of a block that is no partition, in order."""
-    if isinstance(block, Choice):
-        return [s for alternative in block.alternatives for s in alternative]
-    return [] if isinstance(block, Partition) else list(block)

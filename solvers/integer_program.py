@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from solvers.errors import Inconclusive, Unsupported
 from solvers.limits import Limits
 from solvers.linear import Ints
-from solvers.refine import loose_statements
-from solvers.release import Choice, Partition, Release
+from solvers.numbering import StatementIndex
+from solvers.release import Release
 from solvers.system import System, system_of
 
 STEP = 4_096  # constraints between two looks at the clock
@@ -142,17 +142,12 @@ class IntegerProgram:
 
     def sources(self) -> Iterator[str]:
         """Yield where every statement comes from, in words, in their order. Cost: linear."""
-        release = self.system.release
-        for block in release.blocks:
-            if isinstance(block, Partition):
-                yield from map(block.source, range(len(block)))
-        for statement in loose_statements(release):
-            yield statement.source
+        return StatementIndex(self.system.release).sources()
 
     @cached_property
     def choice_sources(self) -> tuple[str, ...]:
         """Return where every choice comes from, in words."""
-        return tuple(block.source for block in self.system.release.blocks if isinstance(block, Choice))
+        return tuple(block.name for block in self.system.release.choices.values())
 
     def constraints(self) -> Iterator[Constraint]:
         """Yield every constraint; those of alternatives with their selectors.

@@ -16,7 +16,6 @@ from solvers.claims import Branch, Cases, Claim, Node, OverCells, Step, Sum
 from solvers.facts import Facts
 from solvers.limits import Limits
 from solvers.linear import Ints, Linear, Propagated, propagate
-from solvers.release import Choice
 from solvers.traces import Bound, Trace
 from solvers.walk import Live
 from solvers.weights import Program
@@ -45,13 +44,13 @@ class Base:
     def __init__(self, facts: Facts, live: Live, blocks: tuple[int, ...], limits: Limits) -> None:
         self.facts, self.live, self.blocks = facts, live, blocks
         most = int(facts.release.rows.high or 0)
-        self.usable = facts.within(blocks) & facts.usable
+        self.usable = facts.within(blocks) & facts.unconditional
         self.linear = live.linear.take(self.usable)
         start = np.zeros(live.cells, dtype=np.int64)
         self.found = propagate(self.linear, start, np.full(live.cells, most, dtype=np.int64), limits.expired)
         self.trace = Trace(live.linear)
         self.trace.extend(self.found)
-        self.choices = tuple(b for b in blocks if isinstance(facts.release.blocks[b], Choice))
+        self.choices = tuple(b for b in blocks if b in facts.release.choices)
 
 
 class Search:

@@ -22,7 +22,7 @@ from solvers import totals
 from solvers.cnf import clauses_needed, lower
 from solvers.errors import EngineError, Inconclusive, TooLarge, Unsupported
 from solvers.limits import Limits
-from solvers.release import UNBOUNDED, Attribute, Box, Choice, Domain, Region, Release, Rows, Statement
+from solvers.release import UNBOUNDED, Attribute, Box, Choice, Domain, Loose, Region, Release, Rows, Statement
 from solvers.totals import FALSE, TRUE, Clauses
 
 ROOT = Path(__file__).parents[1]
@@ -80,7 +80,7 @@ def kinds(statements):
     for block in statements.blocks:
         if isinstance(block, Choice):
             yield "choice"
-        elif isinstance(block, tuple):
+        elif isinstance(block, Loose):
             yield from ("sum" for s in block if len(set(s.coefs) - {0}) > 1)
             yield from ("negative" for s in block if s.coefs and min(s.coefs) < 0)
         else:

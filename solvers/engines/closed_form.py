@@ -33,7 +33,7 @@ from solvers.query import (
     ShareAnswer,
     WorldsAnswer,
 )
-from solvers.release import Partition, Release, World
+from solvers.release import Release, World
 from solvers.worlds import CellRows, draw_world, list_worlds, spread_world
 
 MOST_FACTORED = 100_000_000  # rows whose factorials are taken apart into primes (a sieve of so many bytes)
@@ -52,7 +52,7 @@ class KindEngine(Engine):
         """Return why the release is not one partition with exact counts, or None."""
         if (reason := no_closed_form(release)) is not None:
             return reason
-        rows = sum(int(block.low.sum()) for block in release.blocks if isinstance(block, Partition))
+        rows = sum(int(block.low.sum()) for block in release.partitions.values())
         if isinstance(query, Count) and query.convention != "assigned" and rows > MOST_FACTORED:
             return f"'{query.convention}' counts of more than {MOST_FACTORED:,} rows are not taken apart exactly"
         if release.domain.relative and isinstance(query, Enumerate | Sample | MostLikely):

@@ -12,7 +12,6 @@ from solvers.engine import COARSE, Engine, no_coupling
 from solvers.errors import ContradictionError, Unsupported
 from solvers.limits import Limits
 from solvers.query import Answer, MostLikely, Query, WorldsAnswer
-from solvers.refine import loose_statements
 from solvers.release import Release
 
 
@@ -43,7 +42,7 @@ class KindEngine(Engine):
 
         if not isinstance(query, MostLikely):
             raise Unsupported("only the most likely world is looked for")
-        if any(s.coarse for s in loose_statements(release)):
+        if release.coarse:
             raise Unsupported(COARSE)
         try:
             system, found = most_likely_of(release, observations(release), limits)

@@ -12,7 +12,7 @@ from collections import Counter
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.apart import alone, coarse, decide_apart, world_of
+from solvers.apart import alone, decide_apart, world_of
 from solvers.cells import cells_of
 from solvers.draws import Dice
 from solvers.engine import COARSE, Engine, no_coupling
@@ -49,7 +49,7 @@ class KindEngine(Engine):
         """Return why rows cannot be written out, or None."""
         if not release.rows.exact:
             return "the number of rows is open"
-        if isinstance(query, MostLikely) and coarse(release):
+        if isinstance(query, MostLikely) and release.coarse:
             return COARSE
         return no_coupling(release, query)
 
@@ -90,7 +90,7 @@ def bounds(
     if upper == -math.inf:  # a partition counts rows where none can be
         return CountAnswer("unsat", convention=convention)
     lower = -math.inf
-    if rows is not None and not coarse(release):
+    if rows is not None and not release.coarse:
         lower = 0.0
         if convention == "ordered":  # the orders of one dataset of distinct rows, or of equal ones where they must be
             groups = Counter(map(tuple, rows.tolist()))

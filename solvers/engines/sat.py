@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from solvers.apart import coarse, decide_apart, decide_by_rows, world_of
+from solvers.apart import decide_apart, decide_by_rows, world_of
 from solvers.cnf import Lowering, clauses_needed, lower, stated
 from solvers.draws import Dice
 from solvers.engine import COARSE, Engine, no_coupling
@@ -42,7 +42,7 @@ class KindEngine(Engine):
         """Return why rows cannot be written out as clauses, or None."""
         if not release.rows.exact:
             return "the number of rows is open"
-        if isinstance(query, MostLikely) and coarse(release):
+        if isinstance(query, MostLikely) and release.coarse:
             return COARSE
         if (reason := no_coupling(release, query)) is not None:
             return reason
@@ -112,7 +112,7 @@ def decide(release: Release, query: Decide, limits: Limits) -> Answer:
         return replace(start, trail=(str(error),)).at(back)
     if found.answers[0] is False:
         return Answer("unsat")
-    loose = coarse(release)
+    loose = release.coarse
     for i, can_be, can_miss in about:
         high[i] = 0 if found.answers[can_be] is False else high[i]
         low[i] = max(low[i], 1) if found.answers[can_miss] is False else low[i]
