@@ -1,0 +1,171 @@
+"""From statements to pieces: the row space refined by every region, dead branches dropped on the way.
+
+The pieces are never listed blindly: a partition keeps only the pieces that a region with a positive count meets
+(classes apart), and when their number grows, bound propagation over the statements read so far drops those that
+can hold no row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.cells.bit_boxes import Index, Layout, Words, minus
+from solvers.cells.cutting import AnyCut, PartitionCut, RegionCut, Room, cuts_of, labels_of, with_labels
+from solvers.cells.linear_system import Ints, Linear, propagate
+from solvers.foundation.errors import Inconclusive, TooLarge
+from solvers.foundation.limits import Limits
+from solvers.statements.numbering import StatementIndex
+from solvers.statements.release import Release
+
+PRUNE_FROM = 4_096  # pieces; below, pruning costs more than it saves
+MOST_SUM = 1 << 59  # sums over all pieces stay exact in 64 bits
+WORD_BYTES, COPIES = 8, 4  # what a step of the refinement holds at a time
+ENTRY_BYTES = 200  # of a cell in a statement while bounds are propagated and components cut (measured: 225)
+FAR = 3  # times the limit: so many pieces may come out of one tree before pruning
+MORE = 1.1  # times the seconds that were too few: less is not tried
+SHORT = "time too short for the cells"  # what a release remembers: seconds that were not enough, and the reason
+
+
+@dataclass(eq=False)
+class Refinement:
+    """Disjoint pieces and, per cut, a column with the value that it gave to each; grows step by step.
+
+    The column of a partition holds the numbers of its statements, that of another region the class of parts, or
+    OUTSIDE. `counts` are the cuts that need no step: counts in a region whose values are summed too, with that cut.
+    """
+
+    layout: Layout
+    words: Words
+    labels: Ints
+    cuts: list[AnyCut] = field(default_factory=list)
+    counts: list[tuple[RegionCut, int]] = field(default_factory=list)
+    _columns: list[Ints] = field(default_factory=list)
+    _origins: list[Index] = field(default_factory=list)
+
+    def step(self, cut: AnyCut, allowed: NDArray[np.bool_], room: Room) -> None:
+        """Replace the pieces by those of a cut."""
+        self.words, origin, column = cut.apply(self.words, self.labels, allowed, room)
+        self.labels = self.labels[origin]
+        self.cuts.append(cut)
+        self._columns.append(column)
+        self._origins.append(origin)
+
+    def keep(self, alive: NDArray[np.bool_]) -> None:
+        """Drop the pieces that are not alive."""
+        at = np.flatnonzero(alive)
+        self.words, self.labels = self.words[at], self.labels[at]
+        self._columns[-1], self._origins[-1] = self._columns[-1][at], self._origins[-1][at]
+
+    def columns(self) -> list[Ints]:
+        """Return the column of every cut for the present pieces."""
+        here = np.arange(len(self.words), dtype=np.int64)
+        out: list[Ints] = []
+        for column, origin in zip(reversed(self._columns), reversed(self._origins), strict=True):
+            out.append(column[here])
+            here = origin[here]
+        return out[::-1]
+
+    def values(self) -> Iterator[tuple[AnyCut, Ints]]:
+        """Yield every cut with the values of the present pieces, counts in regions of sums among them."""
+        columns = self.columns()
+        yield from zip(self.cuts, columns, strict=True)
+        for cut, i in self.counts:
+            yield cut, np.minimum(columns[i], 0)  # the one class of a count is 0
+
+
+def refine(release: Release, limits: Limits, words: Words | None = None) -> Refinement:
+    """Return the pieces that can hold rows, of all possible rows or of the given boxes.
+
+    Raises `Unsupported` when more than `limits.cells` would be needed, `Inconclusive` when time is up, or when there
+    is hardly more of it than was too short before.
+    """
+    short: tuple[float, str] = release.memo.get(SHORT, (-1.0, "")) if words is None else (-1.0, "")
+    if limits.left() <= MORE * short[0]:
+        raise Inconclusive(short[1])
+    begun = limits.left()
+    try:
+        return refined(release, limits, words)
+    except Inconclusive as error:
+        if words is None and not limits.stop.is_set():
+            release.memo[SHORT] = begun, str(error)
+        raise
+
+
+def refined(release: Release, limits: Limits, words: Words | None) -> Refinement:
+    """Return the pieces, anew; see `refine`."""
+    layout, index = Layout(release.domain), StatementIndex(release)
+    if words is None:
+        words = minus(layout, layout.full[None].copy(), release.impossible)
+    every = cuts_of(index, range(len(release.blocks)))
+    summed = {cut.region for cut in every if isinstance(cut, RegionCut) and cut.of is not None}
+    counts = [cut for cut in every if isinstance(cut, RegionCut) and cut.of is None and cut.region in summed]
+    cuts = [cut for cut in every if cut not in counts] if counts else every
+    place = {cut.region: i for i, cut in enumerate(cuts) if isinstance(cut, RegionCut)}
+    words = with_labels(layout, words, cuts)
+    found = Refinement(layout, words, labels_of(layout, words), counts=[(c, place[c.region]) for c in counts])
+    allowed = (index.high > 0) | ~index.partitioned  # rows dropped for another count would leave no trace
+
+    def room(pieces: int, width: int) -> None:
+        make_room(pieces, width, limits)
+
+    known = 0
+    for done, cut in enumerate(cuts, start=1):
+        check(found, limits)
+        found.step(cut, allowed, room)
+        if isinstance(cut, PartitionCut):
+            limits.report(f"cells: {done} of {len(release.partitions)} models, {len(found.words):,} pieces")
+            if len(found.words) > max(PRUNE_FROM, 2 * known):
+                prune(found, index, limits)
+                known = len(found.words)
+    check(found, limits)
+    return found
+
+
+def check(found: Refinement, limits: Limits) -> None:
+    """Refuse more pieces than the limit, and stop when time is up."""
+    if len(found.words) > limits.cells:
+        raise TooLarge(f"more than {limits.cells:,} live cells (--max-cells)")
+    if limits.expired():
+        raise Inconclusive(f"the time was up while the cells were derived ({len(found.words):,} so far)")
+
+
+def make_room(pieces: int, width: int, limits: Limits) -> None:
+    """Refuse far more pieces on the way than the limit, or more than fit into memory, before they are cut."""
+    if pieces > FAR * limits.cells:
+        raise TooLarge(f"more than {limits.cells:,} live cells (--max-cells)")
+    if pieces * width * WORD_BYTES * COPIES > limits.memory:
+        raise TooLarge(f"{pieces:,} boxes on the way to the cells do not fit into the memory (--memory)")
+    if limits.expired():
+        raise Inconclusive(f"the time was up while the cells were derived ({pieces:,} boxes so far)")
+
+
+def hold(entries: int, limits: Limits) -> None:
+    """Refuse more entries of statements over cells than the memory holds while they are propagated."""
+    if entries * ENTRY_BYTES > limits.memory:
+        needed = f"about {entries * ENTRY_BYTES / 1e6:,.0f} MB"
+        raise TooLarge(f"{entries:,} entries of statements over cells need {needed} of memory (--memory)")
+
+
+def prune(found: Refinement, index: StatementIndex, limits: Limits) -> None:
+    """Drop the pieces that propagation over the partitions read so far leaves no room."""
+    hold(len(found.words) * len(found.cuts), limits)
+    rows, offset, low, high = [], 0, [], []
+    for cut, column in zip(found.cuts, found.columns(), strict=True):
+        if isinstance(cut, PartitionCut):
+            rows.append(column + (offset - cut.first))
+            offset += len(cut.block)
+            low.append(cut.block.low)
+            high.append(cut.block.high)
+    n, top = len(found.words), index.release.rows.high
+    if not rows or top is None or n * max(1, top) >= MOST_SUM:
+        return
+    entries = np.concatenate(rows), np.tile(np.arange(n, dtype=np.int64), len(rows))
+    system = Linear.of(*entries, np.ones(n * len(rows), dtype=np.int64), (np.concatenate(low), np.concatenate(high)), n)
+    start, most = np.zeros(n, dtype=np.int64), np.full(n, top, dtype=np.int64)
+    bounds = propagate(system, start, most, limits.expired, trace=False)
+    if bounds.conflict is None:
+        found.keep(bounds.upper > 0)

@@ -1,0 +1,210 @@
+"""A release as a sparse integer system over its live cells, propagated; computed once, shared by all engines.
+
+Cells are the atoms of all regions: the statements see a dataset only through its histogram z over them, which
+removes the n! symmetry of the rows. Cells with equal columns are one cell, its size the sum.
+
+Source: design.md, section 2 (cells, histogram); Ferry et al., SaTML 2024, for possible worlds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.cells.bit_boxes import Layout, Words
+from solvers.cells.cutting import PartitionCut
+from solvers.cells.linear_system import Ints, Linear, Propagated, propagate, same_rows
+from solvers.cells.refinement import SHORT, Refinement, hold, refine
+from solvers.foundation.errors import Inconclusive, Unsupported
+from solvers.foundation.limits import Limits
+from solvers.regions.row_space import Space
+from solvers.statements.numbering import Choices, StatementIndex
+from solvers.statements.release import UNBOUNDED, Box, Release
+
+MOST_SUM = 1 << 59  # sums over all cells stay exact in 64 bits, and below what stands for "no bound"
+PHASE = "the system of cells was set up"
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """Statements (rows, numbered by `solvers.statements.numbering`) over live cells (columns).
+
+    `sizes` are the cells' raw rows (Python integers). `words` are the disjoint boxes that make up the cells,
+    `cell` says which cell each is part of. `linear` holds every statement, also those of alternatives, of which
+    `choices` names the groups (choice -> alternative -> statements). `bounds` is what propagation of the
+    unconditional statements leaves of every cell. `total` is the statement on the number of rows, None where a
+    partition implies it. `coarse`: some statement says less than was published, so that worlds cannot be counted.
+    `memo` keeps what engines found out about it.
+    """
+
+    release: Release
+    space: Space
+    layout: Layout
+    words: Words
+    cell: Ints
+    piece_sizes: tuple[int, ...]
+    sizes: tuple[int, ...]
+    linear: Linear
+    choices: Choices
+    bounds: Propagated
+    total: int | None
+    coarse: bool
+    memo: dict[Any, Any] = field(init=False, default_factory=dict, repr=False, compare=False)
+
+    @cached_property
+    def always(self) -> NDArray[np.bool_]:
+        """Tell which statements hold whatever the choices."""
+        out = np.ones(len(self.linear), dtype=bool)
+        out[[s for choice in self.choices for alternative in choice for s in alternative]] = False
+        return out
+
+    @cached_property
+    def free(self) -> Ints:
+        """Return the cells whose number of rows is not fixed."""
+        return np.flatnonzero(~self.bounds.fixed).astype(np.int64)
+
+    @cached_property
+    def boxes(self) -> list[Box]:
+        """Return the disjoint boxes of the cells, label folded in; `cell` says whose each is."""
+        return self.layout.boxes(self.words)
+
+    @cached_property
+    def pieces(self) -> list[list[int]]:
+        """Return the pieces (indices into `words` and `boxes`) of every cell."""
+        out: list[list[int]] = [[] for _ in self.sizes]
+        for i, c in enumerate(self.cell.tolist()):
+            out[c].append(i)
+        return out
+
+    def asking(self, sums: NDArray[np.int64], values: Ints | None = None) -> tuple[System, tuple[int, ...]]:
+        """Return the system with sums (m, cells) as further statements, and their numbers.
+
+        Without `values` (m,) they are without bounds, else the sums must take them.
+        """
+        rows = self.release.rows.high or 1
+        if int(np.abs(sums).max(initial=0)) * max(1, rows) * max(1, len(self.sizes)) >= MOST_SUM:
+            raise Unsupported("sums over all cells of the values asked about may exceed 2^59")
+        at, col = np.nonzero(sums)
+        old, first = self.linear, len(self.linear)
+        none = np.full(len(sums), UNBOUNDED, dtype=np.int64)
+        low, high = (-none, none) if values is None else (values, values)
+        linear = Linear.of(
+            np.concatenate([old.row, at + first]),
+            np.concatenate([old.col, col]),
+            np.concatenate([old.coef, sums[at, col]]),
+            (np.concatenate([old.low, low]), np.concatenate([old.high, high])),
+            old.columns,
+        )
+        return replace(self, linear=linear), tuple(range(first, first + len(sums)))
+
+    def satisfied(self, z: Ints) -> bool:
+        """Tell whether a histogram meets every statement, exactly one alternative of each choice included."""
+        wrong = set(self.linear.broken(z).tolist())
+        if any(self.always[s] for s in wrong) or bool((z < 0).any()):
+            return False
+        return all(sum(not wrong & set(alternative) for alternative in choice) == 1 for choice in self.choices)
+
+
+def system_of(release: Release, limits: Limits) -> System:
+    """Return the system of a release, from memory if it, or that it has too many cells, is known.
+
+    Raises `Unsupported` for too many cells, `Inconclusive` when time is up. Cost: pieces times blocks.
+    """
+    known: System | tuple[int, Unsupported] | None = release.memo.get("system")
+    if isinstance(known, System):
+        return known
+    if known is not None and limits.cells <= known[0]:
+        raise known[1]
+    begun = limits.left()
+    try:
+        found = release.memo["system"] = build(release, limits)
+    except Unsupported as error:
+        release.memo["system"] = limits.cells, error
+        raise
+    except Inconclusive as error:
+        if not limits.stop.is_set():  # whoever has no more time than was too short need not begin
+            release.memo[SHORT] = max((begun, str(error)), release.memo.get(SHORT, (-1.0, "")))
+        raise
+    return found
+
+
+def build(release: Release, limits: Limits) -> System:
+    """Return the system, anew; see `system_of`."""
+    refined, index, total = refine(release, limits), StatementIndex(release), total_row(release)
+    linear, cell = assemble(index, refined, total, limits)
+    most = release.rows.high if release.rows.high is not None else 1 << 53
+    longest = int(np.bincount(linear.row).max(initial=0))
+    stated = np.concatenate([linear.low[linear.low > -UNBOUNDED], linear.high[linear.high < UNBOUNDED], [0]])
+    far = max(int(np.abs(linear.coef).max(initial=0)) * max(1, most) * longest, int(np.abs(stated).max()))
+    if far >= MOST_SUM:
+        raise Unsupported("sums over all cells of values times rows may exceed 2^59")
+    limits.check(PHASE)
+    piece_sizes = refined.layout.sizes(refined.words)
+    limits.check(PHASE)
+    bounds = propagated(linear, index, most, limits)
+    limits.report(f"{linear.columns:,} live cells, {int(bounds.fixed.sum()):,} fixed by propagation")
+    return System(
+        release, Space.of(release, limits), refined.layout, refined.words, cell,
+        tuple(piece_sizes.tolist()), cell_sizes(piece_sizes, cell, linear.columns), linear, index.choices, bounds,
+        index.rows if total else None, release.coarse,
+    )  # fmt: skip
+
+
+def propagated(linear: Linear, index: StatementIndex, most: int, limits: Limits) -> Propagated:
+    """Return what the unconditional statements leave of cells of at most so many rows."""
+    always = linear.take(index.unconditional[: len(linear)]) if index.choices else linear
+    start = np.zeros(linear.columns, dtype=np.int64)
+    return propagate(always, start, np.full(linear.columns, most, dtype=np.int64), limits.expired)
+
+
+def cell_sizes(pieces: NDArray[Any], cell: Ints, cells: int) -> tuple[int, ...]:
+    """Return the sum of the pieces' sizes per cell, exactly."""
+    out = [0] * cells
+    for c, size in zip(cell.tolist(), pieces.tolist(), strict=True):
+        out[c] += size
+    return tuple(out)
+
+
+def total_row(release: Release) -> bool:
+    """Tell whether the number of rows must be stated: no partition of exact counts implies it."""
+    return not any(
+        bool((b.low == b.high).all()) and release.rows.exact and int(b.low.sum()) == release.rows.low
+        for b in release.partitions.values()
+    )
+
+
+def assemble(index: StatementIndex, refined: Refinement, total: bool, limits: Limits) -> tuple[Linear, Ints]:
+    """Return the statements over cells, and the cell of every piece; `total`: the number of rows is a statement too.
+
+    Pieces that count alike in every statement are one cell.
+    """
+    n = len(refined.words)
+    limits.report(f"{n:,} pieces of cells: {PHASE}")
+    hold(n * len(refined.cuts), limits)
+    none = np.zeros(0, dtype=np.int64)
+    entries, keys, weights = [(none, none, none)], [np.zeros((n, 0), dtype=np.int64)], dict[int, Ints]()
+    for cut, value in refined.values():
+        entries.append(cut.entries(value))
+        if isinstance(cut, PartitionCut):
+            keys.append(value[:, None])
+        else:
+            weights.update(zip(cut.statements, cut.weights(value), strict=True))
+    keys += [weights[s][:, None] for s in sorted(weights)]
+    limits.check(PHASE)
+    first, cell = same_rows(np.concatenate(keys, axis=1))
+    limits.check(PHASE)
+    chosen = np.zeros(n, dtype=bool)
+    chosen[first] = True
+    row, piece, coef = (np.concatenate(part) for part in zip(*entries, strict=True))
+    kept = chosen[piece]
+    row, col, coef = row[kept], cell[piece[kept]], coef[kept]
+    if total:
+        row = np.concatenate([row, np.full(len(first), index.rows, dtype=np.int64)])
+        col = np.concatenate([col, np.arange(len(first), dtype=np.int64)])
+        coef = np.concatenate([coef, np.ones(len(first), dtype=np.int64)])
+    end = index.rows + total
+    return Linear.of(row, col, coef, (index.low[:end], index.high[:end]), len(first)), cell

@@ -1,0 +1,207 @@
+"""The cells of some blocks, walked anew for proofs: box by box from the domain, no bound propagated on the way.
+
+What re-checks a proof must not trust what found it. This walk shares only the arithmetic of boxes (`solvers.cells.bit_boxes`,
+`solvers.cells.cutting`) with the engines: it cuts the row space by the regions of the given blocks, drops rows that a region
+which counts 0 holds, and joins pieces that all statements treat alike.
+
+Source: design.md, sections 2 and 3 (cells; what verification may rely on).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.cells import cutting
+from solvers.cells.bit_boxes import Index, Layout, Words, padded, split
+from solvers.cells.cutting import AnyCut, labels_of, with_labels
+from solvers.cells.linear_system import Ints, Linear, same_rows
+from solvers.foundation.errors import CertificateError, NotVerified
+from solvers.kernel.facts import Facts
+from solvers.statements.release import Box
+
+FEW = 1 << 22  # rows times pieces: so many are compared one by one
+Bits = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Live:
+    """The pieces that can hold rows, the cell that each is part of, and every statement of the blocks over cells.
+
+    `linear` numbers statements as `Facts` does; `keys` tell the cells apart.
+    """
+
+    layout: Layout
+    words: Words
+    cell: Ints
+    linear: Linear
+    keys: Ints
+    cuts: tuple[AnyCut, ...]
+
+    @property
+    def cells(self) -> int:
+        """Return the number of cells."""
+        return self.linear.columns
+
+    @cached_property
+    def number(self) -> dict[bytes, int]:
+        """Return key -> cell."""
+        return {key.tobytes(): c for c, key in enumerate(self.keys)}
+
+    def sizes(self) -> list[int]:
+        """Return how many raw rows every cell holds."""
+        out = [0] * self.cells
+        for c, size in zip(self.cell.tolist(), self.layout.sizes(self.words).tolist(), strict=True):
+            out[c] += size
+        return out
+
+    def meeting(self, box: Box) -> Bits:
+        """Tell which cells share a row with a box."""
+        return self._any(self._meets(box))
+
+    def inside(self, box: Box) -> Bits:
+        """Tell which cells lie inside a box as a whole."""
+        beyond = np.zeros(len(self.words), dtype=bool)
+        for k, mask in box.literals:
+            span = self.layout.span(k)
+            beyond |= (self.words[:, span] & ~padded(mask, span.stop - span.start)).any(axis=1)
+        return ~self._any(beyond)
+
+    def pieces_meeting(self, box: Box) -> Ints:
+        """Return the pieces that share a row with a box."""
+        found: Ints = np.flatnonzero(self._meets(box)).astype(np.int64)
+        return found
+
+    def _meets(self, box: Box) -> Bits:
+        out = np.ones(len(self.words), dtype=bool)
+        for k, mask in box.literals:
+            span = self.layout.span(k)
+            out &= (self.words[:, span] & padded(mask, span.stop - span.start)).any(axis=1)
+        return out
+
+    def _any(self, pieces: Bits) -> Bits:
+        out = np.zeros(self.cells, dtype=bool)
+        out[self.cell[pieces]] = True
+        return out
+
+
+def cuts_of(facts: Facts, blocks: Sequence[int]) -> list[AnyCut]:
+    """Return what cuts the row space for the given blocks; raises `CertificateError` for one that does not exist."""
+    for b in blocks:
+        if not 0 <= b < len(facts.release.blocks):
+            raise CertificateError(f"there is no block {b} in this release")
+    return cutting.cuts_of(facts, blocks)
+
+
+def start_of(facts: Facts, cuts: Sequence[AnyCut], words: Words | None = None) -> Words:
+    """Return the possible rows (all, or of the given pieces), labels apart where some statement tells them apart."""
+    layout = Layout(facts.release.domain)
+    words = subtract(facts, layout.full[None].copy() if words is None else words, facts.release.impossible)
+    return with_labels(layout, words, cuts)
+
+
+def subtract(facts: Facts, words: Words, boxes: Sequence[Box]) -> Words:
+    """Return pieces without some boxes."""
+    layout = Layout(facts.release.domain)
+    for box in boxes:
+        _, _, words, _ = split(layout, words, box)
+        facts.make_room(len(words), words.shape[1])
+    return words
+
+
+def walk(
+    facts: Facts, cuts: Sequence[AnyCut], words: Words, dead: bool = True, most: int | None = None
+) -> tuple[Words, list[Ints], Index]:
+    """Return the finest pieces, per cut the value of each, and which of `words` each comes from.
+
+    `dead`: rows in regions that count 0 are dropped. Raises `NotVerified` above `most` pieces, or where the limits of
+    the facts are met.
+    """
+    values, allowed = list[Ints](), facts.allowed if dead else np.ones(len(facts), dtype=bool)
+    labels, came = labels_of(Layout(facts.release.domain), words), np.arange(len(words), dtype=np.int64)
+    for cut in cuts:
+        words, origin, value = cut.apply(words, labels, allowed, facts.make_room)
+        values = [v[origin] for v in values] + [value]
+        labels, came = labels[origin], came[origin]
+        facts.make_room(len(words), words.shape[1] + len(values))
+        if most is not None and len(words) > most:
+            raise NotVerified(f"not verified: the regions cut the row space into more than {most:,} pieces")
+    return words, values, came
+
+
+def live_cells(facts: Facts, blocks: Sequence[int], most: int | None = None) -> Live:
+    """Return the cells that the regions of some blocks leave, with their statements. Cost: pieces times blocks."""
+    cuts = cuts_of(facts, blocks)
+    words, values, _ = walk(facts, cuts, start_of(facts, cuts), most=most)
+    matrix = np.stack(values, axis=1) if values else np.zeros((len(words), 0), dtype=np.int64)
+    first, cell = same_rows(matrix)
+    row, col, coef = [np.full(len(first), facts.rows)], [np.arange(len(first))], [np.ones(len(first), dtype=np.int64)]
+    for cut, value in zip(cuts, values, strict=True):
+        s, c, a = cut.entries(value[first])
+        row.append(s)
+        col.append(c)
+        coef.append(a)
+    entries = [np.concatenate(x).astype(np.int64) for x in (row, col, coef)]
+    linear = Linear.of(entries[0], entries[1], entries[2], (facts.low, facts.high), len(first))
+    return Live(Layout(facts.release.domain), words, cell, linear, np.ascontiguousarray(matrix[first]), tuple(cuts))
+
+
+def points(layout: Layout, parts: Sequence[Sequence[int]]) -> Words:
+    """Return rows given by their parts as pieces; raises `CertificateError` for parts that do not exist."""
+    attributes = layout.domain.attributes
+    out = np.zeros((len(parts), layout.at[-1]), dtype=np.uint64)
+    if any(len(row) != len(attributes) for row in parts):
+        raise CertificateError(f"a row has not the {len(attributes)} attributes of the domain")
+    if any(not 0 <= part < len(a.sizes) for row in parts for part, a in zip(row, attributes, strict=True)):
+        raise CertificateError("a row has a part that does not exist")
+    table = np.array(parts, dtype=np.int64).reshape(len(parts), len(attributes))
+    for k in range(len(attributes)):
+        column = table[:, k]
+        out[np.arange(len(parts)), layout.at[k] + column // 64] = np.left_shift(
+            np.uint64(1), (column % 64).astype(np.uint64)
+        )
+    return out
+
+
+def cells_at(facts: Facts, live: Live, parts: Sequence[Sequence[int]]) -> Ints:
+    """Return the cell of every row given by its parts; raises `CertificateError` for rows that cannot exist.
+
+    Cost: few rows are looked for among all pieces, many are walked like the whole space.
+    """
+    words = points(live.layout, parts)
+    out = np.full(len(words), -1, dtype=np.int64)
+    if len(words) * len(live.words) <= FEW:
+        for i, row in enumerate(words):
+            holds = np.flatnonzero(((live.words & row) == row).all(axis=1))
+            out[i] = live.cell[holds[0]] if len(holds) else -1
+    else:
+        possible = np.arange(len(words), dtype=np.int64)
+        for box in facts.release.impossible:
+            _, _, words, kept = split(live.layout, words, box)
+            possible = possible[kept]
+        _, values, came = walk(facts, live.cuts, words)
+        keys = np.stack(values, axis=1) if values else np.zeros((len(came), 0), dtype=np.int64)
+        for i, key in zip(possible[came].tolist(), np.ascontiguousarray(keys), strict=True):
+            out[i] = live.number[key.tobytes()]
+    if (out < 0).any():
+        row = list(parts[int(np.argmin(out))])
+        raise CertificateError(f"no row can have the parts {row}: it is impossible, or in a region that counts 0 rows")
+    return out
+
+
+def statement_sums(facts: Facts, parts: Sequence[Sequence[int]], times: Sequence[int]) -> Ints:
+    """Return what every statement of the release counts in a dataset of rows given by parts, nothing left out."""
+    cuts = cuts_of(facts, range(len(facts.release.blocks)))
+    words = points(Layout(facts.release.domain), parts)
+    _, values, came = walk(facts, cuts, words, dead=False)
+    often = np.array(times, dtype=np.int64)[came] if len(came) else np.zeros(0, dtype=np.int64)
+    out = np.zeros(len(facts), dtype=np.int64)
+    for cut, value in zip(cuts, values, strict=True):
+        s, piece, coef = cut.entries(value)
+        np.add.at(out, s, coef * often[piece])
+    out[facts.rows] = sum(times)
+    return out
