@@ -1,8 +1,8 @@
 """Cuts: how the regions of a release's statements refine boxes of the row space, one block or region at a time.
 
-Plain arithmetic on boxes, which searches nothing: the cells that engines use (`solvers.cells.refinement`) and the cells of
-proofs (`solvers.kernel.cells`) are made by the same cuts. Who calls says which statements allow no row (pruning) and what
-may be held.
+Plain arithmetic on boxes, which searches nothing: the cells that engines use (`solvers.cells.refinement`) and the cells
+of proofs (`solvers.kernel.cells`) are made by the same cuts. Who calls says which statements allow no row (pruning) and
+what may be held.
 """
 
 from __future__ import annotations

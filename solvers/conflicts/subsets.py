@@ -175,12 +175,12 @@ def part_of(book: Book, on: Mask) -> tuple[Release, Ints]:
     numbers: list[Ints] = []
     for b, block in enumerate(book.release.blocks):
         at = book.span(b)
-        every, active = np.arange(at.start, at.stop, dtype=np.int64), on[at].any(axis=1)
+        every, active = np.arange(at.start, at.stop, dtype=np.int64), on[at, 0] | on[at, 1]
         if not active.any():
             continue
         if b in book.release.partitions:
-            whole = book.release.partitions[b].bounded(np.maximum(low[at], 0), high[at])
-            made, of = coarsened(whole, active)
+            stated = book.release.partitions[b].bounded(np.maximum(low[at], 0), high[at])
+            made, of = coarsened(stated, active)
             blocks.append(made)
             numbers.append(np.where(of < 0, -1, of + at.start))
         elif b in book.release.choices:
