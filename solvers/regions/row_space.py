@@ -24,11 +24,18 @@ class Space:
     def of(cls, release: Release, limits: Limits) -> Space:
         """Return the space of a release.
 
-        Cost: a box minus the impossible boxes (`solvers.regions.captures.captures`).
+        Cost: a box minus the impossible boxes (`solvers.regions.captures.captures`), once where its size is exact.
         """
         if not release.impossible:
             return cls(release.domain, None)
-        return cls(release.domain, captures(release.domain.part_sizes, [*release.impossible, Box()], limits))
+        known = release.derived.part(KnownSpace)
+        if known.space is not None:
+            return known.space
+        found = captures(release.domain.part_sizes, [*release.impossible, Box()], limits)
+        space = cls(release.domain, found)
+        if found.lower[-1] == found.upper[-1]:
+            known.space = space
+        return space
 
     @cached_property
     def size(self) -> int:
@@ -55,3 +62,10 @@ class Space:
         if k is None or label == ANY_LABEL:
             return {}
         return {k: tuple(int(i == label) * s for i, s in enumerate(self.domain.attributes[k].sizes))}
+
+
+@dataclass(slots=True)
+class KnownSpace:
+    """The row space of a release, where its size is exact."""
+
+    space: Space | None = None
