@@ -15,8 +15,8 @@ from test_against_oracle import encoded, random_profile
 from test_coupled import releases
 
 import recon
+from recon.answers.exact import as_frame
 from recon.frames.selections import select_frame
-from recon.questions.questions import as_frame
 from solvers.cells.system import system_of
 from solvers.chain import ask
 from solvers.columns.master import Master

@@ -30,7 +30,7 @@ from solvers.chain import ask
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.kernel.claims import AnyProof, AtLeast, AtMost, Claim, NoWorld, Proof, proof_json
-from solvers.questions.query import MostLikely, Multipliers, Selections, Side, WorldsAnswer
+from solvers.questions.query import BoxMultipliers, MostLikely, Selections, Side, WorldsAnswer
 
 
 def as_proved(release: EncodedRelease) -> EncodedRelease:
@@ -61,7 +61,7 @@ def profile_certificates(
     frame: pd.DataFrame,
     verdicts: Sequence[str],
     limits: Limits | None,
-    multipliers: Mapping[Side, Multipliers] | None = None,
+    multipliers: Mapping[Side, BoxMultipliers] | None = None,
 ) -> list[Json | None]:
     """Return one certificate per profile that is certain or impossible, None for others and where none was found.
 

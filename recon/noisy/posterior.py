@@ -13,8 +13,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from encoders.encode.encoder import EncodedRelease
+from recon.answers.exact import Profiles, as_frame
 from recon.frames.selections import select_frame
-from recon.questions.questions import Profiles, as_frame
 from solvers.cells.partition_cells import Cells
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits

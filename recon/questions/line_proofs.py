@@ -16,10 +16,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from encoders.encode.encoder import EncodedRelease
+from recon.answers.exact import MOST_CERTIFIED
 from recon.certificates.certificate_format import Json
 from recon.certificates.issuing import as_proved, certificate_json, profiles_json
 from recon.frames.selections import select_frame
-from recon.questions.questions import MOST_CERTIFIED
 from solvers.cells.system import System, system_of
 from solvers.certificates.certifier import Certifier
 from solvers.chain import ask

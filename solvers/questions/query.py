@@ -197,7 +197,7 @@ class CountAnswer(Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class Multipliers:
+class BoxMultipliers:
     """What proves a bound on the rows in a box: whole multipliers of statements (by number) over a common scale."""
 
     of: Mapping[int, int]
@@ -224,7 +224,7 @@ class DecideAnswer(Answer):
     expected: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     expected_before: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     open: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
-    multipliers: Mapping[Side, Multipliers] = field(default_factory=dict)
+    multipliers: Mapping[Side, BoxMultipliers] = field(default_factory=dict)
 
     def at(self, selections: NDArray[np.intp]) -> DecideAnswer:
         """Return the answer for these of the selections, in this order (each may stand several times)."""
