@@ -11,7 +11,6 @@ import pandas as pd
 from encoders.domain.values import intersection
 from encoders.encode.encoder import EncodedRelease
 from recon.answers.undecided import decide, why_open
-from recon.certificates.issuing import profile_certificates
 from recon.frames.selections import one_of, profile_ranges, select_frame, selections_of
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
@@ -82,6 +81,8 @@ def certify_exact(
     )
     wanted = certificates or (certificates is None and len(frame) <= MOST_CERTIFIED)
     if wanted:
+        from recon.certificates.issuing import profile_certificates
+
         out["certificate"] = pd.Series(
             list[Any](profile_certificates(release, frame, verdict.tolist(), limits, found.multipliers)), dtype=object
         )

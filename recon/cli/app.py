@@ -93,9 +93,7 @@ def count(
     quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Count the possible worlds and measure the uncertainty left."""
-    from recon.auditing.auditing import emptiness
     from recon.certificates.certificate_format import certified_lines
-    from recon.certificates.issuing import contradiction_certificate
     from recon.formats.drafts.suggesting import not_assessed_lines
     from recon.measures.measures import measure
     from recon.report.headline import worlds_lines
@@ -109,9 +107,15 @@ def count(
         try:
             measures = measure(release, convention, limits)
         except EmptyConfidenceSet as error:
+            from recon.auditing.auditing import emptiness
+
             show_emptiness(emptiness(release, error, limits), json)
             finish("empty")
-        proved = contradiction_certificate(release.at_confidence(1), limits) if measures.status == "unsat" else None
+        proved = None
+        if measures.status == "unsat":
+            from recon.certificates.issuing import contradiction_certificate
+
+            proved = contradiction_certificate(release.at_confidence(1), limits)
         counted = estimates_json(release, counter or [], digits, limits, measures.counted)
     if json:
         found = count_json(release, measures, digits)
