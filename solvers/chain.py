@@ -64,12 +64,12 @@ def answer(release: Release, query: Query, limits: Limits | None = None) -> Answ
     limits = limits or Limits()
     begun = time.perf_counter()
     best: Answer | None = None
-    rest: Query | None = query
+    rest = query
     before: list[str] = []
     behind: list[str] = []
     limited = False
     for engine in engines_for(query):
-        if rest is None or (best is not None and best.status != "unknown" and limits.expired()):
+        if best is not None and best.status != "unknown" and limits.expired():
             break
         trail = before if best is None or best.status == "unknown" else behind
         reason = engine.missing() or engine.refuses(release, rest)
@@ -89,7 +89,10 @@ def answer(release: Release, query: Query, limits: Limits | None = None) -> Answ
             if best is not None and best.status != "unknown":
                 trail += [f"{engine.name}: was asked for what was left open", *found.trail]
             best = found if best is None else combined(best, found)
-        rest = left_open(query, best)
+        left = left_open(query, best)
+        if left is None:  # the next engine is not even imported
+            break
+        rest = left
     if best is not None:
         behind = behind if best.status != "unsat" else []
         trail = [*before, *(() if best.status == "unknown" else best.trail), *behind]

@@ -5,18 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from encoders.encode.encoder import EncodedRelease
-from recon.noisy.posterior import Posterior
 from solvers.foundation.exact import log2_multisets
 from solvers.histograms.partition_membership import Rows
 from solvers.questions.query import Convention, CountAnswer
 from solvers.regions.row_space import Space
 from solvers.statements.release import ANY_LABEL, Release
+
+if TYPE_CHECKING:
+    from recon.noisy.posterior import Posterior
 
 EXPOSURE = (
     "name",

@@ -10,15 +10,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from solvers.foundation.limits import Limits
-from solvers.regions.captures import Captures, captures
 from solvers.regions.row_space import Space
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Attribute, Box, Partition, Release
+
+if TYPE_CHECKING:
+    from solvers.regions.captures import Captures
 
 MOST_ROW_COUNTS = 10_000
 MOST_PROJECTIONS = 2_000
@@ -146,11 +148,10 @@ def no_closed_form(release: Release) -> str | None:
 
     At most one count may be open (by an open number of rows).
     """
-    if len(release.blocks) != 1 or not isinstance(release.blocks[0], Partition):
+    if (block := release.single) is None:
         return f"{len(release.blocks)} blocks of statements instead of one partition"
     if release.observed:
         return "noisy counts need not sum to the number of rows"
-    block = release.blocks[0]
     loose = np.flatnonzero(block.low != block.high)
     if len(loose) > 1:
         return f"{len(loose)} counts are not exact"
@@ -227,13 +228,14 @@ def cells_of(release: Release, limits: Limits) -> Cells:
     known, left = release.derived.part(KnownCells), limits.left()
     if known.cells is not None and (known.cells.exact or (left <= known.seconds and limits.memory <= known.memory)):
         return known.cells
-    (block,) = release.blocks
-    if not isinstance(block, Partition):
+    if (block := release.single) is None:
         raise TypeError("the release is not one partition")
     part_sizes = release.domain.part_sizes
     space = Space.of(release, limits)
     found = None
     if block.first_match or release.impossible:
+        from solvers.regions.captures import captures  # loads the decision diagrams, which boxes do without
+
         found = captures(part_sizes, [*release.impossible, *block.boxes], limits)
         low, high = spread(release, block, found, {})
     else:
