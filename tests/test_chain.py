@@ -31,7 +31,7 @@ from solvers.questions.query import Answer, Count, CountAnswer, Decide, Extreme,
 
 ROOT = Path(__file__).parents[1]
 TREE = "examples/releases/compas_tree.json"
-HEAVY = {"ortools", "oxidd", "highspy", "pysat", "sklearn", "pyarrow"}
+HEAVY = {"ortools", "oxidd", "highspy", "pysat", "sklearn"}
 
 
 def test_counting_a_tree_loads_no_solver():
