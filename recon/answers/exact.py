@@ -12,9 +12,9 @@ from encoders.domain.values import intersection
 from encoders.encode.encoder import EncodedRelease
 from recon.answers.undecided import decide, why_open
 from recon.frames.selections import one_of, profile_ranges, select_frame, selections_of
-from solvers.foundation.errors import ReleaseError, Unsupported
+from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
-from solvers.questions.query import CONVENTIONS, Convention, DecideAnswer, Selections
+from solvers.questions.query import Convention, DecideAnswer, Selections
 
 MOST_CERTIFIED = 1_000  # profiles that get certificates without being asked for
 
@@ -26,20 +26,6 @@ BARE = {
 }
 
 Profiles = pd.DataFrame | Sequence[dict[str, Any]]
-
-
-def convention_of(release: EncodedRelease, convention: str | None) -> Convention:
-    """Return the convention asked for; by default `assigned` for one partition, else `ordered`."""
-    single = release.statements.single
-    one = single is not None and single.open_counts <= 1
-    one = one and not release.noisy and not release.statements.loosened
-    if convention is None:
-        return "assigned" if one else "ordered"
-    if convention not in CONVENTIONS:
-        raise Unsupported(f"there is no convention '{convention}': choose assigned, ordered or multiset")
-    if convention == "assigned" and not one:
-        raise Unsupported("the convention 'assigned' needs exactly one tree or rule list with exact counts")
-    return convention
 
 
 def as_frame(profiles: Profiles) -> pd.DataFrame:

@@ -18,7 +18,7 @@ from encoders.domain.domain import Condition
 from encoders.encode.encoder import EncodedRelease, asking
 from encoders.kinds.question import class_numbers
 from encoders.models.models import Question
-from recon.answers.exact import convention_of
+from recon.answers.counting import convention_of
 from recon.answers.undecided import decide
 from recon.bounds.bound_answer import BoundAnswer, Later
 from recon.bounds.disclosure import numbers_within
