@@ -46,7 +46,8 @@ def certify_exact(
     certificates: bool | None = None,
 ) -> pd.DataFrame:
     """Return the verdicts that hold for certain where the statements do; see `certify`."""
-    found = decide(release, select_frame(release, frame), chosen, limits)
+    selections = select_frame(release, frame)
+    found = decide(release, selections, chosen, limits)
     verdict = np.where(found.low > 0, "certain", np.where(found.high > 0, "possible", "impossible")).astype(object)
     verdict[found.open] = "unknown"
     shares = undefined_if_continuous(release, found)
@@ -68,9 +69,9 @@ def certify_exact(
     if wanted:
         from recon.certificates.issuing import profile_certificates
 
-        out["certificate"] = pd.Series(
-            list[Any](profile_certificates(release, frame, verdict.tolist(), limits, found.multipliers)), dtype=object
-        )
+        asked = selections, found.multipliers
+        made: list[Any] = profile_certificates(release, frame, verdict.tolist(), limits, asked)
+        out["certificate"] = pd.Series(made, dtype=object)
     bare = int((np.isin(verdict, ["certain", "impossible"]) & out["certificate"].isna().to_numpy()).sum())
     notes = [f"{bare:,} certain or impossible verdicts have no certificate: {BARE[bool(wanted)]}"] if bare else []
     out.attrs.update(assumptions=list(release.assumptions), convention=chosen, notes=[*why_open(found), *notes])
