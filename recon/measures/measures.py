@@ -9,21 +9,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-
-import pandas as pd
+from functools import partial
+from typing import TYPE_CHECKING
 
 from encoders.encode.encoder import EncodedRelease
 from encoders.parts.cut_domain import CutDomain
-from recon.answers.exact import convention_of
+from recon.answers.counting import convention_of, count
 from recon.frames.describe import condition_text
 from recon.measures.figures import Measures, empty, exposure_frame
 from recon.measures.unsized import without_shares
-from recon.questions.questions import count
 from solvers.figures.bits import log2_alone, log2_before, mean, ratio
 from solvers.figures.partition import PartitionFigures
 from solvers.foundation.limits import Limits
-from solvers.likelihood.explain import clash_of, known_conflict
 from solvers.questions.query import Convention, CountAnswer
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def measure(
@@ -67,6 +68,8 @@ def capped(release: EncodedRelease, answer: CountAnswer, limits: Limits, above: 
     if answer.status == "bounds" and not answer.relative:
         upper = min(upper, log2_alone(statements, answer.convention, limits))
     if answer.status == "unsat" or (answer.status == "bounds" and upper == -math.inf):
+        from solvers.likelihood.explain import clash_of, known_conflict
+
         conflict = clash_of(statements, answer.conflict or known_conflict(statements, limits), limits)
         return replace(answer, status="unsat", bounds=(-math.inf, -math.inf), conflict=conflict)
     if answer.status != "bounds" or answer.relative:
@@ -123,7 +126,7 @@ def measured(release: EncodedRelease, chosen: Convention, answer: CountAnswer, l
         determined_rows=cells.determined() if known else None,
         smallest_region=cells.smallest_region() if known else None,
         smallest_group=cells.smallest_group(),
-        exposure=exposure(release.cut, cells),
+        exposures=partial(exposure, release.cut, cells),
         counted=answer,
         assumptions=release.assumptions,
         datasets=None if relative else answer if chosen == "multiset" else cells.datasets(),

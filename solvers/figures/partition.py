@@ -20,7 +20,6 @@ from solvers.foundation.exact import Factor, log2_sum, log2_worlds
 from solvers.foundation.limits import Limits
 from solvers.histograms.partition_membership import known_rows
 from solvers.questions.query import Convention, CountAnswer, DecideAnswer, Selections
-from solvers.regions.captures import minus_size
 from solvers.statements.release import ANY_LABEL, Box, Release
 from solvers.worlds.row_lists import RowList, cell_boxes
 
@@ -245,6 +244,8 @@ def order_bits(cells: Cells, counts: NDArray[np.int64]) -> float | None:
     for s in np.flatnonzero(counts).tolist():
         alone = cells.boxes[s].size(domain)
         if cells.release.impossible:
+            from solvers.regions.captures import minus_size
+
             alone = minus_size(domain.part_sizes, cells.boxes[s], cells.release.impossible)[0]
         bits.append(int(counts[s]) * (math.log2(alone) - math.log2(cells.low[s])))
     return math.fsum(bits)

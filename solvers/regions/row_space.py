@@ -6,11 +6,14 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from solvers.foundation.errors import EngineError
 from solvers.foundation.limits import Limits
-from solvers.regions.captures import Captures, captures
 from solvers.statements.release import ANY_LABEL, Box, Domain, Release
+
+if TYPE_CHECKING:
+    from solvers.regions.captures import Captures
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +34,8 @@ class Space:
         known = release.derived.part(KnownSpace)
         if known.space is not None:
             return known.space
+        from solvers.regions.captures import captures
+
         found = captures(release.domain.part_sizes, [*release.impossible, Box()], limits)
         space = cls(release.domain, found)
         if found.lower[-1] == found.upper[-1]:
