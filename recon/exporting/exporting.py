@@ -21,10 +21,12 @@ import numpy as np
 import pandas as pd
 
 from encoders.domain.values import Continuous, Listed, Position, plain
-from encoders.encode.encoder import CutDomain, EncodedRelease, encode
-from recon.auditing.ground_truth import TrueRows, between
-from recon.formats.release.reading import parse, to_domain, to_models, to_rows
+from encoders.encode.encoder import EncodedRelease, encode
+from encoders.parts.cut_domain import CutDomain
+from recon.formats.release.parts import to_domain, to_models, to_rows
+from recon.formats.release.reading import parse
 from recon.formats.release.writing import attribute_json, release_json
+from recon.frames.true_rows import TrueRows, between
 from recon.frames.world import World
 from solvers.clauses.lowering import NO_PART, PRESENT, Bit, Lowered, lower
 from solvers.export.formats import cpsat_bytes, dimacs_lines, encoded, mps_lines, opb_lines, opb_variables, write_all

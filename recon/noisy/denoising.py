@@ -16,7 +16,8 @@ from recon.formats.release.writing import publishable
 from solvers.cells.system import System
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
-from solvers.likelihood.most_likely import Likeliest, capped_rows, most_likely_of
+from solvers.likelihood.maximum import Likeliest
+from solvers.likelihood.most_likely import capped_rows, most_likely_of
 from solvers.questions.relaxed import how, refused
 from solvers.statements.numbering import StatementIndex
 from solvers.statements.observations import Observation, observations, widened

@@ -7,7 +7,7 @@ Source: the row-by-row formulation of Ferry et al., "Trained Random Forests Comp
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,9 +15,9 @@ from solvers.clauses.gates import FALSE
 from solvers.clauses.lowering import Lowering, clauses_needed, lower, stated
 from solvers.clauses.sat import Found, Question, satisfy, settle
 from solvers.columns.single_partitions import decide_apart, decide_by_rows, world_of
-from solvers.engine import COARSE, Engine, no_coupling
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
+from solvers.questions.engine import COARSE, Engine, no_coupling
 from solvers.questions.query import Answer, Count, CountAnswer, Decide, MostLikely, Query, Selections, WorldsAnswer
 from solvers.statements.release import Box, Region, Release
 from solvers.worlds.row_lists import Dice
@@ -29,11 +29,10 @@ WORLD_SHARE = 0.4
 NOTE = "found row by row by SAT; not proved to be the heaviest, and whether others exist is not decided"
 
 
-class KindEngine(Engine):
+class SatEngine(Engine):
     """A world, a refutation, or verdicts on profiles, without cells."""
 
     name = "sat"
-    rank = 45
     answers = (Count, Decide, MostLikely)
     needs = ("pysat",)
     about = "where the cells are too many: contradictions, worlds and profiles row by row by SAT"
@@ -70,14 +69,21 @@ class KindEngine(Engine):
 
 def known(release: Release, limits: Limits) -> Found:
     """Return a world of a release or that there is none, from memory if known; raises `Inconclusive` if not found."""
-    if "sat" not in release.memo:
+    remembered = release.derived.part(KnownRows)
+    if remembered.found is None:
         limits.report("a world row by row: SAT")
         found = satisfy(lower(release, limits, raw=False, sorted_rows=True), limits)
         if found.status == "unknown":
             raise Inconclusive(found.reason)
-        release.memo["sat"] = found
-    remembered: Found = release.memo["sat"]
-    return remembered
+        remembered.found = found
+    return remembered.found
+
+
+@dataclass(slots=True)
+class KnownRows:
+    """A world of a release row by row, or that there is none."""
+
+    found: Found | None = None
 
 
 def decide(release: Release, query: Decide, limits: Limits) -> Answer:
