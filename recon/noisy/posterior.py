@@ -111,13 +111,13 @@ class Posterior:
 
     def _shares(self, chosen: Selections) -> NDArray[np.float64]:
         """Return (selections, cells) shares of each cell's raw rows that a selection holds."""
-        distinct, back = np.unique(chosen.codes, axis=0, return_inverse=True)
+        distinct, back = chosen.distinct()
         out = np.zeros((len(distinct), len(self._cells.low)))
-        for i, codes in enumerate(distinct.tolist()):
+        for i, codes in enumerate(distinct.codes.tolist()):
             sizes = {k: chosen.sizes[k][c] for k, c in enumerate(codes) if c}
             low, _ = self._cells.sizes_within(sizes)
             out[i] = [a / b if b else 0.0 for a, b in zip(low, self._cells.low, strict=True)]
-        return out[back.reshape(-1)]
+        return out[back]
 
 
 def posterior(release: EncodedRelease, prior: Prior = "counts", limits: Limits | None = None) -> Posterior:

@@ -150,16 +150,15 @@ def decided(release: EncodedRelease, chosen: Selections, convention: Convention,
     fits = int(least.sum()) <= rows.high and int(most.sum()) >= rows.low and bool((least <= most).all())
     if not fits or not cells.exact:
         return decide(release, chosen, convention, limits)
-    distinct, back = np.unique(chosen.codes, axis=0, return_inverse=True)
+    distinct, back = chosen.distinct()
     low, high = np.zeros(len(distinct), dtype=np.int64), np.zeros(len(distinct), dtype=np.int64)
-    for i, codes in enumerate(distinct.tolist()):
+    for i, codes in enumerate(distinct.codes.tolist()):
         inside = cells.sizes_within({k: chosen.sizes[k][c] for k, c in enumerate(codes) if c})[0]
         met = np.array([size > 0 for size in inside])
         whole = np.array([a == b for a, b in zip(inside, cells.low, strict=True)])
         low[i] = max(int(least[whole].sum()), rows.low - int(most[~whole].sum()))
         high[i] = min(int(most[met].sum()), rows.high - int(least[~met].sum()))
-    at = back.reshape(-1)
-    return DecideAnswer("exact", low=low[at], high=high[at], open=np.zeros(len(at), dtype=bool))
+    return DecideAnswer.of(low, high, status="exact", open=np.zeros(len(low), dtype=bool)).at(back)
 
 
 def outside_domain(release: EncodedRelease, chosen: Selections, limits: Limits | None) -> NDArray[np.bool_]:

@@ -53,18 +53,6 @@ class LinearProgramEngine(Engine):
             low.append(max(0, relaxation.bound(inside, False, limits)[0]))
             high.append(min(relaxation.bound(meets, True, limits)[0], release.rows.high or 0))
         least, most = np.array(low, dtype=np.int64), np.array(high, dtype=np.int64)
-        share = np.where(least > 0, 1.0, np.where(most == 0, 0.0, np.nan))
-        unknown = np.full(len(least), np.nan)
-        before = (unknown, unknown)
-        if release.rows.exact:
-            before = before_release(system, query.selections, query.convention, [release.rows.low])
-        return DecideAnswer(
-            "bounds",
-            low=least,
-            high=most,
-            probability=share,
-            before=before[0],
-            expected=unknown,
-            expected_before=before[1],
-            open=(least <= 0) & (most > 0),
-        )
+        rows = release.rows
+        before = before_release(system, query.selections, query.convention, [rows.low]) if rows.exact else None
+        return DecideAnswer.of(least, most, before)
