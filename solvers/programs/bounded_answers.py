@@ -190,8 +190,8 @@ def decide(prover: Prover, query: Decide) -> DecideAnswer:
     rows = system.release.rows
     before = before_release(system, selections, query.convention, [rows.low]) if rows.exact else None
     partial = np.array([met.inside != met.cells for met in found], dtype=bool)
-    known = (low == high) & ~(partial & (high > 0))
-    return DecideAnswer.of(low, high, before, expected=np.where(known, low.astype(np.float64), np.nan), open=unsettled)
+    fixed = (low == high) & ~(partial & (high > 0))
+    return DecideAnswer.of(low, high, before, expected=np.where(fixed, low.astype(np.float64), np.nan), open=unsettled)
 
 
 def settle(prover: Prover, met: Met) -> tuple[int, int, bool]:
