@@ -95,6 +95,8 @@ def test_systems_certificates_and_exports_share_the_numbers():
     assert system.choices == facts.choices
     assert len(system.linear) == len(every)  # the trees' counts imply the number of rows
     assert [*IntegerProgram.of(release, Limits()).sources()] == [s.source for s in every]
+    assert [system.source(s) for s in range(11)] == [*(s.source for s in every), "the number of rows"]
+    assert system.figure(2) == "tree 0, leaf 0: 2"
     live = live_cells(facts, range(len(release.blocks)))
     for parts in ((0, 0), (1, 0), (2, 0), (0, 1), (1, 1), (2, 1)):
         row = [s.region.holds(parts) * (1 if s.of is None else s.coefs[parts[s.of]]) for s in every]
