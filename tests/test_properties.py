@@ -33,7 +33,7 @@ from solvers.histograms.answering import walk
 from solvers.histograms.decision_diagram import layers_of
 from solvers.programs.linear_program import Relaxation
 from solvers.questions import query
-from solvers.statements.release import Attribute, Box, Boxes, Domain
+from solvers.statements.boxes import Attribute, Box, Boxes, Domain
 from solvers.worlds.row_lists import Dice
 
 SEEDS = st.integers(0, 2**32)

@@ -28,7 +28,8 @@ from solvers.foundation.limits import Limits
 from solvers.kernel.cells import Live, cells_at
 from solvers.kernel.claims import AtLeast, AtMost, Claim, Possible, Proof, Witness
 from solvers.questions.query import Extreme, ExtremeAnswer, MostLikely, Selections, WorldsAnswer
-from solvers.statements.release import Box, World
+from solvers.statements.boxes import Box
+from solvers.statements.release import World
 
 SECONDS = 20.0  # for these proofs, where no limit is given
 SHARES = 8  # one hard profile takes no more than such a part of the time that is left

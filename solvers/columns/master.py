@@ -24,7 +24,8 @@ from solvers.columns.pricing import UNLIMITED, Pricer, within
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.foundation.threads import natively
-from solvers.statements.release import ANY_LABEL, Block, Box, Partition, Release
+from solvers.statements.boxes import Box
+from solvers.statements.release import ANY_LABEL, Block, Partition, Release
 
 BATCH = 200  # rows that one round of pricing may start from, and add
 PRIMAL = 4  # HiGHS' number of the primal simplex method

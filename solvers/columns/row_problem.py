@@ -17,7 +17,8 @@ from solvers.foundation.errors import EngineError, Inconclusive
 from solvers.foundation.limits import Limits
 from solvers.foundation.threads import solve
 from solvers.programs.cell_model import rounded
-from solvers.statements.release import ANY_LABEL, Box, Partition
+from solvers.statements.boxes import Box
+from solvers.statements.release import ANY_LABEL, Partition
 
 if TYPE_CHECKING:
     from solvers.columns.pricing import Incidence, Priceable

@@ -20,7 +20,8 @@ from solvers.foundation.exact import Factor, log2_sum, log2_worlds
 from solvers.foundation.limits import Limits
 from solvers.histograms.partition_membership import known_rows
 from solvers.questions.query import Convention, CountAnswer, DecideAnswer, Selections
-from solvers.statements.release import ANY_LABEL, Box, Release
+from solvers.statements.boxes import Box
+from solvers.statements.release import ANY_LABEL, Release
 from solvers.worlds.row_lists import RowList, cell_boxes
 
 Counts = NDArray[np.int64]
@@ -173,12 +174,12 @@ class PartitionFigures:
 
     def shares(self, chosen: Selections) -> NDArray[np.float64]:
         """Return (selections, cells): the share of each cell's raw rows that a selection holds."""
-        distinct, back = np.unique(chosen.codes, axis=0, return_inverse=True)
+        distinct, back = chosen.distinct()
         out = np.zeros((len(distinct), len(self.sizes)))
-        for i, codes in enumerate(distinct.tolist()):
+        for i, codes in enumerate(distinct.codes.tolist()):
             held = self.sizes_within(chosen, codes)
             out[i] = [a / b if b else 0.0 for a, b in zip(held, self.sizes, strict=True)]
-        return out[back.reshape(-1)]
+        return out[back]
 
 
 def decide_in_intervals(release: Release, chosen: Selections, limits: Limits) -> DecideAnswer | None:
@@ -196,16 +197,15 @@ def decide_in_intervals(release: Release, chosen: Selections, limits: Limits) ->
     fits = int(least.sum()) <= rows.high and int(most.sum()) >= rows.low and bool((least <= most).all())
     if not fits or not figures.exact:
         return None
-    distinct, back = np.unique(chosen.codes, axis=0, return_inverse=True)
+    distinct, back = chosen.distinct()
     low, high = np.zeros(len(distinct), dtype=np.int64), np.zeros(len(distinct), dtype=np.int64)
-    for i, codes in enumerate(distinct.tolist()):
+    for i, codes in enumerate(distinct.codes.tolist()):
         inside = figures.sizes_within(chosen, codes)
         met = np.array([size > 0 for size in inside])
         whole = np.array([a == b for a, b in zip(inside, figures.sizes, strict=True)])
         low[i] = max(int(least[whole].sum()), rows.low - int(most[~whole].sum()))
         high[i] = min(int(most[met].sum()), rows.high - int(least[~met].sum()))
-    at = back.reshape(-1)
-    return DecideAnswer("exact", low=low[at], high=high[at], open=np.zeros(len(at), dtype=bool))
+    return DecideAnswer.of(low, high, status="exact", open=np.zeros(len(low), dtype=bool)).at(back)
 
 
 def mentioned(cells: Cells, vectors: list[NDArray[np.int64]], convention: Convention, spread: float) -> float | None:

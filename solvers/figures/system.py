@@ -12,8 +12,9 @@ from solvers.cells.system import MOST_SUM, System, system_of
 from solvers.foundation.limits import Limits
 from solvers.histograms.system_membership import Met, met_cells
 from solvers.questions.query import Selections
+from solvers.statements.boxes import Attribute, Box, Domain
 from solvers.statements.numbering import StatementIndex
-from solvers.statements.release import Attribute, Box, Domain, Release
+from solvers.statements.release import Release
 
 Coefficients = NDArray[np.int64]
 LARGEST_SUM = MOST_SUM  # sums over all cells below it stay exact in 64 bits

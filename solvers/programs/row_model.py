@@ -21,18 +21,8 @@ from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.foundation.threads import solve
 from solvers.programs.cell_model import WORKERS, solutions
-from solvers.statements.release import (
-    ANY_LABEL,
-    UNBOUNDED,
-    Block,
-    Box,
-    Choice,
-    Loose,
-    Partition,
-    Region,
-    Release,
-    Statement,
-)
+from solvers.statements.boxes import Box, Region
+from solvers.statements.release import ANY_LABEL, UNBOUNDED, Block, Choice, Loose, Partition, Release, Statement
 
 LITERAL_BYTES = 6_000  # what a Boolean with its clauses costs CP-SAT, measured with two workers
 CAP = 1 << 60

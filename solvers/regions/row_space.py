@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from solvers.foundation.errors import EngineError
 from solvers.foundation.limits import Limits
-from solvers.statements.release import ANY_LABEL, Box, Domain, Release
+from solvers.statements.boxes import Box, Domain
+from solvers.statements.release import ANY_LABEL, Release
 
 if TYPE_CHECKING:
     from solvers.regions.captures import Captures
