@@ -14,12 +14,13 @@ from heapq import heapify, heappop, heappush
 
 import numpy as np
 
+from solvers.dual_bounds import combined
 from solvers.errors import Inconclusive, Unsupported
 from solvers.limits import Limits
 from solvers.linear import Ints
 from solvers.pieces import Covering, Layout, Words, packed, split
 from solvers.release import Box, Boxes, Partition, Release
-from solvers.solvable import Verdict, combined, verdict
+from solvers.solvable import Verdict, verdict
 from solvers.subsets import Book, Mask, asked_for, system_of, whole
 from solvers.system import System
 
@@ -198,7 +199,7 @@ def derivation(system: System, rows: int, multipliers: Ints | None) -> list[tupl
     crossed = np.flatnonzero(bounds.lower > bounds.upper)
     if multipliers is not None:
         out.update((s, int(multipliers[s] < 0)) for s in np.flatnonzero(multipliers).tolist())
-        weight = combined(system, multipliers)
+        weight = combined(system.linear, multipliers)
         wanted[weight < 0, 0] = wanted[weight > 0, 1] = True
     elif len(crossed):
         wanted[crossed[0]] = True

@@ -132,7 +132,7 @@ class Prover:
         plain = int(coefs @ ends)
         if not coefs[self.system.free].any() or self.limits.expired():
             return plain
-        found, _ = self.relaxation.bound(coefs, greatest, self.limits)
+        found = self.relaxation.bound(coefs, greatest, self.limits)
         return min(plain, found) if greatest else max(plain, found)
 
     def exactly(self, coefs: Ints, greatest: bool, seconds: float) -> Found:

@@ -8,25 +8,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from threading import Event
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from solvers.branches import branches_of
 from solvers.errors import Inconclusive, Unsupported
 from solvers.limits import Limits
 from solvers.linear import Ints
+from solvers.linear_program import CellProgram
 from solvers.natively import solve
-from solvers.release import UNBOUNDED
 from solvers.system import MOST_SUM, System
 
 SECONDS = 5.0  # one program or search
 SMALL_MEMORY = 1 << 20  # a layered graph only where it is quicker than a search
 SMALL_ROOM = 256
 MOST_ENTRIES = 2_000_000  # of a linear program
-SCALES = (1, 2, 12, 360, 1 << 20)  # multipliers are rounded to fractions with these denominators
-FAR = 1 << 40  # as good as no bound, for a program in floating point
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,69 +58,19 @@ def by_program(system: System, limits: Limits) -> Verdict:
 
     Its solution, where whole, is one; its multipliers, rounded, refute. Choices are left out: they only refuse more.
     """
-    from scipy.optimize import linprog
-    from scipy.sparse import csr_matrix, hstack, identity, vstack
-
     linear, bounds = system.linear, system.bounds
-    at_least = np.flatnonzero(system.always & (linear.low > -UNBOUNDED))
-    at_most = np.flatnonzero(system.always & (linear.high < UNBOUNDED))
     if not linear.columns or len(linear.coef) > MOST_ENTRIES or limits.expired():
         return Verdict(None)
-    rows = csr_matrix((linear.coef.astype(float), (linear.row, linear.col)), shape=(len(linear), linear.columns))
-    sides: Any = vstack([-rows[at_least], rows[at_most]])
-    matrix: Any = hstack([sides, -identity(sides.shape[0])])
-    cost = np.concatenate([np.zeros(linear.columns), np.ones(sides.shape[0])])
-    top = np.where(bounds.upper < FAR, bounds.upper, np.inf)
-    box = np.concatenate([np.stack([bounds.lower, top], axis=1), np.tile(np.array([0.0, np.inf]), (sides.shape[0], 1))])
-    limit = np.concatenate([-linear.low[at_least], linear.high[at_most]]).astype(float)
-    solve: Any = linprog  # its stubs know no sparse matrix
-    found = solve(
-        cost,
-        A_ub=matrix,
-        b_ub=limit,
-        bounds=box,
-        method="highs",
-        options={"time_limit": min(SECONDS, limits.left())},
-    )
-    if found.status != 0:
+    program = CellProgram(linear.take(system.always), bounds.lower, bounds.upper)
+    found = program.violation(limits.lasting(min(SECONDS, limits.left())))
+    if found is None:
         return Verdict(None)
-    z = np.rint(found.x[: linear.columns]).astype(np.int64)
+    z = np.rint(found.z).astype(np.int64)
     whole = bool(((z >= bounds.lower) & (z <= bounds.upper)).all()) and not len(linear.broken(z))
     if whole and not system.choices:
         return Verdict(True)
-    force = np.zeros(len(linear))
-    force[at_least] -= found.ineqlin.marginals[: len(at_least)]
-    force[at_most] += found.ineqlin.marginals[len(at_least) :]
-    for scale in SCALES if found.fun > 1e-6 else ():
-        multipliers = np.rint(force * scale).astype(np.int64)
-        if refutes(system, multipliers):
-            return Verdict(False, multipliers)
-    return Verdict(None)
-
-
-def refutes(system: System, multipliers: Ints) -> bool:
-    """Tell whether the statements times multipliers, added up, cannot be met within the bounds. Exact.
-
-    A lower side counts with its multiplier, an upper side (negative) likewise: the sum of cells must reach what the
-    sides add up to.
-    """
-    linear, bounds = system.linear, system.bounds
-    used = np.flatnonzero(multipliers)
-    weight = combined(system, multipliers)
-    need = sum(
-        int(multipliers[s]) * int(linear.low[s] if multipliers[s] > 0 else linear.high[s]) for s in used.tolist()
-    )
-    cells = np.flatnonzero(weight).tolist()
-    most = sum(int(weight[c]) * int(bounds.upper[c] if weight[c] > 0 else bounds.lower[c]) for c in cells)
-    return most < need
-
-
-def combined(system: System, multipliers: Ints) -> NDArray[np.object_]:
-    """Return how often every cell counts in the statements times multipliers, as Python integers."""
-    terms = system.linear.coef.astype(object) * multipliers[system.linear.row]
-    out = np.zeros(system.linear.columns, dtype=object)
-    np.add.at(out, system.linear.col, terms)
-    return out
+    refuted = program.refutation(found)
+    return Verdict(None) if refuted is None else Verdict(False, refuted[1])
 
 
 def searched(system: System, seconds: float, stop: Event) -> bool | None:
