@@ -12,21 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
-import highspy
 import numpy as np
 from numpy.typing import NDArray
 
 from solvers.errors import Inconclusive, Unsupported
 from solvers.limits import Limits
 from solvers.linear import Ints
-from solvers.natively import natively
+from solvers.linear_program import Program
 from solvers.pricing import UNLIMITED, Pricer, within
 from solvers.release import ANY_LABEL, Box, Choice, Partition, Release
 
 BATCH = 200  # rows that one round of pricing may start from, and add
-PRIMAL = 4  # HiGHS' number of the primal simplex method
 PENALTY = 4.0  # what a unit of slack costs at first, and how much more when slack remains
 MOST_PENALTY = 1 << 12
 LEAST_SCALE, MOST_SCALE = 1 << 20, 1 << 36
@@ -77,7 +74,7 @@ class Master:
         self._seen: set[bytes] = set()
         self._worlds: list[NDArray[np.float64]] = []
         self._penalty = PENALTY
-        self._solver = self._empty_program()
+        self._program = self._empty_program()
         nothing = np.zeros(x.total + 1, dtype=np.int64)
         self.add(np.unique(self.pricer.improve(self._drawn(Box()), nothing, 0, Box(), limits=limits), axis=0))
 
@@ -92,24 +89,15 @@ class Master:
         found: Master = release.memo["columns"]
         return found
 
-    def _empty_program(self) -> Any:
+    def _empty_program(self) -> Program:
         """Return the program without rows: slack on every side of every statement, so that it is always feasible."""
-        solver = highspy.Highs()
-        solver.HandleUserInterrupt = True
-        solver.silent()
-        solver.setOptionValue("threads", 1)
-        solver.setOptionValue("presolve", "off")  # keeps the basis for the next round
-        solver.setOptionValue("simplex_strategy", PRIMAL)  # new columns leave the basis feasible
-        inf, n = highspy.kHighsInf, len(self.stated)
-        ends = ((self.low[j], self.high[j]) for j in self.stated.tolist())
-        sides = np.array([(-inf if a is None else a, inf if b is None else b) for a, b in ends]).reshape(-1, 2)
-        nothing = np.zeros(0, dtype=np.int32)
-        # All at once: one by one, HiGHS touches the whole program for every row and column.
-        solver.addRows(n, sides[:, 0].copy(), sides[:, 1].copy(), 0, nothing, nothing, nothing.astype(np.float64))
-        index, start = np.repeat(np.arange(n, dtype=np.int32), 2), np.arange(2 * n, dtype=np.int32)
-        costs, free = np.full(2 * n, self._penalty), np.full(2 * n, inf)
-        solver.addCols(2 * n, costs, np.zeros(2 * n), free, 2 * n, start, index, np.tile([1.0, -1.0], n))
-        return solver
+        ends = [(self.low[j], self.high[j]) for j in self.stated.tolist()]
+        low = np.array([-np.inf if a is None else a for a, _ in ends])
+        program = Program(low, np.array([np.inf if b is None else b for _, b in ends]), primal=True)
+        n = 2 * len(ends)
+        slack = np.arange(n), np.repeat(np.arange(len(ends)), 2), np.tile([1.0, -1.0], len(ends))
+        program.add(np.full(n, self._penalty), (np.zeros(n), np.full(n, np.inf)), slack)
+        return program
 
     def add(self, rows: Ints) -> int:
         """Add the possible ones among the rows that no column stands for yet; return how many."""
@@ -128,10 +116,9 @@ class Master:
             values.append(inverse[used].astype(np.float64))
             kept.append(i)
         if kept:
-            none, start = np.zeros(len(kept)), np.cumsum([0, *map(len, indices)]).astype(np.int32)
-            index, value = np.concatenate(indices), np.concatenate(values)
-            free = np.full(len(kept), highspy.kHighsInf)
-            self._solver.addCols(len(kept), none, none, free, len(index), start[:-1].copy(), index, value)
+            none, start = np.zeros(len(kept)), np.cumsum([0, *map(len, indices)])
+            entries = start, np.concatenate(indices), np.concatenate(values)
+            self._program.add(none, (none, np.full(len(kept), np.inf)), entries)
         self.rows = np.concatenate([self.rows, rows[kept]])
         return len(kept)
 
@@ -199,13 +186,9 @@ class Master:
             yield self.proof(weights, best.bound, sign, closed and slack <= SMALL)
             if closed and slack > SMALL and self._penalty < MOST_PENALTY:
                 self._penalty *= PENALTY
-                self._solver.changeColsCost(*self._slack_costs())
+                self._program.price(np.full(2 * len(self.stated), self._penalty))
             elif closed or best.row is None or not self.add(best.row[None]):
                 return
-
-    def _slack_costs(self) -> tuple[int, NDArray[np.int32], NDArray[np.float64]]:
-        count = 2 * len(self.stated)
-        return count, np.arange(count, dtype=np.int32), np.full(count, self._penalty)
 
     def _drawn(self, box: Box) -> Ints:
         """Return random rows inside a box."""
@@ -219,16 +202,12 @@ class Master:
 
     def _solve(self, box: Box, sign: int, limits: Limits) -> tuple[Ints, Ints, float] | None:
         """Return (multipliers, rows in use, slack in use) of the restricted program, None where time is up."""
-        solver, first = self._solver, 2 * len(self.stated)
-        costs = -float(sign) * within(self.rows, box)
-        solver.changeColsCost(len(costs), np.arange(first, first + len(costs), dtype=np.int32), costs)
-        if limits.left() != float("inf"):
-            solver.setOptionValue("time_limit", float(solver.getRunTime() + max(0.001, limits.left())))
-        natively(solver.run, limits.stop, solver.cancelSolve, limits.left())
-        if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+        first = 2 * len(self.stated)
+        self._program.price(-float(sign) * within(self.rows, box), first)
+        found = self._program.run(limits)
+        if not found.optimal:
             return None
-        solution = solver.getSolution()
-        values, dual = np.array(solution.col_value), np.array(solution.row_dual)
+        values, dual = found.x, found.duals
         slack, z = float(values[:first].sum()), values[first:]
         if slack <= SMALL:
             self._worlds = [*self._worlds[-KEPT:], z]

@@ -1,27 +1,20 @@
 """A first histogram for large systems: each component as an integer program for HiGHS.
 
 What HiGHS finds is rounded and checked exactly; that it finds nothing proves nothing.
-Source: HiGHS (Huangfu, Hall, "Parallelizing the dual revised simplex method", 2018), through scipy.
+Source: HiGHS (Huangfu, Hall, "Parallelizing the dual revised simplex method", 2018).
 """
 
 from __future__ import annotations
 
 import math
 from threading import Event
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.optimize import Bounds, LinearConstraint, milp
-from scipy.sparse import csr_array
 
 from solvers.components import Component, presolve
-from solvers.errors import Inconclusive
 from solvers.limits import Limits
 from solvers.linear import FREE, Ints, Linear, Propagated
-from solvers.natively import natively
-
-Floats = NDArray[np.float64]
+from solvers.linear_program import by_column, whole_program
 
 
 def first_histogram(linear: Linear, bounds: Propagated, limits: Limits, seconds: float) -> Ints | None:
@@ -49,42 +42,11 @@ def whole_point(part: Component, seconds: float, stop: Event) -> Ints | None:
         return np.zeros(len(part.cells), dtype=np.int64)
     low = np.where(part.low <= -FREE, -math.inf, part.low)
     high = np.where(part.high >= FREE, math.inf, part.high)
-    room = part.room.astype(np.float64)
-    found = whole_program(
-        np.zeros(len(room)), csr_array(part.matrix.astype(np.float64)), (low, high), room, seconds, stop
-    )
+    room, (row, cell) = part.room.astype(np.float64), np.nonzero(part.matrix)
+    entries = by_column(row, cell, part.matrix[row, cell], len(room))
+    found = whole_program(np.zeros(len(room)), entries, (low, high), room, Limits(seconds, stop=stop))
     if found is None:
         return None
     y = np.clip(found, 0, part.room)
     sums = part.matrix @ y
     return y if bool(((sums >= part.low) & (sums <= part.high)).all()) else None
-
-
-def whole_program(
-    price: Floats,
-    matrix: Any,
-    bounds: tuple[Floats, Floats],
-    room: Floats,
-    seconds: float,
-    stop: Event,
-    gap: float = 0.0,
-) -> Ints | None:
-    """Return whole x, 0 <= x <= room, with bounds on matrix @ x and a low price, None where HiGHS found none in time.
-
-    Rounded, not checked. `gap`: how far above the least price is near enough.
-    """
-
-    def work() -> Any:
-        return milp(
-            price,
-            constraints=LinearConstraint(matrix, *bounds),
-            bounds=Bounds(np.zeros(len(room)), room),
-            integrality=np.ones(len(room), dtype=np.int64),
-            options={"time_limit": max(0.01, seconds), "mip_rel_gap": gap},
-        )
-
-    try:
-        found = natively(work, stop, None, seconds)
-    except Inconclusive:
-        return None
-    return None if found.x is None else np.rint(found.x).astype(np.int64)

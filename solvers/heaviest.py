@@ -17,10 +17,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 from ortools.sat.python import cp_model
-from scipy.sparse import csr_array, hstack
 
-from solvers.feasible import whole_program
+from solvers.limits import Limits
 from solvers.linear import FREE, Ints
+from solvers.linear_program import by_column, whole_program
 from solvers.natively import solve
 from solvers.tilt import Floats, Tilt
 
@@ -138,20 +138,14 @@ def nearest(tilt: Tilt, slope: Floats, seconds: float, stop: Event) -> Ints | No
     _, mean, variance = tilt.moments(slope, np.ones(tilt.cells))
     base = np.clip(np.rint(mean), 0, part.room)
     price = np.minimum(1.0 / (np.sqrt(variance) + 1e-3), DEAREST)
-    matrix = csr_array(part.matrix.astype(np.float64))
-    shift = matrix @ base
-    low = np.where(part.low < -FREE // 2, -np.inf, part.low - shift)
-    high = np.where(part.high > FREE // 2, np.inf, part.high - shift)
-
-    moved = whole_program(
-        np.concatenate([price, price]),
-        hstack([matrix, -matrix]).tocsr(),
-        (low, high),
-        np.concatenate([part.room - base, base]),
-        seconds,
-        stop,
-        ENOUGH,
-    )
+    row, cell = np.nonzero(part.matrix)
+    coef, k = part.matrix[row, cell], tilt.cells
+    shift = part.matrix @ base.astype(np.int64)
+    low = np.where(part.low <= -FREE, -np.inf, part.low - shift)
+    high = np.where(part.high >= FREE, np.inf, part.high - shift)
+    up_and_down = by_column(np.tile(row, 2), np.concatenate([cell, cell + k]), np.concatenate([coef, -coef]), 2 * k)
+    costs, room = np.concatenate([price, price]), np.concatenate([part.room - base, base])
+    moved = whole_program(costs, up_and_down, (low, high), room, Limits(seconds, stop=stop), ENOUGH)
     if moved is None:
         return None
     y = (base + moved[: tilt.cells] - moved[tilt.cells :]).astype(np.int64)

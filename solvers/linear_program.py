@@ -44,13 +44,13 @@ class Solution:
 class Program:
     """The least costs @ x with low <= A x <= high and lower <= x <= upper, by columns; kept from solve to solve."""
 
-    def __init__(self, low: Floats, high: Floats, *, again: bool = True, primal: bool = False) -> None:
-        """Make the rows, empty. `again`: the basis is kept for the next solve, which costs presolving."""
-        self.solver, self.columns = highspy.Highs(), 0
+    def __init__(self, low: Floats, high: Floats, *, presolve: bool = False, primal: bool = False) -> None:
+        """Make the rows, empty. Without `presolve` the basis is kept for the next solve."""
+        self.solver, self.columns, self.busy = highspy.Highs(), 0, False
         self.solver.HandleUserInterrupt = True
         self.solver.silent()
         self.option("threads", 1)
-        if again:
+        if not presolve:
             self.option("presolve", "off")
         if primal:
             self.option("simplex_strategy", PRIMAL)
@@ -82,16 +82,28 @@ class Program:
         kinds = np.full(len(columns), highspy.HighsVarType.kInteger)
         self.solver.changeColsIntegrality(len(columns), columns.astype(np.int32), kinds)
 
-    def run(self, limits: Limits) -> Solution:
-        """Return what HiGHS finds in the time left.
+    def close(self, column: int) -> None:
+        """Fix a column at 0."""
+        self.solver.changeColBounds(column, 0.0, 0.0)
 
-        Raises `Inconclusive` where time is up before it begins, or HiGHS does not end when it is: the program must not
-        be used again then.
+    def start(self, x: Floats) -> None:
+        """Give a solution to begin the next branch and bound with."""
+        known = highspy.HighsSolution()
+        known.col_value = x.tolist()
+        self.solver.setSolution(known)
+
+    def run(self, limits: Limits) -> Solution:
+        """Return what HiGHS finds in the time left, nothing where that is up.
+
+        Raises `Inconclusive` where HiGHS does not end when it should: it is `busy` from then on, and not to be touched.
         """
-        limits.check("a linear program was solved")
-        solver = self.solver
+        solver, nothing = self.solver, np.zeros(0)
+        if self.busy or limits.expired():
+            return Solution(False, False, math.nan, nothing, nothing)
         self.option("time_limit", float(solver.getRunTime() + max(0.001, limits.left())))
+        self.busy = True
         natively(solver.run, limits.stop, solver.cancelSolve, limits.left())
+        self.busy = False
         status, found = solver.getModelStatus(), solver.getSolution()
         return Solution(
             status == highspy.HighsModelStatus.kOptimal,
@@ -148,20 +160,19 @@ class CellProgram:
 
     def _program(self, room: Floats) -> Program:
         """Return the program of the free cells, costs 0."""
-        program = Program(self.low, self.high, again=self.again)
+        program = Program(self.low, self.high, presolve=not self.again)
         nothing = np.zeros(len(self.free))
         program.add(nothing, (nothing, room), self.entries)
         return program
 
     def solve(self, costs: Ints, limits: Limits) -> Solution | None:
         """Return the optimum of least costs @ z over the free cells, None where HiGHS found none in time."""
-        program, self._kept = self._kept, None
+        program, self._kept = self._kept or self._program(self.room), None
+        program.price(costs[self.free])
         try:
-            program = program or self._program(self.room)
-            program.price(costs[self.free])
             found = program.run(limits)
         except Inconclusive:
-            return None  # the program may still be at work
+            return None
         self._kept = program if self.again else None
         return found if found.optimal else None
 
@@ -201,9 +212,9 @@ class CellProgram:
             return None
         each = np.arange(many, dtype=np.int64)
         slack = np.arange(2 * many + 1, dtype=np.int64), np.repeat(each, 2), np.tile([1.0, -1.0], many)
+        program = self._program(np.where(self.room < FAR, self.room, np.inf))
+        program.add(np.ones(2 * many), (np.zeros(2 * many), np.full(2 * many, np.inf)), slack)
         try:
-            program = self._program(np.where(self.room < FAR, self.room, np.inf))
-            program.add(np.ones(2 * many), (np.zeros(2 * many), np.full(2 * many, np.inf)), slack)
             found = program.run(limits)
         except Inconclusive:
             return None
@@ -230,7 +241,7 @@ def whole_program(
 
     `matrix` as `by_column` gives it. Rounded, not checked. `gap`: how far above the least costs is near enough.
     """
-    program = Program(*ends, again=False)
+    program = Program(*ends, presolve=True)
     program.option("mip_rel_gap", gap)
     program.add(costs, (np.zeros(len(room)), room), matrix)
     program.integral(np.arange(len(room), dtype=np.int64))
