@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from solvers.errors import Inconclusive, Unsupported
 from solvers.limits import Limits
 from solvers.linear import Ints
-from solvers.linear_program import Program
+from solvers.relaxation import Program
 from solvers.pricing import UNLIMITED, Pricer, within
 from solvers.release import ANY_LABEL, Box, Choice, Partition, Release
 

@@ -14,7 +14,7 @@ import numpy as np
 from solvers.components import Component, presolve
 from solvers.limits import Limits
 from solvers.linear import FREE, Ints, Linear, Propagated
-from solvers.linear_program import by_column, whole_program
+from solvers.relaxation import by_column, whole_program
 
 
 def first_histogram(linear: Linear, bounds: Propagated, limits: Limits, seconds: float) -> Ints | None:

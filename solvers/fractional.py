@@ -21,7 +21,7 @@ from solvers.errors import Inconclusive
 from solvers.gains import Floats, Gains
 from solvers.limits import Limits
 from solvers.linear import Ints
-from solvers.linear_program import Program
+from solvers.relaxation import Program
 from solvers.multipliers import binding, conjugates, proved
 from solvers.release import UNBOUNDED
 from solvers.separable import multipliers_by_block

@@ -20,7 +20,7 @@ from ortools.sat.python import cp_model
 
 from solvers.limits import Limits
 from solvers.linear import FREE, Ints
-from solvers.linear_program import by_column, whole_program
+from solvers.relaxation import by_column, whole_program
 from solvers.natively import solve
 from solvers.tilt import Floats, Tilt
 

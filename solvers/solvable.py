@@ -15,7 +15,7 @@ from solvers.branches import branches_of
 from solvers.errors import Inconclusive, Unsupported
 from solvers.limits import Limits
 from solvers.linear import Ints
-from solvers.linear_program import CellProgram
+from solvers.relaxation import CellProgram
 from solvers.natively import solve
 from solvers.system import MOST_SUM, System
 

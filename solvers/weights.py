@@ -3,7 +3,7 @@
 Nothing here is trusted: floating-point duals are rounded to small fractions, and whoever uses them proves the sum
 they make in whole numbers.
 
-Source: `solvers.linear_program`.
+Source: `solvers.relaxation`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from solvers.claims import Sum
 from solvers.dual_bounds import rounded
 from solvers.limits import Limits
 from solvers.linear import Ints, Linear
-from solvers.linear_program import CellProgram, Floats
+from solvers.relaxation import CellProgram, Floats
 
 
 class SumSearch:
