@@ -7,7 +7,6 @@ to whole numbers and checked exactly); CP-SAT (Perron, Furnon, OR-Tools) where n
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from threading import Event
 
 import numpy as np
 
@@ -15,7 +14,6 @@ from solvers.cells.linear_system import Ints
 from solvers.cells.system import MOST_SUM, System
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.foundation.threads import solve
 from solvers.histograms.branches import branches_of
 from solvers.programs.linear_program import CellProgram
 
@@ -50,7 +48,7 @@ def verdict(system: System, limits: Limits) -> Verdict:
             return Verdict(bool(branches_of(system, replace(limits, memory=SMALL_MEMORY))))
         except (Unsupported, Inconclusive):
             pass
-    return Verdict(None if limits.expired() else searched(system, min(SECONDS, limits.left()), limits.stop))
+    return Verdict(None if limits.expired() else searched(system, limits.lasting(min(SECONDS, limits.left()))))
 
 
 def by_program(system: System, limits: Limits) -> Verdict:
@@ -73,34 +71,23 @@ def by_program(system: System, limits: Limits) -> Verdict:
     return Verdict(None) if refuted is None else Verdict(False, refuted[1])
 
 
-def searched(system: System, seconds: float, stop: Event) -> bool | None:
-    """Tell whether CP-SAT finds a solution or proves that there is none, None where it does not in time.
+def searched(system: System, limits: Limits) -> bool | None:
+    """Return whether CP-SAT finds a solution or proves that there is none, None where it does not in time.
 
     The sums of a statement must fit in 64 bits: where values are summed and nothing bounds the number of rows,
     solutions with more rows are left out.
     """
     from ortools.sat.python import cp_model
 
-    linear, bounds, model = system.linear, system.bounds, cp_model.CpModel()
+    from solvers.programs.cpsat import FOUND, Cells, run
+
+    linear, bounds = system.linear, system.bounds
     fair = MOST_SUM // (max(1, int(np.abs(linear.coef).max(initial=1))) * max(1, linear.columns))
-    upper = np.minimum(bounds.upper, np.maximum(bounds.lower, fair))
-    cells = [model.new_int_var(low, high, "") for low, high in zip(bounds.lower.tolist(), upper.tolist(), strict=True)]
-    enforced = {}
-    for choice in system.choices:
-        picks = [model.new_bool_var("") for _ in choice]
-        model.add_exactly_one(picks)
-        enforced.update({s: pick for pick, alternative in zip(picks, choice, strict=True) for s in alternative})
-    for s in range(len(linear)):
-        span = slice(int(linear.start[s]), int(linear.start[s + 1]))
-        low, high = max(-MOST_SUM, int(linear.low[s])), min(MOST_SUM, int(linear.high[s]))
-        terms = [cells[c] for c in linear.col[span].tolist()]
-        total = cp_model.LinearExpr.weighted_sum(terms, linear.coef[span].tolist())
-        stated = model.add_linear_expression_in_domain(total, cp_model.Domain(low, high))
-        if s in enforced:
-            stated.only_enforce_if(enforced[s])
-    solver = cp_model.CpSolver()
-    solver.parameters.num_workers, solver.parameters.max_time_in_seconds = 1, seconds
-    status = solve(solver, model, stop)
-    if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        return True
-    return False if status == cp_model.INFEASIBLE else None
+    try:
+        cells = Cells(bounds.lower, np.minimum(bounds.upper, np.maximum(bounds.lower, fair)), limits)
+        cells.statements(linear, np.flatnonzero(system.always).tolist())
+        cells.alternatives(linear, system.choices)
+        status, _ = run(cells.model, limits, workers=1)
+    except Inconclusive:
+        return None
+    return True if status in FOUND else False if status == cp_model.INFEASIBLE else None

@@ -7,7 +7,6 @@ Source: HiGHS (Huangfu, Hall, "Parallelizing the dual revised simplex method", 2
 from __future__ import annotations
 
 import math
-from threading import Event
 
 import numpy as np
 
@@ -24,19 +23,19 @@ def first_histogram(linear: Linear, bounds: Propagated, limits: Limits, seconds:
     """
     z = bounds.lower.copy()
     parts = presolve(linear, bounds, (), limits).components
-    left = min(seconds, limits.left())
+    own = limits.lasting(min(seconds, limits.left()))
     for i, part in enumerate(parts):
         if part.matrix is None or limits.expired():
             return None
         limits.report(f"a first world: component {i} of {len(parts)}, {len(part.cells):,} cells")
-        y = whole_point(part, left, limits.stop)
+        y = whole_point(part, own)
         if y is None:
             return None
         z[part.cells] += y
     return z if not len(linear.broken(z)) else None
 
 
-def whole_point(part: Component, seconds: float, stop: Event) -> Ints | None:
+def whole_point(part: Component, limits: Limits) -> Ints | None:
     """Return whole numbers within a component's room that meet its statements, None where HiGHS found none."""
     if part.matrix is None or not len(part.low):
         return np.zeros(len(part.cells), dtype=np.int64)
@@ -44,7 +43,7 @@ def whole_point(part: Component, seconds: float, stop: Event) -> Ints | None:
     high = np.where(part.high >= FREE, math.inf, part.high)
     room, (row, cell) = part.room.astype(np.float64), np.nonzero(part.matrix)
     entries = by_column(row, cell, part.matrix[row, cell], len(room))
-    found = whole_program(np.zeros(len(room)), entries, (low, high), room, Limits(seconds, stop=stop))
+    found = whole_program(np.zeros(len(room)), entries, (low, high), room, limits)
     if found is None:
         return None
     y = np.clip(found, 0, part.room)
