@@ -20,8 +20,9 @@ from solvers.cells.linear_system import Ints
 from solvers.columns.pricing import UNLIMITED, Pricer, within
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
+from solvers.programs.dual_bounds import stated, usable
 from solvers.programs.linear_program import Program
-from solvers.statements.release import ANY_LABEL, Box, Choice, Partition, Release
+from solvers.statements.release import ANY_LABEL, UNBOUNDED, Box, Choice, Partition, Release
 
 BATCH = 200  # rows that one round of pricing may start from, and add
 PENALTY = 4.0  # what a unit of slack costs at first, and how much more when slack remains
@@ -59,6 +60,10 @@ class Master:
         self.release, self.pricer = release, Pricer(release, limits)
         self.incidence = x = self.pricer.incidence
         self.low, self.high = x.bounds
+        self.sides = (
+            np.array([-UNBOUNDED if a is None else a for a in self.low], dtype=np.int64),
+            np.array([UNBOUNDED if b is None else b for b in self.high], dtype=np.int64),
+        )
         either = [j for j in range(x.total + 1) if (self.low[j], self.high[j]) != (None, None)]
         stated = [j for j in either if not x.empty[j] or (self.low[j] or 0) > 0]
         self.stated = np.array(stated, dtype=np.int64)
@@ -91,11 +96,10 @@ class Master:
 
     def _empty_program(self) -> Program:
         """Return the program without rows: slack on every side of every statement, so that it is always feasible."""
-        ends = [(self.low[j], self.high[j]) for j in self.stated.tolist()]
-        low = np.array([-np.inf if a is None else a for a, _ in ends])
-        program = Program(low, np.array([np.inf if b is None else b for _, b in ends]), primal=True)
-        n = 2 * len(ends)
-        slack = np.arange(n), np.repeat(np.arange(len(ends)), 2), np.tile([1.0, -1.0], len(ends))
+        low, high = (side[self.stated] for side in self.sides)
+        ends = np.where(low == -UNBOUNDED, -np.inf, low), np.where(high == UNBOUNDED, np.inf, high)
+        program, m = Program(*ends, primal=True), len(low)
+        n, slack = 2 * m, (np.arange(2 * m), np.repeat(np.arange(m), 2), np.tile([1.0, -1.0], m))
         program.add(np.full(n, self._penalty), (np.zeros(n), np.full(n, np.inf)), slack)
         return program
 
@@ -213,10 +217,7 @@ class Master:
             self._worlds = [*self._worlds[-KEPT:], z]
         weights = np.zeros(self.incidence.total + 1, dtype=np.int64)
         weights[self.stated] = -np.rint(dual * self.scale).astype(np.int64)
-        for j in self.stated.tolist():
-            if (self.low[j] is None and weights[j] < 0) or (self.high[j] is None and weights[j] > 0):
-                weights[j] = 0
-        return weights, self.rows[z > SMALL], slack
+        return -usable(-weights, *self.sides), self.rows[z > SMALL], slack
 
     def _priced(self, used: Ints, weights: Ints, bonus: int, box: Box, limits: Limits) -> int:
         """Add rows that a search near those in use finds to be worth something; return how many."""
@@ -238,14 +239,11 @@ class Master:
 
     def proof(self, weights: Ints, most: int, sign: int, proved: bool = False) -> Bound:
         """Return what multipliers prove whose rows are worth at most `most`: it is added to those of every row."""
-        exact = {j: int(weights[j]) for j in np.flatnonzero(weights).tolist()}
-        exact[self.incidence.total] = exact.get(self.incidence.total, 0) + most
-        total = 0
-        for j, y in exact.items():
-            end = self.high[j] if y > 0 else self.low[j]
-            total += y * (end or 0)
-        value = total // self.scale
-        return Bound(-value if sign < 0 else value, {j: y for j, y in exact.items() if y}, self.scale, proved)
+        exact = weights.copy()
+        exact[self.incidence.total] += most
+        value = -stated(-exact, *self.sides) // self.scale
+        multipliers = {j: int(exact[j]) for j in np.flatnonzero(exact).tolist()}
+        return Bound(-value if sign < 0 else value, multipliers, self.scale, proved)
 
     def apart(self, box: Box, greatest: bool) -> Bound:
         """Return the best bound that one partition alone, or the number of rows, gives on the rows in a box."""

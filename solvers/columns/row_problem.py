@@ -112,7 +112,7 @@ class OneRow(RowLiterals):
             model.add(worth >= least)
         model.maximize(worth)
         seen: list[float] = []  # an UNKNOWN status comes with a bound of 0, which means nothing
-        options = {"stop_after_first_solution": least is not None, "best_bound_callback": seen.append}
+        options: dict[str, Any] = {"stop_after_first_solution": least is not None, "best_bound_callback": seen.append}
         status, solver = run(model, limits, workers=WORKERS, **options)
         refuse(model, status)
         if status == cp_model.INFEASIBLE:

@@ -77,7 +77,7 @@ class Search(Cells):
             self.model.maximize(sum(self.gains))
         status, solver = run(self.model, limits.lasting(max(0.1, 0.6 * seconds)), workers=WORKERS, **options)
         if status == cp_model.UNKNOWN and self.gains:
-            self.model.clear_objective()  # any histogram will do
+            self.model.clear_objective()  # type: ignore[no-untyped-call]  # any histogram will do
             status, solver = run(self.model, limits.lasting(max(0.1, 0.4 * seconds)), workers=WORKERS, **options)
         if status == cp_model.INFEASIBLE:
             return "none", np.zeros(0, dtype=np.int64)

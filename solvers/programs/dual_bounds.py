@@ -11,6 +11,7 @@ Mathematical Programming 99, 2004; Farkas' lemma (1902) where c = 0 and the righ
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from solvers.foundation.exact import EXACT, exact_dot, magnitude
 # Duals are often small fractions: small denominators keep exact what 2^-20 would blur, and numbers short.
 DENOMINATORS = (1, 2, 3, 4, 6, 12, 60, 360, 840, 1 << 20)
 LARGEST = 1 << 52  # of a multiplier, so that floats hold it exactly
+Whole = NDArray[Any]  # whole numbers, in 64 bits or as Python integers
 
 
 def rounded(duals: NDArray[np.float64], low: Ints, high: Ints) -> Iterator[tuple[int, Ints]]:
@@ -44,22 +46,22 @@ def usable(y: Ints, low: Ints, high: Ints) -> Ints:
     return np.where((y > 0) & (low <= -FREE) | (y < 0) & (high >= FREE), 0, y)
 
 
-def stated(y: NDArray[np.int64 | np.object_], low: Ints, high: Ints) -> int:
+def stated(y: Whole, low: Ints, high: Ints) -> int:
     """Return Σ min(y_j low_j, y_j high_j) exactly: what the statements say at least, times multipliers."""
     at = np.flatnonzero(y)
     return exact_dot(y[at], np.where(y[at] > 0, low[at], high[at]))
 
 
-def least(weights: NDArray[np.int64 | np.object_], lower: Ints, upper: Ints) -> int:
+def least(weights: Whole, lower: Ints, upper: Ints) -> int:
     """Return the minimum of weights @ z over lower <= z <= upper exactly."""
     return exact_dot(weights, np.where(weights > 0, lower, upper))
 
 
-def combined(linear: Linear, y: NDArray[np.int64 | np.object_]) -> NDArray[np.int64 | np.object_]:
+def combined(linear: Linear, y: Whole) -> Whole:
     """Return y A exactly: how often every cell counts in the statements times multipliers."""
     fits = magnitude(y) * magnitude(linear.coef) * max(1, len(linear)) < EXACT
     kind = np.int64 if fits else object
-    out: NDArray[np.int64 | np.object_] = np.zeros(linear.columns, dtype=kind)
+    out: Whole = np.zeros(linear.columns, dtype=kind)
     np.add.at(out, linear.col, linear.coef.astype(kind) * y[linear.row].astype(kind))
     return out
 

@@ -25,6 +25,7 @@ from solvers.foundation.limits import Limits
 from solvers.foundation.threads import natively
 from solvers.programs.dual_bounds import rounded, safe_bound
 
+Array = NDArray[Any]  # whole numbers or floats, which HiGHS takes as floats
 Floats = NDArray[np.float64]
 PRIMAL = 4  # HiGHS' number of the primal simplex method: new columns leave the basis feasible
 FAR = 1 << 40  # as good as no bound, for a program in floating point
@@ -65,7 +66,7 @@ class Program:
         """Set an option of HiGHS."""
         self.solver.setOptionValue(name, value)
 
-    def add(self, costs: Floats, room: tuple[Floats, Floats], entries: tuple[Ints, Ints, Floats]) -> None:
+    def add(self, costs: Array, room: tuple[Array, Array], entries: tuple[Array, Array, Array]) -> None:
         """Add columns between the ends of `room`; `entries` are (start, row, coefficient), column by column."""
         k, (start, row, coef) = len(costs), entries
         if k:
@@ -74,7 +75,7 @@ class Program:
             self.solver.addCols(k, costs.astype(np.float64), *ends, len(index), begin, index, value)
             self.columns += k
 
-    def price(self, costs: Floats | Ints, first: int = 0) -> None:
+    def price(self, costs: Array, first: int = 0) -> None:
         """Give the columns from `first` on new costs."""
         columns = np.arange(first, first + len(costs), dtype=np.int32)
         self.solver.changeColsCost(len(costs), columns, costs.astype(np.float64))
