@@ -19,7 +19,7 @@ from solvers.programs.row_model import RowLiterals
 from solvers.statements.release import ANY_LABEL, Box, Partition
 
 if TYPE_CHECKING:
-    from solvers.columns.pricing import Incidence, Loose
+    from solvers.columns.pricing import Incidence, Priceable
 
 WORKERS = 2
 MOST = 1 << 58  # what all multipliers together may weigh of one row
@@ -72,7 +72,7 @@ class OneRow(RowLiterals):
         self.model.add_bool_or([~free])
         return out
 
-    def _loose(self, x: Loose) -> list[tuple[int, int, Any]]:
+    def _loose(self, x: Priceable) -> list[tuple[int, int, Any]]:
         """Add a statement of its own, by groups of parts that count alike."""
         s = x.statement
         here = [*self.halves(s.region.box), *(~self.every(self.halves(b)) for b in s.region.minus)]

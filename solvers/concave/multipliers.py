@@ -24,7 +24,8 @@ from solvers.cells.system import System
 from solvers.concave.terms import Floats, Gains
 from solvers.foundation.exact import exact_dot
 from solvers.programs.dual_bounds import combined, stated, usable, whole
-from solvers.statements.release import UNBOUNDED, Partition
+from solvers.statements.numbering import StatementIndex
+from solvers.statements.release import UNBOUNDED
 
 BITS = 40
 ERROR = 4e-13  # relative error of a gain (documented: 1e-13), of two of them and of their difference
@@ -66,12 +67,11 @@ def proved_anywhere(system: System, gains: Gains, on_gains: Floats) -> float:
 
 def dearest(system: System, weights: NDArray[np.object_]) -> int:
     """Return an upper bound on Σ_s weights[s] (count of s) over all datasets, whatever their rows."""
-    first, worth = 0, 0
-    for block in system.release.blocks:
-        if isinstance(block, Partition):
-            worth += max([0, *(int(w) for w in weights[first : first + len(block)])])
-            first += len(block)
-    worth += sum(max(0, int(w)) for w in weights[first:])
+    index, worth = StatementIndex(system.release), 0
+    for b in system.release.partitions:
+        worth += max([0, *(int(w) for w in weights[index.span(b)])])
+    others = ~index.partitioned[: len(weights)]
+    worth += sum(max(0, int(w)) for w in weights[others])
     return worth * (system.release.rows.high or 0)
 
 

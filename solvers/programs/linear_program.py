@@ -95,6 +95,10 @@ class Program:
         known.col_value = x.tolist()
         self.solver.setSolution(known)
 
+    def warm(self, other: Program) -> None:
+        """Begin the next solve at the basis of a program with the same rows and columns."""
+        self.solver.setBasis(other.solver.getBasis())
+
     def run(self, limits: Limits) -> Solution:
         """Return what HiGHS finds in the time left, nothing where that is up.
 

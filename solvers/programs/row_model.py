@@ -21,7 +21,19 @@ from ortools.sat.python import cp_model
 from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.programs.cpsat import CAP, FOUND, run, solutions
-from solvers.statements.release import ANY_LABEL, UNBOUNDED, Box, Choice, Domain, Partition, Region, Release, Statement
+from solvers.statements.release import (
+    ANY_LABEL,
+    UNBOUNDED,
+    Block,
+    Box,
+    Choice,
+    Domain,
+    Loose,
+    Partition,
+    Region,
+    Release,
+    Statement,
+)
 
 LITERAL_BYTES = 6_000  # what a Boolean with its clauses costs CP-SAT, measured with two workers
 
@@ -101,7 +113,8 @@ class RowModel:
         self.release, self.n, self.limits = release, release.rows.low, limits
         self.model = cp_model.CpModel()
         named = sorted(release.mentioned())
-        regions = sum(len(b.boxes) if isinstance(b, Partition) else 1 for b in release.blocks)
+        partitions = release.partitions.values()
+        regions = sum(len(b.boxes) for b in partitions) + len(release.blocks) - len(partitions)
         needed = (regions + sum(len(release.domain.attributes[k].sizes) for k in named)) * self.n
         if needed * LITERAL_BYTES > limits.memory:
             size = needed * LITERAL_BYTES / (1 << 30)
@@ -135,7 +148,7 @@ class RowModel:
         for a, b in pairwise(keys):
             self.model.add(a <= b)
 
-    def _block(self, block: Any) -> None:
+    def _block(self, block: Block) -> None:
         if isinstance(block, Partition):
             self._partition(block)
         elif isinstance(block, Choice):
@@ -146,7 +159,7 @@ class RowModel:
                 for statement in alternative:
                     self._statement(statement, literal)
             self.model.add_exactly_one(literals)
-        else:
+        elif isinstance(block, Loose):
             for statement in block:
                 self._statement(statement, None)
 
