@@ -696,9 +696,7 @@ def _before(release: dict, n: int, convention: str) -> tuple[Listed, np.ndarray]
     return listed, _orders(listed) if convention == "ordered" else np.ones(len(listed), dtype=np.int64)
 
 
-def _distribution(
-    release: dict, convention: str, measure: Measure, *, before: bool = False
-) -> dict[Figures, Fraction]:
+def _distribution(release: dict, convention: str, measure: Measure, *, before: bool = False) -> dict[Figures, Fraction]:
     """Average `_shares` over the numbers of rows that have a world, all equally likely."""
     listed = {n: pair for n, pair in _worlds(release, convention).items() if len(pair[0])}
     if not listed:
