@@ -16,7 +16,6 @@ of that n as equally likely.
 from __future__ import annotations
 
 import copy
-import json
 import math
 import random
 from collections import Counter

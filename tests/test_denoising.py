@@ -55,7 +55,7 @@ def prepared(release):
     return system, Gains(gains_of(system, seen)), max(total for _, total, _ in every(release))
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40, derandomize=True)
 @given(st.integers(0, 10**6), st.lists(st.floats(-3, 3), min_size=24, max_size=24))
 def test_any_multipliers_prove_a_bound(seed, multipliers):
     system, gains, best = prepared(some_release(seed))
@@ -67,7 +67,7 @@ def test_any_multipliers_prove_a_bound(seed, multipliers):
     assert proved(system, gains, on_gains, others, on_others) >= best - 1e-12 * abs(best)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40, derandomize=True)
 @given(st.integers(0, 10**6))
 def test_the_relaxation_is_never_below_the_best_and_what_is_proved_is_the_best(seed):
     release = some_release(seed)

@@ -60,7 +60,7 @@ def table(seed=0, rows=60):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=6, deadline=None, derandomize=True)
+@settings(max_examples=6, derandomize=True)
 @given(data=st.lists(st.tuples(FLOATS, FLOATS, st.integers(0, 1)), min_size=4, max_size=8), seed=st.integers(0, 9))
 def test_no_training_row_is_outside_a_guessed_domain(kind, data, seed, tmp_path_factory):
     x = pd.DataFrame([row[:2] for row in data], columns=["a", "b"], dtype=np.float32)

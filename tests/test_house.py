@@ -8,7 +8,6 @@ import json
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -35,9 +34,7 @@ def test_help_loads_nothing_heavy():
         "import sys; sys.argv = ['recon', '--help']\nfrom recon.cli.app import main\n"
         "try: main()\nexcept SystemExit: pass\nprint(sorted({m.split('.')[0] for m in sys.modules}))"
     )
-    begun = time.perf_counter()
-    out = in_a_fresh_interpreter(code)
-    assert time.perf_counter() - begun < 30  # the figure (0.4 s) is printed by tests/bench
+    out = in_a_fresh_interpreter(code)  # the time (0.4 s) is printed by tests/bench
     assert not set(ast.literal_eval(out.splitlines()[-1])) & HEAVY
 
 

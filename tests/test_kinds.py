@@ -229,7 +229,7 @@ MAKERS = {"forest": random_forest, "rule_set": random_rule_set, "table": random_
 
 
 @pytest.mark.parametrize("kind", MAKERS)
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(st.integers(0, 2**32), st.integers(1, 12))
 def test_the_truth_is_admitted_and_what_breaks_a_figure_is_not(kind, seed, n):
     """violations() is empty exactly where every figure, computed plainly, is as published."""
@@ -249,7 +249,7 @@ def test_the_truth_is_admitted_and_what_breaks_a_figure_is_not(kind, seed, n):
     assert violations(release, pd.DataFrame(rows + rows[:1])) != []
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 2**32), st.integers(1, 12))
 def test_what_is_written_reads_back_the_same(seed, n):
     rng = random.Random(seed)
@@ -270,7 +270,7 @@ def test_what_is_written_reads_back_the_same(seed, n):
     assert dump(release_json(again.domain, again.models, again.rows)) == text
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 2**32), st.integers(1, 12))
 def test_joined_files_admit_the_truth(seed, n):
     """Three files, each with the part of the domain that it needs; the joined release is about all of it."""

@@ -40,8 +40,8 @@ SEEDS = st.integers(0, 2**32)
 
 
 def examples(number):
-    slow = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
-    return settings(max_examples=number, deadline=None, derandomize=True, suppress_health_check=slow)
+    slow = [HealthCheck.filter_too_much, HealthCheck.data_too_large]
+    return settings(max_examples=number, derandomize=True, suppress_health_check=slow)
 
 
 def count(release, convention):
