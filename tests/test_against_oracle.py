@@ -40,6 +40,18 @@ def canonical_rows(frame):
     return tuple(sorted((tuple(oracle.canonical(v) for v in row) for row in frame.itertuples(index=False)), key=repr))
 
 
+def rows_of(world):
+    """Return the rows of a world by the indices of their values, in one order."""
+    return tuple(sorted(map(tuple, world.indices().tolist())))
+
+
+def written(got, indices):
+    """Return rows given by the indices of their values as the oracle writes them."""
+    every = got.domain.all
+    rows = (tuple(oracle.canonical(a.value(i)) for a, i in zip(every, row, strict=True)) for row in indices)
+    return tuple(sorted(rows, key=repr))
+
+
 def names(release):
     domain = release["domain"]
     return [a["name"] for a in domain["attributes"]] + ([domain["label"]["name"]] if domain.get("label") else [])
@@ -74,11 +86,7 @@ def test_count_and_measures(batch):
 def test_worlds_are_all_the_datasets_once(batch):
     for _, release, _ in releases("worlds_are_all_the_datasets_once", batch, label_boxes=batch % 4 == 0):
         got = encoded(release)
-        decode = [[oracle.canonical(a.value(i)) for i in range(a.span[1])] for a in got.domain.all]
-        listed = [
-            tuple(sorted((tuple(d[i] for d, i in zip(decode, r, strict=True)) for r in w.indices().tolist()), key=repr))
-            for w in recon.worlds(got, limit=None)
-        ]
+        listed = [written(got, rows_of(w)) for w in recon.worlds(got, limit=None)]
         expected = [tuple(sorted(d, key=repr)) for d in oracle.datasets(release)]
         assert len(set(listed)) == len(listed)
         assert set(listed) == set(expected)
@@ -196,10 +204,12 @@ def test_samples_are_uniform(convention):
             for world, w in per_n:
                 share[tuple(sorted(world, key=repr))] += float(w)
         total = sum(share.values())
-        k = 2000
-        seen = Counter(
-            canonical_rows(w.to_frame()) for w in recon.sample(encoded(release), k, seed=1, convention=convention)
-        )
+        k, got = 2000, encoded(release)
+        drawn = recon.sample(got, k, seed=1, convention=convention)
+        assert {canonical_rows(w.to_frame()) for w in drawn[:20]} == {written(got, rows_of(w)) for w in drawn[:20]}
+        seen = Counter()
+        for indices, times in Counter(map(rows_of, drawn)).items():
+            seen[written(got, indices)] += times
         assert set(seen) <= set(share)
         chi2 = sum((seen[d] - k * p / total) ** 2 / (k * p / total) for d, p in share.items())
         freedom = len(share) - 1

@@ -231,7 +231,7 @@ def test_ctrl_c_keeps_the_best_bounds(tmp_path):
         if b"box 6 of" in line:
             break
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=600)
     assert process.returncode == 4, err
     found = json.loads(out)
     assert found["status"] == "bounds"
@@ -245,7 +245,7 @@ def test_ctrl_c_while_a_file_is_read_ends_at_once():
         assert b"reading -" in process.stderr.readline()
         time.sleep(0.5)  # from the message to the reading itself
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=60) == 4
+        assert process.wait(timeout=600) == 4
         assert process.stderr.read() == b"recon: stopped before there was an answer\n"
 
 

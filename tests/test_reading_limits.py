@@ -65,7 +65,7 @@ TABLES = (".csv.gz", ".parquet")
 
 
 def commands(path, tree):
-    limits = ["--memory", f"{MEMORY >> 20}M", "--time", "60"]
+    limits = ["--memory", f"{MEMORY >> 20}M", "--time", "600"]
     if path.endswith(TABLES):
         return [["certify", tree, "--profiles", path, *limits], ["domain", path, *limits]]
     return [["count", path, *limits], ["inspect", path, *limits]]

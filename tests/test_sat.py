@@ -113,7 +113,7 @@ def test_more_is_settled_than_by_trees_alone():
     query = Decide(select_frame(release, pd.concat([truth, others])), "ordered")
     exact = answer(release.statements, query, Limits())
     assert exact.status == "exact"
-    found = KindEngine().answer(release.statements, query, Limits(seconds=60))
+    found = KindEngine().answer(release.statements, query, Limits(seconds=600))
     alone = decide_apart(release.statements, query, Limits())
     assert found.status == "bounds"
     assert found.open.sum() < alone.open.sum()
@@ -125,14 +125,14 @@ def test_more_is_settled_than_by_trees_alone():
     assert (found.low >= alone.low).all()
     assert (found.high <= alone.high).all()
     assert (found.high == 0).sum() > (alone.high == 0).sum()
-    (one,) = KindEngine().answer(release.statements, MostLikely(), Limits(seconds=60)).worlds
+    (one,) = KindEngine().answer(release.statements, MostLikely(), Limits(seconds=600)).worlds
     assert met(release.statements, np.repeat(one.values, one.times, axis=0).tolist())
     with pytest.raises(Unsupported, match="does not count"):
         KindEngine().answer(release.statements, Count("ordered"), Limits())
 
 
 def test_it_is_asked_where_the_cells_are_too_many():
-    found = answer(forest(25, 6, 4)[1].statements, MostLikely(), Limits(seconds=20, cells=10))
+    found = answer(forest(25, 6, 4)[1].statements, MostLikely(), Limits(seconds=600, cells=10))
     assert any("--max-cells" in line for line in found.trail)
     assert found.engine == "sat" or any(line.startswith("sat: ") for line in found.trail)
     counted = answer(forest(25, 6, 4)[1].statements, Count("ordered"), Limits(seconds=4, cells=10))
