@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import random
@@ -99,9 +100,11 @@ def test_sharpening_never_raises_the_upper_bound(batch):
                 assert piece.upper <= before
 
 
-def medium(data, rows, trees, depth):
+@functools.cache
+def medium(path, rows, trees, depth):
+    """Return a forest fitted on some rows of a table (made once: releases are frozen)."""
     ensemble = pytest.importorskip("sklearn.ensemble")
-    frame = pd.read_csv(data("compas14.csv.gz"))
+    frame = pd.read_csv(path)
     label = frame.columns[-1]
     domain = recon.Domain.from_frame(frame, label=label)
     some = frame.sample(rows, random_state=0)
@@ -116,10 +119,20 @@ def medium(data, rows, trees, depth):
     return encode(domain, models).statements
 
 
+@functools.cache
+def counted(release, convention):
+    return answer(release, Count(convention))
+
+
+@pytest.fixture
+def compas(data):
+    return data("compas14.csv.gz")
+
+
 @pytest.mark.parametrize("convention", CONVENTIONS)
-def test_a_forest_on_real_data_is_bracketed_closely(data, convention):
-    release = medium(data, 100, 10, 3)
-    known = answer(release, Count(convention))
+def test_a_forest_on_real_data_is_bracketed_closely(compas, convention):
+    release = medium(compas, 100, 10, 3)
+    known = counted(release, convention)
     assert known.status == "exact"
     assert known.engine == "histogram"
     said = []
@@ -134,19 +147,19 @@ def test_a_forest_on_real_data_is_bracketed_closely(data, convention):
     assert known.log2 <= high + TINY
 
 
-def test_nothing_is_lost_when_there_is_no_time(data):
-    release = medium(data, 100, 10, 3)
-    known = answer(release, Count("ordered"))
+def test_nothing_is_lost_when_there_is_no_time(compas):
+    release = medium(compas, 100, 10, 3)
+    known = counted(release, "ordered")
     low, high = KindEngine(count_small=False).answer(release, Count("ordered"), Limits(seconds=0.3)).bounds
     assert low <= known.log2 <= high
 
 
-def test_what_propagation_fixes_is_a_point(data):
-    release = medium(data, 50, 20, None)
+def test_what_propagation_fixes_is_a_point(compas):
+    release = medium(compas, 50, 20, None)
     system = system_of(release, Limits())
     for convention in CONVENTIONS:
         found = KindEngine().answer(release, Count(convention), Limits(seconds=600))
-        expected = answer(release, Count(convention)).log2
+        expected = counted(release, convention).log2
         low, high = found.bounds
         assert low <= expected + TINY
         assert expected <= high + TINY
@@ -243,8 +256,8 @@ def test_a_tableau_holds_the_heaviest_basis():
         assert table.table.max() < PRIME
 
 
-def test_a_mixture_leaves_shares_that_add_up(data):
-    release = medium(data, 100, 10, 3)
+def test_a_mixture_leaves_shares_that_add_up(compas):
+    release = medium(compas, 100, 10, 3)
     system = system_of(release, Limits())
     case = case_of(system, 100, "ordered")
     bracket = Bracket(case, Budget(Limits(), 10), count_small=False)
@@ -276,10 +289,10 @@ def test_sums_of_logs_keep_their_side():
     assert add_logs([1.0, 1.0], False) <= 2.0 <= add_logs([1.0, 1.0], True)
 
 
-def test_bounds_found_before_the_time_was_up_are_kept(data, monkeypatch):
+def test_bounds_found_before_the_time_was_up_are_kept(compas, monkeypatch):
     """Wherever the work on a bracket stops, its bounds hold: the clock must not throw them away."""
-    release = medium(data, 100, 10, 3)
-    known = answer(release, Count("ordered"))
+    release = medium(compas, 100, 10, 3)
+    known = counted(release, "ordered")
 
     def stopped(self, piece, fraction):
         raise Inconclusive("the time was up while blocks grew")
