@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import gzip
 import json
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 
@@ -243,7 +246,10 @@ def test_ctrl_c_while_a_file_is_read_ends_at_once():
     command = [sys.executable, "-m", "recon", "count", "-", "--log-json"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert b"reading -" in process.stderr.readline()
-        time.sleep(0.5)  # from the message to the reading itself
+        process.stdin.write(b"{")
+        process.stdin.flush()
+        while struct.unpack("i", fcntl.ioctl(process.stdin, termios.FIONREAD, bytes(4))) != (0,):
+            time.sleep(0.01)  # from the message to the reading itself
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=600) == 4
         assert process.stderr.read() == b"recon: stopped before there was an answer\n"
