@@ -69,7 +69,7 @@ def clock(monkeypatch):
 @pytest.fixture
 def run(capsys):
     """Return a function that runs a command as users do and checks its exit code."""
-    from test_bad_input import run as run_command
+    from extras import run as run_command
 
     def command(*args, code=0):
         ended, out, err = run_command(capsys, *map(str, args))

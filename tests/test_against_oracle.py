@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import math
 import random
 from collections import Counter
 
 import oracle
 import pytest
-from extras import batches
+from extras import batches, encoded
 
 import recon
-from encoders.encode.encoder import encode
-from recon.formats.release.parts import to_domain, to_models, to_rows
-from recon.formats.release.reading import parse
 
 BATCHES = batches(6, 10)
 PER_BATCH = 75
 CONVENTIONS = ("assigned", "ordered", "multiset")
-
-
-def encoded(release):
-    part = parse(json.dumps(release).encode(), "memory")
-    return encode(to_domain(part.domain), to_models(part), to_rows(part))
 
 
 def releases(test, batch, **options):

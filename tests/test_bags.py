@@ -13,9 +13,7 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 import pytest
-from extras import extra
-from test_against_oracle import encoded
-from test_bad_input import run
+from extras import encoded, extra, run
 
 import recon
 from encoders.domain.values import Test

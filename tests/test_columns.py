@@ -10,8 +10,9 @@ import numpy as np
 import oracle
 import oracle_coupled
 import pytest
+from extras import encoded
 from scipy.optimize import linprog
-from test_against_oracle import encoded, random_profile
+from test_against_oracle import random_profile
 from test_coupled import releases
 
 import recon

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from test_bad_input import RULES, TREE, run
+from extras import run
+from test_bad_input import RULES, TREE
 
 import recon
 

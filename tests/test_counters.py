@@ -16,8 +16,7 @@ import numpy as np
 import oracle
 import oracle_coupled
 import pytest
-from extras import extra
-from test_against_oracle import encoded
+from extras import encoded, extra
 
 from solvers.chain import answer, engines
 from solvers.clauses import model_counters as counters

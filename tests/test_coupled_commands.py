@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from test_bad_input import run
+from extras import run
 
 import recon
 from recon.formats.release.writing import dump, release_json

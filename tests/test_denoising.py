@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_likeliest import LAWS, by_a, by_b, every, noisy_release, overlapping, private_forest, rules, solved
-from test_noisy_commands import EXACT, LAPLACE, NOISY, run, tree, write  # noqa: F401 - fixtures
+from test_noisy_commands import EXACT, LAPLACE, NOISY, tree, write  # noqa: F401 - fixtures
 
 import recon
 from solvers.concave import fractional, multipliers

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import oracle
 import pytest
-from test_against_oracle import encoded
-from test_bad_input import run
+from extras import encoded, run
 from test_coupled import releases, total
 
 import recon

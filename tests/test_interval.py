@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 import math
 import random
 from dataclasses import replace
@@ -12,11 +11,10 @@ import numpy as np
 import oracle_coupled
 import pandas as pd
 import pytest
+from extras import encoded
 
 import recon
 from encoders.encode.encoder import encode
-from recon.formats.release.parts import to_domain, to_models, to_rows
-from recon.formats.release.reading import parse
 from solvers.cells.system import system_of
 from solvers.chain import answer, engines
 from solvers.engines.interval import IntervalEngine, add_logs, case_of
@@ -35,11 +33,6 @@ TINY = 1e-9
 
 def never():
     return False
-
-
-def encoded(release):
-    part = parse(json.dumps(release).encode(), "memory")
-    return encode(to_domain(part.domain), to_models(part), to_rows(part))
 
 
 def releases(test, number):

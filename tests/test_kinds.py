@@ -17,11 +17,11 @@ import oracle
 import oracle_coupled
 import pandas as pd
 import pytest
+from extras import encoded
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import recon
-from encoders.encode.encoder import encode
 from recon.formats.release.parts import to_domain, to_models, to_rows
 from recon.formats.release.reading import parse
 from recon.formats.release.writing import dump, release_json
@@ -48,11 +48,6 @@ VALUES = {
     "y": [0, 1],
 }
 SUMMED = ["age", "score", "pay", "kids", "y", "age<25", "in A"]
-
-
-def encoded(release):
-    part = parse(json.dumps(release).encode(), "memory")
-    return encode(to_domain(part.domain), to_models(part), to_rows(part))
 
 
 def release_of(*models, domain=DOMAIN, **more):

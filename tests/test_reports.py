@@ -10,8 +10,7 @@ from collections import Counter
 import oracle
 import pandas as pd
 import pytest
-from test_against_oracle import encoded
-from test_bad_input import run
+from extras import encoded, run
 from test_coupled import releases, total
 
 import recon

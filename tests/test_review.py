@@ -13,8 +13,7 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 import pytest
-from extras import extra
-from test_against_oracle import encoded
+from extras import encoded, extra
 from test_bags import profile_of, random_forest, worlds
 
 import recon

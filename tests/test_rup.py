@@ -7,8 +7,7 @@ import time
 
 import oracle_coupled
 import pytest
-from extras import extra
-from test_against_oracle import encoded
+from extras import encoded, extra
 
 import recon
 from solvers.clauses.lowering import lower

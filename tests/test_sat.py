@@ -11,7 +11,8 @@ import oracle
 import oracle_coupled
 import pandas as pd
 import pytest
-from test_against_oracle import canonical_rows, encoded, random_profile
+from extras import encoded
+from test_against_oracle import canonical_rows, random_profile
 from test_cnf import drawn
 from test_engines import met, parts_of
 
