@@ -13,8 +13,7 @@ import numpy as np
 import oracle
 import oracle_coupled
 import pytest
-from extras import extra
-from test_against_oracle import encoded
+from extras import encoded, extra
 from test_engines import met
 
 import recon

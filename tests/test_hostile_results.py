@@ -13,8 +13,8 @@ import oracle_coupled
 import pandas as pd
 import plain_checker
 import pytest
-from test_against_oracle import encoded, random_profile
-from test_bad_input import run
+from extras import encoded, run
+from test_against_oracle import random_profile
 
 import recon
 from encoders.domain.patterns import span

@@ -50,7 +50,7 @@ def long_list(tmp_path):
 
 
 def test_regions_that_cannot_be_cut_end_at_the_memory_limit(long_list):
-    verifier = Verifier(long_list.statements, Limits(seconds=20, memory=1 << 24))
+    verifier = Verifier(long_list.statements, Limits(seconds=600, memory=1 << 24))
     with pytest.raises(NotVerified, match="--memory"):
         verifier.verify(AtLeast(Box(((0, 1),)), 1), Regions((60,)))
     with pytest.raises(NotVerified, match="--memory"):
