@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from test_engines import Case, parts_of
 from test_kinds import MAKERS, encoded, random_rows, release_of
 
-from solvers import engine
+from solvers import chain as engine
 from solvers.cells import linear_system as linear
 from solvers.cells.bit_boxes import Covering, Layout, minus, split, split_parts
 from solvers.cells.components import Component

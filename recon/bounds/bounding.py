@@ -26,10 +26,11 @@ from recon.bounds.informative import informative
 from recon.bounds.sums import correlation, distribution_of
 from recon.frames.selections import as_condition, select_conditions
 from recon.frames.world import World, wrap
-from solvers.cells.system import MOST_SUM, System, system_of
+from solvers.cells.system import System, system_of
 from solvers.chain import ask
 from solvers.foundation.errors import EmptyConfidenceSet, EngineError, Inconclusive, ReleaseError, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
+from solvers.foundation.numeric_limits import MOST_SUM
 from solvers.questions.query import (
     Attain,
     Convention,
