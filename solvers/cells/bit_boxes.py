@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.foundation.numeric_limits import EXACT
 from solvers.statements.boxes import Box, Boxes, Domain
 
 Words = NDArray[np.uint64]
@@ -20,7 +21,6 @@ Index = NDArray[np.int64]
 WORD = (1 << 64) - 1
 LOOKED_UP = 8  # attributes with at most so many parts are looked up by their mask, wider ones by distinct mask
 CHUNK = 1 << 22  # words of hits held at a time
-BIG = 1 << 62
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,7 @@ class Layout:
 
     def sizes(self, words: Words) -> NDArray[Any]:
         """Return how many raw rows each piece holds: int64, or Python integers where the row space is larger."""
-        kind: type = np.int64 if self.domain.size < BIG else object
+        kind: type = np.int64 if self.domain.size < EXACT else object
         out: NDArray[Any] = np.ones(len(words), dtype=kind)
         for k, a in enumerate(self.domain.attributes):
             distinct, back = distinct_words(words[:, self.span(k)])

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
-from solvers.cells.linear_system import FREE, Ints, Linear, Propagated, add_up, same_rows
+from solvers.cells.linear_system import FREE, Linear, Propagated, add_up, same_rows
+from solvers.foundation.array_types import Ints
 from solvers.foundation.limits import Limits
 from solvers.statements.release import UNBOUNDED
 

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.cells.bit_boxes import Covering, Index, Layout, Words, packed, split, split_parts
+from solvers.foundation.array_types import Ints
 from solvers.statements.boxes import Region
-from solvers.statements.numbering import Ints, StatementIndex
+from solvers.statements.numbering import StatementIndex
 from solvers.statements.release import ANY_LABEL, Partition
 
 Entries = tuple[Ints, Ints, Ints]  # statement, piece, coefficient

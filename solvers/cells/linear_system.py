@@ -16,10 +16,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.foundation.array_types import Ints
+from solvers.foundation.numeric_limits import OPEN
 from solvers.statements.release import UNBOUNDED
 
-Ints = NDArray[np.int64]
-FREE = 1 << 60  # the slack of a side without a bound
+FREE = OPEN  # the slack of a side without a bound
 MOST_SWEEPS = 2_000
 HASHES = np.random.default_rng(20031).integers(1, 1 << 63, size=4096, dtype=np.uint64) | np.uint64(1)
 

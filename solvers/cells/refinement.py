@@ -15,14 +15,15 @@ from numpy.typing import NDArray
 
 from solvers.cells.bit_boxes import Index, Layout, Words, minus
 from solvers.cells.cutting import AnyCut, PartitionCut, RegionCut, Room, cuts_of, labels_of, with_labels
-from solvers.cells.linear_system import Ints, Linear, propagate
+from solvers.cells.linear_system import Linear, propagate
+from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import Inconclusive, TooLarge
 from solvers.foundation.limits import Limits
+from solvers.foundation.numeric_limits import MOST_SUM
 from solvers.statements.numbering import StatementIndex
 from solvers.statements.release import Release
 
 PRUNE_FROM = 4_096  # pieces; below, pruning costs more than it saves
-MOST_SUM = 1 << 59  # sums over all pieces stay exact in 64 bits
 WORD_BYTES, COPIES = 8, 4  # what a step of the refinement holds at a time
 ENTRY_BYTES = 200  # of a cell in a statement while bounds are propagated and components cut (measured: 225)
 FAR = 3  # times the limit: so many pieces may come out of one tree before pruning

@@ -17,17 +17,18 @@ from numpy.typing import NDArray
 
 from solvers.cells.bit_boxes import Layout, Words
 from solvers.cells.cutting import PartitionCut
-from solvers.cells.linear_system import Ints, Linear, Propagated, propagate, same_rows
+from solvers.cells.linear_system import Linear, Propagated, propagate, same_rows
 from solvers.cells.refinement import Refinement, TooShort, hold, refine
+from solvers.foundation.array_types import Ints
 from solvers.foundation.derived import Derived
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
+from solvers.foundation.numeric_limits import DOUBLE, MOST_SUM
 from solvers.regions.row_space import Space
 from solvers.statements.boxes import Box
 from solvers.statements.numbering import Choices, StatementIndex
 from solvers.statements.release import NO_COUNT, UNBOUNDED, Release
 
-MOST_SUM = 1 << 59  # sums over all cells stay exact in 64 bits, and below what stands for "no bound"
 PHASE = "the system of cells was set up"
 
 
@@ -169,7 +170,7 @@ def build(release: Release, limits: Limits) -> System:
     """Return the system, anew; see `system_of`."""
     refined, index, total = refine(release, limits), StatementIndex(release), total_row(release)
     linear, cell = assemble(index, refined, total, limits)
-    most = release.rows.high if release.rows.high is not None else 1 << 53
+    most = release.rows.high if release.rows.high is not None else DOUBLE
     longest = int(np.bincount(linear.row).max(initial=0))
     stated = np.concatenate([linear.low[linear.low > -UNBOUNDED], linear.high[linear.high < UNBOUNDED], [0]])
     far = max(int(np.abs(linear.coef).max(initial=0)) * max(1, most) * longest, int(np.abs(stated).max()))

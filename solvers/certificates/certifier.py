@@ -16,7 +16,7 @@ from solvers.cells.bit_boxes import Layout, padded
 from solvers.cells.cutting import AnyCut, PartitionCut, labels_of
 from solvers.certificates.search import Base, Search
 from solvers.foundation.errors import CertificateError, EngineError, Inconclusive, Unsupported
-from solvers.foundation.limits import Limits
+from solvers.foundation.limits import SECONDS, Limits
 from solvers.kernel.cells import cuts_of, live_cells, start_of
 from solvers.kernel.checker import Verifier, negated, outside, possible_rows
 from solvers.kernel.claims import AtLeast, AtMost, Claim, Drat, Node, NoWorld, OnlyWorld, OverCells, Proof, Regions, Sum
@@ -24,7 +24,6 @@ from solvers.questions.query import BoxMultipliers, Side
 from solvers.statements.boxes import Box
 from solvers.statements.release import Release
 
-SECONDS = 60.0  # for all claims, where no limit is given
 SHARES = 8  # one hard claim takes no more than such a part of the time that is left
 RESERVED = 0.1  # of a time limit, on top of it, for proofs by regions where the answers left no time for any
 MOST_CLAUSES = 300_000  # beyond, clauses row by row are too many to refute

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.linear_system import Ints, Linear, Propagated, propagate
+from solvers.cells.linear_system import Linear, Propagated, propagate
 from solvers.certificates.derivations import Bound, Trace
+from solvers.foundation.array_types import Ints
 from solvers.foundation.limits import Limits
 from solvers.kernel.cells import Live
 from solvers.kernel.checker import Goal, Replay, goal_of

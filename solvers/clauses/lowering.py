@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.bit_boxes import BIG
 from solvers.clauses.gates import CLAUSE_BYTES, FALSE, MOST_UNARY, TRUE, Clauses, signed, size_error, unary_steps
 from solvers.foundation.errors import EngineError, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
+from solvers.foundation.numeric_limits import EXACT
 from solvers.statements.boxes import Attribute, Box, Region
 from solvers.statements.release import ANY_LABEL, Block, Choice, Loose, Partition, Release, Statement
 
@@ -77,7 +77,7 @@ class Lowered:
         """
         true, release = {x for x in model if x > 0}, self.release
         attributes = release.domain.attributes
-        big = self.raw and any(a.total > BIG for a in attributes)
+        big = self.raw and any(a.total > EXACT for a in attributes)
         out: NDArray[Any] = np.full((len(self.rows), len(attributes)), -1, dtype=object if big else np.int64)
         starts = [[0, *accumulate(a.sizes)] for a in attributes]
         present = np.ones(len(out), dtype=bool)

@@ -105,7 +105,7 @@ class ModelCounter(Engine):
         reason = self.refuses(release, query)
         if reason is not None:
             raise Unsupported(reason)
-        value = self.estimate(release, limits.lasting(min(CHAIN_SECONDS, CHAIN_SHARE * limits.left())))
+        value = self.estimate(release, limits.share(CHAIN_SHARE, CHAIN_SECONDS))
         if value == 0:
             raise Inconclusive("no world was counted, which is no proof that there is none")
         shown = f"{self.name}: 2^{math.log2(value):.6f} worlds counted [{self.guarantee}], not proved"

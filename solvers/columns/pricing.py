@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.cells.bit_boxes import Layout
-from solvers.cells.linear_system import Ints
 from solvers.columns.row_problem import MOST, OneRow
+from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import EngineError, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.interval.lagrangian_dual import one_thread
@@ -33,7 +33,6 @@ HEATS = (0.3, 0.1, 0.03, 0.003)  # temperatures of the sweeps, in units of the l
 EVERYWHERE, UNLIMITED = Box(), Limits()
 HELD_BYTES = 3  # per part and box
 GIBBS_BYTES, INSIDE_BYTES = 16, 4  # per row and box
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

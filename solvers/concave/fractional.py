@@ -17,18 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csc_array, csr_array
 
-from solvers.cells.linear_system import Ints
 from solvers.cells.system import System
 from solvers.concave.multipliers import binding, conjugates, proved
 from solvers.concave.separable import multipliers_by_block
-from solvers.concave.terms import Floats, Gains
+from solvers.concave.terms import Gains
 from solvers.concave.weighing import weighed
+from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import Inconclusive
-from solvers.foundation.limits import Limits
+from solvers.foundation.limits import SECONDS, Limits
 from solvers.programs.linear_program import Program
 from solvers.statements.release import UNBOUNDED
 
-SECONDS = 60.0  # where no limit is given
 ROUNDS = 200  # of columns and segments
 NEAR = 1e-7  # nats that a count may be worth more than its segment says before it is split
 SAME = 1e-9  # relative difference of slopes that are taken as one segment
@@ -63,7 +62,7 @@ def relax(system: System, gains: Gains, limits: Limits) -> Relaxed:
 
     Alternatives are left out, so that the bound holds for each of them. Cost: a linear program over gains and cells.
     """
-    share = limits.lasting(SHARE * min(limits.left(), 2 * SECONDS))
+    share = limits.share(SHARE, SHARE * 2 * SECONDS)
     master = Master(system, gains, share)
     alone = multipliers_by_block(system, gains)
     bound = proved(system, gains, alone, master.others, np.zeros(len(master.others)))

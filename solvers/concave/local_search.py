@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
-from solvers.cells.linear_system import Ints
 from solvers.cells.system import System
 from solvers.concave.multipliers import binding
-from solvers.concave.terms import Floats, Gain, Gains
+from solvers.concave.terms import Gain, Gains
+from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.limits import Limits
 from solvers.statements.release import UNBOUNDED
 

@@ -19,9 +19,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.linear_system import Ints
 from solvers.cells.system import System
-from solvers.concave.terms import Floats, Gains
+from solvers.concave.terms import Gains
+from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.exact import exact_dot
 from solvers.programs.dual_bounds import combined, stated, usable, whole
 from solvers.statements.release import UNBOUNDED

@@ -11,9 +11,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from solvers.cells.linear_system import Ints
 from solvers.cells.system import System
-from solvers.concave.terms import Floats
+from solvers.foundation.array_types import Floats, Ints
 
 TRIES = 30
 NEAR = 1e-6  # a fraction this close to a whole number is one

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from ortools.sat.python import cp_model
 
-from solvers.cells.linear_system import Ints
 from solvers.cells.system import System
-from solvers.concave.terms import Floats, Gain
+from solvers.concave.terms import Gain
+from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import ContradictionError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.programs.cell_model import CellModel

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.linear_system import Ints
 from solvers.cells.system import System
 from solvers.concave.multipliers import binding, conjugates, rise
-from solvers.concave.terms import Floats, Gains
+from solvers.concave.terms import Gains
+from solvers.foundation.array_types import Floats, Ints
 
 ONE_BY_ONE = 20_000  # rows that are moved one by one, beyond by a multiplier
 HALVINGS = 120  # of the multiplier's range

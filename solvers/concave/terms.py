@@ -13,11 +13,8 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from solvers.cells.linear_system import Ints
-
-Floats = NDArray[np.float64]
+from solvers.foundation.array_types import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

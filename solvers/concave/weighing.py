@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from solvers.concave.terms import Floats, Gains
+from solvers.concave.terms import Gains
+from solvers.foundation.array_types import Floats
 from solvers.foundation.limits import Limits
 
 ROUNDS = 100

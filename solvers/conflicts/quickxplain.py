@@ -15,9 +15,9 @@ from heapq import heapify, heappop, heappush
 import numpy as np
 
 from solvers.cells.bit_boxes import Covering, Layout, Words, packed, split
-from solvers.cells.linear_system import Ints
 from solvers.cells.system import System
 from solvers.conflicts.subsets import Book, Mask, asked_for, system_of, whole
+from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.programs.dual_bounds import combined

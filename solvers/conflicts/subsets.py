@@ -18,11 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.cells.bit_boxes import Layout, Words, minus
-from solvers.cells.linear_system import Ints
 from solvers.cells.refinement import refine
-from solvers.cells.system import MOST_SUM, System, assemble, propagated
+from solvers.cells.system import System, assemble, propagated
+from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
+from solvers.foundation.numeric_limits import MOST_SUM
 from solvers.regions.row_space import Space
 from solvers.statements.boxes import Box, Boxes
 from solvers.statements.numbering import StatementIndex

@@ -6,7 +6,6 @@ solvers.columns.master.
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -29,7 +28,6 @@ from solvers.questions.query import (
 )
 from solvers.statements.release import Release
 
-SECONDS = 60.0  # without a time limit
 COUNTING = 0.25  # share of the time spent on a contradiction before other engines look for a world
 WORLD = 0.6  # share of the time spent on a first fractional world, which all questions start from
 LEAST = 2.0  # seconds that a question gets at least, so that a few are answered rather than all begun
@@ -49,14 +47,13 @@ class ColumnsEngine(Engine):
 
     def answer(self, release: Release, query: Query, limits: Limits) -> Answer:
         """Return outer bounds, never worse than those of single partitions, or that there is no world."""
-        if math.isinf(limits.left()):
-            limits = limits.lasting(SECONDS)
+        limits = limits.limited()
         if few_cells(release, limits):
             raise Unsupported("the cells are few enough for engines that know them all")
         if isinstance(query, Count):
             from solvers.columns.master import Master
 
-            if Master.of(release, limits).refutes(limits.lasting(COUNTING * limits.left())) is not None:
+            if Master.of(release, limits).refutes(limits.share(COUNTING)) is not None:
                 return CountAnswer("unsat", convention=query.convention)
             raise Unsupported("column generation does not count worlds, and found no contradiction")
         if not isinstance(query, Decide):
@@ -97,7 +94,7 @@ def tighter(release: Release, chosen: Selections, known: DecideAnswer, limits: L
         master, boxes = Master.of(release, limits), chosen.boxes()
     except (Inconclusive, TooLarge) as error:  # what single partitions say stands
         return replace(known, trail=(*known.trail, f"columns: {error}"))
-    if master.refutes(limits.lasting(WORLD * limits.left())) is not None:
+    if master.refutes(limits.share(WORLD)) is not None:
         return None
     master, multipliers = master.copied(), dict[Side, BoxMultipliers]()
     for done, q in enumerate(left):

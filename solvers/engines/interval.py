@@ -13,13 +13,12 @@ import numpy as np
 from solvers.cells.linear_system import propagate
 from solvers.cells.system import System, system_of
 from solvers.foundation.errors import Inconclusive, Unsupported
-from solvers.foundation.limits import Limits
+from solvers.foundation.limits import SECONDS, Limits
 from solvers.interval.bracket import Bracket, Budget, Case
 from solvers.questions.engine import Engine
 from solvers.questions.query import Answer, Convention, Count, CountAnswer, Query
 from solvers.statements.release import Release
 
-SECONDS = 60.0  # where no limit is given
 SHARE = 0.97  # of the time left that is planned
 MOST_NUMBERS = 200  # possible numbers of rows
 

@@ -32,7 +32,6 @@ from solvers.regions.row_space import Space
 from solvers.statements.release import Release
 from solvers.worlds.row_lists import Dice
 
-SECONDS = 60.0
 NOTE = "found row by row; not proved to be the heaviest, and whether others exist is not decided"
 
 
@@ -56,8 +55,7 @@ class RowsEngine(Engine):
         """Return a world, or bounds on the number of worlds from a world and from every partition alone."""
         from solvers.programs.row_model import RowModel
 
-        if math.isinf(limits.left()):
-            limits = limits.lasting(SECONDS)
+        limits = limits.limited()
         if isinstance(query, Decide):
             return decide_apart(release, query, limits)
         rows: NDArray[np.int64] | None = None

@@ -6,7 +6,6 @@ Source: the row-by-row formulation of Ferry et al., "Trained Random Forests Comp
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -33,7 +32,6 @@ from solvers.statements.boxes import Box, Region
 from solvers.statements.release import Release
 from solvers.worlds.row_lists import Dice
 
-SECONDS = 60.0
 MOST_CLAUSES = 2_000_000  # beyond, a solver is rarely done within minutes
 COUNT_SHARE, COUNT_SECONDS = 0.25, 10.0  # of the time left: a refutation is tried, the bounds are found after that
 WORLD_SHARE = 0.4
@@ -61,16 +59,15 @@ class SatEngine(Engine):
 
     def answer(self, release: Release, query: Query, limits: Limits) -> Answer:
         """Return a world, bounds on profiles, or that there is no world; worlds are not counted."""
-        if math.isinf(limits.left()):
-            limits = limits.lasting(SECONDS)
+        limits = limits.limited()
         if isinstance(query, Decide):
             return decide(release, query, limits)
         if isinstance(query, Count):
-            found = known(release, limits.lasting(min(COUNT_SECONDS, COUNT_SHARE * limits.left())))
+            found = known(release, limits.share(COUNT_SHARE, COUNT_SECONDS))
             if found.status == "unsat":
                 return CountAnswer("unsat", convention=query.convention)
             raise Unsupported("SAT found a world row by row, and does not count worlds")
-        found = known(release, limits.lasting(WORLD_SHARE * limits.left()))
+        found = known(release, limits.share(WORLD_SHARE))
         if found.rows is None:
             return Answer("unsat")
         return WorldsAnswer(

@@ -22,17 +22,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from solvers.cells.linear_system import Ints
 from solvers.clauses.lowering import Lowered
 from solvers.export.integer_program import Constraint, IntegerProgram
+from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import EngineError, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.escaping import shown
 from solvers.foundation.limits import Limits
+from solvers.foundation.numeric_limits import DOUBLE
 
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model
 
-DOUBLE = 1 << 53  # whole numbers beyond are not exact in double precision
 SHOWN = 10  # variables on a line of projection
 CHUNK = 1 << 16  # entries looked at together
 BUFFER = 1 << 16  # bytes compressed together

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.system import MOST_SUM, System, system_of
+from solvers.cells.system import System, system_of
 from solvers.foundation.limits import Limits
+from solvers.foundation.numeric_limits import MOST_SUM
 from solvers.histograms.system_membership import Met, met_cells
 from solvers.questions.query import Selections
 from solvers.statements.boxes import Attribute, Box, Domain

@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.foundation.errors import ReleaseError
+from solvers.foundation.numeric_limits import EXACT
 
 Factor = tuple[int, int]  # (base, exponent); the product over all factors is an integer
-EXACT = 1 << 62  # sums of absolute values below stay exact in 64 bits
 STEPS = 1 << 17  # terms that are added one by one
 FACTORS_AT_MOST = 2_000_000  # primes up to here are sieved; beyond, binomials stay products
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -10,6 +11,7 @@ from typing import TypeVar
 
 from solvers.foundation.errors import Inconclusive
 
+SECONDS = 60.0  # for one question, where no limit is given
 GRACE = 2.0  # seconds beyond the whole budget that shares with a length of their own may reach (a conflict, a proof)
 STEPS = 256  # of a cheap loop between two looks at the clock
 T = TypeVar("T")
@@ -47,13 +49,25 @@ class Limits:
     def left(self) -> float:
         """Return the seconds left, infinity without a limit."""
         now = time.monotonic()
-        own = float("inf") if self.seconds is None else self.started + self.seconds - now
-        whole = float("inf") if self.end is None else self.end - now
+        own = math.inf if self.seconds is None else self.started + self.seconds - now
+        whole = math.inf if self.end is None else self.end - now
         return max(0.0, min(own, whole))
 
     def lasting(self, seconds: float) -> Limits:
         """Return the same limits with so many seconds from now, but never beyond the end of the whole budget."""
         return replace(self, seconds=seconds, started=time.monotonic())
+
+    def limited(self, seconds: float = SECONDS) -> Limits:
+        """Return these limits, with so many seconds from now where they have no time limit."""
+        return self.lasting(seconds) if math.isinf(self.left()) else self
+
+    def share(self, part: float, most: float = math.inf) -> Limits:
+        """Return the same limits with a part of the time left, `most` seconds at most."""
+        return self.lasting(min(most, part * self.left()))
+
+    def solver_seconds(self) -> float:
+        """Return the time limit of a native solver: the seconds left, but never none, which some take for no limit."""
+        return max(0.001, self.left())
 
     def report(self, text: str) -> None:
         """Show a line of progress where somebody listens."""

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.linear_system import Ints
 from solvers.cells.system import System
+from solvers.foundation.array_types import Ints
 from solvers.foundation.exact import Factor, log2_sum, product
 from solvers.foundation.limits import Limits
 from solvers.histograms.branches import Branch, Final, Solution, branches_of, extreme_histogram

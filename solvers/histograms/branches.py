@@ -17,12 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.cells.components import Presolve, known_presolve, presolve
-from solvers.cells.linear_system import Ints, Propagated, propagate
+from solvers.cells.linear_system import Propagated, propagate
 from solvers.cells.system import System
+from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.exact import Factor, factorial_exponents, log2_product, multiset_factors, primes
 from solvers.foundation.limits import Limits
-from solvers.histograms.decision_diagram import Floats, Layers, Weighed, layers_of
+from solvers.histograms.decision_diagram import Layers, Weighed, layers_of
 from solvers.questions.query import Convention
 
 MOST_BRANCHES = 2_000  # combinations of alternatives tried

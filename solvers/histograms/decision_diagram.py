@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.cells.components import Component
-from solvers.cells.linear_system import HASHES, Ints
+from solvers.cells.linear_system import HASHES
+from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Clock, Limits
 from solvers.histograms.elimination import elimination_order
@@ -31,8 +32,6 @@ STEP_BYTES, STEP_SECONDS = 96, 4e-7  # of an edge while its layer is made
 AT_ONCE = 1 << 14  # edges along which long integers are multiplied between two looks at the clock
 SAMPLE = 64  # states whose numbers are looked at to tell how long they have become
 PHASE = "histograms were counted"
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,16 +7,15 @@ the open ones, so the greatest number of them at once (the width) decides whethe
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
+from solvers.foundation.numeric_limits import OPEN
 
 WINDOW = 2_048  # candidates compared for one place; of wider statements those that open fewest others
 EVERY = 256  # places between two looks at the clock
-CLOSED = 1 << 60
-
-Ints = NDArray[np.int64]
+CLOSED = OPEN
 
 
 def elimination_order(matrix: Ints, limits: Limits | None = None) -> list[int]:

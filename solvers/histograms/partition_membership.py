@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from solvers.cells.bit_boxes import packed
 from solvers.cells.partition_cells import Cells
+from solvers.foundation.array_types import Bits
 from solvers.foundation.exact import log_absent_multiset
 from solvers.foundation.limits import Limits
 from solvers.questions.query import Decide, DecideAnswer, LeaveOneOut, LeaveOneOutAnswer, Selections, settled_share
@@ -26,7 +27,6 @@ from solvers.statements.release import ANY_LABEL
 CHUNK = 8_192
 CHUNK_BYTES = 1 << 26  # pairs of a chunk, one byte each
 EPSILON = 1e-12  # below this share of the rows, rounding is all that is left of a difference
-Bits = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

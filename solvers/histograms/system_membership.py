@@ -17,13 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.cells.bit_boxes import Layout, Words, distinct_words
-from solvers.cells.linear_system import Ints
 from solvers.cells.system import System
+from solvers.foundation.array_types import Bits, Floats, Ints
 from solvers.foundation.exact import log_absent_multiset
 from solvers.foundation.limits import Limits
 from solvers.histograms.branches import Branch, Solution, extreme_histogram
-from solvers.histograms.decision_diagram import Floats
-from solvers.histograms.partition_membership import Bits, Prior, Weights, box_pairs, chunk_of
+from solvers.histograms.partition_membership import Prior, Weights, box_pairs, chunk_of
 from solvers.questions.query import (
     Convention,
     Decide,

@@ -18,15 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.cells.components import Component, known_presolve, presolve
-from solvers.cells.linear_system import Ints, Linear, Propagated
+from solvers.cells.linear_system import Linear, Propagated
 from solvers.cells.system import System
+from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import EngineError, Inconclusive, TooLarge, Unsupported
 from solvers.foundation.exact import log2_multisets
 from solvers.foundation.limits import Limits
 from solvers.histograms.branches import factorial_ratio, weights_of
 from solvers.histograms.decision_diagram import EDGE_BYTES, Layers, layers_of
 from solvers.interval.heavy_histogram import Outcome, Search, heaviest_of, meets, nearest
-from solvers.interval.lagrangian_dual import Floats, Tilt
+from solvers.interval.lagrangian_dual import Tilt
 from solvers.interval.mixture import Mixture, Tableau
 from solvers.interval.neighbourhoods import Around, Blocks, log2_ratio, moves_of
 from solvers.programs.mixed_integer import whole_point

@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from ortools.sat.python import cp_model
 
-from solvers.cells.linear_system import FREE, Ints
+from solvers.cells.linear_system import FREE
+from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.limits import Limits
-from solvers.interval.lagrangian_dual import Floats, Tilt
+from solvers.interval.lagrangian_dual import Tilt
 from solvers.programs.cpsat import FOUND, Cells, run
 from solvers.programs.linear_program import by_column, whole_program
 

@@ -26,16 +26,16 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.lapack import dpstrf
 from scipy.sparse import csr_array
 
 from solvers.cells.components import Component
-from solvers.cells.linear_system import FREE, Ints
+from solvers.cells.linear_system import FREE
+from solvers.foundation.array_types import Floats, Ints
+from solvers.foundation.numeric_limits import DOUBLE
 from solvers.questions.query import Convention
 
-Floats = NDArray[np.float64]
 LAMBDA = 1 << 32  # λ are multiples of 1 / LAMBDA
 SHARES = 1 << 20  # s are multiples of 1 / SHARES
 STEEPEST = 1 << 12  # |λ| at most; beyond, exp has nothing left to gain
@@ -80,7 +80,7 @@ def log_weights(size: int, low: int, room: int, convention: Convention, factoria
     below = factorials[z]
     if convention == "ordered":
         above = z * math.log(size)
-    elif size + low + room < 1 << 53:
+    elif size + low + room < DOUBLE:
         above = prefix_sums(np.log(float(size) + np.arange(low + room, dtype=np.float64)))[z]
     else:
         # size + i = size (1 + i / size): the second log is below 2^-20, its own rounding below that of the first.

@@ -16,8 +16,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.linear_system import Ints
-from solvers.interval.lagrangian_dual import LEAST_SHARE, SHARES, Floats, Tilt
+from solvers.foundation.array_types import Floats, Ints
+from solvers.interval.lagrangian_dual import LEAST_SHARE, SHARES, Tilt
 
 PRIME = (1 << 31) - 1  # products of two residues fit into 63 bits
 STEPS = (0.5, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005)

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.cells.components import Component
-from solvers.cells.linear_system import HASHES, Ints
+from solvers.cells.linear_system import HASHES
+from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.branches import weights_of

@@ -14,18 +14,17 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from solvers.cells import cutting
 from solvers.cells.bit_boxes import Index, Layout, Words, padded, split
 from solvers.cells.cutting import AnyCut, labels_of, with_labels
-from solvers.cells.linear_system import Ints, Linear, same_rows
+from solvers.cells.linear_system import Linear, same_rows
+from solvers.foundation.array_types import Bits, Ints
 from solvers.foundation.errors import CertificateError, NotVerified
 from solvers.kernel.facts import Facts
 from solvers.statements.boxes import Box
 
 FEW = 1 << 22  # rows times pieces: so many are compared one by one
-Bits = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.cells.bit_boxes import Layout, Words, split
-from solvers.cells.linear_system import Ints
+from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import CertificateError, Inconclusive, NotVerified, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.kernel.cells import Live, cells_at, live_cells, subtract

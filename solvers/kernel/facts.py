@@ -9,9 +9,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import CertificateError, NotVerified
 from solvers.foundation.limits import Limits
-from solvers.statements.numbering import Ints, StatementIndex
+from solvers.statements.numbering import StatementIndex
 from solvers.statements.release import Choice, Loose, Partition, Release, Statement
 
 MOST_PIECES = 1_000_000

@@ -20,13 +20,11 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 import numpy as np
-from numpy.typing import NDArray
 
+from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import ContradictionError, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 LogLikelihood = Callable[[Ints], Floats]
 PROBES = 512  # counts looked at together while a maximum or an edge is searched
 BEND = 8.0  # nats by which the prior of the number of rows may leave its tangent inside one part

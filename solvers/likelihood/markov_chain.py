@@ -21,9 +21,8 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.linear_system import Ints
 from solvers.cells.system import System
-from solvers.concave.terms import Floats
+from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.likelihood.most_likely import gains_of, likeliest, reach

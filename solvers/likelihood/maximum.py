@@ -19,15 +19,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from solvers.cells.linear_system import Ints
 from solvers.cells.system import System
-from solvers.concave.fractional import SECONDS, Relaxed, relax
+from solvers.concave.fractional import Relaxed, relax
 from solvers.concave.local_search import MOST_STEPS, Start, improved
 from solvers.concave.multipliers import proved, proved_anywhere
 from solvers.concave.rounding import rounded
 from solvers.concave.secants import GAP, Exact
 from solvers.concave.separable import Shares, multipliers_by_block, separable, shares_of
 from solvers.concave.terms import Gain, Gains
+from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import ContradictionError, Inconclusive
 from solvers.foundation.limits import Limits
 
@@ -83,8 +83,7 @@ def greatest(
 
     `steps` bounds the moves of the local search, `exact` says whether CP-SAT is asked.
     """
-    if math.isinf(limits.left()):
-        limits = limits.lasting(SECONDS)
+    limits = limits.limited()
     gains = Gains(some)
     if (shares := shares_of(system, gains)) is not None and (found := directly(system, gains, shares)) is not None:
         return found
@@ -144,7 +143,7 @@ def from_the_relaxation(system: System, gains: Gains, relaxed: Relaxed, limits: 
     start = rounded(system, rows, score)
     if start is None:
         return None
-    share = limits.lasting(SEARCH * limits.left()) if small(system) else limits
+    share = limits.share(SEARCH) if small(system) else limits
     found = improved(system, gains, Start(start, loss), share, relaxed.bound - GAP, steps)
     return None if found is None else found[0]
 
@@ -174,7 +173,7 @@ def worth_a_proof(system: System, gains: Gains, best: Ints | None, limits: Limit
 def by_branches(system: System, gains: Gains, relaxed: Relaxed, best: Ints, limits: Limits) -> tuple[Ints, float]:
     """Return the best of a histogram and what HiGHS' branch and bound makes of it; its own bound is not believed."""
     limits.report("most likely histogram: branch and bound")
-    z = relaxed.program.whole(best, limits.lasting(BRANCHES * limits.left()))
+    z = relaxed.program.whole(best, limits.share(BRANCHES))
     value, other = gains.total(system.linear.sums(best)), gains.total(system.linear.sums(z))
     return (z, other) if other > value and system.satisfied(z) else (best, value)
 

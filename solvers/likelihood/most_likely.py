@@ -19,14 +19,15 @@ from typing import Any
 
 import numpy as np
 
-from solvers.cells.linear_system import Ints, propagate
+from solvers.cells.linear_system import propagate
 from solvers.cells.system import System, system_of
-from solvers.concave.fractional import SECONDS
 from solvers.concave.multipliers import conjugates
-from solvers.concave.terms import Floats, Gain, Gains
+from solvers.concave.terms import Gain, Gains
 from solvers.conflicts.quickxplain import conflict_of
+from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import ContradictionError, Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
+from solvers.foundation.numeric_limits import DOUBLE
 from solvers.likelihood.maximum import Likeliest, greatest, greatest_of_some
 from solvers.likelihood.some_cells import fits, some_system
 from solvers.noise.laws import Law
@@ -42,7 +43,7 @@ SAME = Fraction(1, 10**6)  # relative gain of a tail probability that is not loo
 CAPS = tuple(Fraction(1, 10**k) for k in (9, 30, 100, 300, 1_000, 3_000))  # noise rarer than that: caps of the rows
 BEYOND = 42.0  # nats, a factor of e^42: datasets with more rows than a cap are so much less likely than some dataset
 SLOPES = tuple(0.9 * 4.0**e for e in range(-6, 30))  # of log-likelihoods, in units of the noise's scale
-MOST_ROWS, FAR = 1 << 53, 1 << 30
+MOST_ROWS, FAR = DOUBLE, 1 << 30
 NONE = "the statements without noise contradict each other: there is no possible world"
 NO_END = "the number of rows is unbounded: give 'rows', at least between bounds"
 
@@ -63,8 +64,7 @@ def most_likely_of(release: Release, seen: Sequence[Observation], limits: Limits
     Where the cells are too many, both are over some possible rows only, found by column generation: the bound then is
     that of the trees one by one.
     """
-    if math.isinf(limits.left()):
-        limits = limits.lasting(SECONDS)
+    limits = limits.limited()
     try:
         system = system_of(release, limits)
     except TooLarge:
@@ -195,8 +195,7 @@ def level_of(system: System, seen: Sequence[Observation], limits: Limits) -> Lev
     the joint level. Raises `ContradictionError` where no level helps, `Inconclusive` where no histogram was found.
     Cost: some twenty CP-SAT solves without an objective.
     """
-    if math.isinf(limits.left()):
-        limits = limits.lasting(SECONDS)
+    limits = limits.limited()
     narrowing = Narrowing(system, seen)
     known = narrowing.histogram(None, limits)
     if known is None:

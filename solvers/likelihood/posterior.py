@@ -26,22 +26,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError
 from solvers.foundation.limits import Limits
-from solvers.likelihood.convolution import (
-    UNIT,
-    Cell,
-    Chain,
-    Floats,
-    Ints,
-    LogLikelihood,
-    Rows,
-    between,
-    check,
-    powers,
-    tilt,
-    window,
-)
+from solvers.likelihood.convolution import UNIT, Cell, Chain, LogLikelihood, Rows, between, check, powers, tilt, window
 
 Prior = Literal["counts", "worlds"]
 Convention = Literal["ordered", "assigned"]

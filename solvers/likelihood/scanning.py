@@ -22,9 +22,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from solvers.cells.bit_boxes import Layout, minus
-from solvers.cells.linear_system import Ints
 from solvers.cells.system import System
-from solvers.concave.terms import Floats
+from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import Inconclusive, TooLarge
 from solvers.foundation.limits import Limits
 from solvers.statements.observations import Observation

@@ -14,13 +14,15 @@ from dataclasses import replace
 import numpy as np
 
 from solvers.cells.bit_boxes import Layout
-from solvers.cells.linear_system import Ints, Linear, propagate
+from solvers.cells.linear_system import Linear, propagate
 from solvers.cells.system import System
 from solvers.columns.pricing import Pricer
 from solvers.concave.fractional import relax
 from solvers.concave.terms import Gains
+from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
+from solvers.foundation.numeric_limits import DOUBLE
 from solvers.regions.row_space import Space
 from solvers.statements.boxes import Box, Boxes
 from solvers.statements.release import UNBOUNDED, Release
@@ -40,7 +42,7 @@ def some_system(release: Release, gains_of: GainsOf, limits: Limits) -> tuple[Sy
 
     Raises `Inconclusive` where no possible row was found. Cost: half of the time left at most.
     """
-    share = limits.lasting(SHARE * limits.left())
+    share = limits.share(SHARE)
     pricer = Pricer(release, limits)
     nothing = np.zeros(pricer.incidence.total + 1, dtype=np.int64)
     rows = possible(pricer, pricer.improve(drawn(release, pricer), nothing, 0, Box(), limits=share))
@@ -52,7 +54,7 @@ def some_system(release: Release, gains_of: GainsOf, limits: Limits) -> tuple[Sy
         if share.expired() or len(rows) >= MOST_ROWS:
             break
         share.report(f"rows for the noisy counts: round {turn}, {len(rows):,} rows")
-        found = relax(system, gains, share.lasting(share.left() / 2))
+        found = relax(system, gains, share.share(0.5))
         if found.rows is None:
             break
         weights = -np.rint(SCALE * found.worth).astype(np.int64)
@@ -92,7 +94,7 @@ def over(release: Release, pricer: Pricer, rows: Ints) -> System:
     boxes = [Box(tuple((a, 1 << int(p)) for a, p in enumerate(row))) for row in rows]
     words = layout.rows(Boxes.of(boxes))
     sizes = tuple(layout.sizes(words).tolist())
-    most = release.rows.high if release.rows.high is not None else 1 << 53
+    most = release.rows.high if release.rows.high is not None else DOUBLE
     found = propagate(linear, np.zeros(k, dtype=np.int64), np.full(k, most, dtype=np.int64))
     return System(
         release, Space.of(release, Limits()), layout, words, np.arange(k, dtype=np.int64),

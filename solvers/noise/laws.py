@@ -20,13 +20,13 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.foundation.array_types import Floats
 from solvers.foundation.errors import ReleaseError
 from solvers.noise import tails
 from solvers.noise.tails import Enclosure, least, ln, refined
 
 LawName = Literal["laplace", "discrete_laplace", "gaussian", "discrete_gaussian", "truncated_laplace"]
 Neighbours = Literal["add_remove", "replace"]
-Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 LARGEST = 10**18  # scales and bounds lie between 1/LARGEST and LARGEST

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from solvers.cells.linear_system import Ints
 from solvers.cells.system import System
+from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.partition_membership import share_of_counts
@@ -43,7 +43,6 @@ from solvers.worlds.worlds import draw_world, filled_cells, list_worlds, spread_
 
 MANY = 2_000  # free cells; from here on HiGHS finds a first world sooner than CP-SAT
 POOL = 12  # worlds found first; many verdicts are settled by two of them
-SECONDS = 60.0  # for one question, where no limit is given
 FIRST = {Decide: 0.5, MostLikely: 0.75, Extreme: 0.75}  # of the time left: a first world; others answer without one
 LOG_SCALE = 1 << 10  # logarithms in the objective of the heaviest histogram are whole multiples of 1/1024
 STEPS = 64  # segments of a cell's concave objective
@@ -54,8 +53,7 @@ NOT_HEAVIEST = "a possible world, not proved to be the heaviest"
 
 def prove(system: System, query: Query, limits: Limits) -> Answer:
     """Return what CP-SAT and the relaxation say; status "unsat" where no histogram exists, "unknown" if not found."""
-    if math.isinf(limits.left()):
-        limits = limits.lasting(SECONDS)
+    limits = limits.limited()
     if system.coarse and isinstance(query, Enumerate | Sample | MostLikely):
         raise Unsupported(COARSE)
     prover = Prover(system, limits)

@@ -13,8 +13,8 @@ import numpy as np
 from ortools.sat.python import cp_model
 
 from solvers.cells.components import known_presolve, simplified
-from solvers.cells.linear_system import Ints
 from solvers.cells.system import System
+from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import EngineError
 from solvers.foundation.limits import Limits
 from solvers.programs.cpsat import Cells, refuse, rounded, run, solutions

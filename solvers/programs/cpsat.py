@@ -16,16 +16,17 @@ from typing import Any, TypeVar
 import numpy as np
 from ortools.sat.python import cp_model
 
-from solvers.cells.linear_system import Ints, Linear
+from solvers.cells.linear_system import Linear
+from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import EngineError, Inconclusive, ReconError
 from solvers.foundation.exact import exact_dot
 from solvers.foundation.limits import Limits
+from solvers.foundation.numeric_limits import OPEN
 from solvers.foundation.threads import natively
 
 T = TypeVar("T")
 Choices = tuple[tuple[tuple[int, ...], ...], ...]  # choice -> alternative -> statements
 WORKERS = min(8, os.cpu_count() or 1)
-CAP = 1 << 60  # stands for an open side: CP-SAT refuses bounds near 2^62
 PHASE = "a model of the cells was built"
 LOOK = 0.1  # seconds between two looks at the clock while a search says nothing
 PENDING = 64  # solutions kept ahead of whoever asks for them
@@ -42,7 +43,7 @@ def state(
 ) -> None:
     """Add low <= Σ coefs x <= high over variables given by their numbers, where a literal holds if one is given.
 
-    None, and what is beyond CAP, is an open side. Written into the model itself, as expressions take ten times as long.
+    None, and what is beyond OPEN, is an open side. Written into the model itself: expressions take ten times as long.
     """
     added = model.proto.constraints.add()
     if name:
@@ -52,7 +53,7 @@ def state(
     added.linear.vars.extend(columns)
     added.linear.coeffs.extend(coefs)
     low, high = ends
-    added.linear.domain.extend([-CAP if low is None else max(-CAP, low), CAP if high is None else min(CAP, high)])
+    added.linear.domain.extend([-OPEN if low is None else max(-OPEN, low), OPEN if high is None else min(OPEN, high)])
 
 
 class Cells:
@@ -125,9 +126,7 @@ def run(
     solver = cp_model.CpSolver()
     given = {"num_workers": workers, "catch_sigint_signal": False, **parameters}
     solver.best_bound_callback = given.pop("best_bound_callback", None)
-    left = min(limits.left(), seconds)
-    if not math.isinf(left):
-        given["max_time_in_seconds"] = left = max(0.001, left)
+    given["max_time_in_seconds"] = left = min(limits.solver_seconds(), seconds)
     for name, to in given.items():
         setattr(solver.parameters, name, to)
     return natively(lambda: solver.solve(model), limits.stop, solver.stop_search, left), solver
@@ -154,8 +153,7 @@ def solutions(model: cp_model.CpModel, read: Callable[[Any], T], limits: Limits)
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
     solver.parameters.enumerate_all_solutions = True
-    if not math.isinf(limits.left()):
-        solver.parameters.max_time_in_seconds = max(0.001, limits.left())
+    solver.parameters.max_time_in_seconds = limits.solver_seconds()
     listener = Listener(read, found, stop, limits)
     complete: list[bool] = []
 

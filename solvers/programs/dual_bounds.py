@@ -16,8 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.linear_system import FREE, Ints, Linear
-from solvers.foundation.exact import EXACT, exact_dot, magnitude
+from solvers.cells.linear_system import FREE, Linear
+from solvers.foundation.array_types import Ints
+from solvers.foundation.exact import exact_dot, magnitude
+from solvers.foundation.numeric_limits import EXACT
 
 # Duals are often small fractions: small denominators keep exact what 2^-20 would blur, and numbers short.
 DENOMINATORS = (1, 2, 3, 4, 6, 12, 60, 360, 840, 1 << 20)

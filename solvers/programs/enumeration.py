@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.cells.components import Presolve
-from solvers.cells.linear_system import Ints, Propagated
+from solvers.cells.linear_system import Propagated
 from solvers.cells.system import System
+from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import EngineError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.branches import Branch
@@ -29,7 +30,7 @@ def listed(system: System, limits: Limits) -> tuple[Branch, ...] | str:
     """
     if not system.choices and len(system.free) > MOST_FREE:
         return f"{len(system.free):,} free cells are too many to list histograms"
-    own = limits.lasting(min(SECONDS, SHARE * limits.left()))
+    own = limits.share(SHARE, SECONDS)
     found: dict[bytes, Ints] = {}
     try:
         for z in histograms(system, own):

@@ -12,11 +12,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from solvers.cells.linear_system import Ints, Linear
+from solvers.cells.linear_system import Linear
+from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.limits import Limits
 from solvers.kernel.claims import Sum
 from solvers.programs.dual_bounds import rounded
-from solvers.programs.linear_program import CellProgram, Floats
+from solvers.programs.linear_program import CellProgram
 
 
 class SumSearch:

@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from solvers.cells.linear_system import Ints
-from solvers.cells.system import MOST_SUM, System
+from solvers.cells.system import System
+from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
+from solvers.foundation.numeric_limits import MOST_SUM
 from solvers.histograms.branches import branches_of
 from solvers.programs.linear_program import CellProgram
 
@@ -48,7 +49,7 @@ def verdict(system: System, limits: Limits) -> Verdict:
             return Verdict(bool(branches_of(system, replace(limits, memory=SMALL_MEMORY))))
         except (Unsupported, Inconclusive):
             pass
-    return Verdict(None if limits.expired() else searched(system, limits.lasting(min(SECONDS, limits.left()))))
+    return Verdict(None if limits.expired() else searched(system, limits.share(1.0, SECONDS)))
 
 
 def by_program(system: System, limits: Limits) -> Verdict:
@@ -60,7 +61,7 @@ def by_program(system: System, limits: Limits) -> Verdict:
     if not linear.columns or len(linear.coef) > MOST_ENTRIES or limits.expired():
         return Verdict(None)
     program = CellProgram(linear.take(system.always), bounds.lower, bounds.upper)
-    found = program.violation(limits.lasting(min(SECONDS, limits.left())))
+    found = program.violation(limits.share(1.0, SECONDS))
     if found is None:
         return Verdict(None)
     z = np.rint(found.z).astype(np.int64)

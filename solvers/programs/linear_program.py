@@ -18,15 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.cells.components import simplified
-from solvers.cells.linear_system import FREE, Ints, Linear
+from solvers.cells.linear_system import FREE, Linear
 from solvers.cells.system import System
+from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
 from solvers.foundation.threads import natively
 from solvers.programs.dual_bounds import rounded, safe_bound
 
 Array = NDArray[Any]  # whole numbers or floats, which HiGHS takes as floats
-Floats = NDArray[np.float64]
 PRIMAL = 4  # HiGHS' number of the primal simplex method: new columns leave the basis feasible
 FAR = 1 << 40  # as good as no bound, for a program in floating point
 TINY = 1e-9  # duals at most this large are none
@@ -107,7 +107,7 @@ class Program:
         solver, nothing = self.solver, np.zeros(0)
         if self.busy or limits.expired():
             return Solution(False, False, math.nan, nothing, nothing)
-        self.option("time_limit", float(solver.getRunTime() + max(0.001, limits.left())))
+        self.option("time_limit", float(solver.getRunTime() + limits.solver_seconds()))
         self.busy = True
         natively(solver.run, limits.stop, solver.cancelSolve, limits.left())
         self.busy = False

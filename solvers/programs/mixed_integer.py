@@ -11,7 +11,8 @@ import math
 import numpy as np
 
 from solvers.cells.components import Component, presolve
-from solvers.cells.linear_system import FREE, Ints, Linear, Propagated
+from solvers.cells.linear_system import FREE, Linear, Propagated
+from solvers.foundation.array_types import Ints
 from solvers.foundation.limits import Limits
 from solvers.programs.linear_program import by_column, whole_program
 
@@ -23,7 +24,7 @@ def first_histogram(linear: Linear, bounds: Propagated, limits: Limits, seconds:
     """
     z = bounds.lower.copy()
     parts = presolve(linear, bounds, (), limits).components
-    own = limits.lasting(min(seconds, limits.left()))
+    own = limits.share(1.0, seconds)
     for i, part in enumerate(parts):
         if part.matrix is None or limits.expired():
             return None

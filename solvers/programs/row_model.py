@@ -20,7 +20,8 @@ from ortools.sat.python import cp_model
 
 from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.programs.cpsat import CAP, FOUND, run, solutions
+from solvers.foundation.numeric_limits import OPEN
+from solvers.programs.cpsat import FOUND, run, solutions
 from solvers.statements.boxes import Box, Domain, Region
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Block, Choice, Loose, Partition, Release, Statement
 
@@ -124,7 +125,7 @@ class RowModel:
     def _sort(self) -> None:
         """Sort the rows by the number that their parts make, attribute by attribute."""
         sizes = [len(self.release.domain.attributes[k].sizes) for k in self.named]
-        if float(np.prod([float(s) for s in sizes])) >= CAP:
+        if float(np.prod([float(s) for s in sizes])) >= OPEN:
             return
         keys = []
         for row in self.each:
@@ -176,7 +177,7 @@ class RowModel:
 
     def _linear(self, total: Any, low: int, high: int, literal: Any) -> None:
         """Add low <= total <= high, enforced by a literal where one is given."""
-        ends = cp_model.Domain(-CAP if low <= -UNBOUNDED else low, CAP if high >= UNBOUNDED else high)
+        ends = cp_model.Domain(-OPEN if low <= -UNBOUNDED else low, OPEN if high >= UNBOUNDED else high)
         added = self.model.add_linear_expression_in_domain(total, ends)
         if literal is not None:
             added.only_enforce_if(literal)

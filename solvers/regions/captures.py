@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
+from solvers.foundation.numeric_limits import EXACT
 from solvers.regions.capture_counts import count_tasks, region_diagram, within_counts
 from solvers.regions.diagram import below
 from solvers.regions.first_match import Cut, FirstMatch, Task, bits, shrink
@@ -163,7 +164,7 @@ def _choices(sizes: Sequence[int], k: int, rng: np.random.Generator) -> NDArray[
     for size in sizes:
         total += size
         ends.append(total)
-    if total < 1 << 62:
+    if total < EXACT:
         drawn = rng.integers(0, total, size=k)
         return np.searchsorted(np.array(ends, dtype=np.int64), drawn, side="right").astype(np.int64)
     table = np.array(ends, dtype=object)

@@ -13,10 +13,10 @@ from itertools import accumulate, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.foundation.array_types import Ints
 from solvers.statements.boxes import Box, Region
 from solvers.statements.release import UNBOUNDED, Release, Statement
 
-Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 Choices = tuple[tuple[tuple[int, ...], ...], ...]  # choice -> alternative -> statements
 ROWS = "the number of rows"  # the source of the last statement

@@ -17,15 +17,15 @@ from numpy.typing import NDArray
 
 from solvers.cells.partition_cells import Cells
 from solvers.foundation.errors import Unsupported
+from solvers.foundation.numeric_limits import EXACT
 from solvers.statements.boxes import Box, Domain
 
-BIG = 1 << 62
 MOST_ENTRIES = 400_000_000  # 3 GB of indices
 
 
 def index_type(domain: Domain) -> type:
     """Return int64, or object where an attribute is too large for it."""
-    return object if any(a.total > BIG for a in domain.attributes) else np.int64
+    return object if any(a.total > EXACT for a in domain.attributes) else np.int64
 
 
 class Dice:
@@ -37,7 +37,7 @@ class Dice:
 
     def below(self, total: int, k: int) -> NDArray[Any]:
         """Return k independent integers uniform in 0..total-1, exact for totals of any length."""
-        if total <= BIG:
+        if total <= EXACT:
             return self.fast.integers(0, total, size=k, dtype=np.int64)
         return np.array([self.exact.randrange(total) for _ in range(k)], dtype=object)
 
@@ -108,7 +108,7 @@ def draw_rows(cells: Cells, s: int, k: int, dice: Dice) -> NDArray[Any]:
 def inside_parts(sizes: Sequence[int], parts: NDArray[np.int32], dice: Dice) -> NDArray[Any]:
     """Return raw indices uniform inside the given parts, one per row."""
     starts = [0, *accumulate(sizes)]
-    big = starts[-1] > BIG
+    big = starts[-1] > EXACT
     out: NDArray[Any] = np.array(starts, dtype=object if big else np.int64)[parts]
     if max(sizes) > 1:
         for p in np.unique(parts).tolist():

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.linear_system import Ints
 from solvers.cells.system import System
+from solvers.foundation.array_types import Ints
 from solvers.questions.query import Convention
 from solvers.statements.boxes import Box, Domain
 from solvers.statements.release import World
