@@ -14,20 +14,16 @@ from solvers.foundation.limits import Limits
 from solvers.kernel.cells import live_cells, statement_sums
 from solvers.kernel.facts import Facts
 from solvers.noise.laws import Law
+from solvers.statements.boxes import Attribute, Box, Boxes, Domain, Region
 from solvers.statements.numbering import StatementIndex
 from solvers.statements.observations import observations, widened
 from solvers.statements.release import (
     ANY_LABEL,
     UNBOUNDED,
-    Attribute,
-    Box,
-    Boxes,
     Choice,
-    Domain,
     Loose,
     Observed,
     Partition,
-    Region,
     Release,
     Rows,
     Statement,

@@ -23,8 +23,9 @@ from solvers.foundation.derived import Derived
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.regions.row_space import Space
+from solvers.statements.boxes import Box
 from solvers.statements.numbering import Choices, StatementIndex
-from solvers.statements.release import NO_COUNT, UNBOUNDED, Box, Release
+from solvers.statements.release import NO_COUNT, UNBOUNDED, Release
 
 MOST_SUM = 1 << 59  # sums over all cells stay exact in 64 bits, and below what stands for "no bound"
 PHASE = "the system of cells was set up"

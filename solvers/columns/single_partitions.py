@@ -18,7 +18,8 @@ from solvers.foundation.limits import Limits
 from solvers.histograms.partition_membership import Prior, decide
 from solvers.questions.query import Decide, DecideAnswer
 from solvers.regions.row_space import Space
-from solvers.statements.release import ANY_LABEL, Box, Release, World
+from solvers.statements.boxes import Box
+from solvers.statements.release import ANY_LABEL, Release, World
 from solvers.worlds.row_lists import Dice, draw_box
 
 

@@ -18,11 +18,11 @@ from solvers.foundation.limits import Limits
 from solvers.questions.engine import Engine, no_coupling
 from solvers.questions.query import (
     Answer,
+    BoxMultipliers,
     Count,
     CountAnswer,
     Decide,
     DecideAnswer,
-    Multipliers,
     Query,
     Selections,
     Side,
@@ -99,7 +99,7 @@ def tighter(release: Release, chosen: Selections, known: DecideAnswer, limits: L
         return replace(known, trail=(*known.trail, f"columns: {error}"))
     if master.refutes(limits.lasting(WORLD * limits.left())) is not None:
         return None
-    master, multipliers = master.copied(), dict[Side, Multipliers]()
+    master, multipliers = master.copied(), dict[Side, BoxMultipliers]()
     for done, q in enumerate(left):
         limits.report(f"column generation: {done} of {len(left)} open profiles")
         for box, greatest, sides in ((boxes[q][0], True, 1), (boxes[q][1], False, 2)):
@@ -110,7 +110,7 @@ def tighter(release: Release, chosen: Selections, known: DecideAnswer, limits: L
             share = limits.left() / (2 * (len(left) - done) + 1 - sides)
             some = limits.lasting(min(limits.left(), max(LEAST, share)))
             bound = master.bound(box, greatest, some, verdict=True)
-            multipliers[box, greatest], value = Multipliers(bound.multipliers, bound.scale), bound.value
+            multipliers[box, greatest], value = BoxMultipliers(bound.multipliers, bound.scale), bound.value
             low[q], high[q] = (low[q], min(high[q], value)) if greatest else (max(low[q], value), high[q])
             if low[q] > high[q]:
                 return None

@@ -29,7 +29,8 @@ from solvers.questions.query import (
     Selections,
     WorldsAnswer,
 )
-from solvers.statements.release import Box, Region, Release
+from solvers.statements.boxes import Box, Region
+from solvers.statements.release import Release
 from solvers.worlds.row_lists import Dice
 
 SECONDS = 60.0

@@ -20,7 +20,8 @@ from solvers.foundation.exact import log_absent_multiset
 from solvers.foundation.limits import Limits
 from solvers.questions.query import Decide, DecideAnswer, LeaveOneOut, LeaveOneOutAnswer, Selections, settled_share
 from solvers.regions.row_space import Space
-from solvers.statements.release import ANY_LABEL, Box
+from solvers.statements.boxes import Box
+from solvers.statements.release import ANY_LABEL
 
 CHUNK = 8_192
 CHUNK_BYTES = 1 << 26  # pairs of a chunk, one byte each

@@ -11,8 +11,10 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.foundation.errors import Inconclusive
 from solvers.foundation.exact import Factor, log2_product, product
-from solvers.statements.release import Box, World
+from solvers.statements.boxes import Box
+from solvers.statements.release import World
 
 Convention = Literal["assigned", "ordered", "multiset"]
 CONVENTIONS: tuple[Convention, ...] = ("assigned", "ordered", "multiset")
@@ -206,7 +208,7 @@ class CountAnswer(Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class Multipliers:
+class BoxMultipliers:
     """What proves a bound on the rows in a box: whole multipliers of statements (by number) over a common scale."""
 
     of: Mapping[int, int]
@@ -233,7 +235,7 @@ class DecideAnswer(Answer):
     expected: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     expected_before: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     open: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
-    multipliers: Mapping[Side, Multipliers] = field(default_factory=dict)
+    multipliers: Mapping[Side, BoxMultipliers] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -297,11 +299,21 @@ class WorldsAnswer(Answer):
 
 @dataclass(frozen=True)
 class ExtremeAnswer(Answer):
-    """Rigorous bounds on an extreme, equal where exact; a histogram and a world of the inner one (None: none known)."""
+    """Rigorous bounds on an extreme, equal where exact; a histogram and a world of the inner one (None: none known).
 
-    bounds: tuple[int, int] = (0, 0)
+    A bound is None where nobody found one.
+    """
+
+    bounds: tuple[int | None, int | None] = (None, None)
     histogram: NDArray[np.int64] | None = None
     world: World | None = None
+
+    def outer(self, greatest: bool) -> int:
+        """Return the bound that no world exceeds; every engine gives that one. Raises `Inconclusive` without it."""
+        found = self.bounds[1] if greatest else self.bounds[0]
+        if found is None:
+            raise Inconclusive("no bound was found within the limits")
+        return found
 
 
 @dataclass(frozen=True, eq=False)
