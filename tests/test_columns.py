@@ -205,8 +205,9 @@ def test_the_chain_answers_where_cells_are_too_many():
             expected = oracle.membership(release, profile, "ordered")
             assert found.low[i] <= expected["min_count"], (release, profile)
             assert found.high[i] >= expected["max_count"], (release, profile)
-            assert found.open[i] == (found.low[i] <= 0 < found.high[i])
-            assert math.isnan(found.probability[i]) == bool(found.open[i])
+            between = bool(found.low[i] <= 0 < found.high[i])
+            assert between or not found.open[i]  # what columns leave open, engines behind may find a world for
+            assert math.isnan(found.probability[i]) == between
             if got.statements.rows.exact:
                 assert found.before[i] == pytest.approx(float(expected["probability_before"]))
         answered += 1

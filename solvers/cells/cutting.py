@@ -129,8 +129,9 @@ def cuts_of(index: StatementIndex, blocks: Iterable[int]) -> list[AnyCut]:
         if b in release.partitions:
             partitions.append(PartitionCut(layout, release.partitions[b], b, index.first[b]))
             continue
-        for s in range(index.first[b], index.first[b + 1]):
-            statement = index.statement(s)
+        block = release.blocks[b]
+        for i, s in enumerate(range(index.first[b], index.first[b + 1])):
+            statement = block.statement(i, layout.domain)
             loose.setdefault((statement.region, statement.of), []).append(s)
     partitions.sort(key=lambda cut: cut.block.first_match)
     found: list[AnyCut] = [*partitions]

@@ -115,7 +115,8 @@ def refined(release: Release, limits: Limits, words: Words | None) -> Refinement
     every = cuts_of(index, range(len(release.blocks)))
     summed = {cut.region for cut in every if isinstance(cut, RegionCut) and cut.of is not None}
     counts = [cut for cut in every if isinstance(cut, RegionCut) and cut.of is None and cut.region in summed]
-    cuts = [cut for cut in every if cut not in counts] if counts else every
+    skipped = set(counts)
+    cuts = [cut for cut in every if cut not in skipped]
     place = {cut.region: i for i, cut in enumerate(cuts) if isinstance(cut, RegionCut)}
     words = with_labels(layout, words, cuts)
     found = Refinement(layout, words, labels_of(layout, words), counts=[(c, place[c.region]) for c in counts])

@@ -10,7 +10,17 @@ from dataclasses import replace
 import numpy as np
 
 from solvers.foundation.errors import EngineError
-from solvers.questions.query import Answer, CountAnswer, Decide, DecideAnswer, ExtremeAnswer, Query, Selections, Status
+from solvers.questions.query import (
+    Answer,
+    CountAnswer,
+    Decide,
+    DecideAnswer,
+    ExtremeAnswer,
+    Query,
+    Selections,
+    Status,
+    settled_share,
+)
 
 NEAR = 1e-9  # relative: bounds on log2 that cross by less differ by rounding
 
@@ -78,7 +88,7 @@ def decided(answer: DecideAnswer, other: DecideAnswer) -> DecideAnswer:
     if (low > high).any():
         raise EngineError("engines' bounds on the rows of a selection exclude each other")
     unsettled[at] = other.open & (low[at] <= 0) & (high[at] > 0)
-    share = np.where(low[at] > 0, 1.0, np.where(high[at] <= 0, 0.0, other.probability))
+    share = settled_share(low[at], high[at], other.probability)
     probability[at], expected[at] = share, np.where(np.isnan(expected[at]), other.expected, expected[at])
     multipliers = {**answer.multipliers, **other.multipliers}
     return replace(

@@ -6,6 +6,7 @@ one after the other; the number of rows comes last. Systems, certificates, progr
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import accumulate, pairwise
@@ -46,7 +47,7 @@ class StatementIndex:
         """Return the block of a statement that is not the number of rows; `IndexError` where there is none."""
         if not 0 <= s < self.rows:
             raise IndexError(s)
-        return int(np.searchsorted(self.first, s, side="right")) - 1
+        return bisect_right(self.first, s) - 1
 
     def of_blocks(self, blocks: Iterable[int]) -> Mask:
         """Return a mask of the statements of some blocks."""
