@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_matrix, csc_matrix, triu
 
-from solvers.components import known_presolve
-from solvers.errors import ContradictionError, TooLarge
-from solvers.escaping import shown
-from solvers.limits import Limits
-from solvers.release import ANY_LABEL, Block, Box, Choice, Partition, Release, Statement
-from solvers.system import System
+from solvers.cells.components import known_presolve
+from solvers.cells.system import System
+from solvers.foundation.errors import ContradictionError, TooLarge
+from solvers.foundation.escaping import shown
+from solvers.foundation.limits import Limits
+from solvers.statements.release import ANY_LABEL, Block, Box, Choice, Partition, Release, Statement
 
 if TYPE_CHECKING:
     from networkx import Graph
@@ -56,7 +56,9 @@ def attribute_graph(release: Release, limits: Limits | None = None) -> Graph[str
             graph.nodes[f"a{k}"]["statements"] += times
         both = triu(named.T @ named, k=1).tocoo()
         make_room(graph.number_of_edges() + both.nnz, limits)
-        for i, j, times in limits.paced(zip(both.row.tolist(), both.col.tolist(), both.data.tolist(), strict=True), PHASE):
+        for i, j, times in limits.paced(
+            zip(both.row.tolist(), both.col.tolist(), both.data.tolist(), strict=True), PHASE
+        ):
             pair = f"a{i}", f"a{j}"
             known = sources.setdefault(pair, [])
             if len(known) < SHOWN:

@@ -4,7 +4,7 @@
 
 networkx's min-degree and min-fill elimination orders, each as it is and as the post-order of its elimination tree,
 are tried beside the orders in use: as further starts of FORCE for the variables of decision diagrams (measure: Σ 2^cut,
-`solvers.order`), and beside the greedy order of the cells of exact dynamic programming, eliminating cells or statements
+`solvers.regions.variable_order`), and beside the greedy order of the cells of exact dynamic programming, eliminating cells or statements
 (measures: the width, then the edges of the layered graph). A heuristic that takes longer than PATIENCE is left out.
 Needs scikit-learn and the data folder (RECON_DATA).
 """
@@ -128,7 +128,10 @@ def fitted() -> Iterator[tuple[str, Callable[[], Any]]]:
             forest = RandomForestClassifier(trees, max_depth=depth, bootstrap=False, random_state=0)
             yield f"{name} forest {n} x {trees} x {depth}", lambda a=name, b=n, m=forest: made(a, b, m)
         stump: Any = DecisionTreeClassifier(max_depth=1)
-        yield f"{name} stumps", lambda a=name, m=AdaBoostClassifier(stump, n_estimators=20, random_state=0): made(a, 500, m)
+        yield (
+            f"{name} stumps",
+            lambda a=name, m=AdaBoostClassifier(stump, n_estimators=20, random_state=0): made(a, 500, m),
+        )
         bag = BaggingClassifier(DecisionTreeClassifier(max_depth=3), n_estimators=5, random_state=0)
         yield f"{name} bag", lambda a=name, m=bag: made(a, 300, m)
         for width, longest in ((1, 10), (2, 10), (2, 30), (3, 20)):
@@ -193,7 +196,7 @@ def random_lists() -> Iterator[tuple[str, Callable[[], Any]]]:
 
 def diagram_problem(ask: Callable[[], object]) -> tuple[int, list[list[int]]] | None:
     """Return the hypergraph (variables, edges) that the first decision diagram of a question is ordered for."""
-    from solvers import counting
+    from solvers.regions import capture_counts as counting
 
     found: list[tuple[int, list[list[int]]]] = []
     usual = counting.good_order
@@ -212,8 +215,8 @@ def diagram_problem(ask: Callable[[], object]) -> tuple[int, list[list[int]]] | 
 
 
 def with_starts(n: int, edges: Sequence[Sequence[int]], seconds: float) -> Order:
-    """Return the order of one component as `solvers.order` makes it, with the elimination orders among the starts."""
-    from solvers import order as used
+    """Return the order of one component as `solvers.regions.variable_order` makes it, with the elimination orders among the starts."""
+    from solvers.regions import variable_order as used
 
     graph = used._Graph.of(n, edges)
     rank, cost = used._force(graph, np.arange(n)[None, :], 12)
@@ -240,11 +243,11 @@ def with_starts(n: int, edges: Sequence[Sequence[int]], seconds: float) -> Order
 def diagrams() -> None:
     """Print a line per release with a decision diagram, and how many have a better order."""
     import recon
-    from solvers import order as used
-    from solvers.errors import ReconError
-    from solvers.limits import Limits
-    from solvers.release import Partition
-    from solvers.sizes import captures
+    from solvers.foundation.errors import ReconError
+    from solvers.foundation.limits import Limits
+    from solvers.regions import variable_order as used
+    from solvers.regions.captures import captures
+    from solvers.statements.release import Partition
 
     def asking(make: Callable[[], Any]) -> Callable[[], object]:
         def ask() -> object:
@@ -311,9 +314,9 @@ def candidates(matrix: NDArray[np.int64]) -> Iterator[tuple[str, Order]]:
 
 def edges_of(part: Any, order: Order) -> float:
     """Return the edges of the layered graph with an order, infinity where it does not fit."""
-    from solvers import layers
-    from solvers.errors import ReconError
-    from solvers.limits import Limits
+    from solvers.foundation.errors import ReconError
+    from solvers.foundation.limits import Limits
+    from solvers.histograms import decision_diagram as layers
 
     usual = layers.elimination_order
     layers.elimination_order = lambda *_: order
@@ -330,11 +333,11 @@ def cells() -> None:
     """Print a line per release with components, and how many have a better order."""
     from orders import width
 
-    from solvers.components import known_presolve
-    from solvers.elimination import elimination_order
-    from solvers.errors import ReconError
-    from solvers.limits import Limits
-    from solvers.system import system_of
+    from solvers.cells.components import known_presolve
+    from solvers.cells.system import system_of
+    from solvers.foundation.errors import ReconError
+    from solvers.foundation.limits import Limits
+    from solvers.histograms.elimination import elimination_order
 
     found = slow = narrower = fewer = solved = kept = worse = 0
     for name, make in (*stored(), *fitted()):
