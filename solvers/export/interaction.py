@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_matrix, csc_matrix, triu
 
 from solvers.cells.components import known_presolve
+from solvers.cells.linear_system import FREE
 from solvers.cells.system import System
 from solvers.foundation.errors import ContradictionError, TooLarge
 from solvers.foundation.escaping import shown
@@ -80,8 +81,8 @@ def incidences(release: Release, limits: Limits) -> Iterator[tuple[csc_matrix, S
         limits.check(PHASE)
         if isinstance(block, Partition):
             yield partition_incidence(block, release, limits), block.source
-        else:
-            yield loose_incidence(block, len(release.domain.attributes))
+            continue
+        yield loose_incidence(block, len(release.domain.attributes))
     boxes = [set(attributes_of(box)) for box in release.impossible]
     yield incidence(boxes, len(release.domain.attributes)), "domain.impossible[{}]".format
 
@@ -96,7 +97,7 @@ def partition_incidence(block: Partition, release: Release, limits: Limits) -> c
         if len(boxes) * columns * 2 > limits.memory:
             raise TooLarge(f"the attributes named by {len(boxes):,} rules over {columns:,} attributes (--memory)")
         regions = coo_matrix(np.maximum.accumulate(regions.toarray() > 0, axis=0).astype(np.int64)).tocsr()
-    named = regions[block.region].tolil() if release.domain.label is None else regions[block.region]
+    named = regions[block.region]
     labelled = np.flatnonzero(block.label != ANY_LABEL)
     if release.domain.label is not None and len(labelled):
         at = np.full(len(labelled), release.domain.label)
@@ -144,8 +145,8 @@ def cell_graph(system: System, boxes: Callable[[int], str] | None = None, limits
     """Return the incidence graph of what bound propagation leaves: free cells, and statements that still say something.
 
     Cells c0, c1, ... carry `kind`, `at_least`, `at_most` and `raw_rows` (decimal digits; left out in relative domains),
-    and what `boxes` says of them; statements s0, ... `kind`, `source`, `at_least` and `at_most` of the rows in their free
-    cells, weighted by `coef` of the edges (an open end is left out; of equal statements the first stands for all).
+    and what `boxes` says of them; statements s0, ... `kind`, `source`, `at_least` and `at_most` of the rows in their
+    free cells, weighted by `coef` of the edges (an open end is left out; of equal statements the first stands for all).
     Alternatives hang on nodes choice0, ... through their statements. All carry `component`. Raises `ContradictionError`
     where propagation finds no world, `TooLarge` where the graph does not fit into the memory, `Inconclusive` when time
     is up. Cost: linear in the entries.
@@ -154,22 +155,84 @@ def cell_graph(system: System, boxes: Callable[[int], str] | None = None, limits
 
     limits = limits or Limits()
     if system.bounds.conflict is not None:
-        raise ContradictionError("the statements contradict each other: no cell is left to draw")
+        broken = system.figure(system.bounds.conflict)
+        raise ContradictionError("the statements contradict each other: no cell is left to draw", (broken,))
     graph: Graph[str] = Graph()
     lower, upper, relative = system.bounds.lower, system.bounds.upper, system.release.domain.relative
+    make_room(len(system.linear.row), limits)
     for c in limits.paced(system.free.tolist(), PHASE):
         graph.add_node(f"c{c}", kind="cell", at_least=int(lower[c]), at_most=int(upper[c]))
         if not relative:
             graph.nodes[f"c{c}"]["raw_rows"] = str(system.sizes[c])
         if boxes is not None:
             graph.nodes[f"c{c}"]["boxes"] = boxes(c)
-    for s, low, high in kept_statements(system, limits):
-        add_statement(graph, system, s, low, high, limits)
+    for s, low, high in limits.paced(kept_statements(system), PHASE):
+        add_statement(graph, system, s, (low, high))
+    sources = [block.source for block in system.release.blocks if isinstance(block, Choice)]
     for i, choice in enumerate(system.choices):
-        graph.add_node(f"choice{i}", kind="choice", source=shown(system.choice_sources[i]))
+        graph.add_node(f"choice{i}", kind="choice", source=shown(sources[i]))
         for a, alternative in enumerate(choice):
             for s in alternative:
-                add_statement(graph, system, s, int(system.linear.low[s]), int(system.linear.high[s]), limits)
+                add_statement(graph, system, s, ends_left(system, s))
                 graph.nodes[f"s{s}"]["alternative"] = a
                 graph.add_edge(f"choice{i}", f"s{s}")
     return numbered(graph)
+
+
+def kept_statements(system: System) -> Iterator[tuple[int, int, int]]:
+    """Yield (statement, low, high) of what propagation leaves to say, of the rows in free cells."""
+    for part in known_presolve(system, Limits()).components:
+        if part.matrix is None:
+            raise TooLarge(
+                f"a component of {len(part.cells):,} cells and {len(part.statements):,} statements (--memory)"
+            )
+        base = part.matrix @ system.bounds.lower[part.cells]
+        for s, low, high, held in zip(*(x.tolist() for x in (part.statements, part.low, part.high, base)), strict=True):
+            yield s, low if low <= -FREE else low + held, high if high >= FREE else high + held
+
+
+def ends_left(system: System, s: int) -> tuple[int, int]:
+    """Return what statement s leaves for the rows in its free cells."""
+    linear, fixed = system.linear, system.bounds.fixed
+    span = slice(int(linear.start[s]), int(linear.start[s + 1]))
+    col, coef = linear.col[span], linear.coef[span]
+    held = int((coef * system.bounds.lower[col])[fixed[col]].sum())
+    low, high = int(linear.low[s]), int(linear.high[s])
+    return low if low <= -FREE else low - held, high if high >= FREE else high - held
+
+
+def add_statement(graph: Graph[str], system: System, s: int, ends: tuple[int, int]) -> None:
+    """Add a statement and its edges to the free cells that it counts."""
+    linear, fixed = system.linear, system.bounds.fixed
+    graph.add_node(f"s{s}", kind="statement", source=shown(system.source(s)))
+    if ends[0] > -FREE:
+        graph.nodes[f"s{s}"]["at_least"] = ends[0]
+    if ends[1] < FREE:
+        graph.nodes[f"s{s}"]["at_most"] = ends[1]
+    span = slice(int(linear.start[s]), int(linear.start[s + 1]))
+    for c, coef in zip(linear.col[span].tolist(), linear.coef[span].tolist(), strict=True):
+        if not fixed[c]:
+            graph.add_edge(f"c{c}", f"s{s}", coef=coef)
+
+
+def make_room(edges: int, limits: Limits) -> None:
+    """Refuse a graph that does not fit into the memory."""
+    if edges * EDGE_BYTES > limits.memory:
+        raise TooLarge(f"an interaction graph of {edges:,} edges (--memory)")
+
+
+def components(graph: Graph[str]) -> list[list[str]]:
+    """Return the components of a graph, each in the graph's order of nodes, the one of the first node first."""
+    from networkx import connected_components
+
+    place = {node: i for i, node in enumerate(graph)}
+    found = [sorted(part, key=place.__getitem__) for part in connected_components(graph)]
+    return sorted(found, key=lambda part: place[part[0]])
+
+
+def numbered(graph: Graph[str]) -> Graph[str]:
+    """Return the graph with the number of its component on every node."""
+    for i, part in enumerate(components(graph)):
+        for node in part:
+            graph.nodes[node]["component"] = i
+    return graph
