@@ -26,7 +26,7 @@ from recon.certificates.verifying import verify
 from recon.formats.release.writing import dump, release_json
 from recon.loading.loading import load
 from recon.report.group_report import exposure_lines
-from solvers.engine import engines
+from solvers.chain import engines
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.questions.query import Count, CountAnswer, Decide

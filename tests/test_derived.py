@@ -10,7 +10,7 @@ import recon
 from encoders.encode.encoder import encode
 from recon.formats.release import reading as release_file
 from solvers.cells.system import System, system_of
-from solvers.engine import answer
+from solvers.chain import answer
 from solvers.histograms.branches import Solution
 from solvers.questions.query import Count
 from solvers.statements.release import Release, Rows

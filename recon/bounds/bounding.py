@@ -27,7 +27,7 @@ from recon.frames.selections import as_condition, select_conditions
 from recon.frames.world import World, wrap
 from recon.questions.questions import convention_of
 from solvers.cells.system import MOST_SUM, System, system_of
-from solvers.engine import ask
+from solvers.chain import ask
 from solvers.foundation.errors import EmptyConfidenceSet, EngineError, Inconclusive, ReleaseError, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.questions.query import (

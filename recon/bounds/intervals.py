@@ -24,7 +24,7 @@ from recon.bounds.disclosure import tells
 from recon.frames.selections import select_conditions
 from solvers.cells.partition_cells import cells_of, no_closed_form
 from solvers.cells.system import system_of
-from solvers.engine import ask
+from solvers.chain import ask
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.system_membership import met_cells

@@ -26,7 +26,7 @@ from recon.files.writing import writing
 from recon.frames.selections import from_text, missing, select_frame
 from recon.frames.world import World, wrap
 from solvers.certificates.certifier import Certifier
-from solvers.engine import ask
+from solvers.chain import ask
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.kernel.claims import AnyProof, AtLeast, AtMost, Claim, NoWorld, Proof, proof_json

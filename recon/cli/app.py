@@ -363,7 +363,7 @@ def schema() -> None:
 @app.command()
 def engines(json: Json = False) -> None:
     """List the engines and whether they can run here."""
-    from solvers.engine import iter_statuses
+    from solvers.chain import iter_statuses
 
     found = [{"name": name, "about": about, "status": status} for name, about, status in iter_statuses()]
     if json:

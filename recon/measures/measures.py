@@ -23,10 +23,10 @@ from recon.measures.unsized import without_shares
 from recon.questions.questions import convention_of, count
 from solvers.cells.partition_cells import Cells, cells_of, no_closed_form
 from solvers.columns.single_partitions import alone
-from solvers.engine import clash_of, known_conflict
 from solvers.foundation.exact import log2_multisets, log2_worlds
 from solvers.foundation.limits import Limits
 from solvers.histograms.partition_membership import Rows, known_rows
+from solvers.likelihood.explain import clash_of, known_conflict
 from solvers.questions.query import Convention, CountAnswer
 from solvers.regions.row_space import Space
 from solvers.statements.release import ANY_LABEL, Partition, Release

@@ -18,7 +18,7 @@ from encoders.models.models import Forest, RuleSet, Table
 from recon.frames.describe import condition_text
 from recon.measures.measures import Measures, exposure_frame, mean, ratio, uninformed, unnamed_factor, unordered
 from solvers.cells.system import System, system_of
-from solvers.engine import ask
+from solvers.chain import ask
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.questions.query import Convention, Count, CountAnswer, PerCell, PerCellAnswer

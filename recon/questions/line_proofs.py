@@ -22,7 +22,7 @@ from recon.frames.selections import select_frame
 from recon.questions.questions import MOST_CERTIFIED
 from solvers.cells.system import System, system_of
 from solvers.certificates.certifier import Certifier
-from solvers.engine import ask
+from solvers.chain import ask
 from solvers.foundation.errors import CertificateError, EngineError, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.system_membership import Met, met_cells

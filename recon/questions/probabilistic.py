@@ -15,7 +15,7 @@ from recon.frames.describe import condition_text, values_text
 from recon.questions.questions import convention_of
 from solvers.cells.partition_cells import Cells, cells_of, no_closed_form
 from solvers.cells.system import System, system_of
-from solvers.engine import ask
+from solvers.chain import ask
 from solvers.foundation.errors import ContradictionError
 from solvers.foundation.limits import Limits
 from solvers.questions.query import Count, CountAnswer, PerCell, PerCellAnswer

@@ -20,7 +20,7 @@ from recon.frames.outside import answered
 from recon.frames.selections import columns_by_attribute, one_of, profile_ranges, select_frame, selections_of
 from recon.frames.world import World, wrap
 from recon.measures.unsized import settled_only
-from solvers.engine import ask
+from solvers.chain import ask
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.exact import level_text
 from solvers.foundation.limits import Limits, ended

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.cells.partition_cells import Cells, cells_of, no_closed_form
-from solvers.engine import Engine
 from solvers.foundation.exact import Factor, log2_sum, log2_worlds, multinomial_factors, multiset_factors
 from solvers.foundation.limits import Limits
 from solvers.histograms.partition_membership import decide, leave_one_out, share_of_counts
+from solvers.questions.engine import Engine
 from solvers.questions.query import (
     Answer,
     Convention,
@@ -39,11 +39,10 @@ from solvers.worlds.worlds import CellRows, draw_world, list_worlds, spread_worl
 MOST_FACTORED = 100_000_000  # rows whose factorials are taken apart into primes (a sieve of so many bytes)
 
 
-class KindEngine(Engine):
+class ClosedFormEngine(Engine):
     """One partition, exact counts (at most one count left open by the number of rows)."""
 
     name = "closed_form"
-    rank = 0
     answers = (Count, Decide, LeaveOneOut, Share, Enumerate, Sample, MostLikely)
     needs = ("oxidd",)
     about = "one partition (a tree or a rule list) with exact counts: closed formulas over exact cell sizes"

@@ -13,9 +13,9 @@ import numpy as np
 
 from solvers.cells.system import system_of
 from solvers.columns.single_partitions import bounded, decide_apart, decide_by_rows
-from solvers.engine import Engine, no_coupling
 from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
+from solvers.questions.engine import Engine, no_coupling
 from solvers.questions.query import Answer, Count, CountAnswer, Decide, DecideAnswer, Query, Selections
 from solvers.statements.release import Release
 
@@ -25,11 +25,10 @@ WORLD = 0.6  # share of the time spent on a first fractional world, which all qu
 LEAST = 2.0  # seconds that a question gets at least, so that a few are answered rather than all begun
 
 
-class KindEngine(Engine):
+class ColumnsEngine(Engine):
     """Outer bounds on numbers of rows without cells; never a world, never a share."""
 
     name = "columns"
-    rank = 42
     answers = (Decide, Count)
     needs = ("ortools", "highspy")
     about = "where the cells are too many: rigorous outer bounds by column generation, and contradictions"

@@ -9,11 +9,11 @@ Source: CP-SAT (Google OR-Tools); design.md, section 4.
 from __future__ import annotations
 
 from solvers.cells.system import system_of
-from solvers.engine import COARSE, Engine, no_coupling
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.answering import answer_from, refuted
 from solvers.histograms.branches import Branch
+from solvers.questions.engine import COARSE, Engine, no_coupling
 from solvers.questions.query import (
     Answer,
     Count,
@@ -32,11 +32,10 @@ from solvers.questions.query import (
 from solvers.statements.release import Release
 
 
-class KindEngine(Engine):
+class CpSatEngine(Engine):
     """Any statements over cells: all histograms if they are few, else one world at a time."""
 
     name = "cpsat"
-    rank = 20
     answers = (PerCell, Count, Decide, LeaveOneOut, Share, Enumerate, Sample, MostLikely, Extreme, Joint)
     needs = ("ortools", "highspy")
     about = "the same by CP-SAT: lists few histograms, else finds worlds and bounds numbers of rows"

@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 
 from solvers.cells.system import System, system_of
-from solvers.engine import COARSE, Engine, no_coupling
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.answering import answer_from, attain, joint, refuted
 from solvers.histograms.branches import Branch, Solution, branches_of
+from solvers.questions.engine import COARSE, Engine, no_coupling
 from solvers.questions.query import (
     Answer,
     Attain,
@@ -36,11 +36,10 @@ SHARE = 0.4  # of the time that is left: graphs are made
 PASSES = 0.75  # of what is left then: passes over the graphs
 
 
-class KindEngine(Engine):
+class HistogramEngine(Engine):
     """Any statements whose histograms fit into layered graphs."""
 
     name = "histogram"
-    rank = 10
     answers = (Attain, PerCell, Count, Decide, LeaveOneOut, Share, Enumerate, Sample, MostLikely, Extreme, Joint)
     about = "any trees, forests, rule sets and tables over the same rows: exact dynamic programming over cells"
 

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from solvers.cells.partition_cells import cells_of
 from solvers.columns.single_partitions import alone, coarse, decide_apart, world_of
-from solvers.engine import COARSE, Engine, no_coupling
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.exact import log2_multinomial, log2_worlds
 from solvers.foundation.limits import Limits
+from solvers.questions.engine import COARSE, Engine, no_coupling
 from solvers.questions.query import (
     Answer,
     Convention,
@@ -36,11 +36,10 @@ SECONDS = 60.0
 NOTE = "found row by row; not proved to be the heaviest, and whether others exist is not decided"
 
 
-class KindEngine(Engine):
+class RowsEngine(Engine):
     """One world, or honest bounds, without cells."""
 
     name = "rows"
-    rank = 50
     answers = (Count, Decide, MostLikely)
     needs = ("ortools",)
     about = "where the cells are too many: a world row by row, bounds from each tree alone"

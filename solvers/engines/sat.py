@@ -15,9 +15,9 @@ from solvers.clauses.gates import FALSE
 from solvers.clauses.lowering import Lowering, clauses_needed, lower, stated
 from solvers.clauses.sat import Found, Question, satisfy, settle
 from solvers.columns.single_partitions import coarse, decide_apart, decide_by_rows, world_of
-from solvers.engine import COARSE, Engine, no_coupling
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
+from solvers.questions.engine import COARSE, Engine, no_coupling
 from solvers.questions.query import Answer, Count, CountAnswer, Decide, MostLikely, Query, Selections, WorldsAnswer
 from solvers.statements.release import Box, Region, Release
 from solvers.worlds.row_lists import Dice
@@ -29,11 +29,10 @@ WORLD_SHARE = 0.4
 NOTE = "found row by row by SAT; not proved to be the heaviest, and whether others exist is not decided"
 
 
-class KindEngine(Engine):
+class SatEngine(Engine):
     """A world, a refutation, or verdicts on profiles, without cells."""
 
     name = "sat"
-    rank = 45
     answers = (Count, Decide, MostLikely)
     needs = ("pysat",)
     about = "where the cells are too many: contradictions, worlds and profiles row by row by SAT"

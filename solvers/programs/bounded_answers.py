@@ -11,7 +11,6 @@ import numpy as np
 
 from solvers.cells.linear_system import Ints
 from solvers.cells.system import System
-from solvers.engine import COARSE
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.partition_membership import share_of_counts
@@ -19,6 +18,7 @@ from solvers.histograms.system_membership import Met, before_release, met_cells
 from solvers.programs.cell_model import CellModel, Found
 from solvers.programs.linear_program import Relaxation
 from solvers.programs.mixed_integer import first_histogram
+from solvers.questions.engine import COARSE
 from solvers.questions.query import (
     Answer,
     Decide,

@@ -53,7 +53,7 @@ def lines(trees: int) -> list[list[str]]:
     from recon.frames.selections import select_frame
     from solvers.columns.master import Master
     from solvers.columns.single_partitions import decide_apart
-    from solvers.engines.columns import KindEngine
+    from solvers.engines.columns import ColumnsEngine
     from solvers.foundation.limits import Limits
     from solvers.questions.query import Decide
 
@@ -66,7 +66,7 @@ def lines(trees: int) -> list[list[str]]:
         begun = time.perf_counter()
         alone = decide_apart(release.statements, query, Limits())
         middle = time.perf_counter()
-        found = KindEngine().answer(release.statements, query, Limits(seconds=SECONDS))
+        found = ColumnsEngine().answer(release.statements, query, Limits(seconds=SECONDS))
         ended = time.perf_counter()
         master = Master.of(release.statements)
         open_rows = (found.low <= 0) & (found.high > 0)

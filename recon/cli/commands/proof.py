@@ -179,7 +179,8 @@ def estimates_json(
     A count that should be exact and lies outside `proved` bounds of the same convention is not shown.
     """
     from recon.report.headline import LOG2_10, decimal
-    from solvers.clauses.model_counters import HASHED, estimates
+    from solvers.clauses.model_counters import HASHED
+    from solvers.engines.estimates import estimates
 
     out = []
     for found in estimates(release.statements, "ordered", limits, names) if names else []:
