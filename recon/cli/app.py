@@ -11,6 +11,7 @@ import typer
 from recon.cli.commands.inspecting import inspect
 from recon.cli.commands.learn import learn_app
 from recon.cli.commands.noise import denoise, posterior, sweep
+from recon.cli.commands.plan import plan
 from recon.cli.commands.proof import estimate_lines, estimates_json, export, stored_certificates, verify
 from recon.cli.commands.reading import convert, domain
 from recon.cli.commands.reading import open_release as open_files
@@ -79,7 +80,7 @@ app = Commands(
 )
 app.add_typer(learn_app, name="learn")
 reading: list[Callable[..., None]] = [inspect, convert, domain]
-asking: list[Callable[..., None]] = [verify, export, posterior, denoise, sweep]
+asking: list[Callable[..., None]] = [verify, export, plan, posterior, denoise, sweep]
 for command in [*map(bounded, reading), *asking]:
     app.command()(command)
 for learner in learn_app.registered_commands:

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 
 from encoders.encode.encoder import EncodedRelease
 from recon.exporting.boxes import boxes_json, dumped
-from solvers.cells.system import system_of
 from solvers.export.interaction import attribute_graph, cell_graph, components
 from solvers.foundation.errors import ReleaseError
-from solvers.foundation.escaping import shown
+from solvers.foundation.escaping import json_shown, shown
 from solvers.foundation.limits import Limits
 
 if TYPE_CHECKING:
@@ -49,9 +48,8 @@ def interaction_graph(release: EncodedRelease, nodes: str, about: tuple[str, ...
     if nodes == "attributes":
         graph = attribute_graph(release.statements, limits)
     else:
-        system = system_of(release.statements, limits)
-        boxes, pieces = boxes_json(release.cut), system.boxes
-        graph = cell_graph(system, lambda c: shown(dumped([boxes(pieces[i]) for i in system.pieces[c]])), limits)
+        values = boxes_json(release.cut)
+        graph = cell_graph(release.statements, lambda boxes: json_shown(dumped(list(map(values, boxes)))), limits)
     about = (*about, *meaning(nodes, len(components(graph))))
     graph.graph["about"] = shown("; ".join(about))
     return Drawn(graph, about)
@@ -59,14 +57,15 @@ def interaction_graph(release: EncodedRelease, nodes: str, about: tuple[str, ...
 
 def meaning(nodes: str, number: int) -> tuple[str, ...]:
     """Return what nodes, edges and the components are."""
+    one = "component" if number == 1 else "components"
     if nodes == "attributes":
         return (
             "nodes are attributes, an edge says in how many statements both are named and which come first",
-            f"{number:,} components: with the number of rows known, no statement ties attributes of different ones",
+            f"{number:,} {one}: with the number of rows known, no statement ties attributes of different ones",
         )
     return (
         "nodes are the cells that bound propagation leaves free (c), the statements that still tie them (s), and "
         "choices between alternatives; an edge says how often a row of the cell counts in the statement (coef)",
         "at_least and at_most of a statement bound the rows in its free cells alone",
-        f"{number:,} components: cells of different ones have nothing to do with each other",
+        f"{number:,} {one}: cells of different ones have nothing to do with each other",
     )

@@ -20,7 +20,7 @@ from scipy.sparse import coo_matrix, csc_matrix, triu
 
 from solvers.cells.components import known_presolve
 from solvers.cells.linear_system import FREE
-from solvers.cells.system import System
+from solvers.cells.system import System, system_of
 from solvers.foundation.errors import ContradictionError, TooLarge
 from solvers.foundation.escaping import shown
 from solvers.foundation.limits import Limits
@@ -141,19 +141,22 @@ def shared(named: csc_matrix, i: int, j: int) -> NDArray[Any]:
     return np.intersect1d(first, second, assume_unique=True)
 
 
-def cell_graph(system: System, boxes: Callable[[int], str] | None = None, limits: Limits | None = None) -> Graph[str]:
+def cell_graph(
+    release: Release, boxes: Callable[[Sequence[Box]], str] | None = None, limits: Limits | None = None
+) -> Graph[str]:
     """Return the incidence graph of what bound propagation leaves: free cells, and statements that still say something.
 
     Cells c0, c1, ... carry `kind`, `at_least`, `at_most` and `raw_rows` (decimal digits; left out in relative domains),
     and what `boxes` says of them; statements s0, ... `kind`, `source`, `at_least` and `at_most` of the rows in their
     free cells, weighted by `coef` of the edges (an open end is left out; of equal statements the first stands for all).
     Alternatives hang on nodes choice0, ... through their statements. All carry `component`. Raises `ContradictionError`
-    where propagation finds no world, `TooLarge` where the graph does not fit into the memory, `Inconclusive` when time
-    is up. Cost: linear in the entries.
+    where propagation finds no world, `TooLarge` for too many cells or a graph that does not fit into the memory,
+    `Inconclusive` when time is up. Cost: linear in the entries.
     """
     from networkx import Graph
 
     limits = limits or Limits()
+    system = system_of(release, limits)
     if system.bounds.conflict is not None:
         broken = system.figure(system.bounds.conflict)
         raise ContradictionError("the statements contradict each other: no cell is left to draw", (broken,))
@@ -165,7 +168,7 @@ def cell_graph(system: System, boxes: Callable[[int], str] | None = None, limits
         if not relative:
             graph.nodes[f"c{c}"]["raw_rows"] = str(system.sizes[c])
         if boxes is not None:
-            graph.nodes[f"c{c}"]["boxes"] = boxes(c)
+            graph.nodes[f"c{c}"]["boxes"] = boxes([system.boxes[i] for i in system.pieces[c]])
     for s, low, high in limits.paced(kept_statements(system), PHASE):
         add_statement(graph, system, s, (low, high))
     sources = [block.source for block in system.release.blocks if isinstance(block, Choice)]

@@ -331,13 +331,11 @@ def edges_of(part: Any, order: Order) -> float:
 
 def cells() -> None:
     """Print a line per release with components, and how many have a better order."""
-    from orders import width
-
     from solvers.cells.components import known_presolve
     from solvers.cells.system import system_of
     from solvers.foundation.errors import ReconError
     from solvers.foundation.limits import Limits
-    from solvers.histograms.elimination import elimination_order
+    from solvers.histograms.elimination import elimination_order, width
 
     found = slow = narrower = fewer = solved = kept = worse = 0
     for name, make in (*stored(), *fitted()):
