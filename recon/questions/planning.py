@@ -246,11 +246,12 @@ def interaction(release: EncodedRelease, limits: Limits) -> Interaction:
 
 def queries(convention: Convention) -> dict[str, Query]:
     """Return a question of every kind, about nothing in particular: engines refuse kinds and conventions."""
+    among = "ordered" if convention == "assigned" else convention  # `assigned` counts worlds, it does not spread sums
     none = Selections(np.zeros((0, 0), dtype=np.int32), ())
     sums, values = np.zeros((0, 0), dtype=np.int64), np.zeros(0, dtype=np.int64)
     found: tuple[Query, ...] = (
         Count(convention), Decide(none, convention), LeaveOneOut(none, none, convention), Share(none, none, none),
-        Enumerate(), Sample(1, 0, convention), MostLikely(), Extreme(values, True), Joint(sums, convention), PerCell(),
+        Enumerate(), Sample(1, 0, convention), MostLikely(), Extreme(values, True), Joint(sums, among), PerCell(),
         Attain(sums, values),
     )  # fmt: skip
     return dict(zip(QUESTIONS, found, strict=True))
