@@ -1,11 +1,12 @@
 """Do treewidth heuristics find better orders than the ones that are used? A trial on golden, example and fitted releases.
 
-    python tests/bench/treewidth.py [diagrams cells]
+    python tests/bench/treewidth.py [diagrams cells] [i/k]
 
 networkx's min-degree and min-fill elimination orders, each as it is and as the post-order of its elimination tree,
 are tried beside the orders in use: as further starts of FORCE for the variables of decision diagrams (measure: Σ 2^cut,
 `solvers.regions.variable_order`), and beside the greedy order of the cells of exact dynamic programming, eliminating cells or statements
-(measures: the width, then the edges of the layered graph). A heuristic that takes longer than PATIENCE is left out.
+(measures: the width, then the edges of the layered graph). A heuristic that takes longer than PATIENCE is left out; i/k
+takes every k-th release only.
 Needs scikit-learn and the data folder (RECON_DATA).
 """
 
@@ -26,9 +27,10 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
 DATA = Path(os.environ.get("RECON_DATA", ROOT.parent / "shared" / "data"))
 
-PATIENCE = 3.0  # seconds for one heuristic on one graph
+LARGEST = 150  # statements of a component that is tried to be counted
+PATIENCE = 3.0  # seconds of CPU for one heuristic on one graph
 MOST_PAIRS = 1_000_000  # edges of a graph given to them
-SECONDS = 20.0  # for one layered graph
+SECONDS = 60.0  # for one layered graph
 BETTER = 0.999  # of the measure in use: rounding is no win
 FORESTS = (  # rows, trees, depth: those that can be counted, those that just can or cannot, those far beyond
     (20, 3, None), (50, 3, None), (50, 5, None), (50, 10, 2), (100, 2, None), (100, 3, None), (100, 10, None),
@@ -57,10 +59,10 @@ def eliminated(n: int, pairs: set[tuple[int, int]], heuristic: str) -> list[Orde
     choose = MinDegreeHeuristic(graph).best_node if heuristic == "min-degree" else min_fill_in_heuristic
     order: Order = []
     after: list[set[int]] = []
-    until = time.monotonic() + PATIENCE
+    until = time.process_time() + PATIENCE
 
     def recording(left: Any) -> Any:
-        if time.monotonic() > until:
+        if time.process_time() > until:
             raise Slow
         node = choose(left)
         if node is not None:
@@ -240,7 +242,7 @@ def with_starts(n: int, edges: Sequence[Sequence[int]], seconds: float) -> Order
     return [int(v) for v in np.argsort(rank)]
 
 
-def diagrams() -> None:
+def diagrams(some: slice) -> None:
     """Print a line per release with a decision diagram, and how many have a better order."""
     import recon
     from solvers.foundation.errors import ReconError
@@ -270,7 +272,7 @@ def diagrams() -> None:
     problems += [(name, capturing(make)) for name, make in random_lists()]
     found = hard = wins = 0
     plain = used._arrange
-    for name, ask in problems:
+    for name, ask in problems[some]:
         try:
             problem = diagram_problem(ask)
         except ReconError:
@@ -297,19 +299,15 @@ def diagrams() -> None:
 
 
 def candidates(matrix: NDArray[np.int64]) -> Iterator[tuple[str, Order]]:
-    """Yield (name, order of the cells) by every heuristic, over cells joined by statements and the reverse."""
+    """Yield (name, order of the cells): statements that share a cell are eliminated, their cells in that order."""
     used = matrix != 0
     by_statement = [np.flatnonzero(row).tolist() for row in used]
     by_cell = [np.flatnonzero(column).tolist() for column in used.T]
-    for what, n, sets in (("cells", len(by_cell), by_statement), ("statements", len(by_statement), by_cell)):
-        for heuristic in HEURISTICS:
-            with suppress(Slow):
-                for shape, order in zip(("order", "tree"), eliminated(n, cliques(sets), heuristic), strict=True):
-                    cells = order
-                    if what == "statements":
-                        cells = list(dict.fromkeys(c for s in order for c in by_statement[s]))
-                        cells += sorted(set(range(len(by_cell))) - set(cells))
-                    yield f"{heuristic} {what} {shape}", cells
+    for heuristic in HEURISTICS:
+        with suppress(Slow):
+            for shape, order in zip(("order", "tree"), eliminated(len(used), cliques(by_cell), heuristic), strict=True):
+                cells = list(dict.fromkeys(c for s in order for c in by_statement[s]))
+                yield f"{heuristic} {shape}", cells + sorted(set(range(len(by_cell))) - set(cells))
 
 
 def edges_of(part: Any, order: Order) -> float:
@@ -329,7 +327,25 @@ def edges_of(part: Any, order: Order) -> float:
         layers.elimination_order = usual
 
 
-def cells() -> None:
+def log2_states(part: Any, order: Order) -> float:
+    """Return log2 of the sum, over the places of an order, of how many states the open statements allow at most.
+
+    A statement that is open has seen a sum between what the cells so far can add and what those to come can mend.
+    """
+    matrix, room = part.matrix[:, order], part.room[order]
+    least, most = np.minimum(matrix * room, 0), np.maximum(matrix * room, 0)
+    low_seen, high_seen = np.cumsum(least, axis=1), np.cumsum(most, axis=1)
+    low_left, high_left = least.sum(axis=1)[:, None] - low_seen, most.sum(axis=1)[:, None] - high_seen
+    spans = np.minimum(high_seen, part.high[:, None] - low_left) - np.maximum(low_seen, part.low[:, None] - high_left)
+    place = np.arange(matrix.shape[1])
+    used = matrix != 0
+    first, last = np.where(used, place, len(place)).min(axis=1), np.where(used, place, -1).max(axis=1)
+    opened = (first[:, None] <= place) & (place < last[:, None])
+    bits = np.where(opened, np.log2(1.0 + np.maximum(spans, 0)), 0.0).sum(axis=0)
+    return float(bits.max() + np.log2(np.exp2(bits - bits.max()).sum()))
+
+
+def cells(some: slice) -> None:
     """Print a line per release with components, and how many have a better order."""
     from solvers.cells.components import known_presolve
     from solvers.cells.system import system_of
@@ -337,8 +353,7 @@ def cells() -> None:
     from solvers.foundation.limits import Limits
     from solvers.histograms.elimination import elimination_order, width
 
-    found = slow = narrower = fewer = solved = kept = worse = 0
-    for name, make in (*stored(), *fitted()):
+    for name, make in [*stored(), *fitted()][some]:
         try:
             parts = known_presolve(system_of(make().statements, Limits(seconds=60.0)), Limits()).components
         except ReconError as error:
@@ -347,40 +362,30 @@ def cells() -> None:
         tied = [p for p in parts if p.matrix is not None and len(p.statements) > 1 and len(p.cells) > 2]
         if not tied:
             continue
-        found += 1
         part = max(tied, key=lambda p: len(p.cells))
         assert part.matrix is not None
-        begun = time.perf_counter()
+        begun = time.process_time()
         greedy = elimination_order(part.matrix)
-        times = [time.perf_counter() - begun]
-        begun = time.perf_counter()
-        tried = [(width(part.matrix, o), said, o) for said, o in candidates(part.matrix)]
-        times.append(time.perf_counter() - begun)
-        slow += len(tried) < 8
-        base = width(part.matrix, greedy)
-        line = f"{name}: {len(part.cells):,} cells, {len(part.statements)} statements: width {base} in {times[0]:.2f} s"
-        if tried:
-            best, said, order = min(tried, key=lambda t: t[0])
-            line += f"; {best} by {said} in {times[1]:.2f} s ({len(tried)} orders)"
-            if best < base:
-                narrower += 1
-                edges = edges_of(part, greedy), edges_of(part, order)
-                solved += edges[1] < float("inf") <= edges[0]
-                fewer += edges[1] < BETTER * edges[0]
-                worse += edges[1] > edges[0]
-                line += f"; NARROWER: {edges[0]:,.0f} edges, now {edges[1]:,.0f}"
-            else:
-                kept += 1
-        print(line, flush=True)
-    print(f"cells: of {found} releases {narrower} have a narrower order, {fewer} of them with fewer edges "
-          f"({solved} fit that did not), {worse} with more; in {slow} some heuristic took too long")  # fmt: skip
+        seconds = [time.process_time() - begun]
+        begun = time.process_time()
+        tried = list(candidates(part.matrix))
+        seconds.append(time.process_time() - begun)
+        print(f"{name}: {len(part.cells):,} cells, {len(part.statements)} statements; greedy in {seconds[0]:.2f} s, "
+              f"{len(tried)} orders in {seconds[1]:.2f} s", flush=True)  # fmt: skip
+        every = [("greedy", greedy), *tried]
+        for said, order in every:
+            small = len(part.statements) <= LARGEST
+            line = f"   {said}: width {width(part.matrix, order)}, states 2^{log2_states(part, order):.1f}"
+            print(f"{line}, edges {edges_of(part, order) if small else float('inf'):.0f}", flush=True)
 
 
 def main() -> None:
     """Run the sections asked for, or both."""
     sections = {"diagrams": diagrams, "cells": cells}
-    for name in sys.argv[1:] or list(sections):
-        sections[name]()
+    parts = [tuple(map(int, name.split("/"))) for name in sys.argv[1:] if "/" in name]
+    some = slice(parts[0][0], None, parts[0][1]) if parts else slice(None)
+    for name in [name for name in sys.argv[1:] if "/" not in name] or list(sections):
+        sections[name](some)
 
 
 if __name__ == "__main__":
