@@ -21,9 +21,9 @@ import recon
 from encoders.domain.domain import Test
 from encoders.encode.encoder import encode
 from encoders.models.models import Forest, Node, Support, Tree
-from recon.auditing.ground_truth import violations
 from recon.certificates.verifying import verify
 from recon.formats.release.writing import dump, release_json
+from recon.frames.true_rows import violations
 from recon.loading.loading import load
 from recon.report.group_report import exposure_lines
 from solvers.chain import engines

@@ -28,10 +28,10 @@ from extras import WHEELS
 
 import solvers.engines
 from encoders.encode.encoder import encode
+from recon.answers.exact import select_with
 from recon.formats.release.parts import to_domain, to_models, to_rows
 from recon.formats.release.reading import parse
 from recon.frames.selections import select_frame
-from recon.questions.questions import select_with
 from solvers import chain
 from solvers.cells.system import system_of
 from solvers.clauses.model_counters import ModelCounter

@@ -22,9 +22,9 @@ from hypothesis import strategies as st
 
 import recon
 from encoders.encode.encoder import encode
-from recon.auditing.ground_truth import TrueRows, violations
 from recon.formats.release.reading import parse, to_domain, to_models, to_rows
 from recon.formats.release.writing import dump, release_json
+from recon.frames.true_rows import TrueRows, violations
 from solvers.statements.release import UNBOUNDED, Choice, Partition, Statement
 
 DOMAIN = {

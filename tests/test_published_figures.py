@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import recon
-from encoders.domain.domain import Domain, View
+from encoders.domain.domain import Domain
 from encoders.domain.values import Continuous, Grid, Listed, Test
+from encoders.domain.views import View
 from encoders.encode.encoder import encode
 from encoders.models.models import Node, Rule, RuleList, Support, Tree
 from solvers.foundation import exact as numbers

@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.domain.domain import Condition
-from encoders.encode.encoder import CutDomain, Resolved
 from encoders.kinds.tree import leaf_boxes, tree_total
 from encoders.models.models import Forest, Node, Tree
+from encoders.parts.cut_domain import CutDomain, Resolved
 from encoders.parts.supports import Supports, label_texts, partition
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Block, Box, Boxes, Region, Rows, Statement

@@ -17,7 +17,6 @@ import numpy as np
 
 from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import Position
-from encoders.encode.encoder import CutDomain, Encoder, Resolved
 from encoders.kinds.table import source_of
 from encoders.kinds.tree import splits
 from encoders.models.models import (
@@ -34,6 +33,8 @@ from encoders.models.models import (
     Table,
     Tree,
 )
+from encoders.parts.base import Encoder
+from encoders.parts.cut_domain import CutDomain, Resolved
 from encoders.parts.supports import label_texts
 from solvers.foundation.errors import ReleaseError
 from solvers.noise.laws import Law

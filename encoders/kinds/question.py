@@ -10,8 +10,9 @@ from collections.abc import Mapping
 
 from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import Position
-from encoders.encode.encoder import CutDomain, Encoder, Resolved
 from encoders.models.models import Question
+from encoders.parts.base import Encoder
+from encoders.parts.cut_domain import CutDomain, Resolved
 from encoders.parts.statistics import numbers_of, numeric, value_cuts
 from solvers.statements.release import UNBOUNDED, Block, Region, Rows, Statement
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from encoders.domain.domain import Condition, Domain
-from encoders.encode.encoder import CutDomain, Encoder, Resolved
 from encoders.models.models import RuleSet
+from encoders.parts.base import Encoder
+from encoders.parts.cut_domain import CutDomain, Resolved
 from encoders.parts.supports import check_support, label_texts, told_apart
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.release import Block, Box, Region, Rows, Statement

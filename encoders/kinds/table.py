@@ -9,8 +9,9 @@ from collections.abc import Mapping
 
 from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import Position, exact, is_number
-from encoders.encode.encoder import CutDomain, Encoder, Resolved
 from encoders.models.models import Figure, Statistic, Table
+from encoders.parts.base import Encoder
+from encoders.parts.cut_domain import CutDomain, Resolved
 from encoders.parts.statistics import Group, Numbers, numbers_of, numeric, statements_of, value_cuts
 from encoders.parts.supports import check_count
 from solvers.foundation.errors import ReleaseError

@@ -20,12 +20,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from encoders.encode.encoder import CutDomain, EncodedRelease, encode
-from recon.auditing.ground_truth import TrueRows, between
+from encoders.encode.encoder import EncodedRelease, encode
+from encoders.parts.cut_domain import CutDomain
 from recon.exporting.boxes import boxes_json, dumped, number, values_json
 from recon.exporting.graphs import interaction_graph
 from recon.formats.release.reading import parse, to_domain, to_models, to_rows
 from recon.formats.release.writing import attribute_json, release_json
+from recon.frames.true_rows import TrueRows, between
 from recon.frames.world import World
 from solvers.clauses.lowering import NO_PART, PRESENT, Bit, Lowered, lower
 from solvers.export.formats import cpsat_bytes, dimacs_lines, encoded, mps_lines, opb_lines, opb_variables, write_all

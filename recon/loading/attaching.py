@@ -22,10 +22,11 @@ from encoders.domain.domain import Domain
 from encoders.encode.encoder import EncodedRelease
 from encoders.encode.encoder import encode as encode_models
 from encoders.models.models import AnyModel, Forest, Node, Provenance, Rule, RuleList, RuleSet, Support, Table, Tree
-from recon.auditing.ground_truth import TrueRows, violations
 from recon.formats.drafts.binding import Binder
-from recon.formats.drafts.drafts import Draft, Feature
+from recon.formats.drafts.drafts import Draft
+from recon.formats.drafts.facts import Feature
 from recon.formats.rules.skeletons import SkeletonDraft
+from recon.frames.true_rows import TrueRows, violations
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.release import Partition, Rows
 

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from encoders.encode.encoder import EncodedRelease, encode
 from encoders.models.models import Noise, RuleList, Support, Tree
-from recon.learners.private.randomness import Randomness
-from recon.measures.measures import uninformed
+from recon.measures.figures import uninformed
 from recon.noisy.denoising import filled
 from recon.noisy.posterior import Posterior, posterior
 from solvers.cells.partition_cells import cells_of
@@ -28,6 +27,7 @@ from solvers.foundation.exact import log2_worlds
 from solvers.foundation.limits import Limits
 from solvers.likelihood.posterior import Prior
 from solvers.noise.laws import Law, Neighbours
+from solvers.noise.sampling import Randomness
 from solvers.regions.row_space import Space
 from solvers.statements.release import ANY_LABEL, Partition
 

@@ -16,7 +16,7 @@ from encoders.encode.encoder import EncodedRelease
 from encoders.kinds.table import name_of
 from encoders.models.models import Forest, RuleSet, Table
 from recon.frames.describe import condition_text
-from recon.measures.measures import Measures, exposure_frame, mean, ratio, uninformed, unnamed_factor, unordered
+from recon.measures.figures import Measures, exposure_frame, mean, ratio, uninformed, unnamed_factor, unordered
 from solvers.cells.system import System, system_of
 from solvers.chain import ask
 from solvers.foundation.errors import Inconclusive, Unsupported

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from encoders.domain.values import Value
 from encoders.encode.encoder import EncodedRelease
+from recon.answers.exact import MOST_CERTIFIED, certify_exact, most_rows, select_with
 from recon.answers.undecided import decide, share, why_open
 from recon.certificates.issuing import profile_certificates
 from recon.frames.selections import select_frame
 from recon.noisy.posterior import Posterior, posterior, single, why_none
-from recon.questions.questions import MOST_CERTIFIED, certify_exact, most_rows, select_with
 from solvers.cells.partition_cells import cells_of
 from solvers.foundation.errors import EngineError, Inconclusive, Unsupported
 from solvers.foundation.exact import level_text

@@ -209,15 +209,24 @@ def spread(
     )
 
 
+@dataclass(slots=True)
+class KnownCells:
+    """The cells of a release, and the seconds and bytes that there were to measure them."""
+
+    cells: Cells | None = None
+    seconds: float = 0.0
+    memory: int = 0
+
+
 def cells_of(release: Release, limits: Limits) -> Cells:
     """Return the cells of a release that is one partition.
 
-    From memory if they are known exactly, or were counted as far as these very limits allow.
+    From memory if they are known exactly, or were counted with as much time and memory as there is now.
     Cost: a product per leaf; for rule lists and impossible boxes see `solvers.regions.captures.captures`.
     """
-    known: tuple[Cells, Limits] | None = release.memo.get("cells")
-    if known is not None and (known[0].exact or known[1] is limits):
-        return known[0]
+    known, left = release.derived.part(KnownCells), limits.left()
+    if known.cells is not None and (known.cells.exact or (left <= known.seconds and limits.memory <= known.memory)):
+        return known.cells
     (block,) = release.blocks
     if not isinstance(block, Partition):
         raise TypeError("the release is not one partition")
@@ -231,7 +240,7 @@ def cells_of(release: Release, limits: Limits) -> Cells:
         low = box_sizes(release, block)
         high = low
     cells = Cells(release, block, tuple(low), tuple(high), space, found)
-    release.memo["cells"] = cells, limits
+    known.cells, known.seconds, known.memory = cells, left, limits.memory
     return cells
 
 

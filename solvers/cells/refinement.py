@@ -25,7 +25,6 @@ ENTRY_BYTES = 200  # of a cell in a statement while bounds are propagated and co
 FAR = 3  # times the limit: so many pieces may come out of one tree before pruning
 NOWHERE = -1
 MORE = 1.1  # times the seconds that were too few: less is not tried
-SHORT = "time too short for the cells"  # what a release remembers: seconds that were not enough, and the reason
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,21 +90,33 @@ def statement_table(block: Partition, labels: int) -> Ints:
     return out
 
 
+@dataclass(slots=True)
+class TooShort:
+    """The most seconds that were not enough to cut a release into cells (-1: none were too few), and what was said."""
+
+    seconds: float = -1.0
+    reason: str = ""
+
+    def note(self, seconds: float, reason: str) -> None:
+        """Keep the longer time."""
+        self.seconds, self.reason = max((seconds, reason), (self.seconds, self.reason))
+
+
 def refine(release: Release, limits: Limits, words: Words | None = None) -> Refinement:
     """Return the pieces that can hold rows, of all possible rows or of the given boxes.
 
     Raises `Unsupported` when more than `limits.cells` would be needed, `Inconclusive` when time is up, or when there
     is hardly more of it than was too short before.
     """
-    short: tuple[float, str] = release.memo.get(SHORT, (-1.0, "")) if words is None else (-1.0, "")
-    if limits.left() <= MORE * short[0]:
-        raise Inconclusive(short[1])
+    short = release.derived.part(TooShort) if words is None else TooShort()
+    if limits.left() <= MORE * short.seconds:
+        raise Inconclusive(short.reason)
     begun = limits.left()
     try:
         return refined(release, limits, words)
     except Inconclusive as error:
         if words is None and not limits.stop.is_set():
-            release.memo[SHORT] = begun, str(error)
+            short.seconds, short.reason = begun, str(error)
         raise
 
 

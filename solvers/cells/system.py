@@ -20,14 +20,15 @@ from solvers.cells.bit_boxes import Layout, Words
 from solvers.cells.linear_system import Ints, Linear, Propagated, propagate, same_rows
 from solvers.cells.refinement import (
     NOWHERE,
-    SHORT,
     Refinement,
     Splitter,
+    TooShort,
     hold,
     loose_statements,
     refine,
     statement_table,
 )
+from solvers.foundation.derived import Derived
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.regions.row_space import Space
@@ -45,7 +46,7 @@ class System:
     `choices` names the groups (choice -> alternative -> statements). `bounds` is what propagation of the
     unconditional statements leaves of every cell. `total` is the statement on the number of rows, None where a
     partition implies it. `coarse`: some statement says less than was published, so that worlds cannot be counted.
-    `memo` keeps what engines found out about it.
+    `derived` keeps what engines found out about it.
     """
 
     release: Release
@@ -60,7 +61,7 @@ class System:
     bounds: Propagated
     total: int | None
     coarse: bool
-    memo: dict[Any, Any] = field(init=False, default_factory=dict, repr=False, compare=False)
+    derived: Derived = field(init=False, default_factory=Derived, repr=False, compare=False)
 
     @cached_property
     def always(self) -> NDArray[np.bool_]:
@@ -140,27 +141,36 @@ class System:
         return all(sum(not wrong & set(alternative) for alternative in choice) == 1 for choice in self.choices)
 
 
+@dataclass(slots=True)
+class KnownSystem:
+    """The system of a release, or why there is none with so many cells."""
+
+    system: System | None = None
+    cells: int = 0
+    refusal: Unsupported | None = None
+
+
 def system_of(release: Release, limits: Limits) -> System:
     """Return the system of a release, from memory if it, or that it has too many cells, is known.
 
     Raises `Unsupported` for too many cells, `Inconclusive` when time is up. Cost: pieces times blocks.
     """
-    known: System | tuple[int, Unsupported] | None = release.memo.get("system")
-    if isinstance(known, System):
-        return known
-    if known is not None and limits.cells <= known[0]:
-        raise known[1]
+    known = release.derived.part(KnownSystem)
+    if known.system is not None:
+        return known.system
+    if known.refusal is not None and limits.cells <= known.cells:
+        raise known.refusal
     begun = limits.left()
     try:
-        found = release.memo["system"] = build(release, limits)
+        known.system = build(release, limits)
     except Unsupported as error:
-        release.memo["system"] = limits.cells, error
+        known.cells, known.refusal = limits.cells, error
         raise
     except Inconclusive as error:
         if not limits.stop.is_set():  # whoever has no more time than was too short need not begin
-            release.memo[SHORT] = max((begun, str(error)), release.memo.get(SHORT, (-1.0, "")))
+            release.derived.part(TooShort).note(begun, str(error))
         raise
-    return found
+    return known.system
 
 
 def build(release: Release, limits: Limits) -> System:

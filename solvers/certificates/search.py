@@ -6,6 +6,7 @@ Source: as in `solvers.kernel.claims`; branching on the number of rows in a cell
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -53,6 +54,12 @@ class Base:
         self.trace = Trace(live.linear)
         self.trace.extend(self.found)
         self.choices = tuple(b for b in blocks if isinstance(facts.release.blocks[b], Choice))
+
+    def within(self, facts: Facts) -> Base:
+        """Return the same base for statements that are read within other limits."""
+        other = copy.copy(self)
+        other.facts = facts
+        return other
 
 
 class Search:

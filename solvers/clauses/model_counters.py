@@ -175,7 +175,14 @@ def lowered_of(release: Release, limits: Limits) -> Lowered:
     """Return the CNF whose models are the ordered worlds, made once per release."""
     from solvers.clauses.lowering import lower
 
-    if "counted cnf" not in release.memo:
-        release.memo["counted cnf"] = lower(release, limits, raw=True)
-    found: Lowered = release.memo["counted cnf"]
-    return found
+    known = release.derived.part(KnownClauses)
+    if known.lowered is None:
+        known.lowered = lower(release, limits, raw=True)
+    return known.lowered
+
+
+@dataclass(slots=True)
+class KnownClauses:
+    """The CNF of a release whose models are its ordered worlds."""
+
+    lowered: Lowered | None = None

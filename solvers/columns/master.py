@@ -10,6 +10,7 @@ Operations Research 53, 2005; safe dual bounds, Neumaier and Shcherbina, Mathema
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -83,14 +84,26 @@ class Master:
 
     @classmethod
     def of(cls, release: Release, limits: Limits = UNLIMITED) -> Master:
-        """Return the program of a release, made once: what was generated for one question serves the next.
+        """Return the program that all questions about a release start from, made once.
 
-        Raises `Inconclusive` where the time left cannot suffice, `TooLarge` where the boxes do not fit into the memory.
+        It knows the rows of a first fractional world (`refutes`) and is asked nothing else: every question is asked of
+        a copy (`copied`), so that no bound depends on earlier questions. Raises `Inconclusive` where the time left
+        cannot suffice, `TooLarge` where the boxes do not fit into the memory.
         """
-        if "columns" not in release.memo:
-            release.memo["columns"] = cls(release, limits)
-        found: Master = release.memo["columns"]
-        return found
+        known = release.derived.part(KnownMaster)
+        if known.master is None:
+            known.master = cls(release, limits)
+        return known.master
+
+    def copied(self) -> Master:
+        """Return a program of its own with the same rows, fractional worlds and basis. Cost: that of its matrix."""
+        other = copy.copy(self)
+        other.pricer = self.pricer.copied()
+        other.rows, other._seen, other._worlds = self.rows[:0], set(), list(self._worlds)
+        other._solver = other._empty_program()
+        other.add(self.rows)
+        other._solver.setBasis(self._solver.getBasis())
+        return other
 
     def _empty_program(self) -> Any:
         """Return the program without rows: slack on every side of every statement, so that it is always feasible."""
@@ -141,7 +154,7 @@ class Master:
         With `verdict`, the search ends as soon as it is known whether the bound can tell that no row, or that some
         row, is in the box. Contradictory statements may give a bound below 0, or above the number of rows.
         """
-        key, best = (box, greatest), self.apart(box, greatest)
+        best = self.apart(box, greatest)
         for candidate in self._rounds(box, 1 if greatest else -1, limits):
             if candidate is None:
                 if verdict and self.hopeless(box, greatest):
@@ -154,12 +167,12 @@ class Master:
                 best = replace(best, proved=True)
             if verdict and (best.value <= 0 if greatest else best.value >= 1):
                 break
-        kept = self.release.memo.setdefault("column_multipliers", {})
-        kept[key] = (best.multipliers, best.scale, best.value)
         return best
 
     def refutes(self, limits: Limits) -> Bound | None:
         """Return multipliers that prove that there is no world, None where none were found."""
+        if self._worlds:
+            return None
         for candidate in self._rounds(Box(), 0, limits):
             if candidate is not None and candidate.value < 0:
                 return candidate
@@ -301,6 +314,13 @@ class Master:
                 fits = np.where(block.label == ANY_LABEL, fits, allowed[block.label])
             out &= fits
         return out
+
+
+@dataclass(slots=True)
+class KnownMaster:
+    """The program that all questions about a release start from."""
+
+    master: Master | None = None
 
 
 def check_time(release: Release, limits: Limits) -> None:

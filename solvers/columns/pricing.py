@@ -10,6 +10,7 @@ Research 9, 1961; the one-row problem over trees: Mišić, "Optimization of tree
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -177,6 +178,12 @@ class Pricer:
         self.incidence = Incidence(release, limits)
         self.random = np.random.default_rng(0)
         self._models: dict[int, OneRow] = {}
+
+    def copied(self) -> Pricer:
+        """Return one that draws as this one would, and shares nothing with it that changes."""
+        other = copy.copy(self)
+        other.random, other._models = copy.deepcopy(self.random), {}
+        return other
 
     def worth(self, rows: Ints, weights: Ints) -> tuple[Ints, NDArray[np.bool_]]:
         """Return -Σ_j weights_j a_j(row), exactly, and which rows are possible."""

@@ -7,6 +7,8 @@ Source: one partition has cells that are known without the others: Ferry et al.,
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -28,14 +30,21 @@ def coarse(release: Release) -> bool:
 
 def alone(release: Release) -> list[Release]:
     """Return every partition with exact counts as a release of its own (more worlds); each keeps its cells."""
-    if "alone" not in release.memo:
-        release.memo["alone"] = [
+    known = release.derived.part(Partitions)
+    if known.releases is None:
+        known.releases = [
             Release(release.domain, release.rows, (block,), release.impossible)
             for block in release.blocks
             if isinstance(block, Partition) and (block.low == block.high).all()
         ]
-    found: list[Release] = release.memo["alone"]
-    return found
+    return known.releases
+
+
+@dataclass(slots=True)
+class Partitions:
+    """The partitions of a release with exact counts, each a release of its own."""
+
+    releases: list[Release] | None = None
 
 
 def decide_apart(release: Release, query: Decide, limits: Limits) -> DecideAnswer:

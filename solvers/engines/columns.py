@@ -16,7 +16,17 @@ from solvers.columns.single_partitions import bounded, decide_apart, decide_by_r
 from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.questions.engine import FEW, Engine, no_coupling
-from solvers.questions.query import Answer, Count, CountAnswer, Decide, DecideAnswer, Query, Selections
+from solvers.questions.query import (
+    Answer,
+    BoxMultipliers,
+    Count,
+    CountAnswer,
+    Decide,
+    DecideAnswer,
+    Query,
+    Selections,
+    Side,
+)
 from solvers.statements.release import Release
 
 SECONDS = 60.0  # without a time limit
@@ -92,6 +102,7 @@ def tighter(release: Release, chosen: Selections, known: DecideAnswer, limits: L
         return replace(known, trail=(*known.trail, f"columns: {error}"))
     if master.refutes(limits.lasting(WORLD * limits.left())) is not None:
         return None
+    master, multipliers = master.copied(), dict[Side, BoxMultipliers]()
     for done, q in enumerate(left):
         limits.report(f"column generation: {done} of {len(left)} open profiles")
         for box, greatest, sides in ((boxes[q][0], True, 1), (boxes[q][1], False, 2)):
@@ -101,8 +112,9 @@ def tighter(release: Release, chosen: Selections, known: DecideAnswer, limits: L
                 continue
             share = limits.left() / (2 * (len(left) - done) + 1 - sides)
             some = limits.lasting(min(limits.left(), max(LEAST, share)))
-            value = master.bound(box, greatest, some, verdict=True).value
+            bound = master.bound(box, greatest, some, verdict=True)
+            multipliers[box, greatest], value = BoxMultipliers(bound.multipliers, bound.scale), bound.value
             low[q], high[q] = (low[q], min(high[q], value)) if greatest else (max(low[q], value), high[q])
             if low[q] > high[q]:
                 return None
-    return bounded(low, high, known)
+    return replace(bounded(low, high, known), multipliers=multipliers)

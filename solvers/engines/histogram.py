@@ -8,6 +8,7 @@ Dataset", ICML 2024.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 
 from solvers.cells.system import System, system_of
 from solvers.foundation.errors import Unsupported
@@ -72,7 +73,7 @@ class HistogramEngine(Engine):
 
 def known_branches(system: System, limits: Limits) -> tuple[Branch, ...]:
     """Return the branches of a system, from memory where they, or their being too many, are known."""
-    known: dict[int, tuple[Branch, ...] | Unsupported] = system.memo.setdefault("branches", {})
+    known = system.derived.part(KnownBranches).by_memory
     if limits.memory not in known:
         try:
             known[limits.memory] = branches_of(system, limits)
@@ -82,3 +83,10 @@ def known_branches(system: System, limits: Limits) -> tuple[Branch, ...]:
     if isinstance(found, Unsupported):
         raise found
     return found
+
+
+@dataclass(slots=True)
+class KnownBranches:
+    """The branches of a system, or why they are too many, by the bytes that they may take."""
+
+    by_memory: dict[int, tuple[Branch, ...] | Unsupported] = field(default_factory=dict)

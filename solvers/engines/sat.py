@@ -7,7 +7,7 @@ Source: the row-by-row formulation of Ferry et al., "Trained Random Forests Comp
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -69,14 +69,21 @@ class SatEngine(Engine):
 
 def known(release: Release, limits: Limits) -> Found:
     """Return a world of a release or that there is none, from memory if known; raises `Inconclusive` if not found."""
-    if "sat" not in release.memo:
+    remembered = release.derived.part(KnownRows)
+    if remembered.found is None:
         limits.report("a world row by row: SAT")
         found = satisfy(lower(release, limits, raw=False, sorted_rows=True), limits)
         if found.status == "unknown":
             raise Inconclusive(found.reason)
-        release.memo["sat"] = found
-    remembered: Found = release.memo["sat"]
-    return remembered
+        remembered.found = found
+    return remembered.found
+
+
+@dataclass(slots=True)
+class KnownRows:
+    """A world of a release row by row, or that there is none."""
+
+    found: Found | None = None
 
 
 def decide(release: Release, query: Decide, limits: Limits) -> Answer:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from solvers.conflicts.quickxplain import conflict_of
 from solvers.foundation.errors import ContradictionError, EmptyConfidenceSet, Inconclusive, ReleaseError, Unsupported
@@ -15,20 +15,28 @@ from solvers.statements.release import Release
 EXPLAIN = 10.0  # seconds that the explanation of a contradiction may take even where no time is left
 
 
+@dataclass(slots=True)
+class Clash:
+    """The statements of a release that clash, and those that clash whatever the noise; None where not looked for."""
+
+    conflict: tuple[str, ...] | None = None
+    beyond_noise: tuple[str, ...] | None = None
+
+
 def known_conflict(release: Release, limits: Limits) -> tuple[str, ...]:
     """Return the statements that clash, found once per release; it may take some seconds more than the limits.
 
     Where intervals around noisy counts left fewer rows than were published, those intervals clash, not the rows.
     """
-    if "conflict" not in release.memo:
+    known = release.derived.part(Clash)
+    if known.conflict is None:
         limits.report("there is no world: looking for the statements that clash")
         time_left = limits.lasting(max(EXPLAIN, limits.left()))
         sure, found = release.certain_rows, tuple[str, ...]()
         if sure is not None and sure != release.rows:
             found = conflict_of(replace(release, rows=sure), time_left)
-        release.memo["conflict"] = found or conflict_of(release, time_left)
-    known: tuple[str, ...] = release.memo["conflict"]
-    return known
+        known.conflict = found or conflict_of(release, time_left)
+    return known.conflict
 
 
 def clash_of(release: Release, conflict: tuple[str, ...], limits: Limits) -> tuple[str, ...]:
@@ -39,10 +47,10 @@ def clash_of(release: Release, conflict: tuple[str, ...], limits: Limits) -> tup
     """
     if release.confidence in {None, 1}:
         return conflict
-    if "clash" not in release.memo:
-        release.memo["clash"] = beyond_noise(release, conflict, limits)
-    found: tuple[str, ...] = release.memo["clash"]
-    return found
+    known = release.derived.part(Clash)
+    if known.beyond_noise is None:
+        known.beyond_noise = beyond_noise(release, conflict, limits)
+    return known.beyond_noise
 
 
 def beyond_noise(release: Release, conflict: tuple[str, ...], limits: Limits) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.foundation.derived import Derived
 from solvers.statements.masks import RunMasks, spans
 
 if TYPE_CHECKING:
@@ -288,8 +289,8 @@ class Release:
     is noisy). `rows` are those that these intervals leave, `certain_rows` what is known of them whatever the noise
     (None: nothing but `rows`): whoever leaves the intervals must leave their rows too. `loosened` says what was
     published and is not in the statements: the worlds that they leave are the true ones and others.
-    `memo` keeps what was derived from it (cells, systems) as long as the release itself lives, no longer: it is not a
-    field that `dataclasses.replace` carries along, so that no release ever answers from another one's cells.
+    `derived` keeps what was worked out about it (cells, systems) as long as the release itself lives, no longer: it is
+    not a field that `dataclasses.replace` carries along, so that no release ever answers from another one's cells.
     """
 
     domain: Domain
@@ -301,7 +302,7 @@ class Release:
     confidence: Fraction | None = None
     loosened: tuple[str, ...] = ()
     certain_rows: Rows | None = None
-    memo: dict[str, Any] = field(init=False, default_factory=dict, repr=False, compare=False)
+    derived: Derived = field(init=False, default_factory=Derived, repr=False, compare=False)
 
     def statements(self) -> Iterator[Statement]:
         """Yield every statement as a view, block by block."""

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from recon.cli.session import finish, open_release
 from recon.console.options import (
     Confidence,
     ConventionName,
@@ -34,7 +35,6 @@ def plan(
     log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Print which engines would be asked, in which order and why not others, and what is left to solve."""
-    from recon.cli.app import finish, open_release
     from recon.questions.planning import QUESTIONS
     from recon.questions.planning import plan as run
 
