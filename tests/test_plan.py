@@ -214,7 +214,10 @@ def test_graphml_of_hostile_names_is_xml(tmp_path):
     where = {name: "<!--", "b": {"at_least": 2}}
     table = {
         "kind": "table",
-        "statements": [{"name": "<&\x01>", "where": where, "count": 1}, {"where": {"b": 0}, "count": 1}],
+        "statements": [
+            {"name": "<&\x01>", "where": where, "at_least": 1, "at_most": 2},
+            {"where": {"b": 0}, "count": 1},
+        ],
     }
     release = encoded({"recon": 1, "domain": {"attributes": attributes}, "rows": 3, "models": [table]})
     for nodes in ("attributes", "cells"):
