@@ -1,13 +1,13 @@
-"""Do treewidth heuristics find better orders than the ones that are used? A trial on golden, example and fitted releases.
+"""Do treewidth heuristics find better orders than those in use? A trial on golden, example and fitted releases.
 
     python tests/bench/treewidth.py [diagrams cells] [i/k]
 
-networkx's min-degree and min-fill elimination orders, each as it is and as the post-order of its elimination tree,
-are tried beside the orders in use: as further starts of FORCE for the variables of decision diagrams (measure: Σ 2^cut,
-`solvers.regions.variable_order`), and beside the greedy order of the cells of exact dynamic programming, eliminating cells or statements
-(measures: the width, then the edges of the layered graph). A heuristic that takes longer than PATIENCE is left out; i/k
-takes every k-th release only.
-Needs scikit-learn and the data folder (RECON_DATA).
+networkx's min-degree and min-fill elimination orders, each as it is and as the post-order of its elimination tree, are
+tried beside the orders in use: as further starts of FORCE for the variables of decision diagrams (measure: Σ 2^cut,
+`solvers.regions.variable_order`), and, over statements joined by shared cells, beside the greedy order of the cells of
+exact dynamic programming (measures: the width, an estimate of the states, the edges of the layered graph). A heuristic
+that takes longer than PATIENCE is left out; i/k takes every k-th release only. Needs scikit-learn and the data folder
+(RECON_DATA).
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ LARGEST = 150  # statements of a component that is tried to be counted
 PATIENCE = 3.0  # seconds of CPU for one heuristic on one graph
 MOST_PAIRS = 1_000_000  # edges of a graph given to them
 SECONDS = 60.0  # for one layered graph
+WORTH = 4e5  # edges made in the time that loading networkx takes (0.2 s)
 BETTER = 0.999  # of the measure in use: rounding is no win
 FORESTS = (  # rows, trees, depth: those that can be counted, those that just can or cannot, those far beyond
     (20, 3, None), (50, 3, None), (50, 5, None), (50, 10, 2), (100, 2, None), (100, 3, None), (100, 10, None),
@@ -130,10 +131,8 @@ def fitted() -> Iterator[tuple[str, Callable[[], Any]]]:
             forest = RandomForestClassifier(trees, max_depth=depth, bootstrap=False, random_state=0)
             yield f"{name} forest {n} x {trees} x {depth}", lambda a=name, b=n, m=forest: made(a, b, m)
         stump: Any = DecisionTreeClassifier(max_depth=1)
-        yield (
-            f"{name} stumps",
-            lambda a=name, m=AdaBoostClassifier(stump, n_estimators=20, random_state=0): made(a, 500, m),
-        )
+        boosted = AdaBoostClassifier(stump, n_estimators=20, random_state=0)
+        yield f"{name} stumps", lambda a=name, m=boosted: made(a, 500, m)
         bag = BaggingClassifier(DecisionTreeClassifier(max_depth=3), n_estimators=5, random_state=0)
         yield f"{name} bag", lambda a=name, m=bag: made(a, 300, m)
         for width, longest in ((1, 10), (2, 10), (2, 30), (3, 20)):
@@ -217,7 +216,7 @@ def diagram_problem(ask: Callable[[], object]) -> tuple[int, list[list[int]]] | 
 
 
 def with_starts(n: int, edges: Sequence[Sequence[int]], seconds: float) -> Order:
-    """Return the order of one component as `solvers.regions.variable_order` makes it, with the elimination orders among the starts."""
+    """Return the order that `solvers.regions.variable_order` makes, the elimination orders among its starts."""
     from solvers.regions import variable_order as used
 
     graph = used._Graph.of(n, edges)
@@ -353,6 +352,7 @@ def cells(some: slice) -> None:
     from solvers.foundation.limits import Limits
     from solvers.histograms.elimination import elimination_order, width
 
+    tally = np.zeros(5, dtype=np.int64)
     for name, make in [*stored(), *fitted()][some]:
         try:
             parts = known_presolve(system_of(make().statements, Limits(seconds=60.0)), Limits()).components
@@ -372,11 +372,16 @@ def cells(some: slice) -> None:
         seconds.append(time.process_time() - begun)
         print(f"{name}: {len(part.cells):,} cells, {len(part.statements)} statements; greedy in {seconds[0]:.2f} s, "
               f"{len(tried)} orders in {seconds[1]:.2f} s", flush=True)  # fmt: skip
-        every = [("greedy", greedy), *tried]
-        for said, order in every:
-            small = len(part.statements) <= LARGEST
-            line = f"   {said}: width {width(part.matrix, order)}, states 2^{log2_states(part, order):.1f}"
-            print(f"{line}, edges {edges_of(part, order) if small else float('inf'):.0f}", flush=True)
+        found: list[tuple[int, float]] = []
+        for said, order in [("greedy", greedy), *tried]:
+            edges = edges_of(part, order) if len(part.statements) <= LARGEST else float("inf")
+            found.append((width(part.matrix, order), edges))
+            line = f"   {said}: width {found[-1][0]}, states 2^{log2_states(part, order):.1f}"
+            print(f"{line}, edges {edges:.0f}", flush=True)
+        (base, plain), best = found[0], min(edges for _, edges in found)
+        tally += [1, min(found)[0] < base, best < BETTER * plain, best < float("inf") == plain, plain - best > WORTH]
+    names = ("releases", "narrower", "fewer edges", "of them fits at last", f"more than {WORTH:,.0f} edges fewer")
+    print("cells: " + ", ".join(f"{n} {name}" for n, name in zip(tally.tolist(), names, strict=True)))
 
 
 def main() -> None:
