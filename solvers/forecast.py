@@ -16,6 +16,7 @@ from solvers.foundation.limits import Limits
 from solvers.histograms.elimination import elimination_order, width
 from solvers.questions.engine import COARSE, FEW, Engine
 from solvers.questions.query import Query
+from solvers.statements.numbering import StatementIndex
 from solvers.statements.release import Release
 
 
@@ -71,7 +72,7 @@ def presolved(release: Release, limits: Limits) -> Presolved:
     try:
         system = system_of(release, limits)
         if system.bounds.conflict is not None:
-            return Presolved(system, conflict=(system.figure(system.bounds.conflict),))
+            return Presolved(system, conflict=(StatementIndex(release).source(system.bounds.conflict),))
         found = known_presolve(system, limits)
     except (Unsupported, Inconclusive) as error:
         return Presolved(None, str(error), late=isinstance(error, Inconclusive) and not isinstance(error, TooLarge))

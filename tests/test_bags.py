@@ -18,7 +18,7 @@ from test_against_oracle import encoded
 from test_bad_input import run
 
 import recon
-from encoders.domain.domain import Test
+from encoders.domain.values import Test
 from encoders.encode.encoder import encode
 from encoders.models.models import Forest, Node, Support, Tree
 from recon.certificates.verifying import verify

@@ -18,7 +18,8 @@ from encoders.domain.values import Test
 from encoders.encode.encoder import encode
 from encoders.models.models import Forest, Table, Tree
 from recon.formats.boosters.lightgbm.counts import Objective, Rates, Round, class_counts
-from recon.formats.boosters.lightgbm.model import looks_like_lightgbm_text, read_lightgbm, read_lightgbm_text
+from recon.formats.boosters.lightgbm.file import looks_like_lightgbm_text
+from recon.formats.boosters.lightgbm.model import read_lightgbm, read_lightgbm_text
 from recon.formats.boosters.pickled import read as read_saved
 from recon.formats.boosters.shared import Grown, narrowed, opposite, split_of
 from recon.formats.boosters.xgboost.counts import class_counts as xgb_counts

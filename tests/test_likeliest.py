@@ -178,9 +178,8 @@ def test_most_likely_is_the_best_of_all_histograms():
 
 
 def flat(release, counts):
-    """Return the counts in a system's order: partitions first."""
-    order = sorted(range(len(release.blocks)), key=lambda b: not isinstance(release.blocks[b], Partition))
-    return [c for b in order for c in counts[b]]
+    """Return the counts in the order of the statements."""
+    return [c for block in counts for c in block]
 
 
 def counts_in(system, counts):

@@ -34,7 +34,8 @@ from encoders.domain.views import View
 from encoders.encode.joining import same_values
 from recon.certificates.verifying import verify
 from recon.exporting.exporting import back, export
-from recon.formats.release.reading import parse, to_domain
+from recon.formats.release.parts import to_domain
+from recon.formats.release.reading import parse
 from recon.formats.release.writing import dump, release_json
 from recon.frames.selections import raw_indices
 from recon.frames.true_rows import violations

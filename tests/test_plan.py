@@ -28,6 +28,7 @@ from solvers.chain import answer
 from solvers.export.interaction import attribute_graph, cell_graph, components
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReconError, ReleaseError, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
+from solvers.statements.numbering import StatementIndex
 from solvers.statements.release import Choice, Partition
 
 ROOT = Path(__file__).parents[1]
@@ -71,12 +72,12 @@ def ties_of(release):
     """Yield (attributes, source) of every statement, choice and impossible box, by the views of the statements."""
     for block in release.blocks:
         if isinstance(block, Choice):
-            yield set().union(*(named_by(s) for every in block.alternatives for s in every)), block.source
+            yield set().union(*(named_by(s) for every in block.alternatives for s in every)), block.name
         elif isinstance(block, Partition):
             for s in range(len(block)):
                 yield named_by(block.statement(s, release.domain)), block.source(s)
         else:
-            yield from ((named_by(s), s.source) for s in block)
+            yield from ((named_by(s), s.source) for s in block.members)
     yield from (({k for k, _ in b.literals}, f"domain.impossible[{i}]") for i, b in enumerate(release.impossible))
 
 
@@ -156,7 +157,7 @@ def test_cells_are_joined_by_what_propagation_leaves(batch):
         }
         for s in kept + conditional:
             node = graph.nodes[f"s{s}"]
-            assert node["source"] == system.source(s)
+            assert node["source"] == StatementIndex(release).source(s)
             free = {f"c{c}": a for c, a in entries.get(s, {}).items() if not fixed[c]}
             assert {v: graph.edges[f"s{s}", v]["coef"] for v in graph[f"s{s}"] if v in cells} == free
         for s in conditional:  # the figure less the rows in fixed cells
@@ -249,14 +250,11 @@ def test_graphs_keep_the_limits(tmp_path):
 
 @pytest.mark.parametrize("batch", BATCHES)
 def test_the_first_engine_of_the_plan_answers(batch):
-    for document in releases("first", batch):
-        for convention in ("ordered", "multiset"):
-            release = encoded(document)
-            planned = recon.plan(release, convention=convention)
-            for name in ("count", "enumerate", "sample", "most-likely", "per-cell"):
-                first = planned.asked(name)
-                fresh = encoded(document).statements
-                assert answer(fresh, queries(planned.convention)[name], Limits(seconds=60.0)).engine == first[0]
+    for i, document in enumerate(releases("first", batch)):
+        planned = recon.plan(encoded(document), convention=("ordered", "multiset")[i % 2])
+        for name in ("count", "enumerate", "sample", "most-likely", "per-cell"):
+            fresh, query = encoded(document).statements, queries(planned.convention)[name]
+            assert answer(fresh, query, Limits(seconds=60.0)).engine == planned.asked(name)[0]
 
 
 @pytest.mark.parametrize("path", [*GOLDEN, *EXAMPLES], ids=lambda p: p.stem)
@@ -279,7 +277,7 @@ def test_too_many_cells_are_said_not_listed():
     steps = {step.engine: step.refusal for step in planned.steps["count"]}
     assert steps["histogram"] == steps["interval"] == planned.left.reason
     assert steps["columns"] is None
-    found = answer(recon.load(CENSUS).statements, queries("ordered")["count"], Limits(cells=10, seconds=10.0))
+    found = answer(recon.load(CENSUS).statements, queries("ordered")["count"], Limits(cells=10, seconds=3.0))
     assert found.engine in planned.asked("count")
 
 

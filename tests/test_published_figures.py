@@ -312,7 +312,7 @@ def test_json_output_has_the_keys_of_the_contract(tmp_path):
 
 
 def test_long_counts_are_printed_past_pythons_limit():
-    from recon.report.report import decimal, worlds_text
+    from recon.report.headline import decimal, worlds_text
 
     answer = recon.count(single_leaf(bits(64), 1000, 0))
     assert worlds_text(answer) is None

@@ -21,7 +21,8 @@ import pytest
 
 from recon.files.budget import within
 from recon.formats.detection import read_draft
-from recon.formats.release.reading import parse, to_models
+from recon.formats.release.parts import to_models
+from recon.formats.release.reading import parse
 from recon.stored.containers import open_stored
 from recon.stored.objects.arrays import resolve
 from recon.stored.objects.raw import Name

@@ -16,7 +16,6 @@ from recon.frames.selections import one_of, profile_ranges, select_frame, select
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.questions.query import CONVENTIONS, Convention, DecideAnswer, Selections
-from solvers.statements.release import Partition
 
 MOST_CERTIFIED = 1_000  # profiles that get certificates without being asked for
 
@@ -32,8 +31,8 @@ Profiles = pd.DataFrame | Sequence[dict[str, Any]]
 
 def convention_of(release: EncodedRelease, convention: str | None) -> Convention:
     """Return the convention asked for; by default `assigned` for one partition, else `ordered`."""
-    blocks = release.statements.blocks
-    one = len(blocks) == 1 and isinstance(blocks[0], Partition) and blocks[0].open_counts <= 1
+    single = release.statements.single
+    one = single is not None and single.open_counts <= 1
     one = one and not release.noisy and not release.statements.loosened
     if convention is None:
         return "assigned" if one else "ordered"

@@ -112,7 +112,7 @@ def group_disclosure(release: EncodedRelease) -> GroupDisclosure:
     everybody = UNBOUNDED if release.rows.high is None else release.rows.high
     rows_in_pure = []
     several = len(release.statements.blocks) > 1
-    counted = [b for b in release.statements.blocks if isinstance(b, Partition) and (tells(b) or release.noisy)]
+    counted = [b for b in release.statements.partitions.values() if tells(b) or release.noisy]
     for block in counted:
         before = len(pure)
         for j, statements in block.by_region.items():

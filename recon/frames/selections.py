@@ -407,7 +407,8 @@ def as_condition(where: dict[str, Any] | Condition) -> Condition:
         return where
     from pydantic import TypeAdapter, ValidationError
 
-    from recon.formats.release.reading import explain, to_condition
+    from recon.formats.release.parts import to_condition
+    from recon.formats.release.reading import explain
     from recon.formats.release.schema import ConditionPart
 
     try:

@@ -17,7 +17,7 @@ from encoders.models.models import Table
 from encoders.parts.statistics import Group, bounds, number, numbers_of
 from recon.frames.selections import frame_ranges, select_frame, whole_rows
 from solvers.foundation.errors import ReleaseError
-from solvers.statements.release import ANY_LABEL, UNBOUNDED, Box, Boxes, Choice, Partition, Region, Statement
+from solvers.statements.release import ANY_LABEL, UNBOUNDED, Box, Boxes, Choice, Loose, Partition, Region, Statement
 
 SHOWN = 3  # attributes named in a sentence
 
@@ -44,8 +44,8 @@ def violations(release: EncodedRelease, truth: pd.DataFrame) -> list[str]:
                 broken.append(f"{block.source(s)}: {between(low, high)} rows released, {counts[s]} in the truth")
         elif isinstance(block, Choice):
             if not any(all(rows.holds(s) for s in alternative) for alternative in block.alternatives):
-                broken.append(f"{block.source}: none of its {len(block.alternatives)} readings holds in the truth")
-        else:
+                broken.append(f"{block.name}: none of its {len(block.alternatives)} readings holds in the truth")
+        elif isinstance(block, Loose):
             broken += [says(rows, s) for s in block if not s.coarse and not rows.holds(s)]
     broken += coarse_figures(release, truth, rows)
     for i, box in enumerate(release.statements.impossible):

@@ -31,7 +31,7 @@ from solvers.histograms.partition_membership import known_rows
 from solvers.likelihood.explain import clash_of, known_conflict
 from solvers.questions.query import Convention, CountAnswer
 from solvers.regions.row_space import Space
-from solvers.statements.release import ANY_LABEL, Partition, Release
+from solvers.statements.release import ANY_LABEL, Release
 
 if TYPE_CHECKING:
     pass
@@ -116,8 +116,8 @@ def log2_alone(release: Release, convention: Convention, limits: Limits) -> floa
     """
     found, leaves = math.inf, 0
     for one in alone(release) if release.rows.exact and len(release.blocks) > 1 else ():
-        leaves += sum(len(b) for b in one.blocks if isinstance(b, Partition))
-        boxes = not release.impossible and not any(isinstance(b, Partition) and b.first_match for b in one.blocks)
+        leaves += sum(map(len, one.partitions.values()))
+        boxes = not release.impossible and not any(b.first_match for b in one.partitions.values())
         if limits.expired() and not (boxes and leaves <= MOST_LEAVES):
             break
         cells = cells_of(one, limits)

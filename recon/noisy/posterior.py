@@ -22,7 +22,6 @@ from solvers.likelihood.partition_posterior import posterior_of
 from solvers.likelihood.posterior import CountPosterior, Prior
 from solvers.questions.query import Selections
 from solvers.statements.observations import observations
-from solvers.statements.release import Partition
 
 PRIORS = {
     "counts": "uniform over count vectors that sum to n, rows uniform inside a leaf or rule given its count",
@@ -138,8 +137,7 @@ def posterior(release: EncodedRelease, prior: Prior = "counts", limits: Limits |
 
 def single(release: EncodedRelease) -> bool:
     """Tell whether a release is exactly one tree or rule list."""
-    blocks = release.statements.blocks
-    return len(blocks) == 1 and isinstance(blocks[0], Partition)
+    return release.statements.single is not None
 
 
 def why_none(release: EncodedRelease) -> str | None:

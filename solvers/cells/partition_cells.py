@@ -146,11 +146,10 @@ def no_closed_form(release: Release) -> str | None:
 
     At most one count may be open (by an open number of rows).
     """
-    if len(release.blocks) != 1 or not isinstance(release.blocks[0], Partition):
+    if (block := release.single) is None:
         return f"{len(release.blocks)} blocks of statements instead of one partition"
     if release.observed:
         return "noisy counts need not sum to the number of rows"
-    block = release.blocks[0]
     loose = np.flatnonzero(block.low != block.high)
     if len(loose) > 1:
         return f"{len(loose)} counts are not exact"
@@ -227,8 +226,7 @@ def cells_of(release: Release, limits: Limits) -> Cells:
     known, left = release.derived.part(KnownCells), limits.left()
     if known.cells is not None and (known.cells.exact or (left <= known.seconds and limits.memory <= known.memory)):
         return known.cells
-    (block,) = release.blocks
-    if not isinstance(block, Partition):
+    if (block := release.single) is None:
         raise TypeError("the release is not one partition")
     part_sizes = release.domain.part_sizes
     space = Space.of(release, limits)

@@ -13,10 +13,11 @@ from functools import cached_property
 import numpy as np
 
 from solvers.cells.bit_boxes import Layout, padded
+from solvers.cells.cutting import AnyCut, PartitionCut, labels_of
 from solvers.certificates.search import Base, Search
 from solvers.foundation.errors import CertificateError, EngineError, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.kernel.cells import AnyCut, PartitionCut, cuts_of, labels_of, live_cells, start_of
+from solvers.kernel.cells import cuts_of, live_cells, start_of
 from solvers.kernel.checker import Verifier, negated, outside, possible_rows
 from solvers.kernel.claims import AtLeast, AtMost, Claim, Drat, Node, NoWorld, OnlyWorld, OverCells, Proof, Regions, Sum
 from solvers.questions.query import BoxMultipliers, Side
@@ -186,11 +187,11 @@ def covering(certifier: Certifier, claim: AtMost) -> Regions | None:
         return None  # what regions that count 0 leave is known
     layout = Layout(certifier.release.domain)
     left = start_of(facts, cuts, possible_rows(facts, claim.box))
-    zeros: list[int] = []
+    zeros, every = list[int](), np.ones(len(facts), dtype=bool)
     for cut in cuts:
         if not len(left) or len(left) > MOST_LEFT:
             break
-        words, _, value = cut.apply(left, labels_of(layout, left), False)
+        words, _, value = cut.apply(left, labels_of(layout, left), every, facts.make_room)
         if isinstance(cut, PartitionCut):
             met = np.unique(value)
             if not zeros and sum(facts.high[met].tolist()) <= claim.rows:
@@ -198,7 +199,7 @@ def covering(certifier: Certifier, claim: AtMost) -> Regions | None:
             empty = facts.high[value] <= 0
             new = np.unique(value[empty]).tolist()
         else:
-            new = [s for s in cut.statements if cut.of is None and facts.usable[s] and facts.high[s] <= 0][:1]
+            new = [s for s in cut.statements if cut.of is None and facts.unconditional[s] and facts.high[s] <= 0][:1]
             empty = (value >= 0) & bool(new)
         if empty.any():
             zeros += new
@@ -227,7 +228,7 @@ def enough_inside(certifier: Certifier, claim: AtLeast) -> Regions | None:
                 return Regions(tuple((counted[:enough] + facts.first[cut.b]).tolist()))
             continue
         for s in cut.statements if cut.of is None else ():
-            if facts.usable[s] and facts.low[s] >= claim.rows and not len(outside(facts, cut.region, claim.box)):
+            if facts.unconditional[s] and facts.low[s] >= claim.rows and not len(outside(facts, cut.region, claim.box)):
                 return Regions((s,))
     return within_one(certifier, claim.box, claim.rows) if certifier.base is None else None
 
@@ -240,7 +241,7 @@ def empty_but_counted(certifier: Certifier) -> Regions | None:
 def within_one(certifier: Certifier, box: Box, rows: int) -> Regions | None:
     """Return a statement that counts enough rows and whose region, earlier rules left out, lies inside a box."""
     facts = certifier.facts
-    candidates = np.flatnonzero(facts.usable & (facts.low >= rows))
+    candidates = np.flatnonzero(facts.unconditional & (facts.low >= rows))
     for s in candidates[candidates < facts.rows][:MOST_COUNTED].tolist():
         if certifier.limits.expired():
             return None

@@ -24,7 +24,7 @@ from solvers.columns.pricing import UNLIMITED, Pricer, within
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.foundation.threads import natively
-from solvers.statements.release import ANY_LABEL, Box, Choice, Partition, Release
+from solvers.statements.release import ANY_LABEL, Block, Box, Partition, Release
 
 BATCH = 200  # rows that one round of pricing may start from, and add
 PRIMAL = 4  # HiGHS' number of the primal simplex method
@@ -328,11 +328,7 @@ def check_time(release: Release, limits: Limits) -> None:
 
     No row is known at first, so that every statement that wants rows costs a pivot at least.
     """
-    wanting = statements = 0
-    for block in release.blocks:
-        if isinstance(block, Partition):
-            wanting, statements = wanting + int((block.low > 0).sum()), statements + len(block)
-        elif not isinstance(block, Choice):
-            wanting, statements = wanting + sum(s.low > 0 for s in block), statements + len(block)
+    held: list[Block] = [*release.partitions.values(), *release.loose.values()]
+    wanting, statements = sum(int((block.low > 0).sum()) for block in held), sum(map(len, held))
     if wanting * (PIVOT + PER_STATEMENT * statements) > limits.left():
         raise Inconclusive(f"the time left is too short for a linear program over {statements:,} statements (--time)")

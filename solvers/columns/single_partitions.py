@@ -13,19 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.cells.partition_cells import cells_of
-from solvers.cells.refinement import loose_statements
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.partition_membership import Prior, decide
 from solvers.questions.query import Decide, DecideAnswer
 from solvers.regions.row_space import Space
-from solvers.statements.release import ANY_LABEL, Box, Partition, Release, World
+from solvers.statements.release import ANY_LABEL, Box, Release, World
 from solvers.worlds.row_lists import Dice, draw_box
-
-
-def coarse(release: Release) -> bool:
-    """Tell whether some statement says less than was published, so that rows that meet it may be no world."""
-    return any(s.coarse for s in loose_statements(release))
 
 
 def alone(release: Release) -> list[Release]:
@@ -34,8 +28,8 @@ def alone(release: Release) -> list[Release]:
     if known.releases is None:
         known.releases = [
             Release(release.domain, release.rows, (block,), release.impossible)
-            for block in release.blocks
-            if isinstance(block, Partition) and (block.low == block.high).all()
+            for block in release.partitions.values()
+            if (block.low == block.high).all()
         ]
     return known.releases
 

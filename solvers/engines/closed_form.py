@@ -32,7 +32,7 @@ from solvers.questions.query import (
     ShareAnswer,
     WorldsAnswer,
 )
-from solvers.statements.release import Partition, Release, World
+from solvers.statements.release import Release, World
 from solvers.worlds.row_lists import Dice, cell_boxes, draw_rows
 from solvers.worlds.worlds import CellRows, draw_world, list_worlds, spread_world
 
@@ -51,7 +51,7 @@ class ClosedFormEngine(Engine):
         """Return why the release is not one partition with exact counts, or None."""
         if (reason := no_closed_form(release)) is not None:
             return reason
-        rows = sum(int(block.low.sum()) for block in release.blocks if isinstance(block, Partition))
+        rows = sum(int(block.low.sum()) for block in release.partitions.values())
         if isinstance(query, Count) and query.convention != "assigned" and rows > MOST_FACTORED:
             return f"'{query.convention}' counts of more than {MOST_FACTORED:,} rows are not taken apart exactly"
         if release.domain.relative and isinstance(query, Enumerate | Sample | MostLikely):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from solvers.cells.refinement import loose_statements
 from solvers.foundation.errors import ContradictionError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.answering import refuted
@@ -43,7 +42,7 @@ class LikeliestEngine(Engine):
 
         if not isinstance(query, MostLikely):
             raise Unsupported("only the most likely world is looked for")
-        if any(s.coarse for s in loose_statements(release)):
+        if release.coarse:
             raise Unsupported(COARSE)
         try:
             system, found = most_likely_of(release, observations(release), limits)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.cells.partition_cells import cells_of
-from solvers.columns.single_partitions import alone, coarse, decide_apart, world_of
+from solvers.columns.single_partitions import alone, decide_apart, world_of
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.exact import log2_multinomial, log2_worlds
 from solvers.foundation.limits import Limits
@@ -48,7 +48,7 @@ class RowsEngine(Engine):
         """Return why rows cannot be written out, or None."""
         if not release.rows.exact:
             return "the number of rows is open"
-        if isinstance(query, MostLikely) and coarse(release):
+        if isinstance(query, MostLikely) and release.coarse:
             return COARSE
         return no_coupling(release, query)
 
@@ -89,7 +89,7 @@ def bounds(
     if upper == -math.inf:  # a partition counts rows where none can be
         return CountAnswer("unsat", convention=convention)
     lower = -math.inf
-    if rows is not None and not coarse(release):
+    if rows is not None and not release.coarse:
         lower = 0.0
         if convention == "ordered":  # the orders of one dataset of distinct rows, or of equal ones where they must be
             groups = Counter(map(tuple, rows.tolist()))

@@ -14,7 +14,7 @@ import numpy as np
 from solvers.clauses.gates import FALSE
 from solvers.clauses.lowering import Lowering, clauses_needed, lower, stated
 from solvers.clauses.sat import Found, Question, satisfy, settle
-from solvers.columns.single_partitions import coarse, decide_apart, decide_by_rows, world_of
+from solvers.columns.single_partitions import decide_apart, decide_by_rows, world_of
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.questions.engine import COARSE, Engine, no_coupling
@@ -41,7 +41,7 @@ class SatEngine(Engine):
         """Return why rows cannot be written out as clauses, or None."""
         if not release.rows.exact:
             return "the number of rows is open"
-        if isinstance(query, MostLikely) and coarse(release):
+        if isinstance(query, MostLikely) and release.coarse:
             return COARSE
         if (reason := no_coupling(release, query)) is not None:
             return reason
@@ -118,7 +118,7 @@ def decide(release: Release, query: Decide, limits: Limits) -> Answer:
         return replace(start, trail=(str(error),)).at(back)
     if found.answers[0] is False:
         return Answer("unsat")
-    loose = coarse(release)
+    loose = release.coarse
     for i, can_be, can_miss in about:
         high[i] = 0 if found.answers[can_be] is False else high[i]
         low[i] = max(low[i], 1) if found.answers[can_miss] is False else low[i]

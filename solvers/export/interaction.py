@@ -24,6 +24,7 @@ from solvers.cells.system import System, system_of
 from solvers.foundation.errors import ContradictionError, TooLarge
 from solvers.foundation.escaping import shown
 from solvers.foundation.limits import Limits
+from solvers.statements.numbering import StatementIndex
 from solvers.statements.release import ANY_LABEL, Block, Box, Choice, Partition, Release, Statement
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def incidences(release: Release, limits: Limits) -> Iterator[tuple[csc_matrix, S
         if isinstance(block, Partition):
             yield partition_incidence(block, release, limits), block.source
             continue
-        yield loose_incidence(block, len(release.domain.attributes))
+        yield listed_incidence(block, release)
     boxes = [set(attributes_of(box)) for box in release.impossible]
     yield incidence(boxes, len(release.domain.attributes)), "domain.impossible[{}]".format
 
@@ -108,13 +109,13 @@ def partition_incidence(block: Partition, release: Release, limits: Limits) -> c
     return found
 
 
-def loose_incidence(block: Block, columns: int) -> tuple[csc_matrix, Source]:
+def listed_incidence(block: Block, release: Release) -> tuple[csc_matrix, Source]:
     """Return which attributes each loose statement names, or a choice as a whole, and the sources in words."""
+    columns = len(release.domain.attributes)
     if isinstance(block, Choice):
-        every = {k for alternative in block.alternatives for s in alternative for k in names_of(s)}
-        return incidence([every], columns), lambda _: block.source
-    statements: Sequence[Statement] = tuple(block)  # type: ignore[arg-type]  # no partition comes here
-    return incidence([names_of(s) for s in statements], columns), lambda s: statements[s].source
+        return incidence([block.mentioned(release.domain)], columns), lambda _: block.name
+    members = [block.statement(s, release.domain) for s in range(len(block))]
+    return incidence([names_of(s) for s in members], columns), block.source
 
 
 def names_of(statement: Statement) -> set[int]:
@@ -158,7 +159,7 @@ def cell_graph(
     limits = limits or Limits()
     system = system_of(release, limits)
     if system.bounds.conflict is not None:
-        broken = system.figure(system.bounds.conflict)
+        broken = StatementIndex(release).source(system.bounds.conflict)
         raise ContradictionError("the statements contradict each other: no cell is left to draw", (broken,))
     graph: Graph[str] = Graph()
     lower, upper, relative = system.bounds.lower, system.bounds.upper, system.release.domain.relative
@@ -169,22 +170,23 @@ def cell_graph(
             graph.nodes[f"c{c}"]["raw_rows"] = str(system.sizes[c])
         if boxes is not None:
             graph.nodes[f"c{c}"]["boxes"] = boxes([system.boxes[i] for i in system.pieces[c]])
-    for s, low, high in limits.paced(kept_statements(system), PHASE):
-        add_statement(graph, system, s, (low, high))
-    sources = [block.source for block in system.release.blocks if isinstance(block, Choice)]
+    index = StatementIndex(release)
+    for s, low, high in limits.paced(kept_statements(system, limits), PHASE):
+        add_statement(graph, system, index, s, (low, high))
+    names = [choice.name for choice in system.release.choices.values()]
     for i, choice in enumerate(system.choices):
-        graph.add_node(f"choice{i}", kind="choice", source=shown(sources[i]))
+        graph.add_node(f"choice{i}", kind="choice", source=shown(names[i]))
         for a, alternative in enumerate(choice):
             for s in alternative:
-                add_statement(graph, system, s, ends_left(system, s))
+                add_statement(graph, system, index, s, ends_left(system, s))
                 graph.nodes[f"s{s}"]["alternative"] = a
                 graph.add_edge(f"choice{i}", f"s{s}")
     return numbered(graph)
 
 
-def kept_statements(system: System) -> Iterator[tuple[int, int, int]]:
+def kept_statements(system: System, limits: Limits) -> Iterator[tuple[int, int, int]]:
     """Yield (statement, low, high) of what propagation leaves to say, of the rows in free cells."""
-    for part in known_presolve(system, Limits()).components:
+    for part in known_presolve(system, limits).components:
         if part.matrix is None:
             raise TooLarge(
                 f"a component of {len(part.cells):,} cells and {len(part.statements):,} statements (--memory)"
@@ -204,10 +206,10 @@ def ends_left(system: System, s: int) -> tuple[int, int]:
     return low if low <= -FREE else low - held, high if high >= FREE else high - held
 
 
-def add_statement(graph: Graph[str], system: System, s: int, ends: tuple[int, int]) -> None:
+def add_statement(graph: Graph[str], system: System, index: StatementIndex, s: int, ends: tuple[int, int]) -> None:
     """Add a statement and its edges to the free cells that it counts."""
     linear, fixed = system.linear, system.bounds.fixed
-    graph.add_node(f"s{s}", kind="statement", source=shown(system.source(s)))
+    graph.add_node(f"s{s}", kind="statement", source=shown(index.source(s)))
     if ends[0] > -FREE:
         graph.nodes[f"s{s}"]["at_least"] = ends[0]
     if ends[1] < FREE:

@@ -51,7 +51,7 @@ def verdicts(answer) -> str:
 def lines(trees: int) -> list[list[str]]:
     """Return a line for the true rows and one for the changed ones."""
     from recon.frames.selections import select_frame
-    from solvers.columns.master import Master
+    from solvers.columns.master import KnownMaster, Master
     from solvers.columns.single_partitions import decide_apart
     from solvers.engines.columns import ColumnsEngine
     from solvers.foundation.limits import Limits

@@ -70,7 +70,8 @@ def draft_findings(draft: Draft, known: Sequence[Finding] = ()) -> list[Finding]
 def release_findings(data: bytes) -> Found:
     """Return what a release file of recon publishes; `ReleaseError` with the sentence of its reader where broken."""
     from encoders.models.count_kinds import kinds_of
-    from recon.formats.release.reading import parse, to_models, to_rows
+    from recon.formats.release.parts import to_models, to_rows
+    from recon.formats.release.reading import parse
 
     part = parse(data, "")
     rows, found = to_rows(part), []
