@@ -27,10 +27,13 @@ from solvers.cells import linear_system as linear
 from solvers.cells.bit_boxes import Covering, Layout, minus, split, split_parts
 from solvers.cells.components import Component
 from solvers.cells.system import build
-from solvers.foundation.errors import ContradictionError, ReleaseError
+from solvers.foundation.errors import ContradictionError, ReleaseError, TooLarge
 from solvers.foundation.limits import Limits
+from solvers.histograms import second_order
 from solvers.histograms.answering import walk
 from solvers.histograms.decision_diagram import layers_of
+from solvers.histograms.elimination import elimination_order
+from solvers.histograms.second_order import counted_layers, log2_states, tree_order
 from solvers.programs.linear_program import Relaxation
 from solvers.questions import query
 from solvers.statements.release import Attribute, Box, Boxes, Domain
@@ -422,7 +425,8 @@ def by_state(graph, every):
 @given(data=st.data(), seed=SEEDS)
 def test_layers_are_all_histograms(keep, data, seed):
     rng, part = random.Random(seed), data.draw(components(keep))
-    every, graph = histograms(part), layers_of(part, Limits())
+    order = tree_order(part.matrix, Limits()) if rng.random() < 0.5 else None
+    every, graph = histograms(part), layers_of(part, Limits(), order)
     if graph is None:
         assert not len(every)
         return
@@ -447,6 +451,41 @@ def test_layers_are_all_histograms(keep, data, seed):
             assert value == best
             assert y.tolist() in among.tolist()
             assert sum(int(c[v]) for c, v in zip(costs, y.tolist(), strict=True)) == best
+
+
+@pytest.mark.parametrize("keep", [False, True])
+@examples(80)
+@given(data=st.data())
+def test_a_second_order_where_the_first_is_too_large(keep, data):
+    part = data.draw(components(keep))
+    order = tree_order(part.matrix, Limits())
+    assert sorted(order) == list(range(len(part.cells)))
+    assert order == tree_order(part.matrix.copy(), Limits())
+    for one in (order, elimination_order(part.matrix)):
+        graph = layers_of(part, Limits(), one)
+        if graph is not None:  # the estimate is no less than the states there are
+            states = sum(len(layer.first) for layer in graph.layers)
+            assert states <= 2 ** log2_states(part, one) * (1 + 1e-9)
+    better = log2_states(part, order) < log2_states(part, elimination_order(part.matrix))
+    assert second_order.second_order(part, Limits()) == (order if better else None)
+
+    def first_too_large(part, limits, order=None):
+        if order is None:
+            raise TooLarge("the greedy order")
+        return layers_of(part, limits, order)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(second_order, "layers_of", first_too_large)
+        if not better:
+            with pytest.raises(TooLarge, match="the greedy order"):
+                counted_layers(part, Limits())
+            return
+        graph = counted_layers(part, Limits())
+        patch.setattr(second_order, "MOST_BITS", -1.0)
+        with pytest.raises(TooLarge, match="the greedy order"):
+            counted_layers(part, Limits())
+    weights = [[1] * (room + 1) for room in part.room.tolist()]
+    assert sum(graph.count(weights) if graph else [0]) == len(histograms(part))
 
 
 @pytest.mark.parametrize("keep", [False, True])

@@ -22,7 +22,8 @@ from solvers.cells.system import System
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.exact import Factor, factorial_exponents, log2_product, multiset_factors, primes
 from solvers.foundation.limits import Limits
-from solvers.histograms.decision_diagram import Floats, Layers, Weighed, layers_of
+from solvers.histograms.decision_diagram import Floats, Layers, Weighed
+from solvers.histograms.second_order import counted_layers
 from solvers.questions.query import Convention
 
 MOST_BRANCHES = 2_000  # combinations of alternatives tried
@@ -112,7 +113,7 @@ def branch_of(
     limits.report(str(found))
     graphs = []
     for part in found.components:
-        graph = layers_of(part, limits)
+        graph = counted_layers(part, limits)
         if graph is None:
             return None
         graphs.append(graph)

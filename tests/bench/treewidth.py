@@ -54,6 +54,8 @@ def eliminated(n: int, pairs: set[tuple[int, int]], heuristic: str) -> list[Orde
     import networkx as nx
     from networkx.algorithms.approximation.treewidth import MinDegreeHeuristic, min_fill_in_heuristic, treewidth_decomp
 
+    from solvers.histograms.second_order import post_order
+
     graph = nx.Graph()
     graph.add_nodes_from(range(n))
     graph.add_edges_from(sorted(pairs))
@@ -76,24 +78,6 @@ def eliminated(n: int, pairs: set[tuple[int, int]], heuristic: str) -> list[Orde
     after += [set(rest[i + 1 :]) for i in range(len(rest))]
     order += rest
     return [order, post_order(order, after)]
-
-
-def post_order(order: Order, after: list[set[int]]) -> Order:
-    """Return the post-order of the elimination tree, largest subtree first; `after`: neighbours left at elimination."""
-    place = {v: i for i, v in enumerate(order)}
-    children: dict[int, Order] = {v: [] for v in (-1, *order)}
-    size = dict.fromkeys(order, 1)
-    for v, left in zip(order, after, strict=True):
-        parent = min(left, key=place.__getitem__) if left else -1
-        children[parent].append(v)
-        if parent >= 0:
-            size[parent] += size[v]
-    out, stack = [], [-1]
-    while stack:  # parent first, smallest subtree first, then reversed
-        v = stack.pop()
-        out.append(v)
-        stack += sorted(children[v], key=size.__getitem__, reverse=True)
-    return out[:0:-1]
 
 
 def cliques(sets: Sequence[Sequence[int]]) -> set[tuple[int, int]]:
@@ -313,35 +297,13 @@ def edges_of(part: Any, order: Order) -> float:
     """Return the edges of the layered graph with an order, infinity where it does not fit."""
     from solvers.foundation.errors import ReconError
     from solvers.foundation.limits import Limits
-    from solvers.histograms import decision_diagram as layers
+    from solvers.histograms.decision_diagram import layers_of
 
-    usual = layers.elimination_order
-    layers.elimination_order = lambda *_: order
     try:
-        found = layers.layers_of(part, Limits(seconds=SECONDS))
+        found = layers_of(part, Limits(seconds=SECONDS), order)
         return 0.0 if found is None else float(found.edges)
     except ReconError:
         return float("inf")
-    finally:
-        layers.elimination_order = usual
-
-
-def log2_states(part: Any, order: Order) -> float:
-    """Return log2 of the sum, over the places of an order, of how many states the open statements allow at most.
-
-    A statement that is open has seen a sum between what the cells so far can add and what those to come can mend.
-    """
-    matrix, room = part.matrix[:, order], part.room[order]
-    least, most = np.minimum(matrix * room, 0), np.maximum(matrix * room, 0)
-    low_seen, high_seen = np.cumsum(least, axis=1), np.cumsum(most, axis=1)
-    low_left, high_left = least.sum(axis=1)[:, None] - low_seen, most.sum(axis=1)[:, None] - high_seen
-    spans = np.minimum(high_seen, part.high[:, None] - low_left) - np.maximum(low_seen, part.low[:, None] - high_left)
-    place = np.arange(matrix.shape[1])
-    used = matrix != 0
-    first, last = np.where(used, place, len(place)).min(axis=1), np.where(used, place, -1).max(axis=1)
-    opened = (first[:, None] <= place) & (place < last[:, None])
-    bits = np.where(opened, np.log2(1.0 + np.maximum(spans, 0)), 0.0).sum(axis=0)
-    return float(bits.max() + np.log2(np.exp2(bits - bits.max()).sum()))
 
 
 def cells(some: slice) -> None:
@@ -351,6 +313,7 @@ def cells(some: slice) -> None:
     from solvers.foundation.errors import ReconError
     from solvers.foundation.limits import Limits
     from solvers.histograms.elimination import elimination_order, width
+    from solvers.histograms.second_order import log2_states
 
     tally = np.zeros(5, dtype=np.int64)
     for name, make in [*stored(), *fitted()][some]:
