@@ -9,6 +9,7 @@ import numpy as np
 
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import Table
+from recon.answers.counting import count
 from recon.auditing.findings import Bought, BoughtWorlds, Emptiness, GroupDisclosure
 from recon.bounds.disclosure import disclosed_values, numeric_target, tells
 from recon.certificates.certificate_format import Json
@@ -21,7 +22,6 @@ from recon.measures.sweeping import exact_counts, removed_per_row
 from recon.measures.system import groups_left_out
 from recon.noisy.posterior import posterior, single
 from recon.noisy.verdicts import known_posterior
-from recon.questions.questions import count
 from solvers.cells.partition_cells import cells_of
 from solvers.foundation.errors import EmptyConfidenceSet, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.exact import log2_worlds

@@ -18,7 +18,7 @@ from encoders.domain.domain import Condition
 from encoders.encode.encoder import EncodedRelease, asking
 from encoders.kinds.question import class_numbers
 from encoders.models.models import Question
-from recon.answers.exact import convention_of
+from recon.answers.counting import convention_of
 from recon.answers.undecided import decide
 from recon.bounds.bound_answer import BoundAnswer, Later
 from recon.bounds.disclosure import numbers_within
@@ -189,6 +189,8 @@ def extreme(question: Asked, coefs: Ints, greatest: bool, limits: Limits) -> Ext
 
 def known_world(found: ExtremeAnswer) -> Any:
     """Return the world of an extreme; `Unsupported` where there is none to show."""
+    if found.histogram is None:
+        raise Unsupported("no world is known that attains it")
     if found.world is None:
         raise Unsupported("a continuous attribute has no 'resolution': there are no discrete worlds")
     return found.world
@@ -228,7 +230,7 @@ def extreme_mean(question: Asked, values: Ints, greatest: bool, limits: Limits) 
         except Inconclusive as error:
             return Ratio(outermost, False, best, engine, str(error))
         engine = found.engine
-        inner, outer = found.bounds if greatest else found.bounds[::-1]
+        inner, outer = found.bounds[0 if greatest else 1], found.outer(greatest)
         if inner == 0 and outer == 0:
             return Ratio(share if best is not None else None, True, best, engine)
         # The group's sum of v - t exceeds 0 by at most `outer`, so its mean exceeds t by no more than that.
@@ -356,8 +358,8 @@ def outer_correlation(question: Asked, sums: Ints, limits: Limits) -> tuple[floa
     binary = bool((sums[1:3] <= 1).all())
     if not binary:
         return -1.0, 1.0
-    low = [extreme(question, sums[i], False, limits).bounds[0] for i in (0, 1, 2, 5)]
-    high = [extreme(question, sums[i], True, limits).bounds[1] for i in (0, 1, 2, 5)]
+    low = [extreme(question, sums[i], False, limits).outer(False) for i in (0, 1, 2, 5)]
+    high = [extreme(question, sums[i], True, limits).outer(True) for i in (0, 1, 2, 5)]
     if low[0] != high[0] or (high[1] - low[1] + 1) * (high[2] - low[2] + 1) > MOST_PAIRS:
         return -1.0, 1.0
     n = low[0]

@@ -173,7 +173,7 @@ def sharper(
         except (Inconclusive, Unsupported):
             tight = False
             continue
-        low, high = (low, min(high, found.bounds[1])) if greatest else (max(low, found.bounds[0]), high)
+        low, high = (low, min(high, found.outer(True))) if greatest else (max(low, found.outer(False)), high)
         tight = tight and found.status == "exact"
     return low, high, tight or low == high
 

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import pandas as pd
 
 from encoders.encode.encoder import EncodedRelease
-from recon.noisy.posterior import Posterior
 from solvers.foundation.exact import log2_multisets
 from solvers.histograms.partition_membership import Rows
 from solvers.questions.query import Convention, CountAnswer
 from solvers.regions.row_space import Space
 from solvers.statements.release import ANY_LABEL, Release
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from recon.noisy.posterior import Posterior
 
 EXPOSURE = (
     "name",
@@ -42,7 +46,7 @@ class Measures:
     the attributes that the release names. dist: Def. 2, where rows are products of attributes (`assigned`).
     bits_due_to_order: Σ_j C_j (log2 num(f_j) - log2 Capt(f_j)) of a rule list. determined_rows: rows whose every
     attribute is known. smallest_region: the fewest raw rows that fit a published row; smallest_group: the fewest
-    published rows in one cell. exposure: one line per leaf or rule; with
+    published rows in one cell. exposure (made when asked for): one line per leaf or rule; with
     `of_cells` (more than one partition) one per cell that surely holds rows. datasets: the count of datasets without
     an order of rows (None: not asked, of continuous attributes), unordered_before the bits before the release without
     it; see `recon.measures.unordered`. cells_exact: whether the least rows of every cell, on which determined_rows and
@@ -62,7 +66,7 @@ class Measures:
     determined_rows: int | None
     smallest_region: int | None
     smallest_group: int | None
-    exposure: pd.DataFrame
+    exposures: Callable[[], pd.DataFrame]
     counted: CountAnswer
     assumptions: tuple[str, ...] = field(default=())
     of_cells: bool = False
@@ -70,6 +74,11 @@ class Measures:
     posterior: Posterior | None = None
     cells_exact: bool = True
     unordered_before: float | None = None
+
+    @cached_property
+    def exposure(self) -> pd.DataFrame:
+        """Return the lines on leaves, rules or cells, most of them with figures of their own."""
+        return self.exposures()
 
     @property
     def figures(self) -> Literal["exact", "bounds"]:
@@ -113,7 +122,7 @@ def empty(release: EncodedRelease, convention: Convention, answer: CountAnswer) 
     """Return the measures of a release without a world: none."""
     rows = release.rows.low if release.rows.exact else None
     nothing = (None,) * 10
-    return Measures(convention, answer.status, rows, *nothing, pd.DataFrame(), answer, release.assumptions)
+    return Measures(convention, answer.status, rows, *nothing, nowhere, answer, release.assumptions)
 
 
 def mean(values: Sequence[float]) -> float:
@@ -146,8 +155,17 @@ def unnamed_factor(release: Release) -> int:
     return domain.size // math.prod(domain.attributes[k].total for k in release.mentioned())
 
 
+def nowhere() -> pd.DataFrame:
+    """Return no lines at all, of a release without a world."""
+    import pandas as pd
+
+    return pd.DataFrame()
+
+
 def exposure_frame(lines: list[dict[str, Any]]) -> pd.DataFrame:
     """Return the lines as a frame, with the share of rows that are as exposed or more."""
+    import pandas as pd
+
     # As objects: pandas would turn None into NaN, and overflow on long integers.
     frame = pd.DataFrame(lines, columns=EXPOSURE, dtype=object)
     numeric = ("bits_left", "bits_removed", "entropy_reduction_ratio")

@@ -9,31 +9,31 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from encoders.encode.encoder import EncodedRelease
 from encoders.parts.cut_domain import CutDomain
-from recon.answers.exact import convention_of
+from recon.answers.counting import convention_of, count
 from recon.frames.describe import condition_text
 from recon.measures.figures import Measures, empty, exposure_frame, mean, ratio, uninformed, unnamed_factor, unordered
 from recon.measures.unordered import datasets_of
 from recon.measures.unsized import without_shares
-from recon.questions.questions import count
 from solvers.cells.partition_cells import Cells, cells_of, no_closed_form
 from solvers.columns.single_partitions import alone
 from solvers.foundation.exact import log2_multisets, log2_worlds
 from solvers.foundation.limits import Limits
 from solvers.histograms.partition_membership import known_rows
-from solvers.likelihood.explain import clash_of, known_conflict
 from solvers.questions.query import Convention, CountAnswer
 from solvers.regions.row_space import Space
 from solvers.statements.release import ANY_LABEL, Release
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     pass
 
 MOST_STEPS = 10_000_000  # rows up to which C(S + n - 1, n) is computed (8 bytes each); above, S^n bounds it
@@ -81,6 +81,8 @@ def capped(release: EncodedRelease, answer: CountAnswer, limits: Limits, above: 
     if answer.status == "bounds" and not answer.relative:
         upper = min(upper, log2_alone(statements, answer.convention, limits))
     if answer.status == "unsat" or (answer.status == "bounds" and upper == -math.inf):
+        from solvers.likelihood.explain import clash_of, known_conflict
+
         conflict = clash_of(statements, answer.conflict or known_conflict(statements, limits), limits)
         return replace(answer, status="unsat", bounds=(-math.inf, -math.inf), conflict=conflict)
     if answer.status != "bounds" or answer.relative:
@@ -172,7 +174,7 @@ def measured(release: EncodedRelease, chosen: Convention, answer: CountAnswer, l
         determined_rows=determined(cells, vectors) if known else None,
         smallest_region=smallest(cells, vectors) if known else None,
         smallest_group=smallest_told(cells, vectors),
-        exposure=exposure(release.cut, cells, vectors),
+        exposures=partial(exposure, release.cut, cells, vectors),
         counted=answer,
         assumptions=release.assumptions,
         datasets=None if relative else answer if chosen == "multiset" else datasets_of(cells),

@@ -7,6 +7,7 @@ Source: Ferry et al., SaTML 2024, Def. 2 and 4; design.md, section 2 (convention
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -68,7 +69,9 @@ def measure_coupled(release: EncodedRelease, convention: Convention, answer: Cou
         determined_rows=None if unsized else sum(n for (_, n, _), z in zip(held, sizes, strict=True) if z == 1),
         smallest_region=None if unsized else min(sizes, default=None),
         smallest_group=smallest_count(statements),
-        exposure=exposure_frame([]) if system is None else cell_exposure(release, system, held, space),
+        exposures=partial(exposure_frame, [])
+        if system is None
+        else partial(cell_exposure, release, system, held, space),
         counted=answer,
         assumptions=release.assumptions,
         of_cells=True,

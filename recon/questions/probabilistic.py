@@ -11,7 +11,7 @@ import pandas as pd
 from encoders.domain.values import cell_text
 from encoders.encode.encoder import EncodedRelease
 from encoders.parts.cut_domain import CutDomain
-from recon.answers.exact import convention_of
+from recon.answers.counting import convention_of
 from recon.console.output import free_name
 from recon.frames.describe import condition_text, values_text
 from solvers.cells.partition_cells import Cells, cells_of, no_closed_form

@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.foundation.errors import Inconclusive
 from solvers.foundation.exact import Factor, log2_product, product
 from solvers.statements.release import Box, World
 
@@ -257,11 +258,21 @@ class WorldsAnswer(Answer):
 
 @dataclass(frozen=True)
 class ExtremeAnswer(Answer):
-    """Rigorous bounds on an extreme, equal where exact; a histogram and a world of the inner one (None: none known)."""
+    """Rigorous bounds on an extreme, equal where exact; a histogram and a world of the inner one (None: none known).
 
-    bounds: tuple[int, int] = (0, 0)
+    A bound is None where nobody found one.
+    """
+
+    bounds: tuple[int | None, int | None] = (None, None)
     histogram: NDArray[np.int64] | None = None
     world: World | None = None
+
+    def outer(self, greatest: bool) -> int:
+        """Return the bound that no world exceeds; every engine gives that one. Raises `Inconclusive` without it."""
+        found = self.bounds[1] if greatest else self.bounds[0]
+        if found is None:
+            raise Inconclusive("no bound was found within the limits")
+        return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,11 +6,14 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from solvers.foundation.errors import EngineError
 from solvers.foundation.limits import Limits
-from solvers.regions.captures import Captures, captures
 from solvers.statements.release import ANY_LABEL, Box, Domain, Release
+
+if TYPE_CHECKING:
+    from solvers.regions.captures import Captures
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +31,8 @@ class Space:
         """
         if not release.impossible:
             return cls(release.domain, None)
+        from solvers.regions.captures import captures
+
         return cls(release.domain, captures(release.domain.part_sizes, [*release.impossible, Box()], limits))
 
     @cached_property
