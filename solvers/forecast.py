@@ -102,7 +102,7 @@ def joined(system: System, parts: tuple[Component, ...]) -> int:
     from networkx import Graph, number_connected_components
 
     of = {c: i for i, part in enumerate(parts) for c in part.cells.tolist()}
-    graph = Graph()
+    graph: Graph[int] = Graph()
     graph.add_nodes_from(range(len(parts)))
     linear = system.linear
     for choice in system.choices:

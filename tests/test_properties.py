@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from test_engines import Case, parts_of
 from test_kinds import MAKERS, encoded, random_rows, release_of
 
-from solvers import engine
+from solvers import chain
 from solvers.cells import linear_system as linear
 from solvers.cells.bit_boxes import Covering, Layout, minus, split, split_parts
 from solvers.cells.components import Component
@@ -50,7 +50,7 @@ def examples(number):
 def count(release, convention):
     """Return the number of worlds that the engines find; 0 where reading already shows a contradiction."""
     try:
-        return engine.answer(encoded(release).statements, query.Count(convention)).value
+        return chain.answer(encoded(release).statements, query.Count(convention)).value
     except ContradictionError:
         return 0
 

@@ -239,8 +239,7 @@ def interaction(release: EncodedRelease, limits: Limits) -> Interaction:
         graph = attribute_graph(release.statements, limits)
     except (Unsupported, Inconclusive) as error:
         return Interaction(reason=str(error), late=isinstance(error, Inconclusive))
-    names = graph.nodes(data="name")
-    parts = tuple(tuple(names[node] for node in part) for part in components(graph))
+    parts = tuple(tuple(graph.nodes[node]["name"] for node in part) for part in components(graph))
     return Interaction(parts, graph.number_of_edges())
 
 
