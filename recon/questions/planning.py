@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from encoders.encode.encoder import EncodedRelease
-from recon.answers.exact import convention_of
+from recon.answers.counting import convention_of
 from solvers.chain import Step
 from solvers.export.interaction import attribute_graph, components
 from solvers.forecast import Presolved, forecast, presolved
