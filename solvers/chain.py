@@ -15,7 +15,7 @@ from solvers.foundation.errors import ContradictionError, Inconclusive, TooLarge
 from solvers.foundation.limits import Limits
 from solvers.questions.combined import combined, left_open
 from solvers.questions.engine import Engine
-from solvers.questions.query import Answer, CountAnswer, Query
+from solvers.questions.query import Answer, CountAnswer, Decide, Query
 from solvers.questions.relaxed import loosen
 from solvers.statements.release import Release
 
@@ -114,10 +114,15 @@ def finished(release: Release, query: Query, found: Answer, limits: Limits) -> A
 def ask(release: Release, query: Query, kind: type[A], limits: Limits | None = None) -> A:
     """Return `answer(...)`, checked to be of the kind that the question calls for.
 
-    Raises `ContradictionError` when the release has no world, `Inconclusive` when limits leave no answer.
+    Equal selections are decided once. Raises `ContradictionError` when the release has no world, `Inconclusive` when
+    limits leave no answer.
     """
     if release.rows.high is None:
         raise Inconclusive("the number of rows is unbounded, so there are infinitely many worlds: give 'rows' (--rows)")
+    back = None
+    if isinstance(query, Decide):
+        distinct, back = query.selections.distinct()
+        query = Decide(distinct, query.convention)
     try:
         found = answer(release, query, limits)
     except Unsupported as error:
@@ -135,7 +140,7 @@ def ask(release: Release, query: Query, kind: type[A], limits: Limits | None = N
         raise Inconclusive("; ".join(found.trail) or f"{found.engine} found no answer within its limits")
     if not isinstance(found, kind):
         raise TypeError(f"{found.engine} answered {type(query).__name__} with a {type(found).__name__}")
-    return found
+    return found if back is None else found.at(back)
 
 
 def iter_statuses() -> Iterator[tuple[str, str, str]]:

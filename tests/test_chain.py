@@ -15,8 +15,8 @@ import oracle_coupled
 import pytest
 from test_against_oracle import encoded
 
+from recon.answers.exact import as_frame
 from recon.frames.selections import select_frame
-from recon.questions.questions import as_frame
 from solvers import chain
 from solvers.cells.system import system_of
 from solvers.engines import ENGINES

@@ -12,9 +12,9 @@ from test_columns import forest_of
 
 import recon
 from encoders.encode.encoder import EncodedRelease, encode
+from recon.answers.exact import as_frame
 from recon.formats.release import reading as release_file
 from recon.frames.selections import select_frame
-from recon.questions.questions import as_frame
 from solvers.cells.system import System, system_of
 from solvers.certificates.certifier import Certifier
 from solvers.chain import answer

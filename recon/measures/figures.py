@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -11,11 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from encoders.encode.encoder import EncodedRelease
-from solvers.foundation.exact import log2_multisets
-from solvers.histograms.partition_membership import Rows
 from solvers.questions.query import Convention, CountAnswer
-from solvers.regions.row_space import Space
-from solvers.statements.release import ANY_LABEL, Release
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -111,48 +107,11 @@ class Measures:
         return None if left is None or not before else (left[0] / before, left[1] / before)
 
 
-def unordered(space: Space, numbers: Sequence[int]) -> float | None:
-    """Return the bits before the release without the order of rows; of several numbers of rows with a uniform prior."""
-    if not numbers:
-        return None
-    return math.log2(len(numbers)) + mean([uninformed(space, {ANY_LABEL: n}, "multiset") for n in numbers])
-
-
 def empty(release: EncodedRelease, convention: Convention, answer: CountAnswer) -> Measures:
     """Return the measures of a release without a world: none."""
     rows = release.rows.low if release.rows.exact else None
     nothing = (None,) * 10
     return Measures(convention, answer.status, rows, *nothing, nowhere, answer, release.assumptions)
-
-
-def mean(values: Sequence[float]) -> float:
-    """Return the arithmetic mean; exactly the value where there is one."""
-    return values[0] if len(values) == 1 else math.fsum(values) / len(values)
-
-
-def ratio(part: float, whole: float) -> float | None:
-    """Return part / whole, None where there was nothing to know (whole 0)."""
-    return part / whole if whole > 0 else None
-
-
-def uninformed(space: Space, rows: Rows, convention: Convention, factor: int = 1) -> float:
-    """Return the bits of rows (label or ANY_LABEL -> how many) before the release, in a space smaller by `factor`.
-
-    `assigned`: n log2 S, the label left out for rows whose cell names it; `ordered`: n log2 S; `multiset`:
-    log2 C(S + n - 1, n).
-    """
-    n = sum(rows.values())
-    if n == 0:
-        return 0.0
-    if convention == "multiset":
-        return log2_multisets(space.size // factor, n)
-    return math.fsum(c * math.log2(size // factor) for label, c in rows.items() if (size := space.labelled(label)))
-
-
-def unnamed_factor(release: Release) -> int:
-    """Return how many values the attributes that no statement names have together."""
-    domain = release.domain
-    return domain.size // math.prod(domain.attributes[k].total for k in release.mentioned())
 
 
 def nowhere() -> pd.DataFrame:

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from solvers.foundation.limits import Limits
 from solvers.regions.row_space import Space
-from solvers.statements.release import ANY_LABEL, UNBOUNDED, Attribute, Box, Partition, Release
+from solvers.statements.boxes import Attribute, Box
+from solvers.statements.release import ANY_LABEL, UNBOUNDED, Partition, Release
 
 if TYPE_CHECKING:
     from solvers.regions.captures import Captures

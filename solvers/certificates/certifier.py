@@ -21,7 +21,8 @@ from solvers.kernel.cells import cuts_of, live_cells, start_of
 from solvers.kernel.checker import Verifier, negated, outside, possible_rows
 from solvers.kernel.claims import AtLeast, AtMost, Claim, Drat, Node, NoWorld, OnlyWorld, OverCells, Proof, Regions, Sum
 from solvers.questions.query import BoxMultipliers, Side
-from solvers.statements.release import Box, Release
+from solvers.statements.boxes import Box
+from solvers.statements.release import Release
 
 SECONDS = 60.0  # for all claims, where no limit is given
 SHARES = 8  # one hard claim takes no more than such a part of the time that is left

@@ -31,9 +31,9 @@ class LinearProgramEngine(Engine):
 
         system = system_of(release, limits)
         relaxation = Relaxation(system, limits)
-        if system.bounds.conflict is not None or relaxation.refutes(limits) is not None:
+        if system.bounds.conflict is not None or relaxation.refutes(limits):
             return CountAnswer("unsat", convention=query.convention) if isinstance(query, Count) else Answer("unsat")
         if not isinstance(query, Extreme):
             raise Unsupported("linear programming does not count worlds")
-        value, _ = relaxation.bound(query.coefs, query.greatest, limits)
+        value = relaxation.bound(query.coefs, query.greatest, limits)
         return ExtremeAnswer("bounds", bounds=(None, value) if query.greatest else (value, None))

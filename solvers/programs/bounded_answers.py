@@ -35,6 +35,7 @@ from solvers.questions.query import (
     Share,
     ShareAnswer,
     WorldsAnswer,
+    each_once,
 )
 from solvers.statements.release import World
 from solvers.worlds.row_lists import Dice
@@ -70,7 +71,11 @@ def prove(system: System, query: Query, limits: Limits) -> Answer:
     if isinstance(query, Decide):
         return decide(prover, query)
     if isinstance(query, Share):
-        lower, upper = share_of_counts(*(decide(prover, Decide(x, "ordered")) for x in (query.inner, query.other)))
+
+        def counts(some: Selections) -> DecideAnswer:
+            return decide(prover, Decide(some, "ordered"))
+
+        lower, upper = share_of_counts(*(each_once(x, counts) for x in (query.inner, query.other)))
         return ShareAnswer("bounds", lower=lower, upper=upper)
     if isinstance(query, Sample):
         return WorldsAnswer("bounds", worlds=draw(prover, query), trail=(NOT_UNIFORM,))
@@ -151,7 +156,7 @@ class Prover:
         plain = int(coefs @ ends)
         if not coefs[self.system.free].any() or self.limits.expired():
             return plain
-        found, _ = self.relaxation.bound(coefs, greatest, self.limits)
+        found = self.relaxation.bound(coefs, greatest, self.limits)
         return min(plain, found) if greatest else max(plain, found)
 
     def exactly(self, coefs: Ints, greatest: bool, seconds: float) -> Found:
@@ -170,9 +175,7 @@ def decide(prover: Prover, query: Decide) -> DecideAnswer:
 
     Shares of worlds are NaN where they are not 0 or 1.
     """
-    system = prover.system
-    chosen, back = np.unique(query.selections.codes, axis=0, return_inverse=True)
-    selections = Selections(chosen, query.selections.sizes)
+    system, selections = prover.system, query.selections
     found = met_cells(system, selections, prover.limits)
     if 0 < len(prover.pool) < POOL:
         prover.widen()
@@ -185,25 +188,11 @@ def decide(prover: Prover, query: Decide) -> DecideAnswer:
     every = [known[met.inside, met.cells] for met in found]
     low, high = (np.array([e[j] for e in every], dtype=np.int64) for j in (0, 1))
     unsettled = np.array([e[2] for e in every], dtype=bool)
-    share = np.where(low > 0, 1.0, np.where(high == 0, 0.0, np.nan))
     rows = system.release.rows
-    numbers = [rows.low] if rows.exact else []
-    nothing = np.full(len(found), np.nan)
-    before, expected_before = (
-        before_release(system, selections, query.convention, numbers) if numbers else (nothing, nothing)
-    )
-    expected = np.where(low == high, low.astype(np.float64), np.nan)
+    before = before_release(system, selections, query.convention, [rows.low]) if rows.exact else None
     partial = np.array([met.inside != met.cells for met in found], dtype=bool)
-    return DecideAnswer(
-        "bounds",
-        low=low,
-        high=high,
-        probability=share,
-        before=before,
-        expected=np.where(partial & (high > 0), np.nan, expected),
-        expected_before=expected_before,
-        open=unsettled,
-    ).at(back)
+    fixed = (low == high) & ~(partial & (high > 0))
+    return DecideAnswer.of(low, high, before, expected=np.where(fixed, low.astype(np.float64), np.nan), open=unsettled)
 
 
 def settle(prover: Prover, met: Met) -> tuple[int, int, bool]:
@@ -269,7 +258,7 @@ def heaviest(prover: Prover, query: MostLikely) -> World:
 
     With the number of rows open, the most rows that any world was found to have come first.
     """
-    system, model = prover.system, prover.model.model
+    system, model = prover.system, prover.model.model.clone()
     complete = True
     if not system.release.rows.exact:
         most = prover.exactly(np.ones(len(system.sizes), dtype=np.int64), True, prover.limits.left() / 4)
@@ -290,7 +279,7 @@ def heaviest(prover: Prover, query: MostLikely) -> World:
     hint = max(prover.pool, key=lambda z: int(z.sum()))
     for c, variable in prover.model.variables.items():
         model.add_hint(variable, int(hint[c]))
-    found = prover.model.solve(sum(terms), False, prover.limits, seconds=prover.limits.left() / 2)
+    found = prover.model.solve(sum(terms), False, prover.limits, prover.limits.left() / 2, model)
     z = found.histogram if found.histogram is not None else hint
     world = spread_world(system.release.domain, filled_cells(system, z), Dice(query.seed))
     several = any((z != other).any() for other in prover.pool) or any(system.sizes[c] > 1 for c in np.flatnonzero(z))

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from solvers.foundation.errors import EngineError
 from solvers.foundation.limits import Limits
-from solvers.statements.release import ANY_LABEL, Box, Domain, Release
+from solvers.statements.boxes import Box, Domain
+from solvers.statements.release import ANY_LABEL, Release
 
 if TYPE_CHECKING:
     from solvers.regions.captures import Captures
@@ -27,13 +28,20 @@ class Space:
     def of(cls, release: Release, limits: Limits) -> Space:
         """Return the space of a release.
 
-        Cost: a box minus the impossible boxes (`solvers.regions.captures.captures`).
+        Cost: a box minus the impossible boxes (`solvers.regions.captures.captures`), once where its size is exact.
         """
         if not release.impossible:
             return cls(release.domain, None)
+        known = release.derived.part(KnownSpace)
+        if known.space is not None:
+            return known.space
         from solvers.regions.captures import captures
 
-        return cls(release.domain, captures(release.domain.part_sizes, [*release.impossible, Box()], limits))
+        found = captures(release.domain.part_sizes, [*release.impossible, Box()], limits)
+        space = cls(release.domain, found)
+        if found.lower[-1] == found.upper[-1]:
+            known.space = space
+        return space
 
     @cached_property
     def size(self) -> int:
@@ -60,3 +68,10 @@ class Space:
         if k is None or label == ANY_LABEL:
             return {}
         return {k: tuple(int(i == label) * s for i, s in enumerate(self.domain.attributes[k].sizes))}
+
+
+@dataclass(slots=True)
+class KnownSpace:
+    """The row space of a release, where its size is exact."""
+
+    space: Space | None = None
