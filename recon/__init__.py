@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from recon.noisy.likely_worlds import sampled as sampled
     from recon.noisy.posterior import Posterior as Posterior
     from recon.noisy.posterior import posterior as posterior
+    from recon.questions.planning import Plan as Plan
+    from recon.questions.planning import plan as plan
     from recon.questions.probabilistic import table as table
     from recon.questions.questions import attribute as attribute
     from recon.questions.questions import certify as certify
@@ -71,6 +73,8 @@ _HOME = {
     "denoise": "recon.noisy.denoising",
     "Posterior": "recon.noisy.posterior",
     "posterior": "recon.noisy.posterior",
+    "Plan": "recon.questions.planning",
+    "plan": "recon.questions.planning",
     "table": "recon.questions.probabilistic",
     "attribute": "recon.questions.questions",
     "bound": "recon.bounds.bounding",

@@ -18,7 +18,7 @@ import recon
 
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted(p for folder in ("recon", "encoders", "solvers") for p in (ROOT / folder).rglob("*.py"))
-HEAVY = {"ortools", "oxidd", "pysat", "highspy", "sklearn", "pyarrow", "numpy", "pandas", "scipy"}
+HEAVY = {"ortools", "oxidd", "pysat", "highspy", "sklearn", "pyarrow", "numpy", "pandas", "scipy", "networkx"}
 
 
 def in_a_fresh_interpreter(code):

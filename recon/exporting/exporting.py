@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from encoders.domain.values import Continuous, Listed, Position, plain
 from encoders.encode.encoder import EncodedRelease, encode
 from encoders.parts.cut_domain import CutDomain
+from recon.exporting.boxes import boxes_json, dumped, number, values_json
+from recon.exporting.graphs import interaction_graph
 from recon.formats.release.parts import to_domain, to_models, to_rows
 from recon.formats.release.reading import parse
 from recon.formats.release.writing import attribute_json, release_json
@@ -38,16 +39,20 @@ from solvers.statements.release import UNBOUNDED, Statement
 from solvers.statements.release import World as SolverWorld
 
 FORMATS = ("mps", "opb", "cpsat", "dimacs")
+GRAPH = "graphml"
+UNITS = {False: ("variables", "constraints"), True: ("nodes", "edges")}  # of what is written; is it a graph?
 TEXT = (".pbtxt", ".txt")
 WHOLE = 1e-5  # a value so near a whole number is that number: solvers in floating point are not nearer
-LARGE = 1 << 53  # whole numbers beyond are written as decimal strings, as everywhere
 Value = int | float | bool
 Line = tuple[str, str, int | None, int | None, int, bool]
 
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What was written: the file and its map (None on standard output), how large, and what to know about it."""
+    """What was written: the file and its map (None where there is none), how large, and what to know about it.
+
+    Of a graph, `variables` are its nodes and `constraints` its edges.
+    """
 
     path: str
     map: str | None
@@ -74,35 +79,43 @@ class Restored:
         return bool(self.statements["met"].all())
 
 
-def export(release: EncodedRelease, to: str, out: str, limits: Limits | None = None) -> Exported:
-    """Write a release for other solvers: `to` is mps, opb, cpsat or dimacs, `out` a path or - for standard output.
+def export(
+    release: EncodedRelease, to: str, out: str, limits: Limits | None = None, nodes: str = "attributes"
+) -> Exported:
+    """Write a release for other programs: `to` is mps, opb, cpsat, dimacs or graphml, `out` a path or - for stdout.
 
-    Beside a file stands `OUT.map.json`; a name ending in .gz is compressed; CP-SAT models are binary, or text where
-    the name ends in .pbtxt or .txt, and need a file. The same release gives the same bytes. Raises `ReleaseError`
-    for an unknown format or an unwritable path, `Unsupported` where the format cannot hold the release (`TooLarge`:
-    --max-cells, --memory), `Inconclusive` when time is up; then nothing is written. Cost: linear in the entries.
+    Beside a file stands `OUT.map.json`, but for graphml, which says itself what it shows: the interaction graph of the
+    `nodes`, attributes or cells. A name ending in .gz is compressed; CP-SAT models are binary, or text where the name
+    ends in .pbtxt or .txt, and need a file. The same release gives the same bytes. Raises `ReleaseError` for an unknown
+    format or an unwritable path, `Unsupported` where the format cannot hold the release (`TooLarge`: --max-cells,
+    --memory), `Inconclusive` when time is up; then nothing is written. Cost: linear in the entries.
     """
     limits = limits or Limits()
-    if to not in FORMATS:
-        raise ReleaseError(f"there is no format '{to}': choose {', '.join(FORMATS)}")
+    if to not in (*FORMATS, GRAPH):
+        raise ReleaseError(f"there is no format '{to}': choose {', '.join((*FORMATS, GRAPH))}")
     if out == "-" and to == "cpsat":
         raise ReleaseError("a CP-SAT model is not printed: give a file that ends in .pb or .pbtxt")
-    if to == "dimacs":
+    if to == GRAPH:
+        drawn = interaction_graph(release, nodes, title(release, to), limits)
+        size, about = (drawn.graph.number_of_nodes(), drawn.graph.number_of_edges()), drawn.about
+        body, beside_it = encoded(drawn.lines()), None
+    elif to == "dimacs":
         lowered = lower(release.statements, limits, raw=True)
         size = lowered.variables, len(lowered.clauses)
         about = (*title(release, to), *about_clauses(release), beside(out))
-        body, beside_it = encoded(dimacs_lines(lowered, about)), clause_map(release, lowered, about)
+        body, beside_it = encoded(dimacs_lines(lowered, about)), encoded(clause_map(release, lowered, about))
     else:
         program = IntegerProgram.of(release.statements, limits)
         size = len(program.names), program.number
         about = (*title(release, to), *about_cells(release, program), beside(out))
-        body, beside_it = program_bytes(program, to, out, about), cell_map(release, program, to, about)
-    limits.report(f"writing {size[0]:,} variables, {size[1]:,} constraints to {out}")
+        body, beside_it = program_bytes(program, to, out, about), encoded(cell_map(release, program, to, about))
+    limits.report(f"writing {size[0]:,} {UNITS[to == GRAPH][0]}, {size[1]:,} {UNITS[to == GRAPH][1]} to {out}")
     if out == "-":
         sys.stdout.writelines(line.decode() for line in body)
         return Exported(out, None, *size, about)
-    write_all({out: body, f"{out}.map.json": encoded(beside_it)}, limits)
-    return Exported(out, f"{out}.map.json", *size, about)
+    beside_file = {} if beside_it is None else {f"{out}.map.json": beside_it}
+    write_all({out: body, **beside_file}, limits)
+    return Exported(out, next(iter(beside_file), None), *size, about)
 
 
 def program_bytes(program: IntegerProgram, to: str, out: str, about: Sequence[str]) -> Iterator[bytes]:
@@ -164,45 +177,6 @@ def about_clauses(release: EncodedRelease) -> Iterator[str]:
         yield "the number of rows is open: models of every possible number of rows are counted together"
 
 
-def number(x: int) -> int | str:
-    """Return a whole number for JSON; a decimal string beyond 2^53."""
-    return x if abs(x) <= LARGE else str(x)
-
-
-def dumped(value: Any) -> str:
-    """Return a value as JSON on one line."""
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
-
-
-def values_json(cut: CutDomain, k: int, mask: int) -> list[Any]:
-    """Return the values of some parts of an attribute: values, and ranges as a release file writes them."""
-    cuts = cut.cuts[k]
-    spans: list[tuple[Any, Any]] = []
-    for p in range(len(cuts.sizes)):
-        if mask >> p & 1:
-            start = spans.pop()[0] if spans and spans[-1][1] == cuts.edges[p] else cuts.edges[p]
-            spans.append((start, cuts.edges[p + 1]))
-    attribute, gaps = cuts.attribute, []
-    if spans and spans[-1][1] > attribute.known[1]:  # a range says nothing about missing values
-        start, gaps = spans.pop()[0], [{"missing": True}]
-        spans += [(start, attribute.known[1])] if start < attribute.known[1] else []
-    if isinstance(attribute, Continuous):
-        return [range_json(a, b) for a, b in spans] + gaps
-    if isinstance(attribute, Listed):
-        return [attribute.value(i) for a, b in spans for i in range(a, b)] + gaps
-    return [
-        attribute.value(a) if b == a + 1 else {"at_least": attribute.value(a), "at_most": attribute.value(b - 1)}
-        for a, b in spans
-    ] + gaps
-
-
-def range_json(start: Position, end: Position) -> dict[str, Any]:
-    """Return a range of numbers as a release file writes it: an open end is left out, all numbers are not missing."""
-    low = {} if isinstance(start[0], float) else {"above" if start[1] else "at_least": plain(start[0])}
-    high = {} if isinstance(end[0], float) else {"at_most" if end[1] else "below": plain(end[0])}
-    return low | high or {"missing": False}
-
-
 def head(release: EncodedRelease, to: str, about: tuple[str, ...]) -> Iterator[str]:
     """Yield the first keys of a map, a line each, each with a comma behind."""
     origin = {"name": os.path.basename(release.file), "sha256": release.sha256}
@@ -214,15 +188,7 @@ def head(release: EncodedRelease, to: str, about: tuple[str, ...]) -> Iterator[s
 
 def cell_map(release: EncodedRelease, program: IntegerProgram, to: str, about: tuple[str, ...]) -> Iterator[str]:
     """Yield the map of an integer program: cells as boxes of declared values, then constraints with their sources."""
-    system, cut = program.system, release.cut
-    values: dict[tuple[int, int], list[Any]] = {}
-
-    def box_json(box: Box) -> dict[str, Any]:
-        for literal in box.literals:
-            if literal not in values:
-                values[literal] = values_json(cut, *literal)
-        return {cut.cuts[k].attribute.name: values[k, m] for k, m in box.literals}
-
+    system, box_json = program.system, boxes_json(release.cut)
     terms = "a constraint: at_least <= sum of coefs (1 where there are none) times the rows of cells <= at_most"
     yield from head(release, to, (*about, terms))
     yield ' "cells": ['

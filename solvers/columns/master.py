@@ -52,7 +52,7 @@ class Bound:
 
 
 class Master:
-    """The restricted program of a release over the rows generated so far, shared by all questions."""
+    """The restricted program of a release over the rows generated so far."""
 
     def __init__(self, release: Release, limits: Limits = UNLIMITED) -> None:
         """Start the program; raises `Inconclusive` where the time left cannot suffice, `TooLarge` for many boxes."""

@@ -14,7 +14,7 @@ from solvers.cells.system import system_of
 from solvers.columns.single_partitions import decide_apart, decide_by_rows
 from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.questions.engine import Engine, no_coupling
+from solvers.questions.engine import FEW, Engine, no_coupling
 from solvers.questions.query import (
     Answer,
     BoxMultipliers,
@@ -40,6 +40,7 @@ class ColumnsEngine(Engine):
     answers = (Decide, Count)
     needs = ("ortools", "highspy")
     about = "where the cells are too many: rigorous outer bounds by column generation, and contradictions"
+    cells = "many"
 
     def refuses(self, release: Release, query: Query) -> str | None:
         """Return why there is nothing to bound, or None."""
@@ -49,7 +50,7 @@ class ColumnsEngine(Engine):
         """Return outer bounds, never worse than those of single partitions, or that there is no world."""
         limits = limits.limited()
         if few_cells(release, limits):
-            raise Unsupported("the cells are few enough for engines that know them all")
+            raise Unsupported(FEW)
         if isinstance(query, Count):
             from solvers.columns.master import Master
 

@@ -41,6 +41,7 @@ class CpSatEngine(Engine):
     answers = (PerCell, Count, Decide, LeaveOneOut, Share, Enumerate, Sample, MostLikely, Extreme, Joint)
     needs = ("ortools", "highspy")
     about = "the same by CP-SAT: lists few histograms, else finds worlds and bounds numbers of rows"
+    cells = "few"
 
     def refuses(self, release: Release, query: Query) -> str | None:
         """Return why CP-SAT is not asked, or None."""

@@ -43,6 +43,8 @@ class HistogramEngine(Engine):
     name = "histogram"
     answers = (Attain, PerCell, Count, Decide, LeaveOneOut, Share, Enumerate, Sample, MostLikely, Extreme, Joint)
     about = "any trees, forests, rule sets and tables over the same rows: exact dynamic programming over cells"
+    cells = "few"
+    coarse = False
 
     def refuses(self, release: Release, query: Query) -> str | None:
         """Return why worlds cannot be counted, or None."""

@@ -30,6 +30,8 @@ class IntervalEngine(Engine):
     answers = (Count,)
     needs = ("ortools",)
     about = "forests and tables too coupled to count: rigorous bounds on the number of worlds"
+    cells = "few"
+    coarse = False
 
     def __init__(self, count_small: bool = True) -> None:
         """Make the engine; `count_small` False bounds even the components that could be counted."""

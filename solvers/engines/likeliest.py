@@ -22,6 +22,7 @@ class LikeliestEngine(Engine):
     answers = (MostLikely,)
     needs = ("ortools", "scipy", "highspy")
     about = "the most likely world of noisy counts: linear relaxation, moves of rows, CP-SAT for a proof"
+    coarse = False
 
     def refuses(self, release: Release, query: Query) -> str | None:
         """Return why no most likely world is looked for, or None."""

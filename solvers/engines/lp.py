@@ -20,6 +20,7 @@ class LinearProgramEngine(Engine):
     answers = (Count, Extreme)
     needs = ("highspy",)
     about = "rigorous outer bounds by linear programming over cells, and contradictions that it proves"
+    cells = "few"
 
     def refuses(self, release: Release, query: Query) -> str | None:
         """Return why there is nothing to bound, or None."""

@@ -249,15 +249,16 @@ def outgoing(layer: Layer, source: int) -> range:
     return range(*np.searchsorted(layer.source, [source, source + 1]).tolist())
 
 
-def layers_of(part: Component, limits: Limits) -> Layers | None:
+def layers_of(part: Component, limits: Limits, order: list[int] | None = None) -> Layers | None:
     """Return the layered graph of a component, None where no histogram meets its statements.
 
-    Raises `Unsupported` when states or edges exceed the limits, `Inconclusive` when time is up. Cost: linear in
-    edges; their number depends on how far the statements overlap, not on the number of rows.
+    `order`: its cells as they are settled, by default that of `elimination_order`. Raises `Unsupported` when states or
+    edges exceed the limits, `Inconclusive` when time is up. Cost: linear in edges; their number depends on how far the
+    statements overlap, not on the number of rows.
     """
     if part.matrix is None:
         raise TooLarge(f"a component of {len(part.cells):,} cells and {len(part.statements):,} statements")
-    order = elimination_order(part.matrix, limits)
+    order = elimination_order(part.matrix, limits) if order is None else order
     builder, made, edges = Builder(part, order), [], 0
     most = limits.memory // EDGE_BYTES
     for i in range(len(order)):

@@ -35,6 +35,18 @@ def elimination_order(matrix: Ints, limits: Limits | None = None) -> list[int]:
     return order
 
 
+def width(matrix: Ints, order: list[int]) -> int:
+    """Return the greatest number of statements open at once when the cells are settled in an order."""
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    used = matrix != 0
+    first, last = np.where(used, place, len(order)).min(axis=1), np.where(used, place, -1).max(axis=1)
+    change = np.zeros(len(order) + 1, dtype=np.int64)
+    np.add.at(change, first[last >= 0], 1)
+    np.add.at(change, last[last >= 0], -1)
+    return int(np.cumsum(change).max())
+
+
 class Greedy:
     """What is open, and what every cell would open; each entry of the matrix is looked at a fixed number of times."""
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import importlib.util
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from solvers.foundation.limits import Limits
 from solvers.questions.query import Answer, Enumerate, MostLikely, Query, Sample
 from solvers.statements.release import Release
 
 COARSE = "an attribute whose values are summed has too many values to cut at each: worlds are bounded, not built"
+
+FEW = "the cells are few enough for engines that know them all"
 
 
 class Engine(ABC):
@@ -21,6 +23,8 @@ class Engine(ABC):
     needs: ClassVar[tuple[str, ...]] = ()  # importable packages
     extra: ClassVar[str] = ""  # the extra that installs them
     about: ClassVar[str] = ""
+    cells: ClassVar[Literal["few", "many", "any"]] = "any"  # few: it lists all cells; many: only where nobody can
+    coarse: ClassVar[bool] = True  # answers where statements on sums were relaxed too, and propagation refutes nothing
 
     @abstractmethod
     def refuses(self, release: Release, query: Query) -> str | None:

@@ -21,20 +21,10 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[2]), str(Path(__file__).res
 PLAIN = 15_000
 
 
-def width(matrix: NDArray[np.int64], order: list[int]) -> int:
-    """Return the greatest number of statements open at once."""
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    used = matrix != 0
-    first, last = np.where(used, place, len(order)).min(axis=1), np.where(used, place, -1).max(axis=1)
-    change = np.zeros(len(order) + 1, dtype=np.int64)
-    np.add.at(change, first[last >= 0], 1)
-    np.add.at(change, last[last >= 0], -1)
-    return int(np.cumsum(change).max())
-
-
 def timed(order: Callable[[NDArray[np.int64]], list[int]], matrix: NDArray[np.int64]) -> str:
     """Return the seconds of CPU of an order, and its width."""
+    from solvers.histograms.elimination import width
+
     begun = time.process_time()
     found = order(matrix)
     return f"{time.process_time() - begun:.3f} s, width {width(matrix, found)}"

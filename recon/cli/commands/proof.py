@@ -128,19 +128,25 @@ def cut(text: str) -> str:
 
 def export(
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Release file; - for standard input.")],
-    to: Annotated[str, typer.Option("--to", help="dimacs, opb, mps or cpsat.")],
+    to: Annotated[str, typer.Option("--to", help="dimacs, opb, mps, cpsat, or graphml (the interaction graph).")],
     out: Annotated[str, typer.Option("--out", help="File to write; the map back is written beside it.")],
+    nodes: Annotated[
+        str | None, typer.Option("--nodes", help="Of graphml: attributes (default), or cells and their statements.")
+    ] = None,
     domain: DomainFile = None, independent: Independent = False, seconds: Seconds = None, memory: Memory = "1G",
     max_cells: MaxCells = 200_000, confidence: Confidence = 0.95, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
-    """Write the release for other solvers and counters, with the map back to rows and statements."""
-    if to not in ("dimacs", "opb", "mps", "cpsat"):
-        raise typer.BadParameter(f"--to is dimacs, opb, mps or cpsat, not '{to}'")
+    """Write the release for other solvers and counters, with the map back to rows and statements, or as a graph."""
+    if to not in ("dimacs", "opb", "mps", "cpsat", "graphml"):
+        raise typer.BadParameter(f"--to is dimacs, opb, mps, cpsat or graphml, not '{to}'")
+    if nodes is not None and (to != "graphml" or nodes not in ("attributes", "cells")):
+        raise typer.BadParameter(f"--nodes is attributes or cells, of --to graphml, not '{nodes}' of --to {to}")
     from recon.exporting.exporting import export as run
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits, confidence)
-        found = run(release, to, out, limits)
-    if found.map is not None:
-        size = f"{found.variables:,} variables, {found.constraints:,} constraints"
-        tell(f"wrote {found.path}: {size}; map back: {found.map}", *found.about)
+        found = run(release, to, out, limits, nodes or "attributes")
+    if out != "-":
+        names = ("variables", "constraints") if found.map else ("nodes", "edges")
+        size = f"{found.variables:,} {names[0]}, {found.constraints:,} {names[1]}"
+        tell(f"wrote {found.path}: {size}" + (f"; map back: {found.map}" if found.map else ""), *found.about)

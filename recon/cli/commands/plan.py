@@ -1,0 +1,50 @@
+"""`recon plan`: which engines would answer, in which order, and what is left for them to solve."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from recon.cli.session import finish, open_release
+from recon.console.options import (
+    Confidence,
+    ConventionName,
+    DomainFile,
+    Files,
+    Independent,
+    Json,
+    KnownRows,
+    LogJson,
+    MaxCells,
+    Memory,
+    Quiet,
+    Seconds,
+)
+from recon.console.output import print_json, tell, working
+
+QuestionName = Annotated[
+    str | None, typer.Option("--question", help="One kind of question: count, decide, sample, ...; by default all.")
+]
+
+
+def plan(
+    files: Files, question: QuestionName = None, domain: DomainFile = None, independent: Independent = False,
+    rows: KnownRows = None, convention: ConventionName = None, seconds: Seconds = None, memory: Memory = "1G",
+    max_cells: MaxCells = 200_000, confidence: Confidence = 0.95, json: Json = False, quiet: Quiet = False,
+    log_json: LogJson = False,
+) -> None:  # fmt: skip
+    """Print which engines would be asked, in which order and why not others, and what is left to solve."""
+    from recon.questions.planning import QUESTIONS
+    from recon.questions.planning import plan as run
+
+    if question is not None and question not in QUESTIONS:
+        raise typer.BadParameter(f"--question is one of {', '.join(QUESTIONS)}, not '{question}'")
+    with working(seconds, memory, max_cells, quiet, log_json) as limits:
+        release = open_release(files, domain, independent, limits, confidence, rows)
+        found = run(release, question, convention, limits)
+    if json:
+        print_json(found.to_dict())
+    else:
+        tell(*found.lines())
+    finish(found.status)
