@@ -23,7 +23,7 @@ from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.exact import Factor, factorial_exponents, log2_product, multiset_factors, primes
 from solvers.foundation.limits import Limits
-from solvers.histograms.decision_diagram import Layers, Weighed
+from solvers.histograms.decision_diagram import Layers, Weighed, layers_of
 from solvers.questions.query import Convention
 
 MOST_BRANCHES = 2_000  # combinations of alternatives tried

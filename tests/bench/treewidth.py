@@ -61,7 +61,7 @@ def post_order(order: list[int], later: list[set[int]]) -> list[int]:
         parent = min(left, key=place.__getitem__) if left else root
         children[parent].append(v)
         size[parent] += size[v]
-    out: []
+    out: list[int] = []
     stack = [root]
     while stack:  # parents first, the largest subtree last; turned round at the end
         v = stack.pop()
