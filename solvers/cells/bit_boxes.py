@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.foundation.numeric_limits import EXACT
-from solvers.statements.release import Box, Boxes, Domain
+from solvers.statements.boxes import Box, Boxes, Domain
 
 Words = NDArray[np.uint64]
 Index = NDArray[np.int64]

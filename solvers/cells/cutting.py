@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from solvers.cells.bit_boxes import Covering, Index, Layout, Words, packed, split, split_parts
 from solvers.foundation.array_types import Ints
+from solvers.statements.boxes import Region
 from solvers.statements.numbering import StatementIndex
-from solvers.statements.release import ANY_LABEL, Partition, Region
+from solvers.statements.release import ANY_LABEL, Partition
 
 Entries = tuple[Ints, Ints, Ints]  # statement, piece, coefficient
 Room = Callable[[int, int], None]  # called with how many boxes of how many words are about to be held; refuses too many

@@ -25,14 +25,13 @@ from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 from solvers.foundation.numeric_limits import MOST_SUM
 from solvers.regions.row_space import Space
+from solvers.statements.boxes import Box, Boxes
 from solvers.statements.numbering import StatementIndex
 from solvers.statements.release import (
     ANY_LABEL,
     NO_COUNT,
     UNBOUNDED,
     Block,
-    Box,
-    Boxes,
     Choice,
     Loose,
     Partition,

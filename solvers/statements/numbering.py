@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.foundation.array_types import Ints
-from solvers.statements.release import UNBOUNDED, Box, Region, Release, Statement
+from solvers.statements.boxes import Box, Region
+from solvers.statements.release import UNBOUNDED, Release, Statement
 
 Mask = NDArray[np.bool_]
 Choices = tuple[tuple[tuple[int, ...], ...], ...]  # choice -> alternative -> statements

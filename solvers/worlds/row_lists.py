@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from solvers.cells.partition_cells import Cells
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.numeric_limits import EXACT
-from solvers.statements.release import Box, Domain
+from solvers.statements.boxes import Box, Domain
 
 MOST_ENTRIES = 400_000_000  # 3 GB of indices
 
