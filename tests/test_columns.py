@@ -28,7 +28,8 @@ from solvers.foundation.errors import ContradictionError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.system_membership import met_cells
 from solvers.questions.query import Count, CountAnswer, Decide, DecideAnswer
-from solvers.statements.release import UNBOUNDED, Box, Release
+from solvers.statements.boxes import Box
+from solvers.statements.release import UNBOUNDED, Release
 
 BATCHES = 4
 PER_BATCH = 10

@@ -30,7 +30,8 @@ from solvers.engines.ganak import GanakEngine
 from solvers.foundation.errors import ContradictionError, EngineError, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.questions.query import Count
-from solvers.statements.release import Attribute, Box, Domain, Region, Release, Rows, Statement
+from solvers.statements.boxes import Attribute, Box, Domain, Region
+from solvers.statements.release import Release, Rows, Statement
 
 PACKAGES = {"d4": "py_d4", "ganak": "pyganak", "approxmc": "pyapproxmc"}
 CLASSES = {"d4": D4Engine, "ganak": GanakEngine, "approxmc": ApproxMCEngine}

@@ -28,8 +28,9 @@ from solvers.likelihood import maximum as denoised
 from solvers.likelihood.maximum import greatest
 from solvers.likelihood.most_likely import gains_of, most_likely_of, shape_of
 from solvers.noise.laws import Law
+from solvers.statements.boxes import Box, Region
 from solvers.statements.observations import Observation
-from solvers.statements.release import Box, Region, Rows, Statement
+from solvers.statements.release import Rows, Statement
 
 MAKERS = [by_a, by_b, rules, overlapping]
 LONG = Limits(seconds=1e6)  # from now on, when tests are collected

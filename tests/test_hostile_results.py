@@ -27,7 +27,7 @@ from solvers.foundation.exact import exact_number
 from solvers.foundation.limits import Limits
 from solvers.kernel.checker import Verifier
 from solvers.kernel.claims import AtLeast, AtMost, NoWorld, Possible, Regions, Witness, proof_from, proof_json
-from solvers.statements.release import Box
+from solvers.statements.boxes import Box
 
 ROOT = Path(__file__).parents[1]
 TWO = str(ROOT / "examples" / "releases" / "two_trees.json")

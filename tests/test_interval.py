@@ -25,7 +25,8 @@ from solvers.interval.lagrangian_dual import Tilt, log_factorials, log_weights, 
 from solvers.interval.mixture import PRIME, SHARES, Mixture, Tableau
 from solvers.interval.neighbourhoods import log2_ratio
 from solvers.questions.query import Count
-from solvers.statements.release import Attribute, Domain, Release, Rows
+from solvers.statements.boxes import Attribute, Domain
+from solvers.statements.release import Release, Rows
 
 CONVENTIONS = ("ordered", "multiset")
 TINY = 1e-9

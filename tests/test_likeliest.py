@@ -25,21 +25,9 @@ from solvers.likelihood.most_likely import least_noise, level_of, likeliest
 from solvers.likelihood.scanning import scannable
 from solvers.noise.laws import Law
 from solvers.questions.query import MostLikely
+from solvers.statements.boxes import Attribute, Box, Boxes, Domain, Region
 from solvers.statements.observations import observations
-from solvers.statements.release import (
-    ANY_LABEL,
-    UNBOUNDED,
-    Attribute,
-    Box,
-    Boxes,
-    Domain,
-    Observed,
-    Partition,
-    Region,
-    Release,
-    Rows,
-    Statement,
-)
+from solvers.statements.release import ANY_LABEL, UNBOUNDED, Observed, Partition, Release, Rows, Statement
 
 DOMAIN = Domain((Attribute("a", (1, 2)), Attribute("b", (1, 1)), Attribute("label", (1, 1))), label=2)
 PARTS = list(itertools.product((0, 1), repeat=3))

@@ -26,7 +26,7 @@ from solvers.foundation.errors import CertificateError, ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.kernel.checker import Verifier
 from solvers.kernel.claims import AtLeast, AtMost, Regions
-from solvers.statements.release import Box
+from solvers.statements.boxes import Box
 
 tree = extra("sklearn.tree")
 ensemble = extra("sklearn.ensemble")

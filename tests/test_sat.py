@@ -29,7 +29,8 @@ from solvers.foundation.errors import EngineError, Inconclusive, TooLarge, Unsup
 from solvers.foundation.limits import Limits
 from solvers.kernel.rup import check
 from solvers.questions.query import Count, Decide, MostLikely, Selections
-from solvers.statements.release import Attribute, Box, Boxes, Domain, Partition, Region, Release, Rows, Statement
+from solvers.statements.boxes import Attribute, Box, Boxes, Domain, Region
+from solvers.statements.release import Partition, Release, Rows, Statement
 
 pytest.importorskip("pysat")
 

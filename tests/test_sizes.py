@@ -19,7 +19,7 @@ from solvers.regions import captures as sizes
 from solvers.regions.captures import Captures, captures, minus_size
 from solvers.regions.diagram import Diagram, below
 from solvers.regions.variable_order import estimate, good_order
-from solvers.statements.release import Box
+from solvers.statements.boxes import Box
 
 Sizes = list[list[int]]
 

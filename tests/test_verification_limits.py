@@ -20,7 +20,7 @@ from solvers.foundation.errors import CertificateError, NotVerified
 from solvers.foundation.limits import Limits
 from solvers.kernel.checker import Verifier
 from solvers.kernel.claims import AtLeast, AtMost, NoWorld, Regions, proof_from
-from solvers.statements.release import Box
+from solvers.statements.boxes import Box
 
 ODD = [10**4400, float("inf"), [], {}, None, True, "1", -1, 10**25]
 TWO = Path(__file__).parents[1] / "examples" / "releases" / "two_trees.json"
