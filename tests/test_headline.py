@@ -363,7 +363,7 @@ def bits_forest(rows=40):
 def test_bits_under_random_thresholds_are_not_assessed_until_somebody_says_so(tmp_path, capsys):
     model, domain = tmp_path / "a model.pkl", tmp_path / "domain.json"
     model.write_bytes(pickle.dumps(bits_forest()))
-    code, out, _ = run(capsys, "audit", str(model), "--time", "1.5")
+    code, out, _ = run(capsys, "audit", str(model), "--time", "3")
     lines = out.splitlines()
     assert lines[2] == "NOT ASSESSED"
     assert "no values to count for 'a', 'b'" in lines[3]
@@ -375,7 +375,7 @@ def test_bits_under_random_thresholds_are_not_assessed_until_somebody_says_so(tm
     assert f"recon domain '{model}' --suggest --out domain.json" in lines[7]
     assert "rows determined completely: NOT ASSESSED (of 40)" in out
     assert "Dist_G not defined" not in out
-    code, out, _ = run(capsys, "count", str(model), "--json", "--time", "1.5")
+    code, out, _ = run(capsys, "count", str(model), "--json", "--time", "3")
     found = json.loads(out)["not_assessed"]
     assert found["looks_like"] == {"bits": list("abcdef"), "integers": [], "others": []}
     code, _, err = run(capsys, "domain", str(model), "--suggest", "--out", str(domain))
