@@ -18,9 +18,10 @@ from typing import Generic, TypeVar, cast
 
 from encoders.domain.cuts import Cuts
 from encoders.domain.domain import Condition, Domain
-from encoders.domain.values import Position, Ranges
+from encoders.domain.values import Position
 from encoders.encode.assumed import assumptions
 from encoders.models.models import AnyModel, Forest, Question
+from encoders.parts.resolutions import Resolutions, Resolved
 from encoders.parts.supports import MOST_ROWS
 from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported
 from solvers.foundation.exact import exact_number, level_text
@@ -29,7 +30,6 @@ from solvers.statements.release import Domain as SolverDomain
 
 INTERVALS = "noisy counts are intervals"  # how the assumption begins that a posterior does not make
 M = TypeVar("M")
-Resolved = dict[int, Ranges]  # attribute -> the positions that pass
 CONFIDENCE = Fraction(95, 100)  # joint, of the intervals around noisy counts
 
 
@@ -131,14 +131,16 @@ class Encoder(ABC, Generic[M]):
     def check(self, model: M, domain: Domain, place: str) -> None:
         """Refuse a malformed model with `ReleaseError`, naming the place."""
 
-    @abstractmethod
     def conditions(self, model: M, place: str) -> Iterable[tuple[Condition, str]]:
-        """Return every condition, at least once, with a place it stands at."""
+        """Return every condition, at least once, with a place it stands at (of kinds without trees)."""
+        return ()
+
+    def resolve(self, model: M, domain: Domain, place: str, into: Resolutions) -> None:
+        """Add the positions of every condition; `ReleaseError` naming the place for what the domain does not have."""
+        into.add(self.conditions(model, place), domain)
 
     @abstractmethod
-    def blocks(
-        self, model: M, cut: CutDomain, resolved: Mapping[Condition, Resolved], rows: Rows, place: str
-    ) -> tuple[Block, ...]:
+    def blocks(self, model: M, cut: CutDomain, resolved: Resolutions, rows: Rows, place: str) -> tuple[Block, ...]:
         """Return the statements; `resolved` has the positions of every condition, `rows` what is known of them."""
 
     @abstractmethod
@@ -146,7 +148,7 @@ class Encoder(ABC, Generic[M]):
         """Return the number of rows the model itself publishes, None where it leaves it open."""
 
     def observed(
-        self, model: M, cut: CutDomain, resolved: Mapping[Condition, Resolved], rows: Rows, place: str
+        self, model: M, cut: CutDomain, resolved: Resolutions, rows: Rows, place: str
     ) -> list[tuple[Block, Observed | None]]:
         """Return the blocks, each with the noisy figures behind it (None: exact)."""
         return [(block, None) for block in self.blocks(model, cut, resolved, rows, place)]
@@ -271,22 +273,20 @@ def assemble(
     alpha = share_left_out(models, confidence)
     encoders = [encoder_of(m, alpha) if isinstance(m, AnyModel) else encoder_for(m.kind) for m in models]
     impossible = [domain.resolve(c, f"domain.impossible[{i}]") for i, c in enumerate(domain.impossible)]
-    resolved: dict[Condition, Resolved] = {}
+    resolved = Resolutions()
     positions: dict[int, set[Position]] = {}
     for model, encoder, origin in zip(models, encoders, origins, strict=True):
         try:
-            for condition, place in encoder.conditions(model, origin.place):
-                if condition not in resolved:
-                    resolved[condition] = domain.resolve(condition, place)
+            encoder.resolve(model, domain, origin.place, resolved)
         except ReleaseError as error:
             raise error.at(file=origin.file) from None
         for k, cuts in encoder.further_cuts(model, domain).items():
             positions.setdefault(k, set()).update(cuts)
-    for one in (*impossible, *resolved.values()):
+    for one in impossible:
         domain.cut_points(one, positions)
     if domain.label is not None:
         positions.setdefault(len(domain.all) - 1, set()).update(range(domain.label.span[1]))
-    cut = CutDomain(domain, tuple(Cuts.at(a, positions.get(k, set())) for k, a in enumerate(domain.all)))
+    cut = CutDomain(domain, resolved.cut(domain, positions))
     blocks: list[tuple[Block, Observed | None]] = []
     for model, encoder, origin in zip(models, encoders, origins, strict=True):
         try:

@@ -6,12 +6,11 @@ many) of every attribute that is asked about.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import Position
-from encoders.encode.encoder import CutDomain, Encoder, Resolved
+from encoders.encode.encoder import CutDomain, Encoder
 from encoders.models.models import Question
+from encoders.parts.resolutions import Resolutions
 from encoders.parts.statistics import numbers_of, numeric, value_cuts
 from solvers.statements.release import UNBOUNDED, Block, Region, Rows, Statement
 
@@ -37,7 +36,7 @@ class KindEncoder(Encoder[Question]):
         return
 
     def blocks(
-        self, model: Question, cut: CutDomain, resolved: Mapping[Condition, Resolved], rows: Rows, place: str
+        self, model: Question, cut: CutDomain, resolved: Resolutions, rows: Rows, place: str
     ) -> tuple[Block, ...]:
         """Return the count of the group, then per attribute the number (from 1) of each row's class of parts."""
         region = Region(cut.box(resolved[model.condition]))

@@ -5,11 +5,10 @@ Source: Lakkaraju, Bach, Leskovec, "Interpretable Decision Sets", KDD 2016 (rule
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from encoders.domain.domain import Condition, Domain
-from encoders.encode.encoder import CutDomain, Encoder, Resolved
+from encoders.encode.encoder import CutDomain, Encoder
 from encoders.models.models import RuleSet
+from encoders.parts.resolutions import Resolutions
 from encoders.parts.supports import check_support, label_texts, told_apart
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.release import Block, Box, Region, Rows, Statement
@@ -34,7 +33,7 @@ class KindEncoder(Encoder[RuleSet]):
         return
 
     def blocks(
-        self, model: RuleSet, cut: CutDomain, resolved: Mapping[Condition, Resolved], rows: Rows, place: str
+        self, model: RuleSet, cut: CutDomain, resolved: Resolutions, rows: Rows, place: str
     ) -> tuple[Block, ...]:
         """Return one statement per rule, or one per rule and class."""
         label, labels = len(cut.cuts) - 1, label_texts(cut.domain)
