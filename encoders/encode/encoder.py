@@ -23,6 +23,7 @@ from encoders.encode.assumed import assumptions
 from encoders.models.models import AnyModel, Forest, Question
 from encoders.parts.resolutions import Resolutions, Resolved
 from encoders.parts.supports import MOST_ROWS
+from solvers.foundation.collector import collector_paused
 from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported
 from solvers.foundation.exact import exact_number, level_text
 from solvers.statements.release import Attribute, Block, Box, Observed, Release, Rows
@@ -228,6 +229,7 @@ def asking(release: EncodedRelease, question: Question) -> EncodedRelease:
     return replace(release, cut=found.cut, statements=found.statements)
 
 
+@collector_paused()
 def encode(
     domain: Domain,
     models: Sequence[AnyModel],

@@ -237,8 +237,6 @@ def published(model: AnyModel, place: str) -> Iterator[tuple[Published, str]]:
         table = model.nodes.counts
         owners = table.owner.tolist()
         yield from ((f, f"{place}.nodes[{i}]") for f, i in zip(table.values.tolist(), owners, strict=True))
-            (f, f"{place}.nodes[{i}]") for f, i in zip(table.values.tolist(), table.owner.tolist(), strict=True)
-        )
     elif isinstance(model, Table):
         figures = ((f.count, f"{place}.statements[{i}].count") for i, f in enumerate(model.statements))
         yield from ((count, at) for count, at in figures if count is not None)

@@ -6,7 +6,7 @@ the trees of a forest may share, and every inner node has its number.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -259,6 +259,14 @@ class Nodes(Sequence[Node]):
     def tested(self) -> Iterator[Condition]:
         """Yield every condition that is tested, once."""
         return (self.conditions[code] for code, _ in self.first_nodes())
+
+    def translated(self, translate: Callable[[Condition], Condition]) -> Nodes:
+        """Return the same links and counts with every condition translated; equal ones become one."""
+        table: dict[Condition, int] = {}
+        codes = np.full(len(self.conditions) + 1, LEAF, dtype=np.int64)  # the last entry is that of leaves
+        for code, _ in self.first_nodes():
+            codes[code] = table.setdefault(translate(self.conditions[code]), len(table))
+        return replace(self, conditions=tuple(table), condition=codes[self.condition])
 
     def counting(self, counts: CountTable) -> Nodes:
         """Return the same tests and links with other counts."""

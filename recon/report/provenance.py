@@ -7,7 +7,8 @@ from typing import Any
 
 from encoders.domain.domain import GUESSED
 from encoders.encode.encoder import EncodedRelease
-from encoders.models.models import AnyModel, CountKind, Forest, Provenance, Support, Table, Tree
+from encoders.models.models import AnyModel, CountKind, Forest, Provenance, Table, Tree
+from encoders.models.nodes import CountTable
 from recon.formats.drafts.guessing import WANTING
 from recon.formats.drafts.suggesting import not_assessed_lines
 from recon.inspection.findings.severity import is_counting
@@ -40,24 +41,22 @@ def kinds_of(model: AnyModel) -> tuple[CountKind, ...]:
         return ("bag", "distinct") if model.bootstrap else ("distinct",)
     if isinstance(model, Table):
         return ("exact",)
-    supports = supports_of(model)
+    tables = counts_of(model)
     found: list[CountKind] = []
-    if any(s.counts is not None for s in supports):
+    if any(t.by_class.any() for t in tables):
         found.append("exact")
-    if any(s.count is not None for s in supports):
+    if any((t.published & ~t.by_class).any() for t in tables):
         found.append("size")
     return tuple(found)
 
 
-def supports_of(model: AnyModel) -> list[Support]:
-    """Return what the leaves or rules of a model publish."""
+def counts_of(model: AnyModel) -> list[CountTable]:
+    """Return what the leaves of every tree or the rules of a model publish."""
     if isinstance(model, Table):
         return []
-    if isinstance(model, Forest):
-        return [node.support for tree in model.trees for node in tree.nodes if node.condition is None]
-    if isinstance(model, Tree):
-        return [node.support for node in model.nodes if node.condition is None]
-    return [rule.support for rule in model.rules]
+    if isinstance(model, (Tree, Forest)):
+        return [tree.nodes.leaf_counts for tree in (model.trees if isinstance(model, Forest) else (model,))]
+    return [CountTable.of([rule.support for rule in model.rules])]
 
 
 def provenance_json(release: EncodedRelease) -> list[dict[str, Any]]:

@@ -18,7 +18,7 @@ from encoders.models.models import (
     AnyModel,
     Figure,
     Forest,
-    Node,
+    Nodes,
     Provenance,
     Rule,
     RuleList,
@@ -27,6 +27,7 @@ from encoders.models.models import (
     Table,
     Tree,
 )
+from encoders.models.nodes import CountTable
 from solvers.statements.release import Rows
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def conditions(model: AnyModel) -> Iterator[Condition]:
         for tree in model.trees:
             yield from conditions(tree)
     elif isinstance(model, Tree):
-        yield from (node.condition for node in model.nodes if node.condition is not None)
+        yield from model.nodes.tested()
     elif isinstance(model, Table):
         yield from (figure.condition for figure in model.statements)
     else:
@@ -108,9 +109,9 @@ def bind(model: AnyModel, binder: Binder) -> AnyModel:
     def support(of: Support) -> Support:
         return of if of.counts is None else replace(of, counts=binder.counts(of.counts))
 
-    def node(of: Node) -> Node:
-        condition = None if of.condition is None else binder.translate(of.condition)
-        return replace(of, support=support(of.support), condition=condition)
+    def nodes(of: Nodes) -> Nodes:
+        found = of.translated(binder.translate)
+        return found.counting(CountTable.of([support(s) for s in of.counts]))
 
     def rule(of: Rule) -> Rule:
         return replace(of, condition=binder.translate(of.condition), support=support(of.support))
@@ -119,9 +120,9 @@ def bind(model: AnyModel, binder: Binder) -> AnyModel:
         return replace(of, condition=binder.translate(of.condition))
 
     if isinstance(model, Tree):
-        return replace(model, nodes=tuple(node(n) for n in model.nodes))
+        return replace(model, nodes=nodes(model.nodes))
     if isinstance(model, Forest):
-        return replace(model, trees=tuple(replace(t, nodes=tuple(node(n) for n in t.nodes)) for t in model.trees))
+        return replace(model, trees=tuple(replace(t, nodes=nodes(t.nodes)) for t in model.trees))
     if isinstance(model, (RuleList, RuleSet)):
         return replace(model, rules=tuple(rule(r) for r in model.rules))
     return replace(model, statements=tuple(figure(f) for f in model.statements))

@@ -110,12 +110,12 @@ def _meaning(kinds: Sequence[CountKind]) -> str:
 def _sizes(models: Sequence[AnyModel]) -> list[str]:
     """Return how many leaves, rules and statements the models have, in words; nothing where they have none."""
     from encoders.models.models import Forest, Table, Tree
-    from recon.report.provenance import supports_of
+    from recon.report.provenance import counts_of
 
     sizes = {"leaves": 0, "rules": 0, "statements": 0}
     for model in models:
         if isinstance(model, Table):
             sizes["statements"] += len(model.statements)
         else:
-            sizes["leaves" if isinstance(model, (Tree, Forest)) else "rules"] += len(supports_of(model))
+            sizes["leaves" if isinstance(model, (Tree, Forest)) else "rules"] += sum(map(len, counts_of(model)))
     return [f"{size:,} {name}" for name, size in sizes.items() if size]
