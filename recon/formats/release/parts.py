@@ -183,9 +183,8 @@ def to_nodes(parts: Sequence[NodePart], place: str, known: Conditions, read: Rea
     for k, part in enumerate(parts):
         if (part.condition is None) != (part.then is None) or (part.then is None) != (part.otherwise is None):
             refuse_half(part, f"{place}.nodes[{k}]")
-    codes = [
-        LEAF if p.condition is None else known.code(p.condition, f"{place}.nodes[{k}].if") for k, p in enumerate(parts)
-    ]
+    conditions = (p.condition for p in parts)
+    codes = [LEAF if c is None else known.code(c, place, k) for k, c in enumerate(conditions)]
     links = [child for p in parts for child in ((-1, -1) if p.then is None else (p.then, p.otherwise))]
     names = tuple(p.name for p in parts)
     return Nodes(
@@ -296,7 +295,7 @@ def to_bare_model(part: AnyModelPart, place: str, number: str) -> AnyModel:
     """Return a published model, by default named after its kind and number."""
     if part.dataset is not None:
         raise ReleaseError("models of several datasets are not read by this version", place=f"{place}.dataset")
-    name = part.name or str(type(part).__struct_config__.tag).replace("_", " ") + number
+    name = part.name or part.kind.replace("_", " ") + number
     noise: Noise | None = None
     read: Read = to_count
     if part.noise is not None:

@@ -148,7 +148,7 @@ def explain(error: msgspec.ValidationError, root: Any, file: str) -> ReleaseErro
     if scalar_or_test and text.startswith("Expected `bool | int | float | str | object`"):
         said = 'It must be a value, or a test such as {"in": [1, 2]} or {"at_most": 3}'
     elif wanted := WANTED.match(text):
-        said = "It must be " + " or ".join(WORDS.get(word, word) for word in wanted[1].split(" | ")) + wanted[2]
+        said = "It must be " + " or ".join(WORDS.get(word, word) for word in wanted[1].split(" | ")) + (wanted[2] or "")
     else:
         said = "It must be another value"
     return ReleaseError(f"{said}, but it is {shown}", place=place, file=file)

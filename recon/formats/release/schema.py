@@ -170,6 +170,11 @@ class ModelPart(Part):
     noise: NoisePart | None = None
     read_from: ReadFromPart | None = None
 
+    @property
+    def kind(self) -> str:
+        """Return the kind as it stands in the file."""
+        return str(self.__struct_config__.tag)
+
 
 class TreePart(ModelPart, kw_only=True, tag_field="kind", tag="tree"):
     """A decision tree; node 0 is the root."""
