@@ -7,10 +7,11 @@ is a statement about one dataset); `encoders.kinds.bags` for bootstrap samples a
 from __future__ import annotations
 
 from encoders.domain.domain import Domain
-from encoders.encode.encoder import CutDomain, Encoder
 from encoders.kinds.bags import bag_blocks, check_bags, fewest_rows, left_out
 from encoders.kinds.tree import check_tree, tree_partition, tree_total
 from encoders.models.models import Forest
+from encoders.parts.base import Encoder
+from encoders.parts.cut_domain import CutDomain
 from encoders.parts.resolutions import Resolutions
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.release import Block, Rows

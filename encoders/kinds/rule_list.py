@@ -6,10 +6,11 @@ Source: Ferry et al., SaTML 2024, eq. 12-16.
 from __future__ import annotations
 
 from encoders.domain.domain import Condition, Domain
-from encoders.encode.encoder import CutDomain, Encoder
 from encoders.kinds.tree import check_label
 from encoders.models.models import RuleList
 from encoders.models.nodes import CountTable
+from encoders.parts.base import Encoder
+from encoders.parts.cut_domain import CutDomain
 from encoders.parts.resolutions import Resolutions
 from encoders.parts.supports import Supports, check_support, partition
 from solvers.foundation.errors import ReleaseError

@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.domain.domain import Condition, Domain
-from encoders.encode.encoder import CutDomain, Encoder
 from encoders.models.models import Tree
 from encoders.models.nodes import LEAF, UNPUBLISHED, Nodes
+from encoders.parts.base import Encoder
+from encoders.parts.cut_domain import CutDomain
 from encoders.parts.resolutions import Resolutions, SplitTable
 from encoders.parts.supports import MOST_ROWS, Supports, check_support, fits, partition
 from solvers.foundation.errors import EngineError, ReleaseError

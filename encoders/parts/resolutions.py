@@ -18,8 +18,8 @@ from encoders.domain.cuts import Cuts, Thresholds
 from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import Continuous, Position, Ranges, Test, exact
 from encoders.models.nodes import Nodes
+from encoders.parts.cut_domain import Resolved
 
-Resolved = dict[int, Ranges]  # attribute -> the positions that pass
 WRITTEN = 1 << 53  # whole numbers up to here are floats
 
 

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from encoders.domain.domain import GUESSED, Condition, Domain
 from encoders.domain.values import MISSING, AnyAttribute, Continuous, Grid, Listed, Ranges, Test, Value, intersection
-from encoders.encode.encoder import CutDomain, EncodedRelease
+from encoders.encode.encoder import EncodedRelease
+from encoders.parts.cut_domain import CutDomain
 from recon.files.budget import within
 from recon.files.spreadsheets import read_back
 from recon.files.tables import metered, read_parquet, table_text
@@ -404,7 +405,8 @@ def as_condition(where: dict[str, Any] | Condition) -> Condition:
     """Return a condition given as in a release file (`{"age": {"below": 25}}`) or ready-made."""
     if isinstance(where, tuple):
         return where
-    from recon.formats.release.reading import converted, to_condition
+    from recon.formats.release.parts import to_condition
+    from recon.formats.release.reading import converted
     from recon.formats.release.schema import ConditionPart
 
     try:

@@ -10,8 +10,9 @@ from typing import Any, NoReturn
 import numpy as np
 from msgspec import UNSET
 
-from encoders.domain.domain import Condition, Domain, View
+from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import AnyAttribute, Continuous, Grid, Listed, Test, exact
+from encoders.domain.views import View
 from encoders.models.models import (
     AnyModel,
     Figure,
