@@ -88,7 +88,7 @@ class CountTable:
 
     @classmethod
     def of_figures(
-        cls, figures: Sequence[Sequence[Published]], by_class: NDArray[np.bool_], distinct: Sequence[int | None] = ()
+        cls, figures: Sequence[Sequence[Any]], by_class: NDArray[np.bool_], distinct: Sequence[int | None] = ()
     ) -> CountTable:
         """Return the table of figures per entry; `distinct` may be left out where no entry has any."""
         start = np.zeros(len(figures) + 1, dtype=np.int64)
@@ -237,7 +237,8 @@ class Nodes(Sequence[Node]):
     @property
     def inner(self) -> NDArray[np.bool_]:
         """Return which nodes have a condition."""
-        return self.condition != LEAF
+        found: NDArray[np.bool_] = self.condition != LEAF
+        return found
 
     @cached_property
     def leaves(self) -> NDArray[np.int64]:

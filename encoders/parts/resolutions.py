@@ -74,10 +74,10 @@ class SplitTable:
             if len(ranges) == 1:
                 out[at], single[at] = cuts[int(self.attribute[codes[at]])].run(ranges[0]), True
         for k in np.unique(self.attribute[codes[written]]).tolist():
-            at = np.flatnonzero(written & (self.attribute[codes] == k))
-            part, below = cuts[k].starting_at(self.threshold[codes[at]]), self.below[codes[at]]
-            out[at, 0] = np.where(below, 0, part)
-            out[at, 1] = np.where(below, part, len(cuts[k].inner) + 1)
+            own = np.flatnonzero(written & (self.attribute[codes] == k))
+            part, below = cuts[k].starting_at(self.threshold[codes[own]]), self.below[codes[own]]
+            out[own, 0] = np.where(below, 0, part)
+            out[own, 1] = np.where(below, part, len(cuts[k].inner) + 1)
         return out, single
 
     def masks(self, codes: NDArray[np.int64], cuts: tuple[Cuts, ...]) -> list[int]:
