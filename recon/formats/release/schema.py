@@ -15,11 +15,11 @@ Amount = Annotated[int, Meta(ge=0)] | Annotated[float, Meta(ge=0)]  # constraint
 Share = Annotated[int, Meta(ge=0, le=1)] | Annotated[float, Meta(ge=0, le=1)]
 
 
-class Part(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+class Part(Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """Base of everything in a release file: unknown keys are refused."""
 
 
-class TestPart(Part):
+class TestPart(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """A test: one of the keys, or one lower and one upper end for a range; `or_missing` lets missing values pass too.
 
     `missing` stands alone: true for missing values, false for all others.
@@ -39,7 +39,7 @@ ScalarOrTest = Scalar | TestPart
 ConditionPart = dict[str, ScalarOrTest]
 
 
-class ViewPart(TestPart, kw_only=True):
+class ViewPart(TestPart, frozen=True, kw_only=True):
     """A binary column: 1 where the test on the attribute holds, else 0."""
 
     attribute: str
