@@ -41,7 +41,7 @@ TESTS = st.one_of(
     st.tuples(st.just("weight"), st.builds(Test, high=NUMBERS, high_open=st.booleans())),
     st.tuples(st.just("weight"), st.builds(Test, low=NUMBERS, low_open=st.booleans())),
     st.tuples(st.just("height"), st.builds(Test, high=st.floats(0.25, 2), high_open=st.just(True))),
-    st.tuples(st.just("height"), st.builds(Test, low=st.just(0.5), high=st.floats(1, 2))),
+    st.tuples(st.just("height"), st.builds(Test, low=st.just(0.5), high=st.floats(1, 2), high_open=st.just(True))),
     st.tuples(st.just("gap"), st.builds(Test, high=st.integers(1, 2), missing=st.booleans())),
     st.tuples(st.just("score"), st.builds(Test, low=st.floats(0.25, 0.75), missing=st.booleans())),
 ).map(lambda pair: (pair,))
