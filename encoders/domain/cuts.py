@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-from encoders.domain.values import AnyAttribute, Continuous, Position, Ranges, plain
+import numpy as np
+from numpy.typing import NDArray
+
+from encoders.domain.values import AnyAttribute, Continuous, Position, Ranges, exact, plain
 
 UNITS = 1 << 64  # a continuous part is at least so many times longer than one number
 
@@ -31,19 +34,49 @@ def key(p: Position) -> object:
     return p[0].numerator, p[0].denominator, p[1]
 
 
+Thresholds = NDArray[np.complex128]  # positions x + side·i of a continuous attribute: they sort as positions do
+
+
+def as_written(threshold: complex) -> Position:
+    """Return the position of a threshold: the number exactly as it is written, and the side."""
+    return exact(threshold.real), int(threshold.imag)
+
+
 @dataclass(frozen=True)
 class Cuts:
-    """One attribute cut into parts: inner cut positions in order; part p lies between cuts p-1 and p."""
+    """One attribute cut into parts: inner cut positions in order; part p lies between cuts p-1 and p.
+
+    `numbers`: all edges once more as floats, where every cut is a threshold that was written as one (None: not so).
+    """
 
     attribute: AnyAttribute
     inner: tuple[Position, ...]
+    numbers: Thresholds | None = field(default=None, compare=False)
 
     @classmethod
-    def at(cls, attribute: AnyAttribute, positions: set[Position]) -> Cuts:
-        """Return the attribute cut at the positions strictly inside its span."""
+    def at(cls, attribute: AnyAttribute, positions: set[Position], thresholds: Thresholds | None = None) -> Cuts:
+        """Return the attribute cut at the positions and thresholds strictly inside its span.
+
+        Thresholds are sorted as floats: two different ones are written as different numbers, in the same order.
+        """
         start, end = attribute.span
+        if thresholds is not None and positions <= {start, end}:
+            ends = np.array([complex(float(x), side) for x, side in (start, end)])
+            cut = np.unique(thresholds)
+            cut = cut[np.searchsorted(cut, ends[0], "right") : np.searchsorted(cut, ends[1])]
+            numbers = np.concatenate([ends[:1], cut, ends[1:]])
+            return cls(attribute, tuple(map(as_written, cut.tolist())), numbers)
+        if thresholds is not None:
+            positions = positions | set(map(as_written, thresholds.tolist()))
         ordered: list[Position] = sorted(positions, key=rough)
         return cls(attribute, tuple(ordered[bisect_right(ordered, start) : bisect_left(ordered, end)]))
+
+    def starting_at(self, thresholds: Thresholds) -> NDArray[np.int64]:
+        """Return the part that begins at each threshold; all of them must be cuts or ends."""
+        if self.numbers is not None:
+            return np.searchsorted(self.numbers, thresholds).astype(np.int64)
+        places = (self._place[key(as_written(one))] for one in thresholds.tolist())
+        return np.fromiter(places, np.int64, len(thresholds))
 
     @property
     def unsized(self) -> bool:

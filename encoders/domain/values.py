@@ -32,7 +32,13 @@ def is_number(value: object) -> TypeGuard[int | float]:
 
 def exact(value: Value) -> Fraction:
     """Return the number as it was written: 0.1 is one tenth, not the nearest binary fraction."""
-    return Fraction(repr(float(value))) if isinstance(value, float) else Fraction(value)
+    if not isinstance(value, float):
+        return Fraction(value)
+    text = repr(float(value))
+    before, _, after = text.partition(".")
+    if after.isdigit():  # no exponent: twice as fast as having a text parsed
+        return Fraction(int(before + after), 10 ** len(after))
+    return Fraction(text)
 
 
 def plain(value: Fraction | int) -> int | float:

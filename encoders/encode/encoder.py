@@ -14,14 +14,15 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import cast
 
-from encoders.domain.cuts import Cuts
-from encoders.domain.domain import Condition, Domain
+from encoders.domain.domain import Domain
 from encoders.domain.values import Position
 from encoders.encode.assumed import assumptions
 from encoders.models.models import AnyModel, Forest, Question
 from encoders.parts.base import Encoder
-from encoders.parts.cut_domain import CutDomain, Resolved
+from encoders.parts.cut_domain import CutDomain
+from encoders.parts.resolutions import Resolutions
 from encoders.parts.supports import MOST_ROWS
+from solvers.foundation.collector import collector_paused
 from solvers.foundation.derived import Derived
 from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported
 from solvers.foundation.exact import exact_number, level_text
@@ -153,6 +154,7 @@ def asking(release: EncodedRelease, question: Question) -> EncodedRelease:
     return replace(release, cut=found.cut, statements=found.statements)
 
 
+@collector_paused()
 def encode(
     domain: Domain,
     models: Sequence[AnyModel],
@@ -198,22 +200,20 @@ def assemble(
     alpha = share_left_out(models, confidence)
     encoders = [encoder_of(m, alpha) if isinstance(m, AnyModel) else encoder_for(m.kind) for m in models]
     impossible = [domain.resolve(c, f"domain.impossible[{i}]") for i, c in enumerate(domain.impossible)]
-    resolved: dict[Condition, Resolved] = {}
+    resolved = Resolutions()
     positions: dict[int, set[Position]] = {}
     for model, encoder, origin in zip(models, encoders, origins, strict=True):
         try:
-            for condition, place in encoder.conditions(model, origin.place):
-                if condition not in resolved:
-                    resolved[condition] = domain.resolve(condition, place)
+            encoder.resolve(model, domain, origin.place, resolved)
         except ReleaseError as error:
             raise error.at(file=origin.file) from None
         for k, cuts in encoder.further_cuts(model, domain).items():
             positions.setdefault(k, set()).update(cuts)
-    for one in (*impossible, *resolved.values()):
+    for one in impossible:
         domain.cut_points(one, positions)
     if domain.label is not None:
         positions.setdefault(len(domain.all) - 1, set()).update(range(domain.label.span[1]))
-    cut = CutDomain(domain, tuple(Cuts.at(a, positions.get(k, set())) for k, a in enumerate(domain.all)))
+    cut = CutDomain(domain, resolved.cut(domain, positions))
     blocks: list[tuple[Block, Observed | None]] = []
     for model, encoder, origin in zip(models, encoders, origins, strict=True):
         try:

@@ -13,17 +13,18 @@ Source: Breiman, "Bagging predictors", Machine Learning 24, 1996 (bootstrap samp
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from encoders.domain.domain import Condition
-from encoders.kinds.tree import leaf_boxes, tree_total
-from encoders.models.models import Forest, Node, Tree
-from encoders.parts.cut_domain import CutDomain, Resolved
+from encoders.kinds.tree import leaf_boxes, leaf_names, tree_total
+from encoders.models.models import Forest, Tree
+from encoders.models.nodes import UNPUBLISHED as NOT_GIVEN
+from encoders.parts.cut_domain import CutDomain
+from encoders.parts.resolutions import Resolutions
 from encoders.parts.supports import Supports, label_texts, partition
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.boxes import Box, Boxes, Region
@@ -90,22 +91,16 @@ def distinct_rows(tree: Tree) -> int | None:
     """Return how many different rows a tree publishes that it saw: at its root or in all its leaves; None: neither."""
     if (root := tree.nodes[0].support.distinct) is not None:
         return root
-    found = [node.support.distinct for node in leaf_nodes(tree)]
-    known = [d for d in found if d is not None]
-    return sum(known) if len(known) == len(found) else None
-
-
-def leaf_nodes(tree: Tree) -> list[Node]:
-    """Return the leaves in file order."""
-    return [node for node in tree.nodes if node.condition is None]
+    found = tree.nodes.leaf_counts.different
+    return None if (found == NOT_GIVEN).any() else int(found.sum())
 
 
 def leaves_of(forest: Forest, t: int) -> Leaves:
     """Return the counts of the leaves of tree t, with the training rows that each implies."""
-    supports = [node.support for node in leaf_nodes(forest.trees[t])]
-    said = Supports.of(supports)
+    published = forest.trees[t].nodes.leaf_counts
+    said = Supports.of(published)
     leaf, count = said.region.astype(np.int64), said.low.astype(np.int64)
-    distinct = np.array([UNPUBLISHED if s.distinct is None else s.distinct for s in supports], dtype=np.int64)
+    distinct = np.where(published.different == NOT_GIVEN, UNPUBLISHED, published.different).astype(np.int64)
     none = np.zeros(0, dtype=np.int64)
     bare = Leaves(leaf, said.label.astype(np.int64), count, distinct, none, none)
     low = count.copy()
@@ -136,16 +131,13 @@ def fewest_rows(forest: Forest) -> int:
     return max(max(int(leaves_of(forest, t).fewest.sum()), roots[t]) for t in range(len(forest.trees)))
 
 
-def bag_blocks(
-    forest: Forest, t: int, kind: str, cut: CutDomain, resolved: Mapping[Condition, Resolved], rows: Rows
-) -> Iterator[Block]:
+def bag_blocks(forest: Forest, t: int, kind: str, cut: CutDomain, resolved: Resolutions, rows: Rows) -> Iterator[Block]:
     """Yield what tree t says about the training rows: a partition of lower bounds, and sums that it does not imply.
 
     Sums over all classes are a second partition, others are loose statements.
     """
     tree, found = forest.trees[t], leaves_of(forest, t)
-    at, boxes = leaf_boxes(tree, cut, resolved)
-    names = [node.name or f"leaf {i}" for i, node in zip(at, leaf_nodes(tree), strict=True)]
+    boxes, names = leaf_boxes(tree, cut, resolved), leaf_names(tree.nodes)
     leaf, label = found.leaf.astype(np.int32), found.label.astype(np.int32)
     bounds = settled(found.low, found.high, rows)
     yield partition(kind, boxes, Supports(leaf, label, *bounds), names, cut.domain, first_match=False)
@@ -211,5 +203,5 @@ def left_out(forest: Forest) -> tuple[str, ...]:
 
 def unused(tree: Tree, leaves: Leaves) -> bool:
     """Tell whether inner nodes publish numbers of different rows that their leaves do not."""
-    inner = any(node.condition is not None and node.support.distinct is not None for node in tree.nodes)
-    return inner and bool((leaves.distinct == UNPUBLISHED).any())
+    inner = (tree.nodes.inner & (tree.nodes.counts.different != NOT_GIVEN)).any()
+    return bool(inner and (leaves.distinct == UNPUBLISHED).any())

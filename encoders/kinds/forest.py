@@ -6,14 +6,13 @@ is a statement about one dataset); `encoders.kinds.bags` for bootstrap samples a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-
-from encoders.domain.domain import Condition, Domain
+from encoders.domain.domain import Domain
 from encoders.kinds.bags import bag_blocks, check_bags, fewest_rows, left_out
-from encoders.kinds.tree import check_tree, tests, tree_partition, tree_total
+from encoders.kinds.tree import check_tree, tree_partition, tree_total
 from encoders.models.models import Forest
 from encoders.parts.base import Encoder
-from encoders.parts.cut_domain import CutDomain, Resolved
+from encoders.parts.cut_domain import CutDomain
+from encoders.parts.resolutions import Resolutions
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.release import Block, Rows
 
@@ -43,14 +42,10 @@ class KindEncoder(Encoder[Forest]):
                 message = f"the tree counts {total} rows, trees[0] counts {first}: without bootstrap all are the same"
                 raise ReleaseError(message, place=f"{place}.trees[{t}]")
 
-    def conditions(self, model: Forest, place: str) -> Iterator[tuple[Condition, str]]:
-        """Yield the conditions of all trees."""
-        seen: set[int] = set()
+    def resolve(self, model: Forest, domain: Domain, place: str, into: Resolutions) -> None:
+        """Add what all trees test."""
         for t, tree in enumerate(model.trees):
-            for condition, i in tests(tree.nodes):
-                if id(condition) not in seen:
-                    seen.add(id(condition))
-                    yield condition, f"{place}.trees[{t}].nodes[{i}].if"
+            into.add_nodes(tree.nodes, domain, f"{place}.trees[{t}]")
 
     def total(self, model: Forest) -> int | None:
         """Return the number of rows that every tree counts, or that the bags are drawn from, if that is known."""
@@ -85,9 +80,7 @@ class KindEncoder(Encoder[Forest]):
         """Return what is published about resamples and not used."""
         return left_out(model) if model.resampled else ()
 
-    def blocks(
-        self, model: Forest, cut: CutDomain, resolved: Mapping[Condition, Resolved], rows: Rows, place: str
-    ) -> tuple[Block, ...]:
+    def blocks(self, model: Forest, cut: CutDomain, resolved: Resolutions, rows: Rows, place: str) -> tuple[Block, ...]:
         """Return one partition per tree; of a tree on a resample what its counts imply."""
         named = "" if model.name == UNNAMED else f"{model.name}, "
         if not model.resampled:

@@ -8,14 +8,14 @@ Source: design.md, section 2 (Noise); Dwork, Roth, "The Algorithmic Foundations 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import cast
 
 import numpy as np
 
-from encoders.domain.domain import Condition, Domain
+from encoders.domain.domain import Domain
 from encoders.domain.values import Position
 from encoders.kinds.table import source_of
 from encoders.kinds.tree import splits
@@ -23,7 +23,6 @@ from encoders.models.models import (
     AnyModel,
     Figure,
     Forest,
-    Node,
     Noise,
     Published,
     Rule,
@@ -33,8 +32,10 @@ from encoders.models.models import (
     Table,
     Tree,
 )
+from encoders.models.nodes import UNPUBLISHED
 from encoders.parts.base import Encoder
-from encoders.parts.cut_domain import CutDomain, Resolved
+from encoders.parts.cut_domain import CutDomain
+from encoders.parts.resolutions import Resolutions
 from encoders.parts.supports import label_texts
 from solvers.foundation.errors import ReleaseError
 from solvers.noise.laws import Law
@@ -63,10 +64,9 @@ class NoisyEncoder(Encoder[AnyModel]):
         if isinstance(model, Forest) and model.resampled:
             raise ReleaseError("noisy counts of resamples (bootstrap) are not read yet", place=f"{place}.noise")
         for tree, at in trees_of(model, place):
-            for i, node in enumerate(tree.nodes):
-                if node.support.distinct is not None:
-                    message = "numbers of different rows are not read beside noisy counts"
-                    raise ReleaseError(message, place=f"{at}.nodes[{i}].distinct")
+            for i in np.flatnonzero(tree.nodes.counts.different != UNPUBLISHED).tolist():
+                message = "numbers of different rows are not read beside noisy counts"
+                raise ReleaseError(message, place=f"{at}.nodes[{i}].distinct")
         self.inner.check(without_counts(model), domain, place)
         for i, exact in enumerate(model.statements if isinstance(model, Table) else ()):
             refuse_exact(exact, f"{place}.statements[{i}]")
@@ -83,9 +83,9 @@ class NoisyEncoder(Encoder[AnyModel]):
             )
             raise ReleaseError(message, place=zero)
 
-    def conditions(self, model: AnyModel, place: str) -> Iterable[tuple[Condition, str]]:
-        """Return every condition, see `Encoder`."""
-        return self.inner.conditions(without_counts(model), place)
+    def resolve(self, model: AnyModel, domain: Domain, place: str, into: Resolutions) -> None:
+        """Add every condition, see `Encoder`."""
+        self.inner.resolve(without_counts(model), domain, place, into)
 
     def total(self, model: AnyModel) -> None:
         """Return None: noisy counts fix no number of rows."""
@@ -105,13 +105,13 @@ class NoisyEncoder(Encoder[AnyModel]):
         return (*self.inner.assumes(without_counts(model)), f"{model.name}: {describe(noise)}", *doubts(model, noise))
 
     def blocks(
-        self, model: AnyModel, cut: CutDomain, resolved: Mapping[Condition, Resolved], rows: Rows, place: str
+        self, model: AnyModel, cut: CutDomain, resolved: Resolutions, rows: Rows, place: str
     ) -> tuple[Block, ...]:
         """Return the blocks with an interval for every noisy count."""
         return tuple(block for block, _ in self.observed(model, cut, resolved, rows, place))
 
     def observed(
-        self, model: AnyModel, cut: CutDomain, resolved: Mapping[Condition, Resolved], rows: Rows, place: str
+        self, model: AnyModel, cut: CutDomain, resolved: Resolutions, rows: Rows, place: str
     ) -> list[tuple[Block, Observed | None]]:
         """Return the blocks and the noisy figures behind each."""
         law = noise_of(model).law
@@ -155,7 +155,7 @@ class NoisyEncoder(Encoder[AnyModel]):
         return (low, min(high, most)) if low <= min(high, most) else (1, 0)
 
     def _table(
-        self, model: Table, cut: CutDomain, resolved: Mapping[Condition, Resolved], rows: Rows, place: str
+        self, model: Table, cut: CutDomain, resolved: Resolutions, rows: Rows, place: str
     ) -> list[tuple[Block, Observed | None]]:
         """Return the noisy counts of a table as one block, and its suppressed figures, which say nothing."""
         counted = [i for i, f in enumerate(model.statements) if f.count is not None]
@@ -195,7 +195,7 @@ def without_counts(model: AnyModel) -> AnyModel:
     if isinstance(model, Forest):
         return replace(model, noise=None, trees=tuple(cast(Tree, without_counts(t)) for t in model.trees))
     if isinstance(model, Tree):
-        return replace(model, noise=None, nodes=tuple(cleared_node(n) for n in model.nodes))
+        return replace(model, noise=None, nodes=model.nodes.counting_leaves(map(cleared, model.nodes.leaf_counts)))
     if isinstance(model, Table):
         return replace(model, noise=None, statements=tuple(cleared_figure(f) for f in model.statements))
     rules = tuple(Rule(r.condition, cleared(r.support), r.name) for r in model.rules)
@@ -207,11 +207,6 @@ def cleared(support: Support) -> Support:
     if support.counts is not None:
         return Support(counts=(0,) * len(support.counts))
     return Support(count=None if support.count is None else 0)
-
-
-def cleared_node(node: Node) -> Node:
-    """Return a leaf with zeros for its counts, an inner node without any."""
-    return replace(node, support=cleared(node.support) if node.condition is None else Support())
 
 
 def cleared_figure(figure: Figure) -> Figure:
@@ -226,7 +221,8 @@ def numbers(support: Support) -> tuple[Published, ...]:
 
 def leaf_figures(tree: Tree) -> list[Published]:
     """Return the figures of a tree's leaves in file order."""
-    return [f for node in tree.nodes if node.condition is None for f in numbers(node.support)]
+    found: list[Published] = tree.nodes.leaf_counts.values.tolist()
+    return found
 
 
 def published(model: AnyModel, place: str) -> Iterator[tuple[Published, str]]:
@@ -235,8 +231,9 @@ def published(model: AnyModel, place: str) -> Iterator[tuple[Published, str]]:
         for t, tree in enumerate(model.trees):
             yield from published(tree, f"{place}.trees[{t}]")
     elif isinstance(model, Tree):
-        for i, node in enumerate(model.nodes):
-            yield from ((f, f"{place}.nodes[{i}]") for f in numbers(node.support))
+        table = model.nodes.counts
+        owners = table.owner.tolist()
+        yield from ((f, f"{place}.nodes[{i}]") for f, i in zip(table.values.tolist(), owners, strict=True))
     elif isinstance(model, Table):
         figures = ((f.count, f"{place}.statements[{i}].count") for i, f in enumerate(model.statements))
         yield from ((count, at) for count, at in figures if count is not None)
@@ -245,11 +242,14 @@ def published(model: AnyModel, place: str) -> Iterator[tuple[Published, str]]:
             yield from ((f, f"{place}.rules[{i}]") for f in numbers(rule.support))
 
 
-def inner_statements(
-    tree: Tree, cut: CutDomain, resolved: Mapping[Condition, Resolved]
-) -> Iterator[tuple[Statement, Published]]:
+def inner_figures(tree: Tree) -> int:
+    """Return how many inner nodes publish figures."""
+    return int((tree.nodes.inner & (tree.nodes.counts.width > 0)).sum())
+
+
+def inner_statements(tree: Tree, cut: CutDomain, resolved: Resolutions) -> Iterator[tuple[Statement, Published]]:
     """Yield a statement per figure of an inner node: noise of its own makes it more than the sum of its leaves."""
-    if not any(n.condition is not None and numbers(n.support) for n in tree.nodes):
+    if not inner_figures(tree):
         return
     split, labels = splits(tree, cut, resolved), label_texts(cut.domain)
     stack = [(0, Box())]
@@ -279,8 +279,7 @@ def per_row(model: AnyModel) -> int:
         return len(model.rules)
     if isinstance(model, Table):
         return sum(f.count is not None for f in model.statements)
-    inner = sum(bool(numbers(n.support)) for n in model.nodes if n.condition is not None)
-    return 1 + inner
+    return 1 + inner_figures(model)
 
 
 def describe(noise: Noise) -> str:

@@ -6,13 +6,12 @@ many) of every attribute that is asked about.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import Position
 from encoders.models.models import Question
 from encoders.parts.base import Encoder
-from encoders.parts.cut_domain import CutDomain, Resolved
+from encoders.parts.cut_domain import CutDomain
+from encoders.parts.resolutions import Resolutions
 from encoders.parts.statistics import numbers_of, numeric, value_cuts
 from solvers.statements.boxes import Region
 from solvers.statements.release import UNBOUNDED, Block, Loose, Rows, Statement
@@ -39,7 +38,7 @@ class KindEncoder(Encoder[Question]):
         return
 
     def blocks(
-        self, model: Question, cut: CutDomain, resolved: Mapping[Condition, Resolved], rows: Rows, place: str
+        self, model: Question, cut: CutDomain, resolved: Resolutions, rows: Rows, place: str
     ) -> tuple[Block, ...]:
         """Return the count of the group, then per attribute the number (from 1) of each row's class of parts."""
         region = Region(cut.box(resolved[model.condition]))

@@ -5,13 +5,13 @@ Source: Ferry et al., SaTML 2024, eq. 12-16.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from encoders.domain.domain import Condition, Domain
 from encoders.kinds.tree import check_label
 from encoders.models.models import RuleList
+from encoders.models.nodes import CountTable
 from encoders.parts.base import Encoder
-from encoders.parts.cut_domain import CutDomain, Resolved
+from encoders.parts.cut_domain import CutDomain
+from encoders.parts.resolutions import Resolutions
 from encoders.parts.supports import Supports, check_support, partition
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.boxes import Box, Boxes
@@ -50,11 +50,11 @@ class KindEncoder(Encoder[RuleList]):
         return sum(r.support.total or 0 for r in model.rules)
 
     def blocks(
-        self, model: RuleList, cut: CutDomain, resolved: Mapping[Condition, Resolved], rows: Rows, place: str
+        self, model: RuleList, cut: CutDomain, resolved: Resolutions, rows: Rows, place: str
     ) -> tuple[Block, ...]:
         """Return the antecedents in order; a missing default rule is added with what `rows` leaves."""
         boxes = [cut.box(resolved[rule.condition]) for rule in model.rules]
-        supports = Supports.of([rule.support for rule in model.rules])
+        supports = Supports.of(CountTable.of([rule.support for rule in model.rules]))
         names = [rule.name or f"rule {j}" for j, rule in enumerate(model.rules)]
         if has_default(model):
             names[-1] = model.rules[-1].name or DEFAULT

@@ -5,12 +5,11 @@ Source: Lakkaraju, Bach, Leskovec, "Interpretable Decision Sets", KDD 2016 (rule
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from encoders.domain.domain import Condition, Domain
 from encoders.models.models import RuleSet
 from encoders.parts.base import Encoder
-from encoders.parts.cut_domain import CutDomain, Resolved
+from encoders.parts.cut_domain import CutDomain
+from encoders.parts.resolutions import Resolutions
 from encoders.parts.supports import check_support, label_texts, told_apart
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.boxes import Box, Region
@@ -36,7 +35,7 @@ class KindEncoder(Encoder[RuleSet]):
         return
 
     def blocks(
-        self, model: RuleSet, cut: CutDomain, resolved: Mapping[Condition, Resolved], rows: Rows, place: str
+        self, model: RuleSet, cut: CutDomain, resolved: Resolutions, rows: Rows, place: str
     ) -> tuple[Block, ...]:
         """Return one statement per rule, or one per rule and class."""
         label, labels = len(cut.cuts) - 1, label_texts(cut.domain)

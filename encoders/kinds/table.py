@@ -5,13 +5,12 @@ Source: Hundepool et al., "Statistical Disclosure Control", 2012 (primary and se
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import Position, exact, is_number
 from encoders.models.models import Figure, Statistic, Table
 from encoders.parts.base import Encoder
-from encoders.parts.cut_domain import CutDomain, Resolved
+from encoders.parts.cut_domain import CutDomain
+from encoders.parts.resolutions import Resolutions
 from encoders.parts.statistics import Group, Numbers, numbers_of, numeric, statements_of, value_cuts
 from encoders.parts.supports import check_count
 from solvers.foundation.errors import ReleaseError
@@ -46,9 +45,7 @@ class KindEncoder(Encoder[Table]):
         """Return the count of everybody, None where it is not in the table."""
         return next((int(f.count) for f in model.statements if not f.condition and f.count is not None), None)
 
-    def blocks(
-        self, model: Table, cut: CutDomain, resolved: Mapping[Condition, Resolved], rows: Rows, place: str
-    ) -> tuple[Block, ...]:
+    def blocks(self, model: Table, cut: CutDomain, resolved: Resolutions, rows: Rows, place: str) -> tuple[Block, ...]:
         """Return the loose statements as one block, and one choice per median that leaves one."""
         boxes = [cut.box(resolved[figure.condition]) for figure in model.statements]
         counts = {b: f.count for b, f in zip(boxes, model.statements, strict=True) if f.count is not None}

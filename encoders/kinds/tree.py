@@ -8,7 +8,6 @@ Source: Ferry et al., SaTML 2024, eq. 11 (the rows that reach a leaf are the pro
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -16,9 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.domain.domain import Condition, Domain
-from encoders.models.models import Node, Tree
+from encoders.models.models import Tree
+from encoders.models.nodes import LEAF, UNPUBLISHED, Nodes
 from encoders.parts.base import Encoder
-from encoders.parts.cut_domain import CutDomain, Resolved
+from encoders.parts.cut_domain import CutDomain
+from encoders.parts.resolutions import Resolutions, SplitTable
 from encoders.parts.supports import MOST_ROWS, Supports, check_support, fits, partition
 from solvers.foundation.errors import EngineError, ReleaseError
 from solvers.statements.boxes import Boxes
@@ -33,17 +34,15 @@ class KindEncoder(Encoder[Tree]):
         """Refuse missing children, cycles, unreached nodes, leaves without counts, inner counts that differ."""
         check_tree(model, domain, place)
 
-    def conditions(self, model: Tree, place: str) -> Iterator[tuple[Condition, str]]:
-        """Yield the conditions of the inner nodes."""
-        return ((c, f"{place}.nodes[{i}].if") for c, i in tests(model.nodes))
+    def resolve(self, model: Tree, domain: Domain, place: str, into: Resolutions) -> None:
+        """Add what the inner nodes test."""
+        into.add_nodes(model.nodes, domain, place)
 
     def total(self, model: Tree) -> int:
         """Return the number of rows in all leaves."""
         return tree_total(model)
 
-    def blocks(
-        self, model: Tree, cut: CutDomain, resolved: Mapping[Condition, Resolved], rows: Rows, place: str
-    ) -> tuple[Block, ...]:
+    def blocks(self, model: Tree, cut: CutDomain, resolved: Resolutions, rows: Rows, place: str) -> tuple[Block, ...]:
         """Return the leaves as disjoint boxes, in file order."""
         return (tree_partition(model, model.name, cut, resolved),)
 
@@ -57,16 +56,13 @@ class Shape:
     levels: tuple[NDArray[np.int64], ...]
 
 
-def shape(nodes: Sequence[Node]) -> Shape | None:
-    """Return the links as arrays, None where they do not make one tree with node 0 as its root."""
-    inner = np.array([n.condition is not None for n in nodes], dtype=bool)
-    try:
-        children = np.array([(n.then, n.otherwise) for n in nodes], dtype=np.int64)
-    except OverflowError:
-        return None
+def shape(nodes: Nodes) -> Shape | None:
+    """Return the links by level, None where they do not make one tree with node 0 as its root."""
+    inner, children = nodes.inner, nodes.children
     linked = children[inner].ravel()
     if len(linked) and (linked.min() < 0 or linked.max() >= len(nodes)):
         return None
+    linked = linked.astype(np.int64)
     parents = np.bincount(linked, minlength=len(nodes))
     if parents[0] or (parents[1:] != 1).any():
         return None
@@ -74,76 +70,74 @@ def shape(nodes: Sequence[Node]) -> Shape | None:
     while len(level):  # ends: no node has two parents, and the root has none
         levels.append(level)
         seen += len(level)
-        level = children[level[inner[level]]].ravel()
+        level = children[level[inner[level]]].astype(np.int64).ravel()
     return Shape(inner, children, tuple(levels)) if seen == len(nodes) else None
 
 
 def check_tree(model: Tree, domain: Domain, place: str, repeated: bool = False) -> None:
     """Refuse a malformed tree with `ReleaseError`, naming the node; `repeated`: its counts are of repeated rows."""
     nodes = model.nodes
-    if not nodes:
+    if not len(nodes):
         raise ReleaseError("the tree has no nodes", place=f"{place}.nodes")
     found = shape(nodes)
     if found is None:
-        refuse_links(model, place)
-    supports = [n.support for n in nodes]
-    if not fits(supports, domain):
-        for i, support in enumerate(supports):
+        refuse_links(nodes, place)
+    if not fits(nodes.counts, domain):
+        for i, support in enumerate(nodes.counts):
             check_support(support, domain, f"{place}.nodes[{i}]")
-    for i in np.flatnonzero(~found.inner).tolist():
-        if supports[i].counts is None and supports[i].count is None:
-            raise ReleaseError("a leaf needs 'counts' or 'count'", place=f"{place}.nodes[{i}]")
-    for condition, i in tests(nodes):
-        here = f"{place}.nodes[{i}]"
-        check_label(condition, domain, here)
-        if len(named(condition, domain)) != 1:
-            message = "a split must test exactly one attribute (else its 'else' side is no box)"
-            raise ReleaseError(message, place=f"{here}.if")
+    for i in np.flatnonzero(~(found.inner | nodes.counts.published)).tolist():
+        raise ReleaseError("a leaf needs 'counts' or 'count'", place=f"{place}.nodes[{i}]")
+    of_label = label_names(domain)
+    for code, i in nodes.first_nodes():
+        condition = nodes.conditions[code]
+        if len(condition) != 1 or condition[0][0] in of_label:
+            check_split(condition, domain, f"{place}.nodes[{i}]")
     check_inner_counts(model, found, place)
-    if any(s.distinct is not None for s in supports):
+    if nodes.counts.distinct is not None:
         check_distinct(model, found, place, repeated)
-
-
-def tests(nodes: Sequence[Node]) -> Iterator[tuple[Condition, int]]:
-    """Yield the conditions of a tree and the first node each stands at; one object is given once."""
-    seen: set[int] = set()
-    for i, node in enumerate(nodes):
-        if node.condition is not None and id(node.condition) not in seen:
-            seen.add(id(node.condition))
-            yield node.condition, i
 
 
 def tree_total(model: Tree) -> int:
     """Return the number of rows in all leaves."""
-    return sum(node.support.total or 0 for node in model.nodes if node.condition is None)
+    found = model.nodes.leaf_counts.values
+    if found.dtype == object:
+        return int(sum(found.tolist()))
+    return (int((found >> 32).sum()) << 32) + int((found & 0xFFFFFFFF).sum())  # the sum may be beyond 64 bits
 
 
-def refuse_links(model: Tree, place: str) -> NoReturn:
+def refuse_links(nodes: Nodes, place: str) -> NoReturn:
     """Raise `ReleaseError` for a child that does not exist, a node reached twice (a cycle) or never."""
     seen: dict[int, int] = {0: -1}
     stack = [0]
     while stack:
         i = stack.pop()
-        node = model.nodes[i]
-        if node.condition is None:
+        if not nodes.inner[i]:
             continue
-        for word, child in (("then", node.then), ("else", node.otherwise)):
+        for word, child in zip(("then", "else"), nodes.children[i].tolist(), strict=True):
             at = f"{place}.nodes[{i}].{word}"
-            if not 0 <= child < len(model.nodes):
-                raise ReleaseError(f"there is no node {child} ({len(model.nodes)} nodes)", place=at)
+            if not 0 <= child < len(nodes):
+                raise ReleaseError(f"there is no node {child} ({len(nodes)} nodes)", place=at)
             if child in seen:
                 before = "the root" if child == 0 else f"a child of node {seen[child]}"
                 raise ReleaseError(f"node {child} is already {before}: not a tree", place=at)
             seen[child] = i
             stack.append(child)
-    for i in range(len(model.nodes)):
+    for i in range(len(nodes)):
         if i not in seen:
             raise ReleaseError("no other node leads to this one", place=f"{place}.nodes[{i}]")
     raise EngineError("the links of a tree were refused, and nothing is wrong with them")
 
 
+def label_names(domain: Domain) -> set[str]:
+    """Return the names behind which the label stands: its own, and those of the columns that view it."""
+    if domain.label is None:
+        return set()
+    label = domain.label.name
+    return {label, *(name for name, view in domain.columns.items() if view.attribute == label)}
+
+
 def check_label(condition: Condition, domain: Domain, place: str) -> None:
-    """Refuse a split on the label, which would mix counts per class with classes."""
+    """Refuse a test on the label, which would mix counts per class with classes."""
     if domain.label is not None and domain.label.name in named(condition, domain):
         raise ReleaseError(f"a test on the label '{domain.label.name}' mixes classes and regions", place=f"{place}.if")
 
@@ -153,28 +147,36 @@ def named(condition: Condition, domain: Domain) -> set[str]:
     return {domain.columns[name].attribute if name in domain.columns else name for name, _ in condition}
 
 
+def check_split(condition: Condition, domain: Domain, place: str) -> None:
+    """Refuse a split on the label, and one on several attributes or none."""
+    check_label(condition, domain, place)
+    if len(named(condition, domain)) != 1:
+        message = "a split must test exactly one attribute (else its 'else' side is no box)"
+        raise ReleaseError(message, place=f"{place}.if")
+
+
 def check_inner_counts(model: Tree, found: Shape, place: str) -> None:
     """Refuse an inner node whose counts are not the sum of its leaves', and a tree of more than 2^53 rows."""
-    supports = [n.support for n in model.nodes]
+    table = model.nodes.counts
     if (rows := tree_total(model)) > MOST_ROWS:
         raise ReleaseError(f"the counts sum to {rows}, more than 2^53 rows", place=place)
-    counted = np.array([s.counts is not None for s in supports], dtype=bool)
-    plain = np.array([s.count is not None for s in supports], dtype=bool) & ~counted
-    rows_of = [s.counts for s in supports if s.counts is not None]
-    said = np.zeros((len(supports), len(rows_of[0]) if rows_of else 1), dtype=np.int64)
-    if rows_of:
-        said[counted] = rows_of
-    total = said.sum(axis=1)
-    total[plain] = [s.count for s in supports if s.counts is None and s.count is not None]
-    sums, totals, complete = said.copy(), total.copy(), counted.copy()
+    if not (table.published & found.inner).any():
+        return
+    counted, plain = table.by_class, table.published & ~table.by_class
+    some = np.flatnonzero(counted)
+    width = int(table.width[some].max(initial=0))
+    published = np.zeros((len(table), width), dtype=np.int64)
+    published[some] = table.take(some).values.reshape(len(some), width)
+    total = table.totals
+    sums, totals, complete = published.copy(), total.copy(), counted.copy()
     for level in reversed(found.levels):
         parents = level[found.inner[level]]
         then, otherwise = found.children[parents].T
         sums[parents] = sums[then] + sums[otherwise]
         totals[parents] = totals[then] + totals[otherwise]
         complete[parents] = complete[then] & complete[otherwise]
-    for i in np.flatnonzero(counted & complete & (said != sums).any(axis=1)).tolist():
-        message = f"the node says {said[i].tolist()}, its leaves sum to {sums[i].tolist()}"
+    for i in np.flatnonzero(counted & complete & (published != sums).any(axis=1)).tolist():
+        message = f"the node says {published[i].tolist()}, its leaves sum to {sums[i].tolist()}"
         raise ReleaseError(message, place=f"{place}.nodes[{i}]")
     for i in np.flatnonzero((counted | plain) & (total != totals)).tolist():
         raise ReleaseError(f"the node says {total[i]}, its leaves sum to {totals[i]}", place=f"{place}.nodes[{i}]")
@@ -182,35 +184,40 @@ def check_inner_counts(model: Tree, found: Shape, place: str) -> None:
 
 def check_distinct(model: Tree, found: Shape, place: str, repeated: bool) -> None:
     """Refuse numbers of different rows that no rows can have, and of an inner node those that its leaves contradict."""
-    everybody = tree_total(model)
-    for i, node in enumerate(model.nodes):
-        said, at = node.support.distinct, f"{place}.nodes[{i}].distinct"
-        if said is None:
-            continue
-        total = everybody if node.support.total is None else node.support.total
-        numbers = node.support.counts if node.support.counts is not None else (node.support.count,)
-        least = sum(1 for n in numbers if n)
-        if not repeated and said != total and node.support.total is not None:
-            raise ReleaseError(f"{said} different rows among {total}: only a bootstrap sample repeats rows", place=at)
-        if not least <= said <= total:
-            raise ReleaseError(f"{said} different rows, but the counts are those of {least} to {total}", place=at)
-    sums = [node.support.distinct if node.condition is None else None for node in model.nodes]
+    table = model.nodes.counts
+    different, published = table.different, table.published
+    given = different != UNPUBLISHED
+    total = np.where(published, table.totals, tree_total(model))
+    least = np.bincount(table.owner, weights=table.values != 0, minlength=len(table)).astype(np.int64)
+    repeats = given & published & (different != total) if not repeated else np.zeros(len(table), dtype=bool)
+    impossible = given & ((different < least) | (different > total))
+    for i in np.flatnonzero(repeats | impossible).tolist():
+        at, rows = f"{place}.nodes[{i}].distinct", f"{different[i]} different rows"
+        if repeats[i]:
+            raise ReleaseError(f"{rows} among {total[i]}: only a bootstrap sample repeats rows", place=at)
+        raise ReleaseError(f"{rows}, but the counts are those of {least[i]} to {total[i]}", place=at)
+    sums, known = np.where(given & ~found.inner, different, 0), given & ~found.inner
     for level in reversed(found.levels):
-        for i in level[found.inner[level]].tolist():
-            then, otherwise = (sums[j] for j in found.children[i].tolist())
-            sums[i] = None if then is None or otherwise is None else then + otherwise
-            said = model.nodes[i].support.distinct
-            if said is not None and sums[i] is not None and said != sums[i]:
-                message = f"the node says {said} different rows, its leaves sum to {sums[i]}"
-                raise ReleaseError(message, place=f"{place}.nodes[{i}].distinct")
+        parents = level[found.inner[level]]
+        then, otherwise = found.children[parents].T
+        sums[parents] = sums[then] + sums[otherwise]
+        known[parents] = known[then] & known[otherwise]
+        for i in parents[given[parents] & known[parents] & (different[parents] != sums[parents])].tolist():
+            message = f"the node says {different[i]} different rows, its leaves sum to {sums[i]}"
+            raise ReleaseError(message, place=f"{place}.nodes[{i}].distinct")
 
 
-def tree_partition(model: Tree, kind: str, cut: CutDomain, resolved: Mapping[Condition, Resolved]) -> Partition:
+def tree_partition(model: Tree, kind: str, cut: CutDomain, resolved: Resolutions) -> Partition:
     """Return the leaves of a checked tree as disjoint boxes, in file order."""
-    leaves, boxes = leaf_boxes(model, cut, resolved)
-    nodes = [model.nodes[i] for i in leaves]
-    names = [node.name or f"leaf {i}" for i, node in zip(leaves, nodes, strict=True)]
-    return partition(kind, boxes, Supports.of([n.support for n in nodes]), names, cut.domain, first_match=False)
+    boxes, supports = leaf_boxes(model, cut, resolved), Supports.of(model.nodes.leaf_counts)
+    return partition(kind, boxes, supports, leaf_names(model.nodes), cut.domain, first_match=False)
+
+
+def leaf_names(nodes: Nodes) -> list[str]:
+    """Return what the leaves are called in words, in file order."""
+    if not nodes.names:
+        return [f"leaf {i}" for i in nodes.leaves.tolist()]
+    return [nodes.names[i] or f"leaf {i}" for i in nodes.leaves.tolist()]
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,29 +233,32 @@ class Splits:
     sides: NDArray[Any]
 
 
-def splits(model: Tree, cut: CutDomain, resolved: Mapping[Condition, Resolved]) -> Splits:
+def splits(model: Tree, cut: CutDomain, resolved: Resolutions) -> Splits:
     """Return the tests of the inner nodes as masks; every test is turned into one once."""
-    tested = [c for c, _ in tests(model.nodes)]
-    code = {id(c): at for at, c in enumerate(tested)}
+    table, codes, of_node = tested(model, resolved)
     # Every split tests one attribute (`check_tree`), so both of its sides are boxes.
-    found = [next(iter(resolved[c].items())) for c in tested]
-    attributes = sorted({k for k, _ in found})
-    full = [(1 << len(cut.cuts[k].sizes)) - 1 for k in attributes]
+    attributes, column = np.unique(table.attribute[codes], return_inverse=True)
+    full = [(1 << len(cut.cuts[k].sizes)) - 1 for k in attributes.tolist()]
     dtype = np.dtype(object) if any(f >> 64 for f in full) else np.dtype(np.uint64)
-    place = {k: at for at, k in enumerate(attributes)}
-    sides = np.empty((len(found), 2), dtype=dtype)
-    for at, (k, ranges) in enumerate(found):
-        mask = cut.cuts[k].mask(ranges)
-        sides[at] = mask, full[place[k]] & ~mask
-    of_node = np.array([0 if n.condition is None else code[id(n.condition)] for n in model.nodes], dtype=np.int64)
-    column = np.array([place[k] for k, _ in found], dtype=np.int64)
-    if not found:
-        return Splits(np.zeros(0, np.int32), np.zeros(0, dtype), of_node, np.zeros((len(of_node), 2), dtype))
-    return Splits(np.array(attributes, np.int32), np.array(full, dtype), column[of_node], sides[of_node])
+    sides = np.empty((max(1, len(codes)), 2), dtype=dtype)
+    for at, (mask, k) in enumerate(zip(table.masks(codes, cut.cuts), column.tolist(), strict=True)):
+        sides[at] = mask, full[k] & ~mask
+    whole = np.empty(len(full), dtype=dtype)
+    whole[:] = full
+    return Splits(attributes, whole, np.append(column, 0)[of_node], sides[of_node])
 
 
-def leaf_boxes(model: Tree, cut: CutDomain, resolved: Mapping[Condition, Resolved]) -> tuple[list[int], Boxes]:
-    """Return the leaves in file order and the box of each: the conjunction of the tests on its path.
+def tested(model: Tree, resolved: Resolutions) -> tuple[SplitTable, NDArray[np.int64], NDArray[np.int64]]:
+    """Return the table, the numbers in it that a tree tests, and per node the place among these (leaves: 0)."""
+    condition = model.nodes.condition
+    codes, back = np.unique(condition[condition != LEAF], return_inverse=True)
+    of_node = np.zeros(len(condition), dtype=np.int64)
+    of_node[condition != LEAF] = back
+    return resolved.table(model.nodes), codes, of_node
+
+
+def leaf_boxes(model: Tree, cut: CutDomain, resolved: Resolutions) -> Boxes:
+    """Return the boxes of the leaves in file order: the conjunction of the tests on the path to each.
 
     Level by level: which parts each node allows of each attribute that the tree tests, and which of them are
     named. Cost: nodes times attributes tested, in arrays.
@@ -274,16 +284,16 @@ def leaf_boxes(model: Tree, cut: CutDomain, resolved: Mapping[Condition, Resolve
         side = split.sides[parents].ravel()
         allowed[at, column] &= side
         narrowed[at, column] |= side != split.full[column]
-    leaves, start, order = by_leaf(tree, np.concatenate(ids, axis=1))
-    return leaves, Boxes(start, np.concatenate(attributes)[order], np.concatenate(masks)[order])
+    start, order = by_leaf(tree, np.concatenate(ids, axis=1))
+    return Boxes(start, np.concatenate(attributes)[order], np.concatenate(masks)[order])
 
 
-def by_leaf(tree: Shape, found: NDArray[np.int64]) -> tuple[list[int], NDArray[np.int64], NDArray[np.int64]]:
-    """Return the leaves, where the literals of each begin, and their order; `found`: (2, literals) node and column."""
+def by_leaf(tree: Shape, found: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return where the literals of each leaf begin, and their order; `found`: (2, literals) node and column."""
     leaves, (nodes, columns) = np.flatnonzero(~tree.inner), found
     start = np.zeros(len(leaves) + 1, dtype=np.int64)
     np.cumsum(np.bincount(nodes, minlength=len(tree.inner))[leaves], out=start[1:])
-    return leaves.tolist(), start, np.lexsort((columns, nodes))
+    return start, np.lexsort((columns, nodes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -299,31 +309,25 @@ class RunSplits:
     sides: NDArray[np.int64]
 
 
-def run_splits(model: Tree, cut: CutDomain, resolved: Mapping[Condition, Resolved]) -> RunSplits | None:
+def run_splits(model: Tree, cut: CutDomain, resolved: Resolutions) -> RunSplits | None:
     """Return the tests as runs, None where one is no threshold, or no attribute has more than 64 parts."""
-    tested = [c for c, _ in tests(model.nodes)]
-    found = [next(iter(resolved[c].items())) for c in tested]
-    attributes = sorted({k for k, _ in found})
-    parts = {k: len(cut.cuts[k].sizes) for k in attributes}
-    if max(parts.values(), default=0) <= 64:
+    table, codes, of_node = tested(model, resolved)
+    attributes, column = np.unique(table.attribute[codes], return_inverse=True)
+    parts = np.array([len(cut.cuts[k].sizes) for k in attributes.tolist()], dtype=np.int64)
+    if parts.max(initial=0) <= 64:
         return None
-    sides = np.empty((len(found), 2, 2), dtype=np.int64)
-    for at, (k, ranges) in enumerate(found):
-        if len(ranges) != 1:
-            return None
-        first, end = cut.cuts[k].run(ranges[0])
-        if first and end != parts[k]:
-            return None
-        sides[at] = (first, end), ((end, parts[k]) if first == 0 else (0, first))
-    place, code = {k: at for at, k in enumerate(attributes)}, {id(c): at for at, c in enumerate(tested)}
-    of_node = np.array([0 if n.condition is None else code[id(n.condition)] for n in model.nodes], dtype=np.int64)
-    column = np.array([place[k] for k, _ in found], dtype=np.int64)
-    wide = np.array([parts[k] for k in attributes], dtype=np.int64)
-    return RunSplits(np.array(attributes, np.int32), wide, column[of_node], sides[of_node])
+    passed, single = table.runs(codes, cut.cuts)
+    (first, end), of = passed.T, parts[column]
+    if not (single & ((first == 0) | (end == of))).all():
+        return None
+    lower = first == 0
+    failed = np.stack([np.where(lower, end, 0), np.where(lower, of, first)], axis=1)
+    sides = np.stack([passed, failed], axis=1)
+    return RunSplits(attributes, parts, column[of_node], sides[of_node])
 
 
-def run_boxes(tree: Shape, split: RunSplits) -> tuple[list[int], Boxes]:
-    """Return the leaves in file order and the box of each, as `leaf_boxes`; cost: nodes times attributes, no more.
+def run_boxes(tree: Shape, split: RunSplits) -> Boxes:
+    """Return the boxes of the leaves in file order, as `leaf_boxes`; cost: nodes times attributes, no more.
 
     A tree of n thresholds has boxes of n parts: as bits they would take n^2 of memory and time.
     """
@@ -344,6 +348,6 @@ def run_boxes(tree: Shape, split: RunSplits) -> tuple[list[int], Boxes]:
         side = split.sides[parents].reshape(-1, 2)
         first[at, column] = np.maximum(first[at, column], side[:, 0])
         end[at, column] = np.minimum(end[at, column], side[:, 1])
-    leaves, start, order = by_leaf(tree, np.concatenate(ids, axis=1))
+    start, order = by_leaf(tree, np.concatenate(ids, axis=1))
     masks = RunMasks(np.concatenate(firsts)[order], np.concatenate(ends)[order])
-    return leaves, Boxes(start, np.concatenate(attributes)[order], masks)
+    return Boxes(start, np.concatenate(attributes)[order], masks)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from encoders.models.models import AnyModel, CountKind, Forest, Support, Table, Tree
+from encoders.models.models import AnyModel, CountKind, Forest, Table, Tree
+from encoders.models.nodes import CountTable
 
 MEANING: dict[CountKind, str] = {
     "exact": "training rows per class",
@@ -25,21 +26,19 @@ def kinds_of(model: AnyModel) -> tuple[CountKind, ...]:
         return ("bag", "distinct") if model.bootstrap else ("distinct",)
     if isinstance(model, Table):
         return ("exact",)
-    supports = supports_of(model)
+    tables = counts_of(model)
     found: list[CountKind] = []
-    if any(s.counts is not None for s in supports):
+    if any(t.by_class.any() for t in tables):
         found.append("exact")
-    if any(s.count is not None for s in supports):
+    if any((t.published & ~t.by_class).any() for t in tables):
         found.append("size")
     return tuple(found)
 
 
-def supports_of(model: AnyModel) -> list[Support]:
-    """Return what the leaves or rules of a model publish."""
+def counts_of(model: AnyModel) -> list[CountTable]:
+    """Return what the leaves of every tree or the rules of a model publish."""
     if isinstance(model, Table):
         return []
-    if isinstance(model, Forest):
-        return [node.support for tree in model.trees for node in tree.nodes if node.condition is None]
-    if isinstance(model, Tree):
-        return [node.support for node in model.nodes if node.condition is None]
-    return [rule.support for rule in model.rules]
+    if isinstance(model, (Tree, Forest)):
+        return [tree.nodes.leaf_counts for tree in (model.trees if isinstance(model, Forest) else (model,))]
+    return [CountTable.of([rule.support for rule in model.rules])]

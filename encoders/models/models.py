@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from encoders.domain.domain import Condition
 from encoders.domain.values import Value
 from encoders.models.ledger import Ledger
+from encoders.models.nodes import Node, Nodes, Published, Support
 from solvers.foundation.errors import ReleaseError
 from solvers.noise.laws import Law, Neighbours
 
+__all__ = ["Node", "Nodes", "Published", "Support"]  # of `encoders.models.nodes`; what follows is public as well
+
 StatisticKind = Literal["mean", "total", "median"]
-
-
-Published = int | Fraction  # a number of rows, or what noise made of one
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,44 +58,19 @@ class Provenance:
 
 
 @dataclass(frozen=True, slots=True)
-class Support:
-    """How many training rows: per class (`counts`) or in all (`count`); at most one is given.
-
-    Whole numbers, or exact fractions where the model carries noise. `distinct`: how many different training rows they
-    are (a row of a bootstrap sample may count several times); None: not published.
-    """
-
-    counts: tuple[Published, ...] | None = None
-    count: Published | None = None
-    distinct: int | None = None
-
-    @property
-    def total(self) -> int | None:
-        """Return the number of rows, None where nothing was published. Of models without noise only."""
-        found = sum(self.counts) if self.counts is not None else self.count
-        return None if found is None else int(found)
-
-
-@dataclass(frozen=True, slots=True)
-class Node:
-    """A node of a tree: an inner node has a condition and two children, a leaf has a support."""
-
-    support: Support
-    condition: Condition | None = None
-    then: int = -1
-    otherwise: int = -1
-    name: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Tree:
-    """A decision tree; node 0 is the root."""
+    """A decision tree; node 0 is the root. Given as any sequence of `Node`, kept as arrays."""
 
     kind: ClassVar[str] = "tree"
-    nodes: tuple[Node, ...]
+    nodes: Nodes
     name: str = "tree"
     noise: Noise | None = None
     origin: Provenance | None = None
+
+    def __post_init__(self) -> None:
+        """Turn nodes given one by one into arrays."""
+        if not isinstance(self.nodes, Nodes):
+            object.__setattr__(self, "nodes", Nodes.of(self.nodes))
 
 
 @dataclass(frozen=True, slots=True)

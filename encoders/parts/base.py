@@ -8,7 +8,8 @@ from typing import Generic, TypeVar
 
 from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import Position
-from encoders.parts.cut_domain import CutDomain, Resolved
+from encoders.parts.cut_domain import CutDomain
+from encoders.parts.resolutions import Resolutions
 from solvers.statements.release import Block, Observed, Rows
 
 M = TypeVar("M")
@@ -21,14 +22,16 @@ class Encoder(ABC, Generic[M]):
     def check(self, model: M, domain: Domain, place: str) -> None:
         """Refuse a malformed model with `ReleaseError`, naming the place."""
 
-    @abstractmethod
     def conditions(self, model: M, place: str) -> Iterable[tuple[Condition, str]]:
-        """Return every condition, at least once, with a place it stands at."""
+        """Return every condition, at least once, with a place it stands at (of kinds without trees)."""
+        return ()
+
+    def resolve(self, model: M, domain: Domain, place: str, into: Resolutions) -> None:
+        """Add the positions of every condition; `ReleaseError` naming the place for what the domain does not have."""
+        into.add(self.conditions(model, place), domain)
 
     @abstractmethod
-    def blocks(
-        self, model: M, cut: CutDomain, resolved: Mapping[Condition, Resolved], rows: Rows, place: str
-    ) -> tuple[Block, ...]:
+    def blocks(self, model: M, cut: CutDomain, resolved: Resolutions, rows: Rows, place: str) -> tuple[Block, ...]:
         """Return the statements; `resolved` has the positions of every condition, `rows` what is known of them."""
 
     @abstractmethod
@@ -36,7 +39,7 @@ class Encoder(ABC, Generic[M]):
         """Return the number of rows the model itself publishes, None where it leaves it open."""
 
     def observed(
-        self, model: M, cut: CutDomain, resolved: Mapping[Condition, Resolved], rows: Rows, place: str
+        self, model: M, cut: CutDomain, resolved: Resolutions, rows: Rows, place: str
     ) -> list[tuple[Block, Observed | None]]:
         """Return the blocks, each with the noisy figures behind it (None: exact)."""
         return [(block, None) for block in self.blocks(model, cut, resolved, rows, place)]

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
 from encoders.domain.domain import Domain
-from encoders.models.models import Support
+from encoders.models.nodes import CountTable, Support
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.boxes import Boxes
 from solvers.statements.release import ANY_LABEL, Partition
@@ -29,15 +28,11 @@ class Supports:
     high: NDArray[np.int64]
 
     @classmethod
-    def of(cls, supports: Sequence[Support]) -> Supports:
+    def of(cls, published: CountTable) -> Supports:
         """Return the statements of regions 0, 1, ...: one per class where there are counts, else one."""
-        counted = np.array([s.counts is not None for s in supports], dtype=bool)
-        numbers = [s.counts if s.counts is not None else () if s.count is None else (s.count,) for s in supports]
-        sizes = np.array([len(n) for n in numbers], dtype=np.int64)
-        region = np.repeat(np.arange(len(supports)), sizes)
-        within = np.arange(len(region)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        values = np.fromiter(chain.from_iterable(numbers), dtype=np.int64, count=len(region))
-        label = np.where(counted[region], within, ANY_LABEL)
+        region = published.owner
+        label = np.where(published.by_class[region], np.arange(len(region)) - published.start[region], ANY_LABEL)
+        values = published.values.astype(np.int64, copy=False)
         return cls(region.astype(np.int32), label.astype(np.int32), values, values)
 
     def between(self, region: int, low: int, high: int) -> Supports:
@@ -103,9 +98,9 @@ def check_count(count: int, place: str) -> None:
         raise ReleaseError(f"the count {count:.3g} is not between 0 and 2^53", place=place)
 
 
-def fits(supports: Sequence[Support], domain: Domain) -> bool:
-    """Tell whether `check_support` has nothing to refuse (quickly: forests have hundreds of thousands)."""
-    counts = [s.counts for s in supports if s.counts is not None]
-    numbers = [*chain.from_iterable(counts), *(s.count for s in supports if s.count is not None)]
-    width = set() if domain.label is None else {domain.label.span[1]}
-    return set(map(len, counts)) <= width and (not numbers or (min(numbers) >= 0 and max(numbers) <= MOST_ROWS))
+def fits(published: CountTable, domain: Domain) -> bool:
+    """Return True if `check_support` has nothing to refuse (quickly: forests have hundreds of thousands)."""
+    widths = np.unique(published.width[published.by_class]).tolist()
+    classes = [] if domain.label is None else [domain.label.span[1]]
+    values = published.values
+    return set(widths) <= set(classes) and (not len(values) or (values.min() >= 0 and values.max() <= MOST_ROWS))

@@ -220,6 +220,6 @@ def alone_in_a_leaf(release: EncodedRelease) -> int:
             continue
         drawn = isinstance(model, Forest) and model.bootstrap
         for tree in model.trees if isinstance(model, Forest) else (model,):
-            supports = [node.support for node in tree.nodes if node.condition is None]
-            most = max(most, sum((s.distinct if drawn else s.total) == 1 for s in supports))
+            counts = tree.nodes.leaf_counts
+            most = max(most, int(((counts.different if drawn else counts.totals) == 1).sum()))
     return most

@@ -405,17 +405,15 @@ def as_condition(where: dict[str, Any] | Condition) -> Condition:
     """Return a condition given as in a release file (`{"age": {"below": 25}}`) or ready-made."""
     if isinstance(where, tuple):
         return where
-    from pydantic import TypeAdapter, ValidationError
-
     from recon.formats.release.parts import to_condition
-    from recon.formats.release.reading import explain
+    from recon.formats.release.reading import converted
     from recon.formats.release.schema import ConditionPart
 
     try:
-        return to_condition(TypeAdapter(ConditionPart).validate_python(where), "where")
-    except ValidationError as error:
-        refusal = explain(error, "")
-        raise ReleaseError(refusal.message, place=f"where.{refusal.place}" if refusal.place else "where") from None
+        part = converted(where, ConditionPart)
+    except ReleaseError as error:
+        raise ReleaseError(error.message, place=f"where.{error.place}" if error.place else "where") from None
+    return to_condition(part, "where")
 
 
 __all__ = ["Test", "as_condition", "raw_indices", "read_table", "select_conditions", "select_frame"]

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import count, repeat
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import EncodedRelease
 from encoders.encode.encoder import encode as encode_models
-from encoders.models.models import AnyModel, Forest, Node, Provenance, Rule, RuleList, RuleSet, Support, Table, Tree
+from encoders.models.models import AnyModel, Forest, Nodes, Provenance, Rule, RuleList, RuleSet, Support, Table, Tree
 from recon.formats.drafts.binding import Binder
 from recon.formats.drafts.drafts import Draft
 from recon.formats.drafts.facts import Feature
@@ -140,9 +141,9 @@ def structure(draft: Draft, binder: Binder) -> AnyModel:
 def emptied(model: AnyModel) -> AnyModel:
     """Return a model that counts no rows, to be cut and encoded."""
     if isinstance(model, Tree):
-        return replace(model, nodes=tuple(bare(node) for node in model.nodes), noise=None, origin=None)
+        return replace(model, nodes=bare(model.nodes), noise=None, origin=None)
     if isinstance(model, Forest):
-        return Forest(tuple(replace(t, nodes=tuple(bare(n) for n in t.nodes)) for t in model.trees), model.name)
+        return Forest(tuple(replace(t, nodes=bare(t.nodes)) for t in model.trees), model.name)
     if isinstance(model, (RuleList, RuleSet)):
         rules = tuple(replace(rule, support=EMPTY) for rule in model.rules)
         if isinstance(model, RuleList) and (not rules or rules[-1].condition):
@@ -151,9 +152,9 @@ def emptied(model: AnyModel) -> AnyModel:
     raise Unsupported("a table has no rows of its own to count")
 
 
-def bare(node: Node) -> Node:
-    """Return a node that counts no rows."""
-    return replace(node, support=EMPTY if node.condition is None else Support())
+def bare(nodes: Nodes) -> Nodes:
+    """Return nodes whose leaves count no rows."""
+    return nodes.counting_leaves(repeat(EMPTY))
 
 
 def locate(model: AnyModel, empty: EncodedRelease, rows: TrueRows) -> list[NDArray[np.int64]]:
@@ -210,14 +211,7 @@ def filled(model: AnyModel, counted: Sequence[Counted]) -> AnyModel:
 
 def filled_tree(model: Tree, counted: Counted) -> Tree:
     """Return a tree with the counts of its leaves, in file order."""
-    leaf, nodes = 0, []
-    for node in model.nodes:
-        if node.condition is None:
-            nodes.append(replace(node, support=counted.of(leaf)))
-            leaf += 1
-        else:
-            nodes.append(replace(node, support=Support()))
-    return replace(model, nodes=tuple(nodes), noise=None)
+    return replace(model, nodes=model.nodes.counting_leaves(map(counted.of, count())), noise=None)
 
 
 def keeps_figures(draft: Draft, domain: Domain, frame: pd.DataFrame) -> bool:

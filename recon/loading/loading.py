@@ -24,7 +24,8 @@ from recon.formats.drafts.names import with_own_names
 from recon.formats.release import reading as release_file
 from recon.formats.rules import streed
 from recon.formats.sklearn.pipelines.folds import Folds
-from recon.stored.containers import collector_paused, open_stored, unpacked
+from recon.stored.containers import open_stored, unpacked
+from solvers.foundation.collector import collector_paused
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 

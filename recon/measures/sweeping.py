@@ -17,7 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from encoders.encode.encoder import EncodedRelease, encode
-from encoders.models.models import Noise, RuleList, Support, Tree
+from encoders.models.models import Noise, RuleList, Tree
 from recon.noisy.denoising import filled
 from recon.noisy.posterior import Posterior, posterior
 from solvers.figures.bits import uninformed_bits
@@ -124,9 +124,7 @@ def with_noise(release: EncodedRelease, noisy: list[int], noise: Noise) -> Encod
     """Return the release with these noisy counts; the number of rows stays public, as the learner's n is."""
     model = release.models[0]
     if isinstance(model, Tree):
-        model = replace(
-            model, nodes=tuple(n if n.condition is None else replace(n, support=Support()) for n in model.nodes)
-        )
+        model = replace(model, nodes=model.nodes.counting_leaves(model.nodes.leaf_counts))
     published = replace(filled(model, iter([noisy])), noise=noise)
     return encode(release.domain, [published], release.rows)
 

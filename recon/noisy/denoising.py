@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import EncodedRelease
-from encoders.models.models import AnyModel, Figure, Forest, Node, Rule, Support, Table, Tree
+from encoders.models.models import AnyModel, Figure, Forest, Rule, Support, Table, Tree
+from encoders.models.nodes import UNPUBLISHED
 from recon.formats.release.writing import publishable
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
@@ -94,14 +95,11 @@ def filled(model: AnyModel, left: Iterator[list[int]]) -> AnyModel:
 
 def filled_tree(tree: Tree, leaves: Iterator[int], left: Iterator[list[int]]) -> Tree:
     """Return a tree with the counts of its leaves; inner nodes keep none: they are sums of leaves now."""
-
-    def node(one: Node) -> Node:
-        return replace(one, support=filled_support(one.support, leaves) if one.condition is None else Support())
-
-    nodes = tuple(node(n) for n in tree.nodes)
-    if any(n.condition is not None and n.support != Support() for n in tree.nodes):
+    nodes = tree.nodes
+    filled = nodes.counting_leaves(filled_support(one, leaves) for one in nodes.leaf_counts)
+    if (nodes.inner & (nodes.counts.published | (nodes.counts.different != UNPUBLISHED))).any():
         next(left)
-    return replace(tree, nodes=nodes, noise=None)
+    return replace(tree, nodes=filled, noise=None)
 
 
 def filled_support(support: Support, counts: Iterator[int]) -> Support:

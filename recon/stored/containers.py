@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from recon.files.budget import shown, within
 from recon.stored.pickled import joblib_files, skops_files
 from recon.stored.pickled.pickles import Budget
+from solvers.foundation.collector import collector_paused
 from solvers.foundation.errors import ReleaseError
 
 # How pickles without a protocol byte (protocols 0 and 1) begin: a global, or an object, list, dict or tuple.
@@ -60,18 +58,6 @@ def open_stored(data: bytes, memory: int = 1 << 30) -> Stored | None:
 def unpacked(data: bytes, memory: int) -> bytes:
     """Return the content of a gzip file, at most `memory` bytes; other bytes as they are."""
     return joblib_files.decompress(data, "gzip", memory) if data[:2] == b"\x1f\x8b" else data
-
-
-@contextmanager
-def collector_paused() -> Iterator[None]:
-    """Pause Python's cyclic garbage collector: it would walk millions of new objects, none of them garbage."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _opened(data: bytes, memory: int) -> Stored | None:

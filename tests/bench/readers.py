@@ -1,8 +1,9 @@
 """Reading files: seconds for a forest of a million nodes, by step, beside unpickling it with its own library.
 
-    python tests/bench/readers.py [forest] [inspect]
+    python tests/bench/readers.py [forest] [release] [inspect]
 
-100 extra trees of 10,001 nodes each, on 16,000 random rows of 12 decimal columns (nearly all thresholds differ); and a
+A forest on Adult19, its release file and its joblib file over its domain, against `json.load` in the same process; 100
+extra trees of 10,001 nodes each, on 16,000 random rows of 12 decimal columns (nearly all thresholds differ); and a
 forest with bootstrap on COMPAS27, inspected and stripped. The baseline is `pickle.loads`, which runs the file and needs
 the same version of scikit-learn. Needs scikit-learn.
 """
@@ -10,6 +11,7 @@ the same version of scikit-learn. Needs scikit-learn.
 from __future__ import annotations
 
 import io
+import json
 import os
 import pickle
 import sys
@@ -61,6 +63,48 @@ def forest() -> None:
         )
 
 
+def release() -> None:
+    """Print the CPU time to load a forest from a release file and from joblib, in units of `json.load`."""
+    import joblib
+    from sklearn.ensemble import RandomForestClassifier
+
+    import recon
+    from encoders.domain.domain import Domain
+    from recon.formats.release.writing import domain_json, dump, release_json
+
+    frame = pd.read_csv(DATA / "adult19.csv.gz")
+    label = frame.columns[-1]
+    model = RandomForestClassifier(100, bootstrap=False, random_state=0, n_jobs=-1)
+    model.fit(frame.drop(columns=label), frame[label])
+    domain = Domain.from_frame(frame, label=label)
+    made = recon.encode(model, domain)
+    with tempfile.TemporaryDirectory() as folder:
+        text, packed, own = (Path(folder) / name for name in ("forest.json", "forest.joblib", "domain.json"))
+        text.write_text(dump(release_json(made.domain, made.models, made.declared)), encoding="utf-8")
+        own.write_text(dump({"recon": 1, "domain": domain_json(domain)}), encoding="utf-8")
+        joblib.dump(model, packed)
+        nodes = sum(len(tree.nodes) for tree in made.models[0].trees)
+        del made, model
+        tries = {
+            "json.load": lambda: json.loads(text.read_text(encoding="utf-8")),
+            "recon.load, release file": lambda: recon.load(text),
+            "recon.load, joblib and domain": lambda: recon.load(packed, domain=str(own)),
+        }
+        print(f"\n{nodes:,} nodes, {text.stat().st_size / 1e6:.0f} and {packed.stat().st_size / 1e6:.0f} MB")
+        print("| what | CPU | in units of json.load |")
+        print("|---|---|---|")
+        took = {name: min(cpu(run) for _ in range(3)) for name, run in tries.items()}
+        for name, spent in took.items():
+            print(f"| {name} | {spent:.2f} s | {spent / took['json.load']:.2f} |")
+
+
+def cpu(call):
+    """Return the seconds of CPU that a call takes."""
+    begun = time.process_time()
+    call()
+    return time.process_time() - begun
+
+
 def inspected() -> None:
     """Print the time to inspect and strip a forest with bootstrap."""
     from sklearn.ensemble import RandomForestClassifier
@@ -84,8 +128,8 @@ def inspected() -> None:
 
 def main() -> None:
     """Print what the arguments name, by default everything."""
-    asked = sys.argv[1:] or ["forest", "inspect"]
-    for name, run in (("forest", forest), ("inspect", inspected)):
+    asked = sys.argv[1:] or ["forest", "release", "inspect"]
+    for name, run in (("forest", forest), ("release", release), ("inspect", inspected)):
         if name in asked:
             run()
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from encoders.domain.domain import Condition
 from encoders.domain.values import Test, Value, equals
-from encoders.models.models import Figure, Node, Support, Tree
+from encoders.models.models import Figure, Node, Nodes, Support, Tree
 from solvers.foundation.errors import ReleaseError
 
 MOST_NODES = 2_000_000  # in one tree
@@ -56,7 +56,7 @@ class Grown:
                 continue
             condition: Condition = ((split.feature, split.test),)
             nodes.append(Node(support, known.setdefault(condition, condition), left, right))
-        return Tree(tuple(nodes), name)
+        return Tree(Nodes.of(nodes), name)
 
     def paths(self) -> Iterator[tuple[int, Condition | None]]:
         """Yield every leaf with the tests on its path, None where a side cannot be put as a test."""

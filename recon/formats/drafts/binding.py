@@ -119,6 +119,13 @@ class Binder:
             raise ReleaseError("the file has counts per class but does not say of which classes")
         return tuple(counts[c] if c is not None else 0 for c in self.order)
 
+    def class_table(self, classes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return a table of counts (nodes, classes) in the order of the label's values, as `counts`."""
+        if self.order is None:
+            raise ReleaseError("the file has counts per class but does not say of which classes")
+        padded = np.concatenate([classes, np.zeros((len(classes), 1), dtype=np.int64)], axis=1)
+        return padded[:, [-1 if c is None else c for c in self.order]]
+
 
 def merged(condition: Condition, domain: Domain) -> Condition:
     """Return a condition that names every attribute once: a release file cannot say two tests of one."""

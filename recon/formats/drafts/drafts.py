@@ -13,13 +13,14 @@ from encoders.models.models import (
     AnyModel,
     Figure,
     Forest,
-    Node,
+    Nodes,
     Rule,
     RuleList,
     RuleSet,
     Support,
     Tree,
 )
+from encoders.models.nodes import CountTable
 from recon.formats.drafts.binding import Binder
 from recon.formats.drafts.facts import DraftFacts
 
@@ -45,9 +46,9 @@ def bind(model: AnyModel, binder: Binder) -> AnyModel:
     def support(of: Support) -> Support:
         return of if of.counts is None else replace(of, counts=binder.counts(of.counts))
 
-    def node(of: Node) -> Node:
-        condition = None if of.condition is None else binder.translate(of.condition)
-        return replace(of, support=support(of.support), condition=condition)
+    def nodes(of: Nodes) -> Nodes:
+        found = of.translated(binder.translate)
+        return found.counting(CountTable.of([support(s) for s in of.counts]))
 
     def rule(of: Rule) -> Rule:
         return replace(of, condition=binder.translate(of.condition), support=support(of.support))
@@ -56,9 +57,9 @@ def bind(model: AnyModel, binder: Binder) -> AnyModel:
         return replace(of, condition=binder.translate(of.condition))
 
     if isinstance(model, Tree):
-        return replace(model, nodes=tuple(node(n) for n in model.nodes))
+        return replace(model, nodes=nodes(model.nodes))
     if isinstance(model, Forest):
-        return replace(model, trees=tuple(replace(t, nodes=tuple(node(n) for n in t.nodes)) for t in model.trees))
+        return replace(model, trees=tuple(replace(t, nodes=nodes(t.nodes)) for t in model.trees))
     if isinstance(model, (RuleList, RuleSet)):
         return replace(model, rules=tuple(rule(r) for r in model.rules))
     return replace(model, statements=tuple(figure(f) for f in model.statements))

@@ -64,7 +64,7 @@ def conditions(model: AnyModel) -> Iterator[Condition]:
         for tree in model.trees:
             yield from conditions(tree)
     elif isinstance(model, Tree):
-        yield from (node.condition for node in model.nodes if node.condition is not None)
+        yield from model.nodes.tested()
     elif isinstance(model, Table):
         yield from (figure.condition for figure in model.statements)
     else:

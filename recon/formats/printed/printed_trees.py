@@ -17,7 +17,7 @@ from itertools import pairwise
 
 from encoders.domain.domain import Condition
 from encoders.domain.values import AnyAttribute, Continuous, Listed, Test, Value, equals, exact, is_number
-from encoders.models.models import AnyModel, Figure, Node, Provenance, Statistic, Support, Table, Tree
+from encoders.models.models import AnyModel, Figure, Node, Nodes, Provenance, Statistic, Support, Table, Tree
 from encoders.parts.supports import MOST_ROWS
 from recon.formats.drafts.binding import Binder, border, comparison
 from recon.formats.drafts.drafts import Draft, bind
@@ -185,7 +185,7 @@ def tree_of(nodes: Sequence[Branch], support: Callable[[Facts], Support]) -> Tre
         else:
             pair = n.feature, n.test
             out.append(Node(Support(), conditions.setdefault(pair, (pair,)), n.then, n.otherwise))
-    return Tree(tuple(out))
+    return Tree(Nodes.of(out))
 
 
 def figures_of(nodes: Sequence[Branch], names: Sequence[Value | None], label: str, sizes: bool) -> Iterator[Figure]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from encoders.domain.values import Listed, Test, Value, equals, exact
-from encoders.models.models import Node, Provenance, Support, Tree
+from encoders.models.models import Node, Nodes, Provenance, Support, Tree
 from recon.formats.drafts.drafts import Draft
 from recon.formats.rules.plain_values import MOST_PARTS, as_features, count, free_label
 from recon.formats.rules.skeletons import NO_COUNTS, SkeletonDraft
@@ -87,7 +87,7 @@ def read_streed_dot(text: str) -> Draft:
     return Draft(
         Provenance("pystreed export_dot", ("exact",) if width else ("size",)),
         as_features(names),
-        (Tree(tuple(nodes)),),
+        (Tree(Nodes.of(nodes)),),
         tuple(kept) if width else None,
         free_label(names),
         Rows(n, n),
@@ -141,7 +141,7 @@ def read_streed_text(text: str) -> Draft:
         hints=hints(nodes),
         slack=printed_off,
         said=(f"a printed tree of pystreed says which label is predicted where; {NO_COUNTS}",),
-        skeleton=Tree(tuple(nodes)),
+        skeleton=Tree(Nodes.of(nodes)),
         predicted=tuple(predicted),
     )
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NoReturn
+
+import numpy as np
+from msgspec import UNSET
 
 from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import AnyAttribute, Continuous, Grid, Listed, Test, exact
@@ -14,7 +17,6 @@ from encoders.models.models import (
     AnyModel,
     Figure,
     Forest,
-    Node,
     Noise,
     Provenance,
     Published,
@@ -27,6 +29,7 @@ from encoders.models.models import (
     Table,
     Tree,
 )
+from encoders.models.nodes import LEAF, CountTable, Nodes, whole
 from encoders.parts.supports import MOST_ROWS
 from recon.formats.release.noise import figure, to_noise
 from recon.formats.release.schema import (
@@ -35,7 +38,6 @@ from recon.formats.release.schema import (
     ConditionPart,
     DomainPart,
     ForestPart,
-    ForestTreePart,
     NodePart,
     ReleasePart,
     RuleListPart,
@@ -98,22 +100,23 @@ def to_attribute(part: AttributePart, place: str) -> AnyAttribute:
     """Return an attribute; `ReleaseError` unless it has values, or min and max."""
     try:
         if part.values is not None:
-            if part.min is not None or part.max is not None or "resolution" in part.model_fields_set:
+            if part.min is not None or part.max is not None or part.resolution is not UNSET:
                 raise ReleaseError(f"attribute '{part.name}' has 'values' and a range: give one of them")
             for value in part.values:
                 if isinstance(value, float) and not math.isfinite(value):
                     raise ReleaseError(f"attribute '{part.name}': the value {value} is not finite")
             return Listed(part.name, tuple(part.values), missing=part.missing)
-        for number in (part.min, part.max, part.resolution):
+        resolution = 1 if part.resolution is UNSET else part.resolution
+        for number in (part.min, part.max, resolution):
             if isinstance(number, float) and not math.isfinite(number):
                 raise ReleaseError(f"attribute '{part.name}': the number {number} is not finite")
-        if part.resolution is None:
+        if resolution is None:
             ends = (None if end is None else exact(end) for end in (part.min, part.max))
             return Continuous(part.name, *ends, missing=part.missing)
         if part.min is None or part.max is None:
             open_end = 'only beside "resolution": null may one be left out'
             raise ReleaseError(f"attribute '{part.name}' needs 'values', or 'min' and 'max' ({open_end})")
-        return Grid.between(part.name, part.min, part.max, part.resolution, part.missing)
+        return Grid.between(part.name, part.min, part.max, resolution, part.missing)
     except ReleaseError as error:
         raise error.at(place=place) from None
 
@@ -159,24 +162,65 @@ def to_count(value: float, place: str) -> int:
     return int(value)
 
 
-def to_node(part: NodePart, place: str, known: dict[Condition, Condition], read: Read) -> Node:
-    """Return a node; `ReleaseError` for half an inner node. Equal conditions become one object of `known`."""
-    support = to_support(part, place, read)
+@dataclass(frozen=True, eq=False)
+class Conditions:
+    """The conditions of the trees of one model: equal ones of a file become one."""
+
+    codes: dict[tuple[tuple[str, Any], ...], int] = field(default_factory=dict)
+    listed: dict[Condition, int] = field(default_factory=dict)
+
+    def code(self, part: ConditionPart, place: str, node: int) -> int:
+        """Return the number of the condition of a node, a new one where it was not met before."""
+        key = tuple(part.items())
+        found = self.codes.get(key)
+        if found is None:
+            condition = to_condition(part, f"{place}.nodes[{node}].if")
+            found = self.codes[key] = self.listed.setdefault(condition, len(self.listed))
+        return found
+
+
+def to_nodes(parts: Sequence[NodePart], place: str, known: Conditions, read: Read) -> Nodes:
+    """Return the nodes of a tree, its conditions in what is `known` so far; see `to_trees`."""
+    for k, part in enumerate(parts):
+        if (part.condition is None) != (part.then is None) or (part.then is None) != (part.otherwise is None):
+            refuse_half(part, f"{place}.nodes[{k}]")
+    conditions = (p.condition for p in parts)
+    codes = [LEAF if c is None else known.code(c, place, k) for k, c in enumerate(conditions)]
+    links = [child for p in parts for child in ((-1, -1) if p.then is None else (p.then, p.otherwise))]
+    names = tuple(p.name for p in parts)
+    return Nodes(
+        (),
+        np.array(codes, dtype=np.int64),
+        whole(links).reshape(-1, 2),
+        to_counts(parts, place, read),
+        names if any(name is not None for name in names) else (),
+    )
+
+
+def to_trees(parts: Mapping[str, Sequence[NodePart]], read: Read) -> list[Nodes]:
+    """Return the nodes of trees, given by the places they stand at; their conditions stand in one table."""
+    known = Conditions()
+    found = [to_nodes(nodes, place, known, read) for place, nodes in parts.items()]
+    table = tuple(known.listed)
+    return [replace(nodes, conditions=table) for nodes in found]
+
+
+def refuse_half(part: NodePart, place: str) -> NoReturn:
+    """Raise `ReleaseError` for half an inner node."""
     if part.condition is None:
-        if part.then is not None or part.otherwise is not None:
-            raise ReleaseError("a node with 'then' or 'else' needs 'if'", place=place)
-        return Node(support, name=part.name)
-    if part.then is None or part.otherwise is None:
-        raise ReleaseError("an inner node needs 'then' and 'else'", place=place)
-    condition = to_condition(part.condition, f"{place}.if")
-    return Node(support, known.setdefault(condition, condition), part.then, part.otherwise, part.name)
+        raise ReleaseError("a node with 'then' or 'else' needs 'if'", place=place)
+    raise ReleaseError("an inner node needs 'then' and 'else'", place=place)
 
 
-def to_nodes(
-    part: TreePart | ForestTreePart, place: str, known: dict[Condition, Condition], read: Read
-) -> tuple[Node, ...]:
-    """Return the nodes of a tree."""
-    return tuple(to_node(n, f"{place}.nodes[{k}]", known, read) for k, n in enumerate(part.nodes))
+def to_counts(parts: Sequence[NodePart], place: str, read: Read) -> CountTable:
+    """Return what nodes publish; `ReleaseError` when both kinds are given, or `read` refuses one."""
+    figures = [p.counts if p.counts is not None else () if p.count is None else (p.count,) for p in parts]
+    by_class = np.array([p.counts is not None for p in parts], dtype=bool)
+    table = CountTable.of_figures(figures, by_class, [p.distinct for p in parts])
+    plain = read is to_count and table.values.dtype == np.int64 and table.values.min(initial=0) >= 0
+    if plain and all(p.counts is None or p.count is None for p in parts):
+        return table
+    return CountTable.of([to_support(p, f"{place}.nodes[{k}]", read) for k, p in enumerate(parts)])
 
 
 def to_rules(part: RuleListPart | RuleSetPart, place: str, read: Read) -> tuple[Rule, ...]:
@@ -191,11 +235,9 @@ def to_rule(part: RulePart, place: str, read: Read) -> Rule:
 
 def to_forest(part: ForestPart, name: str, place: str, read: Read) -> Forest:
     """Return a forest; `ReleaseError` for multiplicities that are no table of whole numbers."""
-    known: dict[Condition, Condition] = {}
-    trees = (
-        Tree(to_nodes(tree, f"{place}.trees[{t}]", known, read), tree.name or f"tree {t}")
-        for t, tree in enumerate(part.trees)
-    )
+    nodes = to_trees({f"{place}.trees[{t}]": tree.nodes for t, tree in enumerate(part.trees)}, read)
+    pairs = enumerate(zip(part.trees, nodes, strict=True))
+    trees = [Tree(found, tree.name or f"tree {t}") for t, (tree, found) in pairs]
     bags: Any = part.multiplicities  # a list of lists: the forest makes an array of it
     try:
         return Forest(
@@ -260,7 +302,7 @@ def to_bare_model(part: AnyModelPart, place: str, number: str) -> AnyModel:
     if part.noise is not None:
         noise, read = to_noise(part.noise, f"{place}.noise"), figure
     if isinstance(part, TreePart):
-        return Tree(to_nodes(part, place, {}, read), name, noise)
+        return Tree(to_trees({place: part.nodes}, read)[0], name, noise)
     if isinstance(part, RuleListPart):
         return RuleList(to_rules(part, place, read), name, noise)
     if isinstance(part, RuleSetPart):

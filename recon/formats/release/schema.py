@@ -1,63 +1,48 @@
-"""The release file as pydantic models: one self-contained JSON object, `"recon": 1` (design.md, section 5)."""
+"""The release file as msgspec structs: one self-contained JSON object, `"recon": 1` (see docs/release-file.md)."""
 
 from __future__ import annotations
 
+from inspect import cleandoc
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    FailFast,
-    Field,
-    StrictBool,
-    StrictFloat,
-    StrictInt,
-    StrictStr,
-)
-from pydantic.dataclasses import dataclass
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from recon.files.budget import told
-
-Scalar = StrictBool | StrictInt | StrictFloat | StrictStr
-Number = StrictInt | StrictFloat
+Scalar = bool | int | float | str
+Number = int | float
+Whole = Annotated[int, Meta(ge=0)]
+Amount = Annotated[int, Meta(ge=0)] | Annotated[float, Meta(ge=0)]  # constraints belong to one type each
+Share = Annotated[int, Meta(ge=0, le=1)] | Annotated[float, Meta(ge=0, le=1)]
 
 
-# What stands in a file by the hundred thousand is a dataclass with slots: a tenth of a model's memory.
-part = dataclass(config=ConfigDict(extra="forbid", populate_by_name=True), slots=True, kw_only=True)
-
-
-class Part(BaseModel):
+class Part(Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """Base of everything in a release file: unknown keys are refused."""
 
-    model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
-
-@part
-class TestPart:
+class TestPart(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """A test: one of the keys, or one lower and one upper end for a range; `or_missing` lets missing values pass too.
 
     `missing` stands alone: true for missing values, false for all others.
     """
 
     __test__: ClassVar[bool] = False
-    is_in: list[Scalar] | None = Field(None, alias="in", min_length=1)
+    is_in: Annotated[tuple[Scalar, ...], Meta(min_length=1)] | None = field(default=None, name="in")
     at_most: Scalar | None = None
     below: Scalar | None = None
     at_least: Scalar | None = None
     above: Scalar | None = None
-    or_missing: StrictBool = False
-    missing: StrictBool | None = None
+    or_missing: bool = False
+    missing: bool | None = None
 
 
-ConditionPart = dict[StrictStr, Scalar | TestPart]
+ScalarOrTest = Scalar | TestPart
+ConditionPart = dict[str, ScalarOrTest]
 
 
-@part
-class ViewPart(TestPart):
+class ViewPart(TestPart, frozen=True, kw_only=True):
     """A binary column: 1 where the test on the attribute holds, else 0."""
 
-    attribute: StrictStr
+    attribute: str
     equals: Scalar | None = None
 
 
@@ -68,12 +53,12 @@ class AttributePart(Part):
     `missing`: a cell may be empty, which is one more value (not for the label).
     """
 
-    name: StrictStr
-    values: list[Scalar] | None = Field(None, min_length=1)
+    name: str
+    values: Annotated[list[Scalar], Meta(min_length=1)] | None = None
     min: Number | None = None
     max: Number | None = None
-    resolution: Number | None = 1
-    missing: StrictBool = False
+    resolution: Annotated[Number | None, Meta(extra_json_schema={"default": 1})] | UnsetType = UNSET
+    missing: bool = False
 
 
 class DomainPart(Part):
@@ -82,79 +67,71 @@ class DomainPart(Part):
     `order`: attributes and columns (no label) in the order of the data's columns, for models that only number theirs.
     """
 
-    attributes: list[AttributePart] = Field(min_length=0)
+    attributes: list[AttributePart]
     label: AttributePart | None = None
-    columns: dict[StrictStr, ViewPart] = {}
+    columns: dict[str, ViewPart] = {}
     impossible: list[ConditionPart] = []
-    source: StrictStr = "declared"
-    notes: list[StrictStr] = []
-    order: list[StrictStr] = []
+    source: str = "declared"
+    notes: list[str] = []
+    order: list[str] = []
 
 
 class RowsPart(Part):
     """An interval for the number of rows."""
 
-    at_least: StrictInt = Field(0, ge=0)
-    at_most: StrictInt | None = Field(None, ge=0)
+    at_least: Whole = 0
+    at_most: Whole | None = None
 
 
-@part
-class SupportPart:
+class SupportPart(Part):
     """How many training rows: per class, or in all; whole and not negative unless the model is noisy."""
 
-    name: StrictStr | None = None
+    name: str | None = None
     counts: list[Number] | None = None
     count: Number | None = None
 
 
-@part
 class NodePart(SupportPart):
     """A node of a tree: `if`, `then`, `else` (indices of nodes), or a leaf with counts.
 
     `distinct`: how many different training rows it counts, where rows of a bootstrap sample count several times.
     """
 
-    distinct: StrictInt | None = Field(None, ge=0)
-    condition: ConditionPart | None = Field(None, alias="if")
-    then: StrictInt | None = None
-    otherwise: StrictInt | None = Field(None, alias="else")
+    distinct: Whole | None = None
+    condition: ConditionPart | None = field(default=None, name="if")
+    then: int | None = None
+    otherwise: int | None = field(default=None, name="else")
 
 
-@part
-class RulePart(SupportPart):
+class RulePart(SupportPart, kw_only=True):
     """A rule: its condition and how many rows it captures."""
 
-    condition: ConditionPart = Field(alias="if")
+    condition: ConditionPart = field(name="if")
 
 
-class LedgerEntryPart(Part):
+class LedgerEntryPart(Part, kw_only=True):
     """One step of a private learner: what it spent, and whether a proof stands behind it."""
 
-    step: StrictStr
-    mechanism: StrictStr
-    epsilon: Number = Field(ge=0)
-    delta: Number = Field(0, ge=0, le=1)
+    step: str
+    mechanism: str
+    epsilon: Amount
+    delta: Share = 0
     standing: Literal["guaranteed", "claimed", "none"]
-    why: StrictStr = ""
+    why: str = ""
 
 
-class LedgerPart(Part):
+class LedgerPart(Part, kw_only=True):
     """The privacy ledger of the learner that published the counts; the totals must be those of its entries."""
 
     neighbours: Literal["add_remove", "replace"]
-    assumes: list[StrictStr] = []
-    epsilon: Number = Field(ge=0)
-    delta: Number = Field(0, ge=0)
+    assumes: list[str] = []
+    epsilon: Amount
+    delta: Amount = 0
     standing: Literal["guaranteed", "claimed", "none"]
     entries: list[LedgerEntryPart]
 
 
-# The first wrong one ends the list (a million refusals would take gigabytes), and each looks at the clock.
-Nodes = Annotated[list[Annotated[NodePart, AfterValidator(told)]], FailFast()]
-Rules = Annotated[list[Annotated[RulePart, AfterValidator(told)]], FailFast()]
-
-
-class NoisePart(Part):
+class NoisePart(Part, kw_only=True):
     """The law of the noise on a model's counts: its `scale`, or the privacy budget it follows from.
 
     `bound`: of truncated Laplace noise given by its scale. `rounded`: to whole numbers after the noise. `clamped`:
@@ -170,101 +147,101 @@ class NoisePart(Part):
     sensitivity: Number | None = None
     neighbours: Literal["add_remove", "replace"] | None = None
     bound: Number | None = None
-    rounded: StrictBool = False
-    clamped: StrictBool = False
-    decided: StrictStr | None = None
-    adjusted: StrictBool = False
+    rounded: bool = False
+    clamped: bool = False
+    decided: str | None = None
+    adjusted: bool = False
     ledger: LedgerPart | None = None
 
 
-class ReadFromPart(Part):
+class ReadFromPart(Part, kw_only=True):
     """Where `recon convert` found a model: the format, the kinds of its counts, and what that assumes."""
 
-    format: StrictStr
+    format: str
     counts: list[Literal["exact", "bag", "distinct", "ratio", "size", "label", "noisy"]] = []
-    notes: list[StrictStr] = []
+    notes: list[str] = []
 
 
 class ModelPart(Part):
     """What every model may carry."""
 
-    name: StrictStr | None = None
-    dataset: StrictStr | None = None
+    name: str | None = None
+    dataset: str | None = None
     noise: NoisePart | None = None
     read_from: ReadFromPart | None = None
 
+    @property
+    def kind(self) -> str:
+        """Return the kind as it stands in the file."""
+        return str(self.__struct_config__.tag)
 
-class TreePart(ModelPart):
+
+class TreePart(ModelPart, kw_only=True, tag_field="kind", tag="tree"):
     """A decision tree; node 0 is the root."""
 
-    kind: Literal["tree"]
-    nodes: Nodes = Field(min_length=1)
+    nodes: Annotated[list[NodePart], Meta(min_length=1)]
 
 
-class RuleListPart(ModelPart):
+class RuleListPart(ModelPart, kw_only=True, tag_field="kind", tag="rule_list"):
     """An ordered rule list."""
 
-    kind: Literal["rule_list"]
-    rules: Rules
+    rules: list[RulePart]
 
 
-class RuleSetPart(ModelPart):
+class RuleSetPart(ModelPart, kw_only=True, tag_field="kind", tag="rule_set"):
     """Rules that may overlap; counts are supports."""
 
-    kind: Literal["rule_set"]
-    rules: Rules
+    rules: list[RulePart]
 
 
-class ForestTreePart(Part):
+class ForestTreePart(Part, kw_only=True):
     """One tree of a forest."""
 
-    name: StrictStr | None = None
-    nodes: Nodes = Field(min_length=1)
+    name: str | None = None
+    nodes: Annotated[list[NodePart], Meta(min_length=1)]
 
 
-class ForestPart(ModelPart):
+class ForestPart(ModelPart, kw_only=True, tag_field="kind", tag="forest"):
     """Trees over the same rows; with `bootstrap` each over a resample (`multiplicities`: trees x rows, if known).
 
     `resample` "with" is another word for `bootstrap`, "without" says that each tree saw some of the rows once.
     """
 
-    kind: Literal["forest"]
-    trees: list[ForestTreePart] = Field(min_length=1)
-    bootstrap: StrictBool = False
-    multiplicities: list[list[StrictInt]] | None = None
+    trees: Annotated[list[ForestTreePart], Meta(min_length=1)]
+    bootstrap: bool = False
+    multiplicities: list[list[int]] | None = None
     resample: Literal["with", "without"] | None = None
 
 
-class StatisticPart(Part):
+class StatisticPart(Part, kw_only=True):
     """A mean, total or median of a numeric attribute; `within` is a closed interval around the value."""
 
-    of: StrictStr
+    of: str
     value: Number
-    within: Number = Field(0, ge=0)
+    within: Amount = 0
 
 
 class StatementPart(Part):
     """One published figure of a table."""
 
     where: ConditionPart = {}
-    name: StrictStr | None = None
+    name: str | None = None
     count: Number | None = None
-    at_least: StrictInt | None = None
-    at_most: StrictInt | None = None
+    at_least: int | None = None
+    at_most: int | None = None
     mean: StatisticPart | None = None
     total: StatisticPart | None = None
     median: StatisticPart | None = None
     suppressed: Literal["primary", "secondary", "unknown"] | None = None
 
 
-class TablePart(ModelPart):
+class TablePart(ModelPart, kw_only=True, tag_field="kind", tag="table"):
     """Published figures about groups of rows."""
 
-    kind: Literal["table"]
-    statements: Annotated[list[Annotated[StatementPart, AfterValidator(told)]], FailFast()]
+    statements: list[StatementPart]
 
 
-AnyModelPart = Annotated[TreePart | RuleListPart | RuleSetPart | ForestPart | TablePart, Field(discriminator="kind")]
+AnyModelPart = TreePart | RuleListPart | RuleSetPart | ForestPart | TablePart
 
 
 class ReleasePart(Part):
@@ -272,11 +249,15 @@ class ReleasePart(Part):
 
     recon: Literal[1]
     domain: DomainPart
-    rows: StrictInt | RowsPart | None = None
+    rows: int | RowsPart | None = None
     models: list[AnyModelPart] = []
-    about: StrictStr | None = None
+    about: str | None = None
 
 
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema of the release file."""
-    return ReleasePart.model_json_schema(by_alias=True)
+    found = msgspec.json.schema(ReleasePart)
+    parts = found["$defs"]
+    for part in parts.values():
+        part["description"] = cleandoc(part["description"])
+    return {**parts.pop("ReleasePart"), "$defs": parts}

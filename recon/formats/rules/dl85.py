@@ -15,7 +15,7 @@ from typing import Any
 
 from encoders.domain.domain import Condition
 from encoders.domain.values import Listed, Test, Value, equals
-from encoders.models.models import Figure, Node, Provenance, Support, Table, Tree
+from encoders.models.models import Figure, Node, Nodes, Provenance, Support, Table, Tree
 from recon.formats.drafts.drafts import Draft
 from recon.formats.rules.plain_values import MOST_PARTS, as_features, count, free_label, parts, shown
 from recon.formats.rules.skeletons import NO_COUNTS, SkeletonDraft, commonest, leaf_paths
@@ -66,7 +66,7 @@ def read(thing: Thing, form: str) -> Draft:
         named=False,
         more=True,
         said=(said,) if plain else (HIDDEN,),
-        skeleton=Tree(tuple(nodes)),
+        skeleton=Tree(Nodes.of(nodes)),
         predicted=tuple(values[i] for i, node in enumerate(nodes) if node.condition is None),
     )
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.domain.values import Test, Value
-from encoders.models.models import CountKind, Forest, Node, Provenance, Support, Tree
+from encoders.models.models import CountKind, Forest, Node, Nodes, Provenance, Support, Tree
 from recon.formats.drafts.drafts import Draft
 from recon.formats.rules.plain_values import (
     MOST_PARTS,
@@ -58,7 +58,7 @@ def read(thing: Thing, form: str) -> Draft:
     for t, tree in enumerate(trees):
         supports = [Support(count=n) for n in sizes[t]] if found is None else [Support(c) for c in found[t]]
         nodes = (built(node, support, names) for node, support in zip(tree, supports, strict=True))
-        drawn.append(Tree(tuple(nodes), f"tree {t}"))
+        drawn.append(Tree(Nodes.of(nodes), f"tree {t}"))
     encoder = "" if model.get("categorical_features_") is None else "its categories are 0/1 columns of the domain"
     return Draft(
         Provenance(f"imodels {thing.class_name} ({form})", counts),

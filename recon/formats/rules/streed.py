@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from encoders.domain.values import Test, Value, equals
-from encoders.models.models import Node, Provenance, Support, Tree
+from encoders.models.models import Node, Nodes, Provenance, Support, Tree
 from recon.formats.drafts.drafts import Draft
 from recon.formats.rules.plain_values import MOST_PARTS, as_features, count, free_label
 from recon.formats.sklearn.trees.trees import plain_class
@@ -54,7 +54,7 @@ def of_model(model: Any) -> Draft:
     return Draft(
         Provenance("pystreed STreeDClassifier (in memory)", ("exact",)),
         as_features(names),
-        (Tree(tuple(nodes)),),
+        (Tree(Nodes.of(nodes)),),
         classes,
         free_label(names),
         Rows(n, n),

@@ -110,7 +110,7 @@ def _meaning(kinds: Sequence[CountKind]) -> str:
 
 def _sizes(models: Sequence[AnyModel]) -> list[str]:
     """Return how many leaves, rules and statements the models have, in words; nothing where they have none."""
-    from encoders.models.count_kinds import supports_of
+    from encoders.models.count_kinds import counts_of
     from encoders.models.models import Forest, Table, Tree
 
     sizes = {"leaves": 0, "rules": 0, "statements": 0}
@@ -118,5 +118,5 @@ def _sizes(models: Sequence[AnyModel]) -> list[str]:
         if isinstance(model, Table):
             sizes["statements"] += len(model.statements)
         else:
-            sizes["leaves" if isinstance(model, (Tree, Forest)) else "rules"] += len(supports_of(model))
+            sizes["leaves" if isinstance(model, (Tree, Forest)) else "rules"] += sum(map(len, counts_of(model)))
     return [f"{size:,} {name}" for name, size in sizes.items() if size]

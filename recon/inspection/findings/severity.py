@@ -148,8 +148,9 @@ def of_models(models: Sequence[AnyModel]) -> tuple[int | None, int]:
 
 def _counts(model: AnyModel) -> Iterator[int]:
     """Yield every count that a model publishes: at least so many rows, where it is no exact number."""
-    from encoders.models.count_kinds import supports_of
+    from encoders.models.count_kinds import counts_of
     from encoders.models.models import Table
+    from encoders.models.nodes import UNPUBLISHED
 
     if isinstance(model, Table):
         for figure in model.statements:
@@ -158,6 +159,6 @@ def _counts(model: AnyModel) -> Iterator[int]:
                     yield value
                     break
         return
-    for support in supports_of(model):
-        counts = support.counts if support.counts is not None else (support.count, support.distinct)
-        yield from (n for n in counts if isinstance(n, int))
+    for table in counts_of(model):
+        yield from (n for n in table.values.tolist() if isinstance(n, int))
+        yield from (n for n in table.different[~table.by_class].tolist() if n != UNPUBLISHED)

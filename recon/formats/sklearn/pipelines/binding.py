@@ -10,9 +10,11 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from encoders.domain.domain import Domain
+import numpy as np
+
+from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import AnyAttribute, Cell, Continuous, Grid, Listed, Test, Value
-from encoders.models.models import AnyModel, Forest, Node, Tree
+from encoders.models.models import AnyModel, Forest, Nodes, Tree
 from recon.formats.drafts.binding import Binder, has, listed_test, passes
 from recon.formats.drafts.drafts import Draft
 from recon.formats.drafts.facts import Feature, conditions
@@ -79,10 +81,10 @@ class PipelineBinder(Binder):
 def straight(model: AnyModel, domain: Domain) -> AnyModel:
     """Return the model with the branches swapped of every split that asks for what lies outside a range."""
     if isinstance(model, Tree):
-        return replace(model, nodes=tuple(swapped(node, domain) for node in model.nodes))
+        return replace(model, nodes=swapped(model.nodes, domain, {}))
     if isinstance(model, Forest):
-        trees = tuple(replace(t, nodes=tuple(swapped(node, domain) for node in t.nodes)) for t in model.trees)
-        return replace(model, trees=trees)
+        known: dict[int, tuple[Condition, ...]] = {}
+        return replace(model, trees=tuple(replace(t, nodes=swapped(t.nodes, domain, known)) for t in model.trees))
     for condition in conditions(model):
         if any(isinstance(test, Outside) for _, test in condition):
             why = f"'{condition[0][0]}' is binned one-hot for a model that is no tree"
@@ -90,14 +92,29 @@ def straight(model: AnyModel, domain: Domain) -> AnyModel:
     return model
 
 
-def swapped(node: Node, domain: Domain) -> Node:
-    """Return a split by the range itself: the rows inside it go where the others do not."""
-    if node.condition is None or not isinstance(node.condition[0][1], Outside):
-        return node
-    name, test = node.condition[0]
+def swapped(nodes: Nodes, domain: Domain, known: dict[int, tuple[Condition, ...]]) -> Nodes:
+    """Return splits by the ranges themselves: the rows inside them go where the others do not.
+
+    `known`: the conditions that became of a table, by its id, so that trees go on sharing one.
+    """
+    outside = np.array([isinstance(condition[0][1], Outside) for condition in nodes.conditions], dtype=bool)
+    if not outside.any():
+        return nodes
+    table = nodes.conditions
+    if id(table) not in known:
+        known[id(table)] = tuple(
+            inside(c, domain) if out else c for c, out in zip(table, outside.tolist(), strict=True)
+        )
+    flipped = np.append(outside, False)[nodes.condition]  # leaves, whose number is -1, stay
+    children = np.where(flipped[:, None], nodes.children[:, ::-1], nodes.children)
+    return replace(nodes, conditions=known[id(table)], children=children)
+
+
+def inside(condition: Condition, domain: Domain) -> Condition:
+    """Return the condition that the range itself makes, of one that asks for what lies outside."""
+    name, test = condition[0]
     missing = domain.all[domain.place[name]].missing and not test.missing
-    inside = Test(None, test.low, test.high, test.low_open, test.high_open, missing)
-    return replace(node, condition=((name, inside),), then=node.otherwise, otherwise=node.then)
+    return ((name, Test(None, test.low, test.high, test.low_open, test.high_open, missing)),)
 
 
 def among(attribute: Grid, feature: Feature, test: Test, compare: Callable[[Cell], Value]) -> Test:

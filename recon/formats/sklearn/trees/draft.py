@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from encoders.domain.domain import Condition
 from encoders.domain.values import Continuous, Test, is_number
-from encoders.models.models import AnyModel, Forest, Node, Support, Tree
+from encoders.models.models import AnyModel, Forest, Tree
+from encoders.models.nodes import LEAF, UNPUBLISHED, CountTable, Nodes
 from recon.formats.drafts.binding import Binder, comparison, single_limits
 from recon.formats.drafts.drafts import Draft
 from recon.formats.sklearn.trees.arrays import TreeArrays
 from recon.formats.sklearn.trees.counts import NodeCounts
 
-NOTHING = Support()
 IS_MISSING = Test(values=(), missing=True)
 
 
@@ -72,10 +72,10 @@ class TreesDraft(Draft):
         if self.misplaced and any(a.missing for a in binder.domain.attributes):
             return replace(self, misplaced=False, trees=tuple(map(root_only, self.trees))).bound(binder)
         bag = self.resampled and self.replaced
-        leaves: Leaves = {}
+        splits, numbers = split_tests(self, binder)
         trees = tuple(
-            Tree(nodes(t, tests, binder, bag, leaves), f"tree {i}")
-            for i, (t, tests) in enumerate(zip(self.trees, split_tests(self, binder), strict=True))
+            Tree(nodes(t, splits, at, binder, bag), f"tree {i}")
+            for i, (t, at) in enumerate(zip(self.trees, numbers, strict=True))
         )
         if not self.forest:
             return (Tree(trees[0].nodes, "tree", origin=self.origin),)
@@ -117,37 +117,52 @@ def missing_seen(tree: CountedTree) -> NDArray[np.int64]:
 
 
 Split = tuple[Condition, bool]  # the test of the left branch; True: it says "is missing", which is the right branch
-Leaves = dict[tuple[int, ...], Node]
 
 
-def nodes(tree: CountedTree, tests: Sequence[Split], binder: Binder, bag: bool, leaves: Leaves) -> tuple[Node, ...]:
-    """Return the nodes of one tree, given the tests of its inner nodes in order; equal leaves are one object."""
-    arrays, left = iter(tests), tree.arrays.left.tolist()
-    figures = list(zip(tree.counts.size.tolist(), *tree.counts.classes.T.tolist(), strict=True))
-    out = []
-    for then, otherwise, key in zip(left, tree.arrays.right.tolist(), figures, strict=True):
-        if then >= 0:
-            condition, swapped = next(arrays)
-            first, second = (otherwise, then) if swapped else (then, otherwise)
-            out.append(Node(NOTHING, condition, first, second))
-            continue
-        leaf = leaves.get(key)
-        if leaf is None:
-            leaf = leaves[key] = Node(support(key[0], key[1:], binder, bag))
-        out.append(leaf)
-    return tuple(out)
+@dataclass(frozen=True, eq=False)
+class Splits:
+    """The tests of all trees: `conditions`, and per test its number there and whether its branches are swapped."""
+
+    conditions: tuple[Condition, ...]
+    code: NDArray[np.int64]
+    swapped: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, found: Sequence[Split]) -> Splits:
+        """Return the table of the tests; a condition object that several have stands in it once."""
+        place: dict[int, int] = {}
+        code = [place.setdefault(id(condition), len(place)) for condition, _ in found]
+        table = {at: condition for at, (condition, _) in zip(code, found, strict=True)}
+        return cls(tuple(table.values()), np.array(code, dtype=np.int64), np.array([s for _, s in found], dtype=bool))
 
 
-def support(size: int, classes: Sequence[int], binder: Binder, bag: bool) -> Support:
-    """Return what a leaf publishes: its classes, or its size alone; of a bag also how many rows are different."""
-    if not classes or min(classes) < 0:
-        return Support(count=size)
-    counts = binder.counts(classes)
-    return Support(counts, distinct=size) if bag else Support(counts)
+def nodes(tree: CountedTree, splits: Splits, at: NDArray[np.int64], binder: Binder, bag: bool) -> Nodes:
+    """Return the nodes of one tree, given the numbers of the tests of its inner nodes in order."""
+    leaf = tree.arrays.leaf
+    condition = np.full(len(leaf), LEAF, dtype=np.int64)
+    condition[~leaf] = splits.code[at]
+    children = np.stack([tree.arrays.left, tree.arrays.right], axis=1)
+    inner = np.flatnonzero(~leaf)[splits.swapped[at]]
+    children[inner] = children[inner, ::-1]
+    return Nodes(splits.conditions, condition, children, leaf_counts(tree, leaf, binder, bag))
 
 
-def split_tests(draft: TreesDraft, binder: Binder) -> Iterator[list[Split]]:
-    """Yield the tests of every tree's inner nodes, in order; what is tested often is translated once."""
+def leaf_counts(tree: CountedTree, leaf: NDArray[np.bool_], binder: Binder, bag: bool) -> CountTable:
+    """Return what the leaves publish: their classes, or their size alone; of a bag also how many rows are different."""
+    classes, size = tree.counts.classes, tree.counts.size
+    counted = leaf & (classes.min(axis=1) >= 0) if classes.shape[1] else np.zeros(len(leaf), dtype=bool)
+    per_class = binder.class_table(classes[counted]) if counted.any() else np.zeros((0, 0), dtype=np.int64)
+    width = np.where(counted, per_class.shape[1], leaf)
+    start = np.zeros(len(leaf) + 1, dtype=np.int64)
+    np.cumsum(width, out=start[1:])
+    by_class = np.repeat(counted, width)
+    values = np.empty(len(by_class), dtype=np.int64)
+    values[by_class], values[~by_class] = per_class.ravel(), size[leaf & ~counted]
+    return CountTable(start, values, counted, np.where(counted, size, UNPUBLISHED) if bag else None)
+
+
+def split_tests(draft: TreesDraft, binder: Binder) -> tuple[Splits, list[NDArray[np.int64]]]:
+    """Return the tests of all trees, and per tree the number of that of every inner node; each is translated once."""
     inner = [~t.arrays.leaf for t in draft.trees]
     keys = np.concatenate(
         [
@@ -164,11 +179,7 @@ def split_tests(draft: TreesDraft, binder: Binder) -> Iterator[list[Split]]:
     found: list[Split] = []
     for feature, thresholds, missing in by_feature(keys[:, order[fresh]]):
         found += feature_splits(binder, draft.features[feature].name, thresholds, missing)
-    start = 0
-    for at in inner:
-        end = start + int(at.sum())
-        yield [found[i] for i in number[start:end].tolist()]
-        start = end
+    return Splits.of(found), np.split(number, np.cumsum([int(at.sum()) for at in inner])[:-1])
 
 
 def by_feature(keys: NDArray[np.float64]) -> Iterator[tuple[int, list[float], list[bool]]]:

@@ -1,0 +1,181 @@
+"""Which positions pass the conditions of a release: one by one, and those of trees by the table they stand in.
+
+A threshold on a continuous attribute, the test that forests have by the hundred thousand, stays a float until its
+attribute is cut; any other test becomes ranges of positions at once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from encoders.domain.cuts import Cuts, Thresholds
+from encoders.domain.domain import Condition, Domain
+from encoders.domain.values import Continuous, Position, Ranges, Test, exact
+from encoders.models.nodes import Nodes
+from encoders.parts.cut_domain import Resolved
+
+WRITTEN = 1 << 53  # whole numbers up to here are floats
+
+
+@dataclass(frozen=True, eq=False)
+class SplitTable:
+    """The conditions of trees by their numbers: each tests one `attribute` (-1: not resolved).
+
+    Where `threshold` is a number, what lies below it passes (`below`) or what lies above; else the `ranges`.
+    """
+
+    conditions: tuple[Condition, ...]
+    attribute: NDArray[np.int32]
+    threshold: Thresholds
+    below: NDArray[np.bool_]
+    ranges: dict[int, Ranges] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, conditions: tuple[Condition, ...]) -> SplitTable:
+        """Return a table in which nothing is resolved."""
+        n = len(conditions)
+        nowhere = np.full(n, complex(math.nan, 0))
+        return cls(conditions, np.full(n, -1, dtype=np.int32), nowhere, np.zeros(n, dtype=bool))
+
+    def resolve(self, nodes: Nodes, domain: Domain, place: str) -> None:
+        """Resolve what the nodes test; `ReleaseError` naming the node for what the domain does not have."""
+        written = written_ends(domain)
+        codes: list[int] = []
+        found: list[Threshold] = []
+        for code, i in nodes.first_nodes():
+            if self.attribute[code] >= 0:
+                continue
+            condition = nodes.conditions[code]
+            ends = written.get(condition[0][0]) if len(condition) == 1 else None
+            threshold = None if ends is None else threshold_of(ends, condition[0][1])
+            if threshold is not None:
+                codes.append(code)
+                found.append(threshold)
+                continue
+            ((k, self.ranges[code]),) = domain.resolve(condition, f"{place}.nodes[{i}].if").items()
+            self.attribute[code] = k
+        if codes:
+            attributes, thresholds, below = zip(*found, strict=True)
+            self.attribute[codes], self.threshold[codes], self.below[codes] = attributes, thresholds, below
+
+    def runs(self, codes: NDArray[np.int64], cuts: tuple[Cuts, ...]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Return (codes, 2), the first part that passes each test and the one behind the last, and which are runs."""
+        out = np.zeros((len(codes), 2), dtype=np.int64)
+        written = ~np.isnan(self.threshold[codes].real)
+        single = written.copy()
+        for at in np.flatnonzero(~written).tolist():
+            ranges = self.ranges[int(codes[at])]
+            if len(ranges) == 1:
+                out[at], single[at] = cuts[int(self.attribute[codes[at]])].run(ranges[0]), True
+        for k in np.unique(self.attribute[codes[written]]).tolist():
+            own = np.flatnonzero(written & (self.attribute[codes] == k))
+            part, below = cuts[k].starting_at(self.threshold[codes[own]]), self.below[codes[own]]
+            out[own, 0] = np.where(below, 0, part)
+            out[own, 1] = np.where(below, part, len(cuts[k].inner) + 1)
+        return out, single
+
+    def masks(self, codes: NDArray[np.int64], cuts: tuple[Cuts, ...]) -> list[int]:
+        """Return the parts that pass each test as bits."""
+        ends, single = self.runs(codes, cuts)
+        return [
+            (1 << end) - (1 << start) if run else cuts[int(self.attribute[code])].mask(self.ranges[code])
+            for code, (start, end), run in zip(codes.tolist(), ends.tolist(), single.tolist(), strict=True)
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class Resolutions(Mapping[Condition, Resolved]):
+    """What was resolved: positions by condition, and a table per list of conditions that trees share."""
+
+    conditions: dict[Condition, Resolved] = field(default_factory=dict)
+    tables: dict[int, SplitTable] = field(default_factory=dict)
+
+    def __getitem__(self, condition: Condition) -> Resolved:
+        return self.conditions[condition]
+
+    def __iter__(self) -> Iterator[Condition]:
+        return iter(self.conditions)
+
+    def __len__(self) -> int:
+        return len(self.conditions)
+
+    def add(self, conditions: Iterable[tuple[Condition, str]], domain: Domain) -> None:
+        """Resolve conditions that are not known yet; `ReleaseError` naming the place they stand at."""
+        for condition, place in conditions:
+            if condition not in self.conditions:
+                self.conditions[condition] = domain.resolve(condition, place)
+
+    def add_nodes(self, nodes: Nodes, domain: Domain, place: str) -> None:
+        """Resolve what the nodes of a tree test; `ReleaseError` naming the node."""
+        key = id(nodes.conditions)
+        if key not in self.tables:  # which keeps the conditions, so that no others ever get this id
+            self.tables[key] = SplitTable.of(nodes.conditions)
+        self.tables[key].resolve(nodes, domain, place)
+
+    def table(self, nodes: Nodes) -> SplitTable:
+        """Return the table of the conditions of a tree that was added."""
+        return self.tables[id(nodes.conditions)]
+
+    def cut(self, domain: Domain, positions: dict[int, set[Position]]) -> tuple[Cuts, ...]:
+        """Return every attribute of the domain cut where the conditions need it, and at the given positions."""
+        thresholds: dict[int, list[Thresholds]] = {}
+        for one in self.conditions.values():
+            domain.cut_points(one, positions)
+        for table in self.tables.values():
+            for code, ranges in table.ranges.items():
+                domain.cut_points({int(table.attribute[code]): ranges}, positions)
+            written = ~np.isnan(table.threshold.real)
+            for k in np.unique(table.attribute[written]).tolist():
+                thresholds.setdefault(k, []).append(table.threshold[written & (table.attribute == k)])
+        return tuple(
+            Cuts.at(a, positions.get(k, set()), np.concatenate(thresholds[k]) if k in thresholds else None)
+            for k, a in enumerate(domain.all)
+        )
+
+
+Threshold = tuple[int, complex, bool]  # attribute, threshold, True where what lies below passes
+
+
+def written_ends(domain: Domain) -> dict[str, tuple[int, float, float]]:
+    """Return the number and ends of the attributes whose thresholds may stay floats: continuous, never missing.
+
+    Only those whose ends are floats as they are written, so that floats compare with them as the numbers do.
+    """
+    found = {}
+    for name, k in domain.place.items():
+        attribute = domain.all[k]
+        if not isinstance(attribute, Continuous) or attribute.missing:
+            continue
+        low, high = (x if isinstance(x, float) else as_float(x) for x, _ in attribute.span)
+        if low is not None and high is not None:
+            found[name] = (k, low, high)
+    return found
+
+
+def as_float(x: Fraction) -> float | None:
+    """Return the float that is written as this number, None where there is none."""
+    try:
+        return float(x) if exact(float(x)) == x else None
+    except OverflowError:
+        return None
+
+
+def threshold_of(ends: tuple[int, float, float], test: Test) -> Threshold | None:
+    """Return a test for what lies on one side of a number within the ends; None for any other test."""
+    k, low, high = ends
+    if test.values is not None or test.missing or (test.low is None) == (test.high is None):
+        return None
+    x = test.high if test.low is None else test.low
+    if not (isinstance(x, float) or (isinstance(x, int) and abs(x) <= WRITTEN)):
+        return None
+    if not low <= x <= high or math.isinf(x):
+        return None
+    if test.low is None:
+        return k, complex(x, not test.high_open), True
+    return k, complex(x, test.low_open), False
