@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import recon
-from encoders.encoder import encode
+from encoders.encode.encoder import encode
 
 release = recon.load(Path(__file__).parent / "releases" / "compas_tree.json")
 bits = encode(release.domain.as_columns(), release.models)

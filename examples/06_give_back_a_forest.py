@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import recon
-from encoders.encoder import encode
+from encoders.encode.encoder import encode
 
 # 30 full-grown trees without bootstrap, trained on 300 of the people of COMPAS.
 release = recon.load(Path(__file__).parent / "releases" / "compas_forest.json")

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import recon
-from encoders.encoder import encode
+from encoders.encode.encoder import encode
 
 # Counts, medians and means of seven people by sex, race and status; the smallest counts are suppressed.
 release = recon.load(Path(__file__).parent / "releases" / "census_block.json")

@@ -24,7 +24,7 @@ def main() -> None:
     """Load the command line and run it."""
     stdout_for_us_alone()
     try:
-        from recon.cli import main as run
+        from recon.cli.app import main as run
     except KeyboardInterrupt:
         print("recon: stopped before there was an answer", file=sys.stderr)
         sys.exit(4)

@@ -14,12 +14,19 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import ClassVar, TypeVar
 
-from solvers.errors import ContradictionError, EmptyConfidenceSet, Inconclusive, ReleaseError, TooLarge, Unsupported
-from solvers.limits import Limits
-from solvers.loosening import loosen
-from solvers.numbers import complement_text, level_text
-from solvers.query import Answer, Enumerate, MostLikely, Query, Sample
-from solvers.release import Release
+from solvers.foundation.errors import (
+    ContradictionError,
+    EmptyConfidenceSet,
+    Inconclusive,
+    ReleaseError,
+    TooLarge,
+    Unsupported,
+)
+from solvers.foundation.exact import complement_text, level_text
+from solvers.foundation.limits import Limits
+from solvers.questions.query import Answer, Enumerate, MostLikely, Query, Sample
+from solvers.questions.relaxed import loosen
+from solvers.statements.release import Release
 
 EXPLAIN = 10.0  # seconds that the explanation of a contradiction may take even where no time is left
 A = TypeVar("A", bound=Answer)
@@ -83,7 +90,7 @@ def answer(release: Release, query: Query, limits: Limits | None = None) -> Answ
 
     The refusals before it, and engines that gave up within the limits, stay in `Answer.trail`. Raises `Unsupported`
     with every reason when all refuse, `Inconclusive` when some of them met a limit. Of a loosened release the answer is
-    what that of the engine proves (`solvers.loosening`).
+    what that of the engine proves (`solvers.questions.relaxed`).
     """
     limits = limits or Limits()
     trail: list[str] = []
@@ -119,7 +126,7 @@ def known_conflict(release: Release, limits: Limits) -> tuple[str, ...]:
     Where intervals around noisy counts left fewer rows than were published, those intervals clash, not the rows.
     """
     if "conflict" not in release.memo:
-        from solvers.conflict import conflict_of
+        from solvers.conflicts.quickxplain import conflict_of
 
         limits.report("there is no world: looking for the statements that clash")
         time_left = limits.lasting(max(EXPLAIN, limits.left()))
@@ -172,8 +179,8 @@ def clash_of(release: Release, conflict: tuple[str, ...], limits: Limits) -> tup
 
 def beyond_noise(release: Release, conflict: tuple[str, ...], limits: Limits) -> tuple[str, ...]:
     """Return the statements that clash whatever the noise; see `clash_of`."""
-    from solvers.likeliest import level_beyond
-    from solvers.observations import widened
+    from solvers.likelihood.most_likely import level_beyond
+    from solvers.statements.observations import widened
 
     level = float(release.confidence or 1)
     said = f"no dataset has all its noise inside the joint intervals at confidence {level_text(level)}"

@@ -53,27 +53,31 @@ class Target:
 KERNEL = ("test_refusals.py",)
 COUNTS, DUALS = ("test_guards_counts.py",), ("test_guards.py",)
 TARGETS = (
-    Target("solvers.claims", KERNEL, everything=True),
-    Target("solvers.witness", KERNEL, everything=True),
-    Target("solvers.certificate", KERNEL, everything=True),
-    Target("solvers.walk", KERNEL, everything=True),
-    Target("solvers.facts", KERNEL, everything=True),
-    Target("solvers.rup", KERNEL, everything=True),
-    Target("solvers.relaxation", DUALS, ("proved", "reduced", "refutes", "bound")),
-    Target("solvers.solvable", DUALS, ("refutes", "combined", "by_program")),
-    Target("solvers.columns", DUALS, ("proof",)),
-    Target("solvers.multipliers", DUALS),
-    Target("solvers.secants", DUALS, ("outwards", "summit")),
-    Target("solvers.cellmodel", DUALS, ("rounded",)),
-    Target("solvers.conflict", DUALS, ("without_idle", "conflict_of")),
-    Target("solvers.loosening", DUALS),
-    Target("solvers.tails", ("test_noise.py",)),
-    Target("solvers.tilt", COUNTS, ("bound_of", "outward", "project", "log_weights", "prefix_sums", "prefix")),
-    Target("solvers.mixture", COUNTS, ("whole_share", "pivot")),
-    Target("solvers.bounding", COUNTS, ("_odds", "_fixed_point", "share", "_space", "bound_plain")),
-    Target("solvers.bracket", COUNTS, ("weight", "high", "low", "improve", "start")),
-    Target("solvers.blocks", COUNTS, ("log2_ratio", "log2")),
-    Target("solvers.heaviest", COUNTS, ("meets",)),
+    Target("solvers.kernel.claims", KERNEL, everything=True),
+    Target("solvers.kernel.datasets", KERNEL, everything=True),
+    Target("solvers.kernel.checker", KERNEL, everything=True),
+    Target("solvers.kernel.cells", KERNEL, everything=True),
+    Target("solvers.statements.numbering", KERNEL, everything=True),
+    Target("solvers.kernel.rup", KERNEL, everything=True),
+    Target("solvers.programs.linear_program", DUALS, ("proved", "reduced", "refutes", "bound")),
+    Target("solvers.programs.feasibility", DUALS, ("refutes", "combined", "by_program")),
+    Target("solvers.columns.master", DUALS, ("proof",)),
+    Target("solvers.concave.multipliers", DUALS),
+    Target("solvers.concave.secants", DUALS, ("outwards", "summit")),
+    Target("solvers.programs.cell_model", DUALS, ("rounded",)),
+    Target("solvers.conflicts.quickxplain", DUALS, ("without_idle", "conflict_of")),
+    Target("solvers.questions.relaxed", DUALS),
+    Target("solvers.noise.tails", ("test_noise.py",)),
+    Target(
+        "solvers.interval.lagrangian_dual",
+        COUNTS,
+        ("bound_of", "outward", "project", "log_weights", "prefix_sums", "prefix"),
+    ),
+    Target("solvers.interval.mixture", COUNTS, ("whole_share", "pivot")),
+    Target("solvers.regions.capture_bounds", COUNTS, ("_odds", "_fixed_point", "share", "_space", "bound_plain")),
+    Target("solvers.interval.bracket", COUNTS, ("weight", "high", "low", "improve", "start")),
+    Target("solvers.interval.neighbourhoods", COUNTS, ("log2_ratio", "log2")),
+    Target("solvers.interval.heavy_histogram", COUNTS, ("meets",)),
     Target("solvers.engines.interval", COUNTS, ("add_logs",)),
 )
 
@@ -318,7 +322,18 @@ def child(tests: list[str], mutant: Mutant | None, watch: Watch | None, seconds:
                 sys.meta_path.insert(0, Mutating(mutant))
             import pytest
 
-            flags = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:randomly", "--tb=no", "--assert=plain"]
+            flags = [
+                "-x",
+                "-q",
+                "-p",
+                "no:cacheprovider",
+                "-p",
+                "no:xdist",
+                "-p",
+                "no:randomly",
+                "--tb=no",
+                "--assert=plain",
+            ]
             os._exit(int(pytest.main([*flags, *tests], plugins=[watch] if watch else [])))
         except BaseException:  # also where the interpreter's own memory ends
             traceback.print_exc()
@@ -386,7 +401,9 @@ def main() -> int:
     given = parser.parse_args()
     first, step = map(int, given.share.split("/"))
     words = given.only.split()
-    chosen = [m for t in TARGETS for m in mutants_of(t) if not words or any(w in str(m) for w in words)][first - 1 :: step]
+    chosen = [m for t in TARGETS for m in mutants_of(t) if not words or any(w in str(m) for w in words)][
+        first - 1 :: step
+    ]
     if given.list:
         print(*chosen, sep="\n")
         return 0
@@ -411,7 +428,9 @@ def main() -> int:
     minutes = (time.monotonic() - begun) / 60
     lost = Counter(m.target.module for m in left)
     for module, n in tried.items():
-        print(f"{module}: {n} mutants, {n - told[module] - lost[module]} killed, {told[module]} explained, {lost[module]} open")
+        print(
+            f"{module}: {n} mutants, {n - told[module] - lost[module]} killed, {told[module]} explained, {lost[module]} open"
+        )
     print(f"{sum(tried.values())} of {len(chosen)} mutants tried in {minutes:.1f} minutes, {len(left)} open")
     given.out.parent.mkdir(exist_ok=True)
     given.out.write_text(json.dumps({"tried": tried, "explained": told, "open": [str(m) for m in left]}, indent=1))

@@ -22,7 +22,7 @@ def one(arguments):
             sys.argv = ["recon", *arguments]
             code = 99
             try:
-                recon.cli.main()
+                recon.cli.app.main()
             except SystemExit as stop:
                 code = stop.code or 0
             finally:
@@ -35,11 +35,11 @@ def one(arguments):
 if __name__ == "__main__":
     import pandas  # noqa: F401 - so that every child has it already
 
-    import recon.cli
-    import recon.loading
-    import recon.measures
-    import recon.selections
-    from recon.formats.reading import TEXTS, readers
+    import recon.cli.app
+    import recon.frames.selections
+    import recon.loading.loading
+    import recon.measures.measures
+    from recon.formats.detection import TEXTS, readers
 
     with contextlib.suppress(ImportError):
         import pyarrow.parquet  # noqa: F401

@@ -12,8 +12,8 @@ import pytest
 from extras import batches
 
 import recon
-from encoders.encoder import encode
-from recon.formats.release_file import parse, to_domain, to_models, to_rows
+from encoders.encode.encoder import encode
+from recon.formats.release.reading import parse, to_domain, to_models, to_rows
 
 BATCHES = batches(6, 10)
 PER_BATCH = 75

@@ -15,17 +15,17 @@ import pytest
 from extras import extra
 
 import recon
-from encoders.domain import Domain
-from encoders.models import Figure, Provenance, Statistic, Table
-from encoders.values import Listed, equals
-from recon.attaching import COUNTED, OTHER_ROWS, attach_counts
-from recon.formats.drafts import Draft, Feature
+from encoders.domain.domain import Domain
+from encoders.domain.values import Listed, equals
+from encoders.models.models import Figure, Provenance, Statistic, Table
+from recon.auditing.ground_truth import violations
+from recon.formats.drafts.drafts import Draft, Feature
+from recon.formats.release.writing import dump, release_json
 from recon.formats.rules import corels_saved, dl85, streed
-from recon.formats.writing import dump, release_json
+from recon.loading.attaching import COUNTED, OTHER_ROWS, attach_counts
 from recon.stored.containers import open_stored
-from recon.stored.things import Thing
-from recon.truth import violations
-from solvers.errors import ReleaseError, Unsupported
+from recon.stored.objects.things import Thing
+from solvers.foundation.errors import ReleaseError, Unsupported
 
 GOLDEN = Path(__file__).parent / "golden" / "models"
 TRUTH = {e["file"]: e["truth"] for e in json.loads((GOLDEN / "index.json").read_text())}
@@ -189,7 +189,7 @@ def test_other_rows_than_those_of_training_are_said():
 def test_predictions_are_compared_with_leaves_and_known_classes(monkeypatch):
     x, y = bits()
     draft = golden("pydl8.5-0.1.8/depth_2.pkl")
-    monkeypatch.setattr("recon.attaching.source_of", lambda model: draft)
+    monkeypatch.setattr("recon.loading.attaching.source_of", lambda model: draft)
     tree = TRUTH["pydl8.5-0.1.8/depth_2.pkl"]["tree"]
 
     def predict(row):

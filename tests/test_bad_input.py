@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-import recon.cli
+import recon.cli.app
 
 TREE = {
     "recon": 1,
@@ -56,7 +56,7 @@ def run(capsys, *arguments, monkeypatch=None):
     before, sys.argv = sys.argv, ["recon", *arguments]
     try:
         with pytest.raises(SystemExit) as stop:
-            recon.cli.main()
+            recon.cli.app.main()
     finally:
         sys.argv = before
     out, err = capsys.readouterr()

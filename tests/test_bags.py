@@ -18,20 +18,20 @@ from test_against_oracle import encoded
 from test_bad_input import run
 
 import recon
-from encoders.domain import Test
-from encoders.encoder import encode
-from encoders.models import Forest, Node, Support, Tree
-from recon.formats.writing import dump, release_json
-from recon.group_report import exposure_lines
-from recon.loading import load
-from recon.truth import violations
-from recon.verifying import verify
+from encoders.domain.domain import Test
+from encoders.encode.encoder import encode
+from encoders.models.models import Forest, Node, Support, Tree
+from recon.auditing.ground_truth import violations
+from recon.certificates.verifying import verify
+from recon.formats.release.writing import dump, release_json
+from recon.loading.loading import load
+from recon.report.group_report import exposure_lines
 from solvers.engine import engines
-from solvers.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
-from solvers.limits import Limits
-from solvers.loosening import loosen
-from solvers.query import Count, CountAnswer, Decide
-from solvers.release import Rows
+from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
+from solvers.foundation.limits import Limits
+from solvers.questions.query import Count, CountAnswer, Decide
+from solvers.questions.relaxed import loosen
+from solvers.statements.release import Rows
 
 BATCHES, PER_BATCH = 6, 20
 KNOWN_BATCHES, KNOWN_PER_BATCH = 4, 15
@@ -243,7 +243,7 @@ def test_every_engine_copes_with_open_counts():
         done += 1
         every = worlds(release, space, how)
         frame = pd.DataFrame(space, columns=[f"a{k}" for k in range(len(space[0]) - 1)] + ["y"])
-        chosen = recon.questions.select_frame(got, frame)
+        chosen = recon.questions.questions.select_frame(got, frame)
         table = [[d.count(row) for row in space] for d in every]
         low, high = np.min(table, axis=0), np.max(table, axis=0)
         for engine in engines():

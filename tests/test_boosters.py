@@ -13,23 +13,23 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from encoders.domain import Domain
-from encoders.encoder import encode
-from encoders.models import Forest, Table, Tree
-from encoders.values import Test
-from recon.formats.binding import Binder
-from recon.formats.boosters.boosting import Grown, narrowed, opposite, split_of
-from recon.formats.boosters.lightgbm_counts import Objective, Rates, Round, class_counts
-from recon.formats.boosters.lightgbm_model import looks_like_lightgbm_text, read_lightgbm, read_lightgbm_text
+from encoders.domain.domain import Domain
+from encoders.domain.values import Test
+from encoders.encode.encoder import encode
+from encoders.models.models import Forest, Table, Tree
+from recon.auditing.ground_truth import violations
+from recon.formats.boosters.lightgbm.counts import Objective, Rates, Round, class_counts
+from recon.formats.boosters.lightgbm.model import looks_like_lightgbm_text, read_lightgbm, read_lightgbm_text
 from recon.formats.boosters.pickled import read as read_saved
-from recon.formats.boosters.xgboost_counts import class_counts as xgb_counts
-from recon.formats.boosters.xgboost_counts import sizes
-from recon.formats.boosters.xgboost_file import Stored
-from recon.formats.boosters.xgboost_model import looks_like_xgboost_ubj, read_xgboost, read_xgboost_dump
-from recon.formats.release_file import strict_json
+from recon.formats.boosters.shared import Grown, narrowed, opposite, split_of
+from recon.formats.boosters.xgboost.counts import class_counts as xgb_counts
+from recon.formats.boosters.xgboost.counts import sizes
+from recon.formats.boosters.xgboost.file import Stored
+from recon.formats.boosters.xgboost.model import looks_like_xgboost_ubj, read_xgboost, read_xgboost_dump
+from recon.formats.drafts.binding import Binder
+from recon.formats.release.reading import strict_json
 from recon.stored.containers import open_stored
-from recon.truth import violations
-from solvers.errors import ReleaseError, Unsupported
+from solvers.foundation.errors import ReleaseError, Unsupported
 
 GOLDEN = Path(__file__).parent / "golden" / "models"
 INDEX = {e["file"]: e for e in json.loads((GOLDEN / "index.json").read_text(encoding="utf-8"))}

@@ -7,11 +7,11 @@ import random
 import pytest
 
 import recon
-from encoders.domain import Domain
-from encoders.encoder import encode
-from encoders.models import Rule, RuleList, Support
-from encoders.values import Listed, Test
-from solvers.limits import Limits
+from encoders.domain.domain import Domain
+from encoders.domain.values import Listed, Test
+from encoders.encode.encoder import encode
+from encoders.models.models import Rule, RuleList, Support
+from solvers.foundation.limits import Limits
 
 
 def release_of(seed, d=60, rules=40, width=3):

@@ -15,8 +15,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import recon
-from recon.learners.bayesian_rule_list import BayesianRuleListClassifier, DPBayesianRuleListClassifier
-from recon.learners.brl_posterior import (
+from recon.learners.private.private_mining import (
+    Mining,
+    apriori,
+    items_held,
+    level_sensitivity,
+    mine_exactly,
+    mine_privately,
+)
+from recon.learners.private.randomness import Randomness
+from recon.learners.rule_lists.bayesian_rule_list import BayesianRuleListClassifier, DPBayesianRuleListClassifier
+from recon.learners.rule_lists.brl_posterior import (
     Law,
     Prior,
     Scores,
@@ -27,7 +36,7 @@ from recon.learners.brl_posterior import (
     sensitivity,
     tempered,
 )
-from recon.learners.brl_sampling import (
+from recon.learners.rule_lists.brl_sampling import (
     draw_prior,
     effective_size,
     integer_weights,
@@ -35,15 +44,6 @@ from recon.learners.brl_sampling import (
     split_r_hat,
     walk,
 )
-from recon.learners.private_mining import (
-    Mining,
-    apriori,
-    items_held,
-    level_sensitivity,
-    mine_exactly,
-    mine_privately,
-)
-from recon.learners.randomness import Randomness
 
 ANTECEDENTS = ((("a", 1),), (("b", 1),), (("c", 1),), (("a", 1), ("b", 1)))  # 4 antecedents: 65 lists
 SIZES = (1, 1, 1, 2)
@@ -458,7 +458,7 @@ def test_map_and_point_are_those_of_all_lists():
         assert chained.rules_ == fitted.rules_
     assert sum(sum(counts) for _, counts in fitted.rules_) == len(x)
     domain = recon.Domain.from_frame(x.assign(y=y), label="y", independent=True)
-    from recon.truth import violations
+    from recon.auditing.ground_truth import violations
 
     assert violations(recon.encode(fitted, domain), x.assign(y=y)) == []
 

@@ -25,24 +25,25 @@ import pandas as pd
 import pytest
 
 import recon
-from recon.cli import app
-from solvers import layers, natively
-from solvers.components import known_presolve
-from solvers.elimination import Candidates, elimination_order
-from solvers.errors import Inconclusive, TooLarge
-from solvers.layers import layers_of
-from solvers.limits import GRACE, Limits
-from solvers.system import system_of
+from recon.cli.app import app
+from solvers.cells.components import known_presolve
+from solvers.cells.system import system_of
+from solvers.foundation import threads as natively
+from solvers.foundation.errors import Inconclusive, TooLarge
+from solvers.foundation.limits import GRACE, Limits
+from solvers.histograms import decision_diagram as layers
+from solvers.histograms.decision_diagram import layers_of
+from solvers.histograms.elimination import Candidates, elimination_order
 
 GOLDEN = Path(__file__).parent / "golden"
 KINDS = ("ada", "bag", "boosting", "forest", "extra", "noisy")
 SETS = ("breast_cancer", "wine", "digits", "compas14", "adult19")
 BEYOND = 5.0  # seconds of CPU beyond the budget and the imports
 EVERYTHING = """
-import recon.cli, recon.questions, recon.auditing, recon.report, recon.exporting, recon.verifying, recon.streaming
-import recon.loading, recon.probabilistic, recon.likely_worlds, recon.sweeping, recon.bounds, recon.truth, pyarrow
+import recon.cli.app, recon.questions.questions, recon.auditing.auditing, recon.report.report, recon.exporting.exporting, recon.certificates.verifying, recon.cli.output.streaming
+import recon.loading.loading, recon.questions.probabilistic, recon.noisy.likely_worlds, recon.measures.sweeping, recon.bounds.bounding, recon.auditing.ground_truth, pyarrow
 from solvers.engine import engines
-import solvers.relaxation, solvers.proving, solvers.rowmodel, solvers.satisfying, solvers.bracket, solvers.columns
+import solvers.programs.linear_program, solvers.programs.bounded_answers, solvers.programs.row_model, solvers.clauses.sat, solvers.interval.bracket, solvers.columns.master
 engines()
 """
 
@@ -223,8 +224,8 @@ def test_every_command_keeps_to_its_budget(tmp_path, data):
 
 
 def test_drawn_worlds_are_written_until_the_time_is_up(tmp_path):
-    from recon.questions import drawn
-    from recon.streaming import write_worlds
+    from recon.cli.output.streaming import write_worlds
+    from recon.questions.questions import drawn
 
     out, release = tmp_path / "drawn.csv", recon.load(str(GOLDEN / "tree_classes.json"))
     first = recon.sample(release, 3)
@@ -255,7 +256,7 @@ def test_a_stop_is_heard_between_two_worlds(tmp_path):
 def test_worlds_in_several_batches_are_those_of_one_table(tmp_path, monkeypatch, ending):
     if ending == "parquet":
         pytest.importorskip("pyarrow")
-    from recon import streaming
+    from recon.cli.output import streaming
 
     release = recon.load(str(GOLDEN / "tree_classes.json"))
     whole = pd.concat(
@@ -283,7 +284,7 @@ def test_a_listing_that_the_time_ends_says_so():
 
 
 def test_a_search_ends_with_the_listing_that_reads_it():
-    from recon.questions import heard
+    from recon.questions.questions import heard
 
     release = recon.load(str(GOLDEN / "tree_classes.json"))
     world, ended = recon.sample(release, 1)[0].inner, []
@@ -306,7 +307,7 @@ def test_a_search_ends_with_the_listing_that_reads_it():
 
 
 def test_a_search_that_says_nothing_is_stopped():
-    from solvers.cellmodel import next_of
+    from solvers.programs.cell_model import next_of
 
     class Silent:
         def stop_search(self):
@@ -320,7 +321,7 @@ def test_a_search_that_says_nothing_is_stopped():
 
 
 def test_every_question_of_a_measure_has_its_limits(monkeypatch):
-    from recon import coupled
+    from recon.measures import system as coupled
 
     asked, ask = [], coupled.ask
 

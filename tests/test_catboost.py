@@ -10,19 +10,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from encoders.domain import Domain
-from encoders.encoder import encode
-from encoders.models import Forest
-from recon.formats.binding import Binder
-from recon.formats.boosters.catboost_file import MAGIC, cbm_booster, json_booster
-from recon.formats.boosters.catboost_model import NOT_WEIGHTED, TOGETHER, read_catboost, to_draft
-from recon.formats.boosters.xgboost_model import LEAST, NOT_SAID, read_xgboost, read_xgboost_ubj
-from recon.formats.boosters.xgboost_model import NOT_WEIGHTED as XGB_NOT_WEIGHTED
-from recon.formats.reading import read_draft
-from recon.formats.release_file import strict_json
-from recon.stored.ubjson import DEEPEST, read_ubjson
-from recon.truth import violations
-from solvers.errors import ReleaseError, Unsupported
+from encoders.domain.domain import Domain
+from encoders.encode.encoder import encode
+from encoders.models.models import Forest
+from recon.auditing.ground_truth import violations
+from recon.formats.boosters.catboost.file import MAGIC, cbm_booster, json_booster
+from recon.formats.boosters.catboost.model import NOT_WEIGHTED, TOGETHER, read_catboost, to_draft
+from recon.formats.boosters.xgboost.model import LEAST, NOT_SAID, read_xgboost, read_xgboost_ubj
+from recon.formats.boosters.xgboost.model import NOT_WEIGHTED as XGB_NOT_WEIGHTED
+from recon.formats.detection import read_draft
+from recon.formats.drafts.binding import Binder
+from recon.formats.release.reading import strict_json
+from recon.stored.binary.ubjson import DEEPEST, read_ubjson
+from solvers.foundation.errors import ReleaseError, Unsupported
 
 GOLDEN = Path(__file__).parent / "golden" / "models"
 INDEX = {e["file"]: e for e in json.loads((GOLDEN / "index.json").read_text(encoding="utf-8"))}

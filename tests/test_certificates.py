@@ -27,12 +27,12 @@ from test_against_oracle import encoded, random_profile
 from test_bad_input import run
 
 import recon
-from recon.certificates import certificate_json, certifier_of, contradiction_certificate, world_certificate
-from recon.formats.release_file import strict_json
-from recon.statements import claim_of, sealed
-from recon.verifying import verify
-from solvers.claims import Regions
-from solvers.errors import ContradictionError, ReleaseError
+from recon.certificates.certificate_format import claim_of, sealed
+from recon.certificates.issuing import certificate_json, certifier_of, contradiction_certificate, world_certificate
+from recon.certificates.verifying import verify
+from recon.formats.release.reading import strict_json
+from solvers.foundation.errors import ContradictionError, ReleaseError
+from solvers.kernel.claims import Regions
 
 ROOT = Path(__file__).parents[1]
 TWO = str(ROOT / "examples" / "releases" / "two_trees.json")
@@ -728,7 +728,7 @@ class Finder:
             raise ImportError(name + " is blocked")
 
 sys.meta_path.insert(0, Finder())
-from recon.cli import main
+from recon.cli.app import main
 for result, release in zip(sys.argv[1::2], sys.argv[2::2]):
     sys.argv = ["recon", "verify", result, release]
     try:
@@ -757,7 +757,7 @@ def test_verify_needs_no_solver(tmp_path):
 
 def test_nothing_is_called_certified_without_a_proof(results, capsys, monkeypatch):
     write, _ = results
-    monkeypatch.setattr("solvers.certifying.Certifier.prove", lambda *_: None)
+    monkeypatch.setattr("solvers.certificates.certifier.Certifier.prove", lambda *_: None)
     for command in (["count", contradiction(write)], ["audit", contradiction(write)], ["reconstruct", TWO]):
         _, out, err = run(capsys, *command)
         assert "certified" not in out + err

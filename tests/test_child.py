@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from solvers.child import run
-from solvers.errors import EngineError, Inconclusive, TooLarge, Unsupported
-from solvers.limits import Limits
+from solvers.foundation.errors import EngineError, Inconclusive, TooLarge, Unsupported
+from solvers.foundation.limits import Limits
+from solvers.foundation.processes import run
 
 ROOT = Path(__file__).parents[1]
 MB = 1 << 20
@@ -142,7 +142,7 @@ def nothing_is_left(monkeypatch):
             super().__init__(*arguments, **options)
             started.append(self)
 
-    monkeypatch.setattr("solvers.child.subprocess.Popen", Watched)
+    monkeypatch.setattr("solvers.foundation.processes.subprocess.Popen", Watched)
     yield
     assert all(process.returncode is not None for process in started)
     assert threading.active_count() == before
@@ -183,8 +183,8 @@ def test_elsewhere_and_without_a_path(tmp_path):
     (tmp_path / "json.py").write_text("raise SystemExit('shadowed')")
     code = (
         f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
-        "from solvers.child import run\nfrom solvers.limits import Limits\n"
-        "import os; os.chdir(sys.argv[1]); print(run('solvers.numbers:product', [[2, 10]], Limits()))"
+        "from solvers.foundation.processes import run\nfrom solvers.foundation.limits import Limits\n"
+        "import os; os.chdir(sys.argv[1]); print(run('solvers.foundation.exact:product', [[2, 10]], Limits()))"
     )
     for environment in ({}, {"PYTHONPATH": str(tmp_path / "nowhere")}):
         command = [sys.executable, "-c", code, str(tmp_path)]
@@ -300,7 +300,7 @@ def test_an_interrupted_parent_takes_its_child_along(tmp_path, how):
     marker = tmp_path / "pid"
     code = (
         f"import sys; sys.path[:0] = {[str(ROOT), str(ROOT / 'tests')]!r}\n"
-        "from solvers.child import run\nfrom solvers.limits import Limits\n"
+        "from solvers.foundation.processes import run\nfrom solvers.foundation.limits import Limits\n"
         f"run('test_child:loop', {str(marker)!r}, Limits(seconds=60))"
     )
     with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True) as parent:

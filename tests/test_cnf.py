@@ -18,12 +18,12 @@ from test_against_oracle import encoded
 from test_engines import met
 
 import recon
-from solvers import totals
-from solvers.cnf import clauses_needed, lower
-from solvers.errors import EngineError, Inconclusive, TooLarge, Unsupported
-from solvers.limits import Limits
-from solvers.release import UNBOUNDED, Attribute, Box, Choice, Domain, Region, Release, Rows, Statement
-from solvers.totals import FALSE, TRUE, Clauses
+from solvers.clauses import gates as totals
+from solvers.clauses.gates import FALSE, TRUE, Clauses
+from solvers.clauses.lowering import clauses_needed, lower
+from solvers.foundation.errors import EngineError, Inconclusive, TooLarge, Unsupported
+from solvers.foundation.limits import Limits
+from solvers.statements.release import UNBOUNDED, Attribute, Box, Choice, Domain, Region, Release, Rows, Statement
 
 ROOT = Path(__file__).parents[1]
 BATCHES = 5
@@ -254,10 +254,10 @@ def test_the_estimate_is_of_the_right_size():
 FINGERPRINT = """
 import hashlib, json, sys
 sys.path[:0] = [{root!r}]
-from encoders.encoder import encode
-from recon.formats.release_file import parse, to_domain, to_models, to_rows
-from solvers.cnf import lower
-from solvers.limits import Limits
+from encoders.encode.encoder import encode
+from recon.formats.release.reading import parse, to_domain, to_models, to_rows
+from solvers.clauses.lowering import lower
+from solvers.foundation.limits import Limits
 part = parse(open({path!r}, 'rb').read(), 'memory')
 got = encode(to_domain(part.domain), to_models(part), to_rows(part)).statements
 made = [lower(got, Limits(), raw=raw, sorted_rows=not raw) for raw in (True, False)]
@@ -285,6 +285,6 @@ def test_the_same_release_gives_the_same_clauses_and_loads_no_solver(name):
 
 
 def test_the_modules_of_the_formula_import_no_solver():
-    code = "import sys, solvers.cnf, solvers.rup; print(sorted({m.split('.')[0] for m in sys.modules}))"
+    code = "import sys, solvers.clauses.lowering, solvers.kernel.rup; print(sorted({m.split('.')[0] for m in sys.modules}))"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout
     assert not {"pysat", "ortools", "highspy", "oxidd", "scipy", "pandas"} & set(json.loads(out.replace("'", '"')))

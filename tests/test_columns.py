@@ -15,19 +15,19 @@ from test_against_oracle import encoded, random_profile
 from test_coupled import releases
 
 import recon
-from recon.questions import as_frame
-from recon.selections import select_frame
-from solvers.apart import decide_apart
-from solvers.columns import Master
-from solvers.coupled import met_cells
+from recon.frames.selections import select_frame
+from recon.questions.questions import as_frame
+from solvers.cells.system import system_of
+from solvers.columns.master import Master
+from solvers.columns.pricing import Incidence, Pricer, within
+from solvers.columns.single_partitions import decide_apart
 from solvers.engine import ask
 from solvers.engines.columns import KindEngine
-from solvers.errors import ContradictionError, Unsupported
-from solvers.limits import Limits
-from solvers.pricing import Incidence, Pricer, within
-from solvers.query import Count, CountAnswer, Decide, DecideAnswer
-from solvers.release import UNBOUNDED, Box, Release
-from solvers.system import system_of
+from solvers.foundation.errors import ContradictionError, Unsupported
+from solvers.foundation.limits import Limits
+from solvers.histograms.system_membership import met_cells
+from solvers.questions.query import Count, CountAnswer, Decide, DecideAnswer
+from solvers.statements.release import UNBOUNDED, Box, Release
 
 BATCHES = 4
 PER_BATCH = 10

@@ -17,13 +17,13 @@ import pytest
 from extras import batches, extra
 from scipy.optimize import LinearConstraint, milp
 
-from encoders.encoder import encode
-from recon.formats.parts import to_domain, to_models, to_rows
-from recon.formats.release_file import parse
-from solvers.conflict import UNPROVEN, conflict_of
-from solvers.errors import ContradictionError, ReleaseError
-from solvers.limits import Limits
-from solvers.release import (
+from encoders.encode.encoder import encode
+from recon.formats.release.parts import to_domain, to_models, to_rows
+from recon.formats.release.reading import parse
+from solvers.conflicts.quickxplain import UNPROVEN, conflict_of
+from solvers.foundation.errors import ContradictionError, ReleaseError
+from solvers.foundation.limits import Limits
+from solvers.statements.release import (
     UNBOUNDED,
     Attribute,
     Box,
@@ -423,7 +423,7 @@ def test_real_forest_with_one_row_moved(data, capsys):
     import pandas as pd
 
     import recon
-    from recon.loading import models_of
+    from recon.loading.loading import models_of
 
     frame = pd.read_csv(data("compas14.csv.gz"))
     label = frame.columns[-1]

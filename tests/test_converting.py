@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 
 import recon
-from encoders.encoder import encode
-from recon.formats.reading import read_draft
-from recon.formats.release_file import parse, to_domain, to_models, to_rows
-from recon.formats.writing import dump, release_json
-from recon.loading import settle
-from recon.truth import violations
+from encoders.encode.encoder import encode
+from recon.auditing.ground_truth import violations
+from recon.formats.detection import read_draft
+from recon.formats.release.reading import parse, to_domain, to_models, to_rows
+from recon.formats.release.writing import dump, release_json
+from recon.loading.loading import settle
 
 GOLDEN = Path(__file__).parent / "golden" / "models"
 # One file of every kind of every library; of scikit-learn the newest (test_sklearn_files reads the other versions).

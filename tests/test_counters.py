@@ -19,14 +19,22 @@ import pytest
 from extras import extra
 from test_against_oracle import encoded
 
-from solvers import counters
-from solvers.counters import Formula, ModelCounter, estimates, log2_above, lowered_of, row_bits, worlds_before
+from solvers.clauses import model_counters as counters
+from solvers.clauses.model_counters import (
+    Formula,
+    ModelCounter,
+    estimates,
+    log2_above,
+    lowered_of,
+    row_bits,
+    worlds_before,
+)
 from solvers.engine import answer, engines
 from solvers.engines import approxmc, d4, ganak
-from solvers.errors import ContradictionError, EngineError, Inconclusive, ReleaseError, Unsupported
-from solvers.limits import Limits
-from solvers.query import Count
-from solvers.release import Attribute, Box, Domain, Region, Release, Rows, Statement
+from solvers.foundation.errors import ContradictionError, EngineError, Inconclusive, ReleaseError, Unsupported
+from solvers.foundation.limits import Limits
+from solvers.questions.query import Count
+from solvers.statements.release import Attribute, Box, Domain, Region, Release, Rows, Statement
 
 PACKAGES = {"d4": "py_d4", "ganak": "pyganak", "approxmc": "pyapproxmc"}
 MODULES = {"d4": d4, "ganak": ganak, "approxmc": approxmc}
@@ -36,7 +44,7 @@ ORDERED = Count("ordered")
 
 @dataclass
 class Cnf:
-    """What the counters take of `solvers.cnf.Lowered`; every variable is counted where `counted` is None."""
+    """What the counters take of `solvers.clauses.lowering.Lowered`; every variable is counted where `counted` is None."""
 
     variables: int
     clauses: tuple

@@ -17,8 +17,8 @@ from extras import batches
 from test_against_oracle import canonical_rows, encoded, names, random_profile, weight
 
 import recon
-from solvers import system
-from solvers.errors import ContradictionError
+from solvers.cells import system
+from solvers.foundation.errors import ContradictionError
 
 BATCHES, TWICE = batches(5, 7), batches(8, 12)
 PER_BATCH = 50

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from encoders.cuts import UNITS, Cuts
-from encoders.values import Continuous, Grid, Listed, exact
-from solvers.errors import ReleaseError
+from encoders.domain.cuts import UNITS, Cuts
+from encoders.domain.values import Continuous, Grid, Listed, exact
+from solvers.foundation.errors import ReleaseError
 
 NUMBERS = st.one_of(
     st.integers(-(10**400), 10**400),

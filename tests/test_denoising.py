@@ -16,19 +16,20 @@ from test_likeliest import LAWS, by_a, by_b, every, noisy_release, overlapping, 
 from test_noisy_commands import EXACT, LAPLACE, NOISY, run, tree, write  # noqa: F401 - fixtures
 
 import recon
-from solvers import denoised, fractional, multipliers
-from solvers.denoised import greatest
-from solvers.fractional import relax
-from solvers.gains import Gain, Gains
-from solvers.likeliest import gains_of, most_likely_of, shape_of
-from solvers.limits import Limits
-from solvers.local_search import Search, Start, improved
-from solvers.multipliers import binding, conjugates, proved, proved_anywhere
-from solvers.noise import Law
-from solvers.observations import Observation
-from solvers.release import Box, Region, Rows, Statement
-from solvers.rounding import rounded
-from solvers.separable import shares_of
+from solvers.concave import fractional, multipliers
+from solvers.concave.fractional import relax
+from solvers.concave.local_search import Search, Start, improved
+from solvers.concave.multipliers import binding, conjugates, proved, proved_anywhere
+from solvers.concave.rounding import rounded
+from solvers.concave.separable import shares_of
+from solvers.concave.terms import Gain, Gains
+from solvers.foundation.limits import Limits
+from solvers.likelihood import maximum as denoised
+from solvers.likelihood.maximum import greatest
+from solvers.likelihood.most_likely import gains_of, most_likely_of, shape_of
+from solvers.noise.laws import Law
+from solvers.statements.observations import Observation
+from solvers.statements.release import Box, Region, Rows, Statement
 
 MAKERS = [by_a, by_b, rules, overlapping]
 LONG = Limits(seconds=600)
@@ -165,7 +166,7 @@ def wide_tree(leaves, law, rows, seed=0):
 def test_a_wide_noisy_tree_is_solved_directly(law, limit, write, monkeypatch):  # noqa: F811
     """Row by row, and by a multiplier: both are proved, so both are the optimum."""
     monkeypatch.setattr(denoised, "relax", None)
-    monkeypatch.setattr("solvers.separable.ONE_BY_ONE", limit)
+    monkeypatch.setattr("solvers.concave.separable.ONE_BY_ONE", limit)
     found = recon.denoise(recon.load(write(json.dumps(wide_tree(150, law, 3_000)))), LONG)
     assert found.found.proved
     assert found.rows == 3_000

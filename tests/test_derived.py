@@ -7,13 +7,13 @@ import dataclasses
 import pytest
 
 import recon
-from encoders.encoder import encode
-from recon.formats import release_file
-from solvers.branches import Solution
+from encoders.encode.encoder import encode
+from recon.formats.release import reading as release_file
+from solvers.cells.system import System, system_of
 from solvers.engine import answer
-from solvers.query import Count
-from solvers.release import Release, Rows
-from solvers.system import System, system_of
+from solvers.histograms.branches import Solution
+from solvers.questions.query import Count
+from solvers.statements.release import Release, Rows
 
 TABLE = b"""{"recon": 1, "rows": 3,
  "domain": {"attributes": [{"name": "a", "values": [0, 1]}, {"name": "b", "values": [0, 1]}]},

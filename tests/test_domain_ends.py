@@ -14,13 +14,13 @@ from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import recon
-from encoders.values import Continuous
-from recon.cli import main
-from recon.formats.names import alike
-from recon.formats.schema import json_schema
-from recon.formats.writing import dump, release_json
-from solvers.errors import ReleaseError, Unsupported
-from solvers.limits import Limits
+from encoders.domain.values import Continuous
+from recon.cli.app import main
+from recon.formats.drafts.names import alike
+from recon.formats.release.schema import json_schema
+from recon.formats.release.writing import dump, release_json
+from solvers.foundation.errors import ReleaseError, Unsupported
+from solvers.foundation.limits import Limits
 
 FLOATS = st.floats(width=32, allow_nan=False, allow_infinity=False)
 KINDS = {

@@ -14,12 +14,12 @@ import pytest
 from extras import extra
 
 import recon
-from encoders.ledger import Entry, Ledger
-from recon.learners import dp_greedy_rule_list as dp
-from recon.learners.dp_greedy_rule_list import DPGreedyRuleListClassifier, Mechanism, Split, gini
-from recon.learners.mining import checked_rules, conjunctions, rule_masks
-from recon.learners.smooth_sensitivity import impurity_step, margin_of_confidence, margin_of_delta, smooth_bound
-from recon.learners.vulnerability import vulnerability, vulnerability_of
+from encoders.models.ledger import Entry, Ledger
+from recon.learners.private import dp_greedy_rule_list as dp
+from recon.learners.private.dp_greedy_rule_list import DPGreedyRuleListClassifier, Mechanism, Split, gini
+from recon.learners.private.smooth_sensitivity import impurity_step, margin_of_confidence, margin_of_delta, smooth_bound
+from recon.learners.rule_lists.mining import checked_rules, conjunctions, rule_masks
+from recon.learners.rule_lists.vulnerability import vulnerability, vulnerability_of
 
 MECHANISMS = get_args(Mechanism)
 LABELS = [0, 1]

@@ -27,18 +27,19 @@ import pytest
 from extras import WHEELS
 
 import solvers.engines
-from encoders.encoder import encode
-from recon.formats.parts import to_domain, to_models, to_rows
-from recon.formats.release_file import parse
-from recon.questions import select_with
-from recon.selections import select_frame
+from encoders.encode.encoder import encode
+from recon.formats.release.parts import to_domain, to_models, to_rows
+from recon.formats.release.reading import parse
+from recon.frames.selections import select_frame
+from recon.questions.questions import select_with
 from solvers import engine as chain
-from solvers import listing, query
-from solvers.counters import ModelCounter
-from solvers.errors import Inconclusive, Unsupported
-from solvers.limits import Limits
-from solvers.release import Choice, Partition
-from solvers.system import system_of
+from solvers.cells.system import system_of
+from solvers.clauses.model_counters import ModelCounter
+from solvers.foundation.errors import Inconclusive, Unsupported
+from solvers.foundation.limits import Limits
+from solvers.programs import enumeration as listing
+from solvers.questions import query
+from solvers.statements.release import Choice, Partition
 
 FOLDER = Path(__file__).parent / "golden"
 GOLDEN = sorted(path.stem for path in FOLDER.glob("*.json"))

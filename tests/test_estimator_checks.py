@@ -7,9 +7,9 @@ import pytest
 from extras import extra
 
 import recon
-from recon.learners.bayesian_rule_list import BayesianRuleListClassifier, DPBayesianRuleListClassifier
-from recon.learners.dp_greedy_rule_list import DPGreedyRuleListClassifier
-from recon.learners.greedy_rule_list import GreedyRuleListClassifier
+from recon.learners.private.dp_greedy_rule_list import DPGreedyRuleListClassifier
+from recon.learners.rule_lists.bayesian_rule_list import BayesianRuleListClassifier, DPBayesianRuleListClassifier
+from recon.learners.rule_lists.greedy_rule_list import GreedyRuleListClassifier
 
 FEEDS_NUMBERS = "the check feeds whole or real numbers, and a rule list over binary columns reads 0 and 1 alone"
 FEEDING_NUMBERS = (

@@ -27,12 +27,12 @@ from ortools.sat.python import cp_model
 from test_against_oracle import encoded, random_profile
 
 import recon
-from recon.exporting import FORMATS, back, export
-from recon.truth import violations
-from solvers.errors import ContradictionError, Inconclusive, ReleaseError, TooLarge, Unsupported
-from solvers.limits import Limits
-from solvers.release import Choice
-from solvers.system import system_of
+from recon.auditing.ground_truth import violations
+from recon.exporting.exporting import FORMATS, back, export
+from solvers.cells.system import system_of
+from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, TooLarge, Unsupported
+from solvers.foundation.limits import Limits
+from solvers.statements.release import Choice
 
 ENDINGS = {"mps": ".mps", "opb": ".opb", "cpsat": ".pb", "dimacs": ".cnf"}
 OVER_CELLS = ("mps", "opb", "cpsat")

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import recon
-from recon.learners.greedy_rule_list import GreedyRuleListClassifier
+from recon.learners.rule_lists.greedy_rule_list import GreedyRuleListClassifier
 
 
 def reference(x, y, width, least, longest):
@@ -63,7 +63,7 @@ def test_the_list_is_the_plain_greedy_list(seed, n, d, width, least, longest, cl
     assert found.rules_ == reference(x, y, width, least, longest)
     assert sum(sum(c) for _, c in found.rules_) == n
     release = recon.encode(found, recon.Domain.from_frame(x.assign(y=y), label="y", independent=True))
-    from recon.truth import violations
+    from recon.auditing.ground_truth import violations
 
     assert violations(release, x.assign(y=y)) == []
 

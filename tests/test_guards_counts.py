@@ -17,20 +17,20 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from solvers.blocks import Around, Blocks, log2_ratio
-from solvers.bounding import SHIFT, _fixed_point, bound_plain, share
-from solvers.bracket import Bracket, Budget, Case
-from solvers.components import Component
+from solvers.cells.components import Component
+from solvers.cells.system import system_of
 from solvers.engines.interval import add_logs
-from solvers.errors import EngineError
-from solvers.grid import FirstMatch
-from solvers.heaviest import meets
-from solvers.limits import Limits
-from solvers.measure import Measure
-from solvers.mixture import SHARES, Mixture, Tableau
-from solvers.release import Attribute, Box, Domain, Region, Release, Rows, Statement
-from solvers.system import system_of
-from solvers.tilt import LAMBDA, SLACK, Tilt, outward
+from solvers.foundation.errors import EngineError
+from solvers.foundation.limits import Limits
+from solvers.interval.bracket import Bracket, Budget, Case
+from solvers.interval.heavy_histogram import meets
+from solvers.interval.lagrangian_dual import LAMBDA, SLACK, Tilt, outward
+from solvers.interval.mixture import SHARES, Mixture, Tableau
+from solvers.interval.neighbourhoods import Around, Blocks, log2_ratio
+from solvers.regions.capture_bounds import SHIFT, _fixed_point, bound_plain, share
+from solvers.regions.first_match import FirstMatch
+from solvers.regions.inclusion_exclusion import Measure
+from solvers.statements.release import Attribute, Box, Domain, Region, Release, Rows, Statement
 
 EXACT = Context(prec=60)
 NONE = np.zeros(0, dtype=np.int64)

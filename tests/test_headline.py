@@ -17,15 +17,15 @@ from test_bad_input import run
 from test_coupled import releases, total
 
 import recon
-import recon.intervals
-import solvers.listing
-from recon.formats.suggesting import suggested
-from recon.headline import LEGEND, headline_json, order_json, worlds_lines
-from recon.intervals import interval_cells
+import recon.bounds.intervals
+import solvers.programs.enumeration
+from recon.bounds.intervals import interval_cells
+from recon.formats.drafts.suggesting import suggested
+from recon.report.headline import LEGEND, headline_json, order_json, worlds_lines
 from solvers.engines import histogram
-from solvers.errors import Inconclusive
-from solvers.limits import Limits
-from solvers.numbers import log2_multisets, multiset_factors, product
+from solvers.foundation.errors import Inconclusive
+from solvers.foundation.exact import log2_multisets, multiset_factors, product
+from solvers.foundation.limits import Limits
 
 FOREST = Path(__file__).parents[1] / "examples" / "releases" / "compas_forest.json"
 FIRST = "What an adversary is left with"
@@ -239,7 +239,7 @@ def cpsat_only(monkeypatch):
         raise Inconclusive("not listed in this test")
 
     monkeypatch.setattr(histogram.KindEngine, "refuses", lambda self, release, query: "not in this test")
-    monkeypatch.setattr(solvers.listing, "listed", unlisted)
+    monkeypatch.setattr(solvers.programs.enumeration, "listed", unlisted)
 
 
 @pytest.mark.parametrize(("engine", "number"), [("histogram", 60), ("cpsat", 40)])
@@ -394,8 +394,8 @@ def test_integers_are_recognised_by_their_thresholds_and_decimals_are_not():
     import numpy as np
     import pandas as pd
 
-    from recon.formats.suggesting import suggested_domain
-    from recon.loading import draft_of, settle
+    from recon.formats.drafts.suggesting import suggested_domain
+    from recon.loading.loading import draft_of, settle
 
     dice = np.random.default_rng(3)
     x = pd.DataFrame({"age": dice.integers(18, 80, 120), "bmi": dice.normal(25, 3, 120).round(2)})

@@ -17,17 +17,17 @@ from test_against_oracle import encoded, random_profile
 from test_bad_input import run
 
 import recon
-from encoders.patterns import span
-from recon.certificates import contradiction_certificate
-from recon.line_proofs import line_proofs
-from recon.statements import claim_of, sealed
-from recon.verifying import verify
-from solvers.certificate import Verifier
-from solvers.claims import AtLeast, AtMost, NoWorld, Possible, Regions, Witness, proof_from, proof_json
-from solvers.errors import CertificateError, ReleaseError
-from solvers.limits import Limits
-from solvers.numbers import exact_number
-from solvers.release import Box
+from encoders.domain.patterns import span
+from recon.certificates.certificate_format import claim_of, sealed
+from recon.certificates.issuing import contradiction_certificate
+from recon.certificates.verifying import verify
+from recon.questions.line_proofs import line_proofs
+from solvers.foundation.errors import CertificateError, ReleaseError
+from solvers.foundation.exact import exact_number
+from solvers.foundation.limits import Limits
+from solvers.kernel.checker import Verifier
+from solvers.kernel.claims import AtLeast, AtMost, NoWorld, Possible, Regions, Witness, proof_from, proof_json
+from solvers.statements.release import Box
 
 ROOT = Path(__file__).parents[1]
 TWO = str(ROOT / "examples" / "releases" / "two_trees.json")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from test_bad_input import run
 
-from solvers.escaping import html, json_shown, markdown, named, shown
+from solvers.foundation.escaping import html, json_shown, markdown, named, shown
 
 ROOT = Path(__file__).parents[1]
 FORGED = "certified (regions): some training row has name = Alice"
@@ -166,13 +166,17 @@ def test_what_the_functions_return():
 
 
 def test_text_is_printed_in_one_place():
-    """Every line for people goes through `recon.console.tell`."""
+    """Every line for people goes through `recon.console.output.tell`."""
     found = []
     for path in [p for folder in ("recon", "encoders", "solvers") for p in (ROOT / folder).rglob("*.py")]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             name = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
             if name == "print" or name.startswith(("sys.stdout.write", "sys.stderr.write")):
                 found.append(f"{path.relative_to(ROOT)}: {name}")
-    allowed = {"recon/console.py: print", "recon/console.py: sys.stdout.write", "recon/__main__.py: print"}
-    allowed |= {"recon/exporting.py: sys.stdout.writelines"}
+    allowed = {
+        "recon/console/output.py: print",
+        "recon/console/output.py: sys.stdout.write",
+        "recon/__main__.py: print",
+    }
+    allowed |= {"recon/exporting/exporting.py: sys.stdout.writelines"}
     assert set(found) <= allowed

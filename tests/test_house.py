@@ -32,7 +32,7 @@ def test_import_recon_loads_no_solver():
 
 def test_help_loads_nothing_heavy():
     code = (
-        "import sys; sys.argv = ['recon', '--help']\nfrom recon.cli import main\n"
+        "import sys; sys.argv = ['recon', '--help']\nfrom recon.cli.app import main\n"
         "try: main()\nexcept SystemExit: pass\nprint(sorted({m.split('.')[0] for m in sys.modules}))"
     )
     begun = time.perf_counter()
@@ -66,7 +66,7 @@ def test_module_style(path):
 
 
 def test_schema_and_engines_commands(capsys):
-    from recon.formats.schema import json_schema
+    from recon.formats.release.schema import json_schema
 
     schema = json_schema()
     assert {"recon", "domain"} <= set(schema["required"])

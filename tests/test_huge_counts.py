@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import recon
-from recon.denoising import denoise
-from solvers.limits import Limits
-from solvers.observations import observations, widened
+from recon.noisy.denoising import denoise
+from solvers.foundation.limits import Limits
+from solvers.statements.observations import observations, widened
 
 
 def noisy(rng, n, name):

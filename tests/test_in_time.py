@@ -11,14 +11,14 @@ from threading import Event
 import numpy as np
 import pytest
 
-from encoders.values import Grid
-from recon.formats.binding import border, enclosed, near, single
-from solvers import refine as refining
-from solvers.columns import Master
-from solvers.errors import Inconclusive, TooLarge
-from solvers.limits import Limits
-from solvers.pricing import Incidence
-from solvers.release import Attribute, Box, Boxes, Domain, Partition, Release, Rows
+from encoders.domain.values import Grid
+from recon.formats.drafts.binding import border, enclosed, near, single
+from solvers.cells import refinement as refining
+from solvers.columns.master import Master
+from solvers.columns.pricing import Incidence
+from solvers.foundation.errors import Inconclusive, TooLarge
+from solvers.foundation.limits import Limits
+from solvers.statements.release import Attribute, Box, Boxes, Domain, Partition, Release, Rows
 
 MANY = 400_000
 

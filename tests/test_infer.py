@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from encoders.domain import TRAINING_DATA, Domain
-from encoders.infer import infer
-from encoders.patterns import bases, span, suffix
-from encoders.values import Continuous, Grid, Listed
-from solvers.errors import ReleaseError
+from encoders.domain.domain import TRAINING_DATA, Domain
+from encoders.domain.infer import infer
+from encoders.domain.patterns import bases, span, suffix
+from encoders.domain.values import Continuous, Grid, Listed
+from solvers.foundation.errors import ReleaseError
 
 DATA = Path(os.environ.get("RECON_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 LABELS = {

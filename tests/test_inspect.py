@@ -24,21 +24,22 @@ import typer
 from extras import extra
 from typer.testing import CliRunner
 
-from recon.console import exit_code
-from recon.formats.reading import read_draft
-from recon.formats.release_file import parse
-from recon.inspection import command, stripping
-from recon.inspection.claims import listed
+from recon.cli.commands import inspecting as command
+from recon.console.output import exit_code
+from recon.formats.detection import read_draft
+from recon.formats.release.reading import parse
+from recon.formats.sklearn.trees.seeds import bags, explain_bags, labels_from_weights
+from recon.inspection import stripping
+from recon.inspection.documents.published import TOLD
+from recon.inspection.findings.claims import listed
+from recon.inspection.findings.severity import is_counting
 from recon.inspection.inspecting import inspect, inspect_bytes
-from recon.inspection.published import TOLD
-from recon.inspection.rds import read_rds
-from recon.inspection.seeds import bags, explain_bags, labels_from_weights
-from recon.inspection.severity import is_counting
+from recon.inspection.objects.traversal import walk
 from recon.inspection.stripping import strip, stripped_bytes
-from recon.inspection.walking import walk
+from recon.stored.binary.rds import read_rds
 from recon.stored.containers import open_stored
-from recon.stored.things import Thing
-from solvers.errors import EngineError, ReleaseError, Unsupported
+from recon.stored.objects.things import Thing
+from solvers.foundation.errors import EngineError, ReleaseError, Unsupported
 
 extra("sklearn")
 MODELS = Path(__file__).parent / "golden" / "models"

@@ -13,20 +13,20 @@ import pandas as pd
 import pytest
 
 import recon
-from encoders.encoder import encode
-from recon.formats.parts import to_domain, to_models, to_rows
-from recon.formats.release_file import parse
-from solvers.blocks import log2_ratio
-from solvers.bracket import Bracket, Budget
+from encoders.encode.encoder import encode
+from recon.formats.release.parts import to_domain, to_models, to_rows
+from recon.formats.release.reading import parse
+from solvers.cells.system import system_of
 from solvers.engine import answer, engines
 from solvers.engines.interval import KindEngine, add_logs, case_of
-from solvers.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
-from solvers.limits import Limits
-from solvers.mixture import PRIME, SHARES, Mixture, Tableau
-from solvers.query import Count
-from solvers.release import Attribute, Domain, Release, Rows
-from solvers.system import system_of
-from solvers.tilt import Tilt, log_factorials, log_weights, prefix_sums
+from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
+from solvers.foundation.limits import Limits
+from solvers.interval.bracket import Bracket, Budget
+from solvers.interval.lagrangian_dual import Tilt, log_factorials, log_weights, prefix_sums
+from solvers.interval.mixture import PRIME, SHARES, Mixture, Tableau
+from solvers.interval.neighbourhoods import log2_ratio
+from solvers.questions.query import Count
+from solvers.statements.release import Attribute, Domain, Release, Rows
 
 CONVENTIONS = ("ordered", "multiset")
 TINY = 1e-9
@@ -106,7 +106,7 @@ def medium(data, rows, trees, depth):
     label = frame.columns[-1]
     domain = recon.Domain.from_frame(frame, label=label)
     some = frame.sample(rows, random_state=0)
-    from recon.loading import models_of
+    from recon.loading.loading import models_of
 
     forest = ensemble.RandomForestClassifier(trees, max_depth=depth, bootstrap=False, random_state=0)
     forest.fit(some.drop(columns=label), some[label])

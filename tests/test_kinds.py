@@ -21,11 +21,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import recon
-from encoders.encoder import encode
-from recon.formats.release_file import parse, to_domain, to_models, to_rows
-from recon.formats.writing import dump, release_json
-from recon.truth import TrueRows, violations
-from solvers.release import UNBOUNDED, Choice, Partition, Statement
+from encoders.encode.encoder import encode
+from recon.auditing.ground_truth import TrueRows, violations
+from recon.formats.release.reading import parse, to_domain, to_models, to_rows
+from recon.formats.release.writing import dump, release_json
+from solvers.statements.release import UNBOUNDED, Choice, Partition, Statement
 
 DOMAIN = {
     "attributes": [

@@ -15,15 +15,18 @@ import pandas as pd
 import pytest
 
 import recon
-from solvers.denoised import denoised
+from solvers.cells.system import system_of
 from solvers.engines.likeliest import KindEngine
-from solvers.errors import ContradictionError, Unsupported
-from solvers.likeliest import least_noise, level_of, likeliest
-from solvers.limits import Limits
-from solvers.noise import Law
-from solvers.observations import observations
-from solvers.query import MostLikely
-from solvers.release import (
+from solvers.foundation.errors import ContradictionError, Unsupported
+from solvers.foundation.limits import Limits
+from solvers.likelihood.markov_chain import diagnose, walk
+from solvers.likelihood.maximum import denoised
+from solvers.likelihood.most_likely import least_noise, level_of, likeliest
+from solvers.likelihood.scanning import scannable
+from solvers.noise.laws import Law
+from solvers.questions.query import MostLikely
+from solvers.statements.observations import observations
+from solvers.statements.release import (
     ANY_LABEL,
     UNBOUNDED,
     Attribute,
@@ -37,9 +40,6 @@ from solvers.release import (
     Rows,
     Statement,
 )
-from solvers.scanning import scannable
-from solvers.system import system_of
-from solvers.walking import diagnose, walk
 
 DOMAIN = Domain((Attribute("a", (1, 2)), Attribute("b", (1, 1)), Attribute("label", (1, 1))), label=2)
 PARTS = list(itertools.product((0, 1), repeat=3))

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recon import matching
-from solvers.errors import ReleaseError
+from recon.auditing import matching
+from solvers.foundation.errors import ReleaseError
 
 tables = st.integers(1, 3).flatmap(
     lambda width: st.tuples(

@@ -27,18 +27,18 @@ from test_bad_input import run
 from test_infer import real
 
 import recon
-from encoders.cuts import Cuts
-from encoders.domain import Domain, View
-from encoders.infer import infer
-from encoders.joining import same_values
-from encoders.values import Continuous, Grid, Listed, Test
-from recon.exporting import back, export
-from recon.formats.release_file import parse, to_domain
-from recon.formats.writing import dump, release_json
-from recon.selections import raw_indices
-from recon.truth import violations
-from recon.verifying import verify
-from solvers.errors import ReleaseError
+from encoders.domain.cuts import Cuts
+from encoders.domain.domain import Domain, View
+from encoders.domain.infer import infer
+from encoders.domain.values import Continuous, Grid, Listed, Test
+from encoders.encode.joining import same_values
+from recon.auditing.ground_truth import violations
+from recon.certificates.verifying import verify
+from recon.exporting.exporting import back, export
+from recon.formats.release.reading import parse, to_domain
+from recon.formats.release.writing import dump, release_json
+from recon.frames.selections import raw_indices
+from solvers.foundation.errors import ReleaseError
 
 CONVENTIONS = ("ordered", "multiset")
 BATCHES = batches(4, 11)
@@ -327,7 +327,7 @@ def test_files_read_back_the_same():
     ],
 )
 def test_tests_as_written(test, text):
-    from recon.formats.writing import test_json, view_json
+    from recon.formats.release.writing import test_json, view_json
 
     assert test_json(test) == text
     assert view_json(View("a", test)) == {"attribute": "a", **(text if isinstance(text, dict) else {"in": [text]})}

@@ -11,8 +11,8 @@ import pytest
 from test_bad_input import run as run_command
 
 import recon
-from recon.sweeping import nearest
-from solvers.errors import EmptyConfidenceSet, ReleaseError
+from recon.measures.sweeping import nearest
+from solvers.foundation.errors import EmptyConfidenceSet, ReleaseError
 
 DOMAIN = {
     "attributes": [{"name": "a", "min": 0, "max": 9}, {"name": "b", "values": ["x", "y", "z"]}],

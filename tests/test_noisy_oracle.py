@@ -17,7 +17,7 @@ from extras import batches
 from oracle_noisy import Enumerated, Posterior
 
 import recon
-from solvers.errors import EmptyConfidenceSet, Inconclusive, ReleaseError, Unsupported
+from solvers.foundation.errors import EmptyConfidenceSet, Inconclusive, ReleaseError, Unsupported
 
 BATCHES = batches(3, 5)
 PER_BATCH = 25

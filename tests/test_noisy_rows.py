@@ -16,7 +16,7 @@ from extras import batches
 from oracle_noisy import MOST_ROWS, Enumerated
 
 import recon
-from solvers.errors import ContradictionError, EmptyConfidenceSet, ReleaseError
+from solvers.foundation.errors import ContradictionError, EmptyConfidenceSet, ReleaseError
 
 LEVELS = (0.5, 0.95)
 BATCHES = batches(2, 10)

@@ -18,7 +18,7 @@ from extras import batches
 from oracle_noisy import Uniform
 
 import recon
-from solvers.errors import ReconError
+from solvers.foundation.errors import ReconError
 
 BATCHES = batches(2, 8)
 

@@ -16,13 +16,13 @@ import pytest
 from extras import extra
 from typer.testing import CliRunner
 
-from recon.formats.reading import read_draft
-from recon.inspection.findings import Finding
+from recon.formats.detection import read_draft
+from recon.inspection.findings.findings import Finding
+from recon.inspection.findings.severity import SMALL, graded, of_draft
 from recon.inspection.inspecting import inspect, inspect_bytes
-from recon.inspection.severity import SMALL, graded, of_draft
 from recon.inspection.stripping import strip
+from recon.stored.binary.ubjson import read_ubjson
 from recon.stored.containers import open_stored
-from recon.stored.ubjson import read_ubjson
 
 extra("sklearn")
 MODELS = Path(__file__).parent / "golden" / "models"
@@ -242,7 +242,7 @@ def test_isolation_forests_are_read():
 
 
 def run(*arguments):
-    from recon.cli import app
+    from recon.cli.app import app
 
     return CliRunner().invoke(app, ["inspect", *map(str, arguments)])
 

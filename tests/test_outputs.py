@@ -14,13 +14,13 @@ import typer
 from test_bad_input import run
 
 import recon
-from recon.cli import app
-from recon.console import write_table, write_text
-from recon.guarding import OUTPUTS
-from recon.learners.commands import learn_app
-from recon.selections import read_table
-from recon.spreadsheets import RAW, guarded, unguarded
-from solvers.errors import ReleaseError
+from recon.cli.app import app
+from recon.cli.commands.learn import learn_app
+from recon.console.guarding import OUTPUTS
+from recon.console.output import write_table, write_text
+from recon.files.spreadsheets import RAW, guarded, unguarded
+from recon.frames.selections import read_table
+from solvers.foundation.errors import ReleaseError
 
 TWO = Path(__file__).parents[1] / "examples" / "releases" / "two_trees.json"
 FORMULAS = ["=1+2", "+1", "-1+cmd|' /C calc'!A0", "@SUM(A1)", "\tx", "\rx", "\nx", "'=x", "''-x", "＝1", "-5"]

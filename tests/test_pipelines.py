@@ -21,18 +21,18 @@ import pytest
 from extras import extra
 
 import recon
-from encoders.domain import Domain
-from encoders.encoder import encode
-from encoders.models import Forest
-from encoders.values import Continuous, Grid, Listed, Test, exact
-from recon.formats.drafts import Draft
-from recon.formats.guessing import guess_domain
-from recon.formats.reading import draft_of_object
-from recon.formats.sklearn.pipeline import open_pipeline
-from recon.loading import settle
+from encoders.domain.domain import Domain
+from encoders.domain.values import Continuous, Grid, Listed, Test, exact
+from encoders.encode.encoder import encode
+from encoders.models.models import Forest
+from recon.auditing.ground_truth import violations
+from recon.formats.detection import draft_of_object
+from recon.formats.drafts.drafts import Draft
+from recon.formats.drafts.guessing import guess_domain
+from recon.formats.sklearn.pipelines.pipeline import open_pipeline
+from recon.loading.loading import settle
 from recon.stored.containers import open_stored
-from recon.stored.things import Name, Thing
-from recon.truth import violations
+from recon.stored.objects.things import Name, Thing
 
 compose, ensemble, choice = extra("sklearn.compose"), extra("sklearn.ensemble"), extra("sklearn.model_selection")
 line, pre, impute = extra("sklearn.pipeline"), extra("sklearn.preprocessing"), extra("sklearn.impute")
@@ -149,7 +149,7 @@ def test_every_fold_of_a_calibration_is_a_release_of_its_own(entry):
 
 
 def test_a_converted_fold_stays_about_a_subset(tmp_path):
-    from recon.formats.writing import dump, release_json
+    from recon.formats.release.writing import dump, release_json
 
     path, out = GOLDEN / "sklearn-1.9.1" / "calibrated.pkl", tmp_path / "fold.json"
     release = recon.load(f"{path}#2")

@@ -12,14 +12,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from encoders.domain import Domain, View
-from encoders.encoder import encode
-from encoders.models import RuleList, RuleSet, Table, Tree
-from encoders.values import Grid, Listed, Test, equals
-from recon.formats.binding import Binder, passes
+from encoders.domain.domain import Domain, View
+from encoders.domain.values import Grid, Listed, Test, equals
+from encoders.encode.encoder import encode
+from encoders.models.models import RuleList, RuleSet, Table, Tree
+from recon.auditing.ground_truth import violations
+from recon.formats.drafts.binding import Binder, passes
 from recon.formats.pmml.document import looks_like_pmml, read_pmml
-from recon.truth import violations
-from solvers.errors import ReleaseError, Unsupported
+from solvers.foundation.errors import ReleaseError, Unsupported
 
 GOLDEN = Path(__file__).parent / "golden" / "models"
 INDEX = {e["file"]: e for e in json.loads((GOLDEN / "index.json").read_text(encoding="utf-8"))}

@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from scipy.special import gammaln
 
-from solvers.convolving import Chain, Window, correlate
-from solvers.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
-from solvers.limits import Limits
-from solvers.posterior import Term, posterior
+from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
+from solvers.foundation.limits import Limits
+from solvers.likelihood.convolution import Chain, Window, correlate
+from solvers.likelihood.posterior import Term, posterior
 
 PRIORS = ("counts", "worlds")
 

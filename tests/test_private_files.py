@@ -13,11 +13,11 @@ import typer
 from test_bad_input import run as run_command
 
 import recon
-from recon.formats import release_file
-from recon.learners.bayesian_rule_list import BayesianRuleListClassifier, DPBayesianRuleListClassifier
-from recon.learners.commands import learn_app
-from recon.learners.dp_greedy_rule_list import DPGreedyRuleListClassifier
-from recon.learners.greedy_rule_list import GreedyRuleListClassifier
+from recon.cli.commands.learn import learn_app
+from recon.formats.release import reading as release_file
+from recon.learners.private.dp_greedy_rule_list import DPGreedyRuleListClassifier
+from recon.learners.rule_lists.bayesian_rule_list import BayesianRuleListClassifier, DPBayesianRuleListClassifier
+from recon.learners.rule_lists.greedy_rule_list import GreedyRuleListClassifier
 
 NAMES = list("abcde")
 DOMAIN = {

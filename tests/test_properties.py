@@ -22,17 +22,19 @@ from hypothesis import strategies as st
 from test_engines import Case, parts_of
 from test_kinds import MAKERS, encoded, random_rows, release_of
 
-from solvers import engine, linear, query
-from solvers.answers import walk
-from solvers.components import Component
-from solvers.draws import Dice
-from solvers.errors import ContradictionError, ReleaseError
-from solvers.layers import layers_of
-from solvers.limits import Limits
-from solvers.pieces import Covering, Layout, minus, split, split_parts
-from solvers.relaxation import Relaxation
-from solvers.release import Attribute, Box, Boxes, Domain
-from solvers.system import build
+from solvers import engine
+from solvers.cells import linear_system as linear
+from solvers.cells.bit_boxes import Covering, Layout, minus, split, split_parts
+from solvers.cells.components import Component
+from solvers.cells.system import build
+from solvers.foundation.errors import ContradictionError, ReleaseError
+from solvers.foundation.limits import Limits
+from solvers.histograms.answering import walk
+from solvers.histograms.decision_diagram import layers_of
+from solvers.programs.linear_program import Relaxation
+from solvers.questions import query
+from solvers.statements.release import Attribute, Box, Boxes, Domain
+from solvers.worlds.row_lists import Dice
 
 SEEDS = st.integers(0, 2**32)
 

@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import recon
-from encoders.domain import Domain, View
-from encoders.encoder import encode
-from encoders.models import Node, Rule, RuleList, Support, Tree
-from encoders.values import Continuous, Grid, Listed, Test
-from solvers import numbers
-from solvers.release import Rows
+from encoders.domain.domain import Domain, View
+from encoders.domain.values import Continuous, Grid, Listed, Test
+from encoders.encode.encoder import encode
+from encoders.models.models import Node, Rule, RuleList, Support, Tree
+from solvers.foundation import exact as numbers
+from solvers.statements.release import Rows
 
 BIT = (0, 1)
 LABEL = Listed("y", BIT)
@@ -276,7 +276,7 @@ def test_a_tree_with_48842_rows_is_counted_and_certified_quickly():
 
 
 def test_json_output_has_the_keys_of_the_contract(tmp_path):
-    from recon.report import count_json
+    from recon.report.report import count_json
 
     found = count_json(table_ii(), recon.measure(table_ii()))
     keys = [
@@ -311,7 +311,7 @@ def test_json_output_has_the_keys_of_the_contract(tmp_path):
 
 
 def test_long_counts_are_printed_past_pythons_limit():
-    from recon.report import decimal, worlds_text
+    from recon.report.report import decimal, worlds_text
 
     answer = recon.count(single_leaf(bits(64), 1000, 0))
     assert worlds_text(answer) is None

@@ -17,16 +17,16 @@ import pytest
 import typer
 
 import recon
-import recon.cli
-from encoders import tree as encoder
-from recon.formats.release_file import strict_json
-from recon.loading import read_domain
-from recon.selections import read_table
-from recon.stored.budget import Budget, current, drawing, within
-from recon.stored.opening import read_stream, read_whole
-from solvers.errors import Inconclusive, ReleaseError
-from solvers.limits import Limits
-from solvers.masks import RunMasks, run, spans
+import recon.cli.app
+from encoders.kinds import tree as encoder
+from recon.files.budget import Budget, current, drawing, within
+from recon.files.opening import read_stream, read_whole
+from recon.formats.release.reading import strict_json
+from recon.frames.selections import read_table
+from recon.loading.loading import read_domain
+from solvers.foundation.errors import Inconclusive, ReleaseError
+from solvers.foundation.limits import Limits
+from solvers.statements.masks import RunMasks, run, spans
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read as Linux gives it")
 
@@ -201,7 +201,7 @@ def test_only_regular_files_are_opened(tmp_path, capsys, monkeypatch, command):
         for option in ([], ["--time", "5"]):
             monkeypatch.setattr(sys, "argv", ["recon", *before.get(command, [command]), str(path), *option])
             with pytest.raises(SystemExit) as stop:
-                recon.cli.main()
+                recon.cli.app.main()
             said = capsys.readouterr().err
             assert stop.value.code == 3, said
             assert str(path) in said
@@ -209,7 +209,7 @@ def test_only_regular_files_are_opened(tmp_path, capsys, monkeypatch, command):
     if command in {"count", "inspect", "convert"}:
         monkeypatch.setattr(sys, "argv", ["recon", command, str(link)])
         with pytest.raises(SystemExit) as stop:
-            recon.cli.main()
+            recon.cli.app.main()
         assert not stop.value.code
 
 
@@ -233,7 +233,7 @@ def test_standard_input_is_bounded(monkeypatch):
 
 
 def test_every_command_that_reads_has_both_options():
-    group = typer.main.get_command(recon.cli.app)
+    group = typer.main.get_command(recon.cli.app.app)
     stack, met = list(group.commands.items()), 0
     while stack:
         name, command = stack.pop()

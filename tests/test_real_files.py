@@ -10,7 +10,7 @@ import pytest
 from extras import extra
 
 import recon
-from recon.truth import violations
+from recon.auditing.ground_truth import violations
 
 tree = extra("sklearn.tree")
 ensemble = extra("sklearn.ensemble")

@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 
 import recon
-from recon.truth import violations
-from solvers.cellmodel import CellModel
-from solvers.limits import Limits
-from solvers.system import system_of
+from recon.auditing.ground_truth import violations
+from solvers.cells.system import system_of
+from solvers.foundation.limits import Limits
+from solvers.programs.cell_model import CellModel
 
 sklearn = pytest.importorskip("sklearn.ensemble")
 

@@ -15,15 +15,15 @@ from test_bad_input import run
 from test_coupled import releases, total
 
 import recon
-from recon.bounds import BoundAnswer
-from recon.disclosed import disclosed_values
-from recon.headline import worlds_lines
-from recon.measures import tied
-from recon.reasons import no_reconstruction, plain_reasons
-from recon.report import bound_line
-from solvers.errors import Inconclusive, Unsupported
-from solvers.limits import Limits
-from solvers.query import CountAnswer
+from recon.answers.reasons import no_reconstruction, plain_reasons
+from recon.bounds.bounding import BoundAnswer
+from recon.bounds.disclosure import disclosed_values
+from recon.measures.measures import tied
+from recon.report.headline import worlds_lines
+from recon.report.report import bound_line
+from solvers.foundation.errors import Inconclusive, Unsupported
+from solvers.foundation.limits import Limits
+from solvers.questions.query import CountAnswer
 
 SAID = "What the counts say without any reconstruction"
 ENGINES = ("closed_form", "histogram", "cpsat", "interval", "likeliest", "columns:", "ganak", "Booleans", "blocks of")

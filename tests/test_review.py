@@ -18,16 +18,16 @@ from test_against_oracle import encoded
 from test_bags import profile_of, random_forest, worlds
 
 import recon
-from recon.certificates import profile_certificates
+from recon.auditing.ground_truth import violations
+from recon.certificates.issuing import profile_certificates
+from recon.certificates.verifying import verify
 from recon.inspection.inspecting import inspect
-from recon.truth import violations
-from recon.verifying import verify
-from solvers.certificate import Verifier
-from solvers.certifying import Certifier
-from solvers.claims import AtLeast, AtMost, Regions
-from solvers.errors import CertificateError, ReleaseError
-from solvers.limits import Limits
-from solvers.release import Box
+from solvers.certificates.certifier import Certifier
+from solvers.foundation.errors import CertificateError, ReleaseError
+from solvers.foundation.limits import Limits
+from solvers.kernel.checker import Verifier
+from solvers.kernel.claims import AtLeast, AtMost, Regions
+from solvers.statements.release import Box
 
 tree = extra("sklearn.tree")
 ensemble = extra("sklearn.ensemble")

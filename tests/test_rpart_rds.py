@@ -14,18 +14,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from encoders.domain import Domain
-from encoders.encoder import encode
-from recon.formats.binding import Binder, passes
-from recon.formats.guessing import guess_domain
+from encoders.domain.domain import Domain
+from encoders.encode.encoder import encode
+from recon.auditing.ground_truth import violations
+from recon.formats.drafts.binding import Binder, passes
+from recon.formats.drafts.guessing import guess_domain
 from recon.formats.printed import rpart_rds
 from recon.formats.printed.rpart_rds import read_rpart_rds
 from recon.formats.printed.rpart_text import read_rpart_json
-from recon.formats.release_file import strict_json
-from recon.inspection.rds import RObject, read_rds
-from recon.truth import violations
-from solvers.errors import ReleaseError, Unsupported
-from solvers.release import Rows
+from recon.formats.release.reading import strict_json
+from recon.stored.binary.rds import RObject, read_rds
+from solvers.foundation.errors import ReleaseError, Unsupported
+from solvers.statements.release import Rows
 
 GOLDEN = Path(__file__).parent / "golden" / "models"
 FILES = [e for e in json.loads((GOLDEN / "index.json").read_text(encoding="utf-8")) if e["file"].endswith(".rds")]

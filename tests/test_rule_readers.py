@@ -22,18 +22,18 @@ import pytest
 from extras import extra
 from scipy.stats import beta
 
-from encoders.domain import Domain
-from encoders.encoder import encode
-from encoders.values import Test, equals, exact
-from recon.attaching import attach_counts, named_by
+from encoders.domain.domain import Domain
+from encoders.domain.values import Test, equals, exact
+from encoders.encode.encoder import encode
+from recon.auditing.ground_truth import violations
 from recon.formats.printed import streed_text
 from recon.formats.rules import corels_saved, dl85, imodels_figs, imodels_lists, imodels_trees, streed
-from recon.loading import settle
+from recon.loading.attaching import attach_counts, named_by
+from recon.loading.loading import settle
 from recon.stored.containers import open_stored
-from recon.stored.things import Name, Thing
-from recon.truth import violations
-from solvers.errors import ReleaseError, Unsupported
-from solvers.release import Rows
+from recon.stored.objects.things import Name, Thing
+from solvers.foundation.errors import ReleaseError, Unsupported
+from solvers.statements.release import Rows
 
 GOLDEN = Path(__file__).parent / "golden" / "models"
 MODULES = (imodels_lists, imodels_figs, imodels_trees, corels_saved, dl85, streed)

@@ -11,10 +11,10 @@ from extras import extra
 from test_against_oracle import encoded
 
 import recon
-from solvers.cnf import lower
-from solvers.errors import CertificateError
-from solvers.limits import Limits
-from solvers.rup import check
+from solvers.clauses.lowering import lower
+from solvers.foundation.errors import CertificateError
+from solvers.foundation.limits import Limits
+from solvers.kernel.rup import check
 
 SOLVERS = ("cadical195", "glucose4", "lingeling", "maplechrono")
 

@@ -16,19 +16,19 @@ from test_cnf import drawn
 from test_engines import met, parts_of
 
 import recon
-from recon.selections import select_frame
-from recon.world import World as PublicWorld
-from solvers import child
-from solvers.apart import decide_apart
-from solvers.cnf import Lowered, lower
+from recon.frames.selections import select_frame
+from recon.frames.world import World as PublicWorld
+from solvers.clauses.lowering import Lowered, lower
+from solvers.clauses.sat import Question, broken, satisfy, settle
+from solvers.columns.single_partitions import decide_apart
 from solvers.engine import answer
 from solvers.engines.sat import MOST_CLAUSES, KindEngine
-from solvers.errors import EngineError, Inconclusive, TooLarge, Unsupported
-from solvers.limits import Limits
-from solvers.query import Count, Decide, MostLikely, Selections
-from solvers.release import Attribute, Box, Boxes, Domain, Partition, Region, Release, Rows, Statement
-from solvers.rup import check
-from solvers.satisfying import Question, broken, satisfy, settle
+from solvers.foundation import processes as child
+from solvers.foundation.errors import EngineError, Inconclusive, TooLarge, Unsupported
+from solvers.foundation.limits import Limits
+from solvers.kernel.rup import check
+from solvers.questions.query import Count, Decide, MostLikely, Selections
+from solvers.statements.release import Attribute, Box, Boxes, Domain, Partition, Region, Release, Rows, Statement
 
 pytest.importorskip("pysat")
 

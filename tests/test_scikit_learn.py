@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import recon
-from encoders.domain import Domain
-from encoders.values import Continuous, Grid, Listed
-from recon.loading import models_of
-from recon.truth import TrueRows, violations
+from encoders.domain.domain import Domain
+from encoders.domain.values import Continuous, Grid, Listed
+from recon.auditing.ground_truth import TrueRows, violations
+from recon.loading.loading import models_of
 
 tree = extra("sklearn.tree")
 ensemble = extra("sklearn.ensemble")

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from test_bad_input import run
 
+from recon.cli.output.other_answers import fold_file
+from recon.files.budget import within
 from recon.formats.boosters import pickled
-from recon.other_answers import fold_file
-from recon.selections import read_table
-from recon.stored.budget import within
+from recon.frames.selections import read_table
 from recon.stored.containers import open_stored
-from solvers.errors import ReleaseError
+from solvers.foundation.errors import ReleaseError
 
 HERE = Path(__file__).parent
 TWO = str(HERE.parent / "examples" / "releases" / "two_trees.json")
@@ -156,7 +156,8 @@ def test_the_reports_of_folds_write_over_nothing_that_is_read(tmp_path, capsys):
 
 def test_what_is_answered_instead_has_the_rest_of_the_time(monkeypatch, capsys):
     """Its clock began before the file was read the first time, not after."""
-    from recon import loading, stored_report
+    from recon.loading import loading
+    from recon.report import stored_report
 
     begun, read, load = [], [], loading.load
 

@@ -12,13 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solvers import counting, sizes
-from solvers.diagram import Diagram, below
-from solvers.errors import Inconclusive
-from solvers.limits import Limits
-from solvers.order import estimate, good_order
-from solvers.release import Box
-from solvers.sizes import Captures, captures, minus_size
+from solvers.foundation.errors import Inconclusive
+from solvers.foundation.limits import Limits
+from solvers.regions import capture_counts as counting
+from solvers.regions import captures as sizes
+from solvers.regions.captures import Captures, captures, minus_size
+from solvers.regions.diagram import Diagram, below
+from solvers.regions.variable_order import estimate, good_order
+from solvers.statements.release import Box
 
 Sizes = list[list[int]]
 

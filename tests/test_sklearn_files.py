@@ -14,13 +14,13 @@ import pandas as pd
 import pytest
 
 import recon
-from encoders.domain import Domain
-from encoders.encoder import encode
-from encoders.models import Forest
-from recon.formats.drafts import Draft
-from recon.formats.reading import read_draft
-from recon.loading import settle
-from recon.truth import violations
+from encoders.domain.domain import Domain
+from encoders.encode.encoder import encode
+from encoders.models.models import Forest
+from recon.auditing.ground_truth import violations
+from recon.formats.detection import read_draft
+from recon.formats.drafts.drafts import Draft
+from recon.loading.loading import settle
 
 GOLDEN = Path(__file__).parent / "golden" / "models"
 INDEX = json.loads((GOLDEN / "index.json").read_text())

@@ -24,12 +24,12 @@ import numpy as np
 import pytest
 from extras import extra
 
-from recon.stored.arrays import resolve, to_array
 from recon.stored.containers import open_stored
+from recon.stored.objects.arrays import resolve, to_array
+from recon.stored.objects.things import Name, Thing
+from recon.stored.pickled.skops_files import SCHEMA
 from recon.stored.rewriting import same, write_pickle, write_skops
-from recon.stored.skops_files import SCHEMA
-from recon.stored.things import Name, Thing
-from solvers.errors import ReleaseError
+from solvers.foundation.errors import ReleaseError
 
 GOLDEN = Path(__file__).parent / "golden" / "models"
 RNG = np.random.default_rng(7)

@@ -19,14 +19,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recon.formats.reading import read_draft
-from recon.formats.release_file import parse, to_models
-from recon.stored.arrays import resolve
-from recon.stored.budget import within
+from recon.files.budget import within
+from recon.formats.detection import read_draft
+from recon.formats.release.reading import parse, to_models
 from recon.stored.containers import open_stored
+from recon.stored.objects.arrays import resolve
+from recon.stored.objects.things import Name, Thing
 from recon.stored.rewriting import same, write_pickle, write_skops
-from recon.stored.things import Name, Thing
-from solvers.errors import ReleaseError, Unsupported
+from solvers.foundation.errors import ReleaseError, Unsupported
 
 GOLDEN = Path(__file__).parent / "golden" / "models"
 MEMORY = 64 << 20  # what a file may use; the process gets ROOM more than it has before the first file

@@ -13,14 +13,14 @@ import pytest
 from typer.testing import CliRunner
 
 import recon
-from recon.cli import app
-from recon.console import exit_code
+from recon.cli.app import app
+from recon.console.output import exit_code
+from recon.files.locating import located, model_file
 from recon.inspection.inspecting import inspect, inspect_bytes
 from recon.inspection.stripping import strip
-from recon.locating import located, model_file
-from recon.stored_report import rows_stored, stored_report
-from solvers.errors import ReleaseError, Unsupported
-from solvers.limits import Limits
+from recon.report.stored_report import rows_stored, stored_report
+from solvers.foundation.errors import ReleaseError, Unsupported
+from solvers.foundation.limits import Limits
 
 MODELS = Path(__file__).parent / "golden" / "models"
 LEAKY = MODELS / "leaky"

@@ -14,20 +14,20 @@ import pandas as pd
 import pytest
 from extras import extra
 
-from encoders.domain import Domain, View
-from encoders.encoder import encode
-from encoders.values import Grid, Listed, Test
-from recon.formats.binding import Binder, passes
-from recon.formats.guessing import guess_domain
+from encoders.domain.domain import Domain, View
+from encoders.domain.values import Grid, Listed, Test
+from encoders.encode.encoder import encode
+from recon.auditing.ground_truth import violations
+from recon.formats.drafts.binding import Binder, passes
+from recon.formats.drafts.guessing import guess_domain
 from recon.formats.printed.corels_text import looks_like_corels_text, read_corels_text
 from recon.formats.printed.count_table import looks_like_count_table, read_count_table
 from recon.formats.printed.export_text import looks_like_export_text, read_export_text
 from recon.formats.printed.graphviz_dot import looks_like_dot, read_dot
 from recon.formats.printed.rpart_text import looks_like_rpart, read_rpart, read_rpart_json
-from recon.formats.release_file import strict_json
-from recon.truth import violations
-from solvers.errors import ReleaseError, Unsupported
-from solvers.release import Rows
+from recon.formats.release.reading import strict_json
+from solvers.foundation.errors import ReleaseError, Unsupported
+from solvers.statements.release import Rows
 
 GOLDEN = Path(__file__).parent / "golden" / "models"
 INDEX = json.loads((GOLDEN / "index.json").read_text(encoding="utf-8"))

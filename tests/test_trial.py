@@ -12,11 +12,11 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import recon
-from recon.auditing import stored_outright
-from recon.cli import main
-from recon.headline import headline_lines
-from recon.measures import measure
-from solvers.limits import Limits
+from recon.auditing.auditing import stored_outright
+from recon.cli.app import main
+from recon.measures.measures import measure
+from recon.report.headline import headline_lines
+from solvers.foundation.limits import Limits
 
 
 def run(capsys, *arguments):
@@ -63,11 +63,11 @@ def test_counts_are_no_kind_of_harmless_statistics(model, capsys):
 
 def test_a_report_inspects_before_it_counts(model, monkeypatch):
     release, order = recon.load(str(model / "tree.pkl"), domain=str(model / "data.csv")), []
-    measured = recon.auditing.measure
+    measured = recon.auditing.auditing.measure
     monkeypatch.setattr(
-        recon.auditing, "stored_outright", lambda *a: (order.append("inspected"), stored_outright(*a))[1]
+        recon.auditing.auditing, "stored_outright", lambda *a: (order.append("inspected"), stored_outright(*a))[1]
     )
-    monkeypatch.setattr(recon.auditing, "measure", lambda *a: (order.append("measured"), measured(*a))[1])
+    monkeypatch.setattr(recon.auditing.auditing, "measure", lambda *a: (order.append("measured"), measured(*a))[1])
     recon.audit(release, limits=Limits())
     assert order == ["inspected", "measured"]
 

@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 
 import recon
-from encoders.encoder import encode
-from recon.cli import run_app
-from recon.formats.release_file import parse, to_domain, to_models, to_rows
-from recon.statements import sealed
-from recon.verifying import verify
-from solvers.certificate import Verifier
-from solvers.claims import AtLeast, AtMost, NoWorld, Regions, proof_from
-from solvers.errors import CertificateError, NotVerified
-from solvers.limits import Limits
-from solvers.release import Box
+from encoders.encode.encoder import encode
+from recon.certificates.certificate_format import sealed
+from recon.certificates.verifying import verify
+from recon.cli.app import run_app
+from recon.formats.release.reading import parse, to_domain, to_models, to_rows
+from solvers.foundation.errors import CertificateError, NotVerified
+from solvers.foundation.limits import Limits
+from solvers.kernel.checker import Verifier
+from solvers.kernel.claims import AtLeast, AtMost, NoWorld, Regions, proof_from
+from solvers.statements.release import Box
 
 ODD = [10**4400, float("inf"), [], {}, None, True, "1", -1, 10**25]
 TWO = Path(__file__).parents[1] / "examples" / "releases" / "two_trees.json"

@@ -9,25 +9,25 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from recon.inspection.claims import CLAIMS, MIDWAY
-from recon.inspection.findings import EXAMPLES, LEVELS, Finding, Level, merged, plain
-from recon.inspection.generic import examples, generic_findings, lone_tree_rows, rows_known
-from recon.inspection.leftovers import member_leftovers
-from recon.inspection.published import completed, draft_findings, rows_of
-from recon.inspection.refusing import naming
-from recon.inspection.rules import Rule, rules_of
-from recon.inspection.seeding import seed_findings
-from recon.inspection.severity import graded, of_object
-from recon.inspection.unknown import is_rule_list, not_understood, unknown_findings
-from recon.inspection.walking import Place, described, entries_of, things_of, walk
-from recon.locating import companions, located
-from recon.stored.arrays import resolve
-from recon.stored.budget import within
+from recon.files.budget import within
+from recon.files.locating import companions, located
+from recon.inspection.documents.leftovers import member_leftovers
+from recon.inspection.documents.published import completed, draft_findings, rows_of
+from recon.inspection.findings.claims import CLAIMS, MIDWAY
+from recon.inspection.findings.findings import EXAMPLES, LEVELS, Finding, Level, merged, plain
+from recon.inspection.findings.refusing import naming
+from recon.inspection.findings.rules import Rule, rules_of
+from recon.inspection.findings.severity import graded, of_object
+from recon.inspection.objects.generic import examples, generic_findings, lone_tree_rows, rows_known
+from recon.inspection.objects.seeding import seed_findings
+from recon.inspection.objects.traversal import Place, described, entries_of, things_of, walk
+from recon.inspection.objects.unknown import is_rule_list, not_understood, unknown_findings
 from recon.stored.containers import Stored, open_stored, unpacked
-from recon.stored.things import Thing
-from solvers.errors import ReleaseError, Unsupported
-from solvers.escaping import shown_lines
-from solvers.limits import Limits
+from recon.stored.objects.arrays import resolve
+from recon.stored.objects.things import Thing
+from solvers.foundation.errors import ReleaseError, Unsupported
+from solvers.foundation.escaping import shown_lines
+from solvers.foundation.limits import Limits
 
 _HOMONYMS = frozenset({"Node", "Rule", "Winsorizer"})
 SURE = ("sklearn", "imodels")  # libraries whose sources say what predictions read
@@ -116,7 +116,7 @@ def inspect_stored(stored: Stored, data: bytes, file: str, memory: int) -> Inspe
 
 def _inspect_document(data: bytes, file: str, memory: int) -> Inspection:
     """Return the inspection of a file without objects: by the rules for its kind, else by what its reader reads."""
-    from recon.inspection.documents import document_findings
+    from recon.inspection.documents.documents import document_findings
 
     content = unpacked(data, memory)
     known = document_findings(content, memory)
@@ -131,7 +131,7 @@ def _inspect_document(data: bytes, file: str, memory: int) -> Inspection:
 
 def _as_read(content: bytes, memory: int) -> tuple[str, int | None, list[Finding]]:
     """Return what the reader of a file says that the inspection does not know; `Unsupported` where there is none."""
-    from recon.formats.reading import read_draft
+    from recon.formats.detection import read_draft
 
     why = ""
     try:
@@ -151,7 +151,7 @@ def read_file(path: str | os.PathLike[str]) -> tuple[str, bytes]:
 
     Of an MLflow folder it is its model file, of `FILE#2` the whole file.
     """
-    from recon.formats.release_file import read_bytes
+    from recon.formats.release.reading import read_bytes
 
     file = os.fspath(path) if isinstance(path, os.PathLike) else path
     if not isinstance(file, str) or "\0" in file:

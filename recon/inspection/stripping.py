@@ -19,19 +19,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from recon.files import writing
-from recon.inspection.findings import Finding
+from recon.files.locating import located
+from recon.files.writing import writing
+from recon.formats.sklearn.trees.seeds import bags
+from recon.inspection.findings.findings import Finding
+from recon.inspection.findings.refusing import naming
 from recon.inspection.inspecting import Inspection, inspect_stored, matches, read_file
-from recon.inspection.refusing import naming
-from recon.inspection.seeding import seed_findings
-from recon.inspection.seeds import bags
-from recon.inspection.walking import Place, walk
-from recon.locating import located
-from recon.stored.arrays import resolve
+from recon.inspection.objects.seeding import seed_findings
+from recon.inspection.objects.traversal import Place, walk
 from recon.stored.containers import Stored, open_stored
+from recon.stored.objects.arrays import resolve
+from recon.stored.objects.things import Thing
 from recon.stored.rewriting import write_pickle, write_skops
-from recon.stored.things import Thing
-from solvers.errors import EngineError, ReleaseError, Unsupported
+from solvers.foundation.errors import EngineError, ReleaseError, Unsupported
 
 POINTS = 100_000  # points walked through the trees of each file, in all
 _COMPRESSED = frozenset([".bz2", ".xz", ".lzma", ".z", ".lz4", ".zst"])  # endings that joblib and others unpack by

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from recon.stored import joblib_files, skops_files
-from recon.stored.budget import shown, within
-from recon.stored.pickles import Budget
-from solvers.errors import ReleaseError
+from recon.files.budget import shown, within
+from recon.stored.pickled import joblib_files, skops_files
+from recon.stored.pickled.pickles import Budget
+from solvers.foundation.errors import ReleaseError
 
 # How pickles without a protocol byte (protocols 0 and 1) begin: a global, or an object, list, dict or tuple.
 _EARLY = re.compile(
@@ -29,7 +29,7 @@ _LATEST = 9  # protocols above 5 are refused by name, not taken for something el
 class Stored:
     """A stored file: its format ("pickle", "joblib", "joblib, zlib", "skops"), its root, and what identifies it.
 
-    `root` is raw (see `recon.stored.things`); `protocol` is the one that `write_pickle` would keep; `sha256` is of the
+    `root` is raw (see `recon.stored.objects.things`); `protocol` is the one that `write_pickle` would keep; `sha256` is of the
     file as it stands.
     """
 

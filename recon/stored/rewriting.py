@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from recon.stored.skops_files import SCHEMA, Archive, load_schema
-from recon.stored.things import Name, Thing
-from solvers.errors import ReleaseError
+from recon.stored.objects.things import Name, Thing
+from recon.stored.pickled.skops_files import SCHEMA, Archive, load_schema
+from solvers.foundation.errors import ReleaseError
 
 Path = Sequence[str | int]
 _LEFT_OUT = {"__class__": "str", "__module__": "builtins", "__loader__": "JsonNode", "content": "null", "is_json": True}
@@ -372,7 +372,7 @@ def _equal(x: Any, y: Any) -> bool:
     if isinstance(x, (np.ndarray, np.generic)):
         return bool(x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes())
     if isinstance(x, (set, frozenset)):
-        from recon.stored.arrays import resolve
+        from recon.stored.objects.arrays import resolve
 
         return bool(resolve(x) == resolve(y))
     return bool(x == y)

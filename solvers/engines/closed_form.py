@@ -12,13 +12,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells import Cells, cells_of, no_closed_form
-from solvers.draws import Dice, cell_boxes, draw_rows
+from solvers.cells.partition_cells import Cells, cells_of, no_closed_form
 from solvers.engine import Engine
-from solvers.limits import Limits
-from solvers.membership import decide, leave_one_out, share_of_counts
-from solvers.numbers import Factor, log2_sum, log2_worlds, multinomial_factors, multiset_factors
-from solvers.query import (
+from solvers.foundation.exact import Factor, log2_sum, log2_worlds, multinomial_factors, multiset_factors
+from solvers.foundation.limits import Limits
+from solvers.histograms.partition_membership import decide, leave_one_out, share_of_counts
+from solvers.questions.query import (
     Answer,
     Convention,
     Count,
@@ -33,8 +32,9 @@ from solvers.query import (
     ShareAnswer,
     WorldsAnswer,
 )
-from solvers.release import Partition, Release, World
-from solvers.worlds import CellRows, draw_world, list_worlds, spread_world
+from solvers.statements.release import Partition, Release, World
+from solvers.worlds.row_lists import Dice, cell_boxes, draw_rows
+from solvers.worlds.worlds import CellRows, draw_world, list_worlds, spread_world
 
 MOST_FACTORED = 100_000_000  # rows whose factorials are taken apart into primes (a sieve of so many bytes)
 

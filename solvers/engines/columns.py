@@ -1,6 +1,6 @@
 """Rigorous outer bounds where the cells are too many: linear programming over columns that pricing brings in.
 
-Source: column generation, Lübbecke and Desrosiers, "Selected topics in column generation", 2005; see solvers.columns.
+Source: column generation, Lübbecke and Desrosiers, "Selected topics in column generation", 2005; see solvers.columns.master.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from solvers.apart import bounded, decide_apart, decide_by_rows
+from solvers.cells.system import system_of
+from solvers.columns.single_partitions import bounded, decide_apart, decide_by_rows
 from solvers.engine import Engine, no_coupling
-from solvers.errors import Inconclusive, TooLarge, Unsupported
-from solvers.limits import Limits
-from solvers.query import Answer, Count, CountAnswer, Decide, DecideAnswer, Query, Selections
-from solvers.release import Release
-from solvers.system import system_of
+from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
+from solvers.foundation.limits import Limits
+from solvers.questions.query import Answer, Count, CountAnswer, Decide, DecideAnswer, Query, Selections
+from solvers.statements.release import Release
 
 SECONDS = 60.0  # without a time limit
 COUNTING = 0.25  # share of the time spent on a contradiction before other engines look for a world
@@ -44,7 +44,7 @@ class KindEngine(Engine):
         if few_cells(release, limits):
             raise Unsupported("the cells are few enough for engines that know them all")
         if isinstance(query, Count):
-            from solvers.columns import Master
+            from solvers.columns.master import Master
 
             if Master.of(release, limits).refutes(limits.lasting(COUNTING * limits.left())) is not None:
                 return CountAnswer("unsat", convention=query.convention)
@@ -79,7 +79,7 @@ def tighter(release: Release, chosen: Selections, known: DecideAnswer, limits: L
 
     The nearest to a verdict come first. Ends with what is proved when time is up.
     """
-    from solvers.columns import Master
+    from solvers.columns.master import Master
 
     low, high = known.low.copy(), known.high.copy()
     left = np.flatnonzero(known.open)[np.argsort(known.high[known.open], kind="stable")].tolist()

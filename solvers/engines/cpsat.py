@@ -8,12 +8,13 @@ Source: CP-SAT (Google OR-Tools); design.md, section 4.
 
 from __future__ import annotations
 
-from solvers.answers import answer_from, refuted
-from solvers.branches import Branch
+from solvers.cells.system import system_of
 from solvers.engine import COARSE, Engine, no_coupling
-from solvers.errors import Inconclusive, Unsupported
-from solvers.limits import Limits
-from solvers.query import (
+from solvers.foundation.errors import Inconclusive, Unsupported
+from solvers.foundation.limits import Limits
+from solvers.histograms.answering import answer_from, refuted
+from solvers.histograms.branches import Branch
+from solvers.questions.query import (
     Answer,
     Count,
     Decide,
@@ -28,8 +29,7 @@ from solvers.query import (
     Sample,
     Share,
 )
-from solvers.release import Release
-from solvers.system import system_of
+from solvers.statements.release import Release
 
 
 class KindEngine(Engine):
@@ -47,8 +47,8 @@ class KindEngine(Engine):
 
     def answer(self, release: Release, query: Query, limits: Limits) -> Answer:
         """Return the exact answer where all histograms could be listed, else what single solves prove."""
-        from solvers.listing import listed
-        from solvers.proving import prove
+        from solvers.programs.bounded_answers import prove
+        from solvers.programs.enumeration import listed
 
         system = system_of(release, limits)
         if system.bounds.conflict is not None:

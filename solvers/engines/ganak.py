@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from solvers.counters import ModelCounter
+from solvers.clauses.model_counters import ModelCounter
 
 
 class KindEngine(ModelCounter):

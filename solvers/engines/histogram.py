@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 
-from solvers.answers import answer_from, attain, joint, refuted
-from solvers.branches import Branch, Solution, branches_of
+from solvers.cells.system import System, system_of
 from solvers.engine import COARSE, Engine, no_coupling
-from solvers.errors import Unsupported
-from solvers.limits import Limits
-from solvers.query import (
+from solvers.foundation.errors import Unsupported
+from solvers.foundation.limits import Limits
+from solvers.histograms.answering import answer_from, attain, joint, refuted
+from solvers.histograms.branches import Branch, Solution, branches_of
+from solvers.questions.query import (
     Answer,
     Attain,
     Count,
@@ -29,8 +30,7 @@ from solvers.query import (
     Sample,
     Share,
 )
-from solvers.release import Release
-from solvers.system import System, system_of
+from solvers.statements.release import Release
 
 SHARE = 0.4  # of the time that is left: graphs are made
 PASSES = 0.75  # of what is left then: passes over the graphs

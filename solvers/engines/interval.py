@@ -1,6 +1,6 @@
 """A rigorous interval for the number of worlds where statements are too coupled to count.
 
-Source: design.md, section 4; `solvers.bracket` and the modules that it names.
+Source: design.md, section 4; `solvers.interval.bracket` and the modules that it names.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from solvers.bracket import Bracket, Budget, Case
+from solvers.cells.linear_system import propagate
+from solvers.cells.system import System, system_of
 from solvers.engine import Engine
-from solvers.errors import Inconclusive, Unsupported
-from solvers.limits import Limits
-from solvers.linear import propagate
-from solvers.query import Answer, Convention, Count, CountAnswer, Query
-from solvers.release import Release
-from solvers.system import System, system_of
+from solvers.foundation.errors import Inconclusive, Unsupported
+from solvers.foundation.limits import Limits
+from solvers.interval.bracket import Bracket, Budget, Case
+from solvers.questions.query import Answer, Convention, Count, CountAnswer, Query
+from solvers.statements.release import Release
 
 SECONDS = 60.0  # where no limit is given
 SHARE = 0.97  # of the time left that is planned

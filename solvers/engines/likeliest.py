@@ -1,19 +1,19 @@
 """The most likely world of a noisy release: a histogram of maximum likelihood, its rows spread inside the cells.
 
-Source: `solvers.likeliest` and what it names.
+Source: `solvers.likelihood.most_likely` and what it names.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from solvers.answers import refuted
+from solvers.cells.refinement import loose_statements
 from solvers.engine import COARSE, Engine, no_coupling
-from solvers.errors import ContradictionError, Unsupported
-from solvers.limits import Limits
-from solvers.query import Answer, MostLikely, Query, WorldsAnswer
-from solvers.refine import loose_statements
-from solvers.release import Release
+from solvers.foundation.errors import ContradictionError, Unsupported
+from solvers.foundation.limits import Limits
+from solvers.histograms.answering import refuted
+from solvers.questions.query import Answer, MostLikely, Query, WorldsAnswer
+from solvers.statements.release import Release
 
 
 class KindEngine(Engine):
@@ -36,10 +36,10 @@ class KindEngine(Engine):
 
         Status "bounds" where the optimum is not proved in time, "unsat" where no world has a positive likelihood.
         """
-        from solvers.draws import Dice
-        from solvers.likeliest import most_likely_of
-        from solvers.observations import observations
-        from solvers.worlds import filled_cells, spread_world
+        from solvers.likelihood.most_likely import most_likely_of
+        from solvers.statements.observations import observations
+        from solvers.worlds.row_lists import Dice
+        from solvers.worlds.worlds import filled_cells, spread_world
 
         if not isinstance(query, MostLikely):
             raise Unsupported("only the most likely world is looked for")

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from solvers.coupled import before_release, met_cells
+from solvers.cells.system import system_of
 from solvers.engine import Engine, no_coupling
-from solvers.errors import Unsupported
-from solvers.limits import Limits
-from solvers.query import Answer, Count, CountAnswer, Decide, DecideAnswer, Extreme, ExtremeAnswer, Query
-from solvers.release import Release
-from solvers.system import system_of
+from solvers.foundation.errors import Unsupported
+from solvers.foundation.limits import Limits
+from solvers.histograms.system_membership import before_release, met_cells
+from solvers.questions.query import Answer, Count, CountAnswer, Decide, DecideAnswer, Extreme, ExtremeAnswer, Query
+from solvers.statements.release import Release
 
 
 class KindEngine(Engine):
@@ -31,7 +31,7 @@ class KindEngine(Engine):
 
     def answer(self, release: Release, query: Query, limits: Limits) -> Answer:
         """Return outer bounds, or that there is no world."""
-        from solvers.relaxation import Relaxation
+        from solvers.programs.linear_program import Relaxation
 
         system = system_of(release, limits)
         relaxation = Relaxation(system, limits)

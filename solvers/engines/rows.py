@@ -12,14 +12,13 @@ from collections import Counter
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.apart import alone, coarse, decide_apart, world_of
-from solvers.cells import cells_of
-from solvers.draws import Dice
+from solvers.cells.partition_cells import cells_of
+from solvers.columns.single_partitions import alone, coarse, decide_apart, world_of
 from solvers.engine import COARSE, Engine, no_coupling
-from solvers.errors import Inconclusive, Unsupported
-from solvers.limits import Limits
-from solvers.numbers import log2_multinomial, log2_worlds
-from solvers.query import (
+from solvers.foundation.errors import Inconclusive, Unsupported
+from solvers.foundation.exact import log2_multinomial, log2_worlds
+from solvers.foundation.limits import Limits
+from solvers.questions.query import (
     Answer,
     Convention,
     Count,
@@ -29,8 +28,9 @@ from solvers.query import (
     Query,
     WorldsAnswer,
 )
-from solvers.release import Release
-from solvers.space import Space
+from solvers.regions.row_space import Space
+from solvers.statements.release import Release
+from solvers.worlds.row_lists import Dice
 
 SECONDS = 60.0
 NOTE = "found row by row; not proved to be the heaviest, and whether others exist is not decided"
@@ -55,7 +55,7 @@ class KindEngine(Engine):
 
     def answer(self, release: Release, query: Query, limits: Limits) -> Answer:
         """Return a world, or bounds on the number of worlds from a world and from every partition alone."""
-        from solvers.rowmodel import RowModel
+        from solvers.programs.row_model import RowModel
 
         if math.isinf(limits.left()):
             limits = limits.lasting(SECONDS)

@@ -1,7 +1,7 @@
 """Where the cells are too many: row by row by SAT, which refutes, finds worlds and settles profiles one by one.
 
 Source: the row-by-row formulation of Ferry et al., "Trained Random Forests Completely Reveal your Dataset", ICML
-2024, for any statements; `solvers.cnf` for the clauses.
+2024, for any statements; `solvers.clauses.lowering` for the clauses.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from solvers.apart import coarse, decide_apart, decide_by_rows, world_of
-from solvers.cnf import Lowering, clauses_needed, lower, stated
-from solvers.draws import Dice
+from solvers.clauses.gates import FALSE
+from solvers.clauses.lowering import Lowering, clauses_needed, lower, stated
+from solvers.clauses.sat import Found, Question, satisfy, settle
+from solvers.columns.single_partitions import coarse, decide_apart, decide_by_rows, world_of
 from solvers.engine import COARSE, Engine, no_coupling
-from solvers.errors import Inconclusive, Unsupported
-from solvers.limits import Limits
-from solvers.query import Answer, Count, CountAnswer, Decide, MostLikely, Query, Selections, WorldsAnswer
-from solvers.release import Box, Region, Release
-from solvers.satisfying import Found, Question, satisfy, settle
-from solvers.totals import FALSE
+from solvers.foundation.errors import Inconclusive, Unsupported
+from solvers.foundation.limits import Limits
+from solvers.questions.query import Answer, Count, CountAnswer, Decide, MostLikely, Query, Selections, WorldsAnswer
+from solvers.statements.release import Box, Region, Release
+from solvers.worlds.row_lists import Dice
 
 SECONDS = 60.0
 MOST_CLAUSES = 2_000_000  # beyond, a solver is rarely done within minutes

@@ -26,7 +26,7 @@ def written(certificates: Any) -> tuple[Any, str]:
 def verified(forest: Any, domain: Any, certificates: Any) -> tuple[str, str]:
     """Return the seconds that verification takes from a release encoded anew, and how many certificates held."""
     import recon
-    from recon.verifying import verify
+    from recon.certificates.verifying import verify
 
     release = recon.encode(forest, domain)
     seconds, found = timed(lambda: verify(certificates, release))
@@ -44,7 +44,7 @@ def kinds(certificates: list[Any]) -> str:
 def unique(name: str, n: int, trees: int) -> list[Cells]:
     """Certify that the reconstruction of a forest of full-grown trees is the only possible training set."""
     import recon
-    from recon.certificates import world_certificate
+    from recon.certificates.issuing import world_certificate
 
     rows, _, domain, forest = trained(name, n, trees)
     warm()
@@ -64,8 +64,8 @@ def verdicts(name: str, n: int, trees: int, depth: int | None, each: int) -> lis
     import pandas as pd
 
     import recon
-    from recon.selections import raw_indices
-    from recon.world import values_of
+    from recon.frames.selections import raw_indices
+    from recon.frames.world import values_of
 
     rows, _, domain, forest = trained(name, n, trees, depth)
     rng = np.random.default_rng(0)

@@ -50,12 +50,12 @@ def verdicts(answer) -> str:
 
 def lines(trees: int) -> list[list[str]]:
     """Return a line for the true rows and one for the changed ones."""
-    from recon.selections import select_frame
-    from solvers.apart import decide_apart
-    from solvers.columns import Master
+    from recon.frames.selections import select_frame
+    from solvers.columns.master import Master
+    from solvers.columns.single_partitions import decide_apart
     from solvers.engines.columns import KindEngine
-    from solvers.limits import Limits
-    from solvers.query import Decide
+    from solvers.foundation.limits import Limits
+    from solvers.questions.query import Decide
 
     release, *both = forest_and_rows(trees)
     out = []

@@ -32,13 +32,13 @@ def noisy_forest(name: str, rows: int | None, trees: int, depth: int, independen
     from sklearn.ensemble import RandomForestClassifier
 
     import recon
-    from encoders.models import Forest, Noise
-    from recon.denoising import filled_tree
-    from recon.formats.writing import dump, release_json
-    from recon.learners.randomness import Randomness
-    from recon.loading import models_of
-    from solvers.noise import Law
-    from solvers.release import Rows
+    from encoders.models.models import Forest, Noise
+    from recon.formats.release.writing import dump, release_json
+    from recon.learners.private.randomness import Randomness
+    from recon.loading.loading import models_of
+    from recon.noisy.denoising import filled_tree
+    from solvers.noise.laws import Law
+    from solvers.statements.release import Rows
 
     frame = pd.read_csv(DATA / name)
     label = frame.columns[-1]
@@ -95,13 +95,13 @@ def baseline(path: Path, seconds: float) -> float:
     import highspy
 
     import recon
-    from recon.denoising import certain_release
-    from solvers.fractional import Master
-    from solvers.gains import Gains
-    from solvers.likeliest import gains_of
-    from solvers.limits import Limits
-    from solvers.observations import observations
-    from solvers.system import system_of
+    from recon.noisy.denoising import certain_release
+    from solvers.cells.system import system_of
+    from solvers.concave.fractional import Master
+    from solvers.concave.terms import Gains
+    from solvers.foundation.limits import Limits
+    from solvers.likelihood.most_likely import gains_of
+    from solvers.statements.observations import observations
 
     sure = certain_release(recon.load(str(path)), Limits())
     system = system_of(sure, Limits())

@@ -20,9 +20,9 @@ from scipy.stats import rankdata
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from recon.learners.bayesian_rule_list import BayesianRuleListClassifier, DPBayesianRuleListClassifier
-from recon.learners.mining import rule_masks
-from recon.learners.private_mining import Mining, mine_exactly
+from recon.learners.private.private_mining import Mining, mine_exactly
+from recon.learners.rule_lists.bayesian_rule_list import BayesianRuleListClassifier, DPBayesianRuleListClassifier
+from recon.learners.rule_lists.mining import rule_masks
 
 DATA = Path(os.environ.get("RECON_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
 BUDGETS = (0.9, 0.5, 0.1, 0.01)

@@ -20,11 +20,11 @@ import pandas as pd
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from recon.learners.dp_greedy_rule_list import DPGreedyRuleListClassifier  # noqa: E402
-from recon.learners.estimator import binary_columns  # noqa: E402
-from recon.learners.greedy_rule_list import GreedyRuleListClassifier  # noqa: E402
-from recon.learners.mining import conjunctions, mine, rule_masks  # noqa: E402
-from recon.learners.vulnerability import vulnerability_of  # noqa: E402
+from recon.learners.private.dp_greedy_rule_list import DPGreedyRuleListClassifier  # noqa: E402
+from recon.learners.rule_lists.estimator import binary_columns  # noqa: E402
+from recon.learners.rule_lists.greedy_rule_list import GreedyRuleListClassifier  # noqa: E402
+from recon.learners.rule_lists.mining import conjunctions, mine, rule_masks  # noqa: E402
+from recon.learners.rule_lists.vulnerability import vulnerability_of  # noqa: E402
 
 DATA = Path(os.environ.get("RECON_DATA", ROOT.parent / "shared" / "data"))
 LEARNERS = {

@@ -111,7 +111,7 @@ def warm() -> float:
 
 def rows_right(truth, guess, named=()) -> str:
     """Return how many rows of a reconstruction are right, in all attributes and in those that the forest names."""
-    from recon.matching import grouped
+    from recon.auditing.matching import grouped
 
     def right(columns) -> int:
         _, real, found = grouped(truth[:, columns], guess[:, columns])
@@ -124,7 +124,7 @@ def rows_right(truth, guess, named=()) -> str:
 
 def asked(question: Callable[[], Any]) -> tuple[float, Any, str]:
     """Return (seconds, answer or None, why there is none)."""
-    from solvers.errors import ReconError
+    from solvers.foundation.errors import ReconError
 
     begun = time.perf_counter()
     try:
@@ -140,7 +140,7 @@ def asked(question: Callable[[], Any]) -> tuple[float, Any, str]:
 def whole(name: str, n: int, trees: int) -> list[Cells]:
     """Give a forest of full-grown trees back whole: encode, count, and reconstruct with the proof of uniqueness."""
     import recon
-    from recon.selections import raw_indices
+    from recon.frames.selections import raw_indices
 
     rows, _, domain, forest = trained(name, n, trees)
     loading, before = warm(), peak()
@@ -206,7 +206,7 @@ def row_by_row(n: int, trees: int, limit: float) -> list[Cells]:
     from row_by_row import reconstruct
 
     import recon
-    from recon.selections import raw_indices
+    from recon.frames.selections import raw_indices
 
     rows, _, domain, forest = trained("compas14", n, trees)
     columns, label = list(rows.columns[:-1]), rows.columns[-1]
@@ -231,7 +231,7 @@ def row_by_row(n: int, trees: int, limit: float) -> list[Cells]:
 
 def one_world(release, frame) -> bool:
     """Tell whether rows are a possible world of a release."""
-    from recon.truth import violations
+    from recon.auditing.ground_truth import violations
 
     return not violations(release, frame)
 
@@ -242,7 +242,7 @@ def decimal_domain(frame, label: str):
     The grid has as many decimals as the finest value of the column.
     """
     import recon
-    from encoders.values import Grid, Listed
+    from encoders.domain.values import Grid, Listed
 
     attributes = []
     for name in frame.columns.drop(label):
@@ -312,8 +312,8 @@ def profiles(name: str, n: int, trees: int, depth: int | None, each: int) -> lis
     import pandas as pd
 
     import recon
-    from recon.selections import raw_indices
-    from recon.world import values_of
+    from recon.frames.selections import raw_indices
+    from recon.frames.world import values_of
 
     rows, _, domain, forest = trained(name, n, trees, depth)
     rng = np.random.default_rng(0)
@@ -346,8 +346,8 @@ def rates(name: str, n: int, trees: int) -> list[Cells]:
     a second line compares the others alone.
     """
     import recon
-    from recon.matching import against_baselines
-    from recon.selections import raw_indices
+    from recon.auditing.matching import against_baselines
+    from recon.frames.selections import raw_indices
 
     rows, rest, domain, forest = trained(name, n, trees)
     people = rest if len(rest) >= len(rows) else None

@@ -23,8 +23,8 @@ DATA = Path(os.environ.get("RECON_DATA", ROOT.parent / "shared" / "data"))
 
 def discrete_laplace(scale: Fraction):
     """Return the noise of a model."""
-    from encoders.models import Noise
-    from solvers.noise import Law
+    from encoders.models.models import Noise
+    from solvers.noise.laws import Law
 
     return Noise(Law("discrete_laplace", scale))
 
@@ -45,8 +45,8 @@ def adult_tree(rows: int | None = None):
 def posteriors() -> None:
     """Print the time of exact posteriors and of 1,000 verdicts."""
     import recon
-    from recon.learners.randomness import Randomness
-    from recon.sweeping import exact_counts, with_noise
+    from recon.learners.private.randomness import Randomness
+    from recon.measures.sweeping import exact_counts, with_noise
 
     release, frame = adult_tree()
     _, truth = exact_counts(release)
@@ -79,12 +79,12 @@ def noisy_forest(name: str, rows: int | None, shape: tuple[int, int], scale: int
     from sklearn.ensemble import RandomForestClassifier
 
     import recon
-    from encoders.encoder import encode
-    from encoders.models import Forest
-    from recon.denoising import filled_tree
-    from recon.learners.randomness import Randomness
-    from recon.loading import models_of
-    from solvers.release import Rows
+    from encoders.encode.encoder import encode
+    from encoders.models.models import Forest
+    from recon.learners.private.randomness import Randomness
+    from recon.loading.loading import models_of
+    from recon.noisy.denoising import filled_tree
+    from solvers.statements.release import Rows
 
     frame = pd.read_csv(DATA / f"{name}.csv.gz")
     label = frame.columns[-1]
@@ -123,8 +123,8 @@ def walks() -> None:
 
 def forests() -> None:
     """Print how long the most likely world of a private forest takes."""
-    from recon.denoising import most_likely
-    from solvers.limits import Limits
+    from recon.noisy.denoising import most_likely
+    from solvers.foundation.limits import Limits
 
     print("| rows | cells | most likely | proved | log-likelihood | the truth's |")
     print("|---|---|---|---|---|---|")
@@ -152,7 +152,7 @@ def sampling(release) -> None:
 def sweeps() -> None:
     """Print what noise buys."""
     import recon
-    from recon.noise_commands import sweep_lines
+    from recon.cli.commands.noise import sweep_lines
 
     release, _ = adult_tree(1_000)
     begun = time.perf_counter()

@@ -45,9 +45,9 @@ def matrices() -> Iterator[tuple[str, NDArray[np.int64]]]:
     from sklearn import datasets, ensemble, tree
 
     import recon
-    from solvers.components import known_presolve
-    from solvers.limits import Limits
-    from solvers.system import system_of
+    from solvers.cells.components import known_presolve
+    from solvers.cells.system import system_of
+    from solvers.foundation.limits import Limits
 
     stump: Any = tree.DecisionTreeClassifier(max_depth=1)
     for name, model in (
@@ -68,7 +68,7 @@ def main() -> None:
     """Print a line per release."""
     from test_budgets import plain_order
 
-    from solvers.elimination import elimination_order
+    from solvers.histograms.elimination import elimination_order
 
     for said, matrix in matrices():
         plain = timed(plain_order, matrix) if matrix.shape[1] <= PLAIN else "left out"

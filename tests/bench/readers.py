@@ -37,9 +37,9 @@ def forest() -> None:
     import joblib
     from sklearn.ensemble import ExtraTreesClassifier
 
-    from encoders.encoder import encode
-    from recon.formats.reading import read_draft
-    from recon.loading import settle
+    from encoders.encode.encoder import encode
+    from recon.formats.detection import read_draft
+    from recon.loading.loading import settle
 
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(16_000, 12)).round(6), rng.integers(0, 2, 16_000)

@@ -1,1 +1,1 @@
-"""LightGBM and XGBoost: the first tree exactly, later ones as far as it is proved."""
+"""Boosted trees: the first tree exactly, later ones as far as it is proved."""

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from encoders.values import Value
-from recon.formats.boosters.catboost_model import read_cbm
-from recon.formats.boosters.lightgbm_model import read_lightgbm_text
-from recon.formats.boosters.xgboost_model import looks_like_xgboost_ubj, read_xgboost_ubj
-from recon.formats.drafts import Draft
-from recon.stored.budget import current
-from recon.stored.things import Thing
-from solvers.errors import ReleaseError, Unsupported
+from encoders.domain.values import Value
+from recon.files.budget import current
+from recon.formats.boosters.catboost.model import read_cbm
+from recon.formats.boosters.lightgbm.model import read_lightgbm_text
+from recon.formats.boosters.xgboost.model import looks_like_xgboost_ubj, read_xgboost_ubj
+from recon.formats.drafts.drafts import Draft
+from recon.stored.objects.things import Thing
+from solvers.foundation.errors import ReleaseError, Unsupported
 
 HEAD = 128  # bytes that tell UBJSON
 KINDS: tuple[str, ...] = (

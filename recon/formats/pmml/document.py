@@ -12,10 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from encoders.models import AnyModel, Provenance, Rule, RuleList, RuleSet, Support
-from encoders.values import AnyAttribute, Value
-from recon.formats.boosters.boosting import label_name
-from recon.formats.drafts import Draft
+from encoders.domain.values import AnyAttribute, Value
+from encoders.models.models import AnyModel, Provenance, Rule, RuleList, RuleSet, Support
+from recon.files.budget import parsed_xml, told
+from recon.formats.boosters.shared import label_name
+from recon.formats.drafts.drafts import Draft
 from recon.formats.pmml.fields import (
     Atom,
     Both,
@@ -30,9 +31,8 @@ from recon.formats.pmml.fields import (
 )
 from recon.formats.pmml.models import Answer, Reading, forest_answer, tree_answer
 from recon.formats.pmml.trees import PmmlNode
-from recon.stored.budget import parsed_xml, told
-from solvers.errors import ReleaseError, Unsupported
-from solvers.release import Rows
+from solvers.foundation.errors import ReleaseError, Unsupported
+from solvers.statements.release import Rows
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -374,6 +374,6 @@ def rule_support(node: PmmlNode, labels: dict[str, Value]) -> Support:
 
 def names_of(model: AnyModel) -> set[str]:
     """Return the features that a model's conditions name."""
-    from recon.formats.drafts import conditions
+    from recon.formats.drafts.drafts import conditions
 
     return {name for condition in conditions(model) for name, _ in condition}

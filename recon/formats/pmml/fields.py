@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from encoders.values import AnyAttribute, Continuous, Grid, Listed, Test, Value, exact
-from recon.formats.boosters.boosting import both
-from recon.formats.drafts import Feature
-from solvers.errors import ReleaseError, Unsupported
+from encoders.domain.values import AnyAttribute, Continuous, Grid, Listed, Test, Value, exact
+from recon.formats.boosters.shared import both
+from recon.formats.drafts.drafts import Feature
+from solvers.foundation.errors import ReleaseError, Unsupported
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-from encoders.domain import Condition
-from encoders.models import AnyModel, CountKind, Figure, Statistic, Support, Table
-from encoders.values import Test, Value, equals
+from encoders.domain.domain import Condition
+from encoders.domain.values import Test, Value, equals
+from encoders.models.models import AnyModel, CountKind, Figure, Statistic, Support, Table
 from recon.formats.pmml.fields import Fields
 from recon.formats.pmml.trees import PmmlNode, Unrolled, unroll
-from solvers.errors import ReleaseError, TooLarge, Unsupported
-from solvers.release import Rows
+from solvers.foundation.errors import ReleaseError, TooLarge, Unsupported
+from solvers.statements.release import Rows
 
 WHOLE = 1e-6  # relative; shares are written with 15 digits, recordCounts exactly
 SHARES = "the shares of classes in leaves are of rows, none of them weighted"

@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
-from encoders.values import Test, Value, exact, is_number
-from recon.formats.boosters.boosting import Grown, Split, opposite
+from encoders.domain.values import Test, Value, exact, is_number
+from recon.formats.boosters.shared import Grown, Split, opposite
 from recon.formats.pmml.fields import Atom, Both, Fields, Predicate
-from solvers.errors import TooLarge, Unsupported
+from solvers.foundation.errors import TooLarge, Unsupported
 
 ANY = Test()
 MOST_PRESENT = 20_000

@@ -17,15 +17,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from encoders.domain import Condition
-from encoders.models import AnyModel, Figure, Provenance, Rule, RuleList, Statistic, Support, Table
-from encoders.supports import MOST_ROWS
-from encoders.values import Value, equals
-from recon.formats.drafts import Draft, Feature
+from encoders.domain.domain import Condition
+from encoders.domain.values import Value, equals
+from encoders.models.models import AnyModel, Figure, Provenance, Rule, RuleList, Statistic, Support, Table
+from encoders.parts.supports import MOST_ROWS
+from recon.formats.drafts.drafts import Draft, Feature
 from recon.formats.printed.printed_trees import column_names, values_of
 from recon.formats.rules.skeletons import NO_COUNTS, SkeletonDraft
-from solvers.errors import ReleaseError
-from solvers.release import Rows
+from solvers.foundation.errors import ReleaseError
+from solvers.statements.release import Rows
 
 FORMAT = "CORELS, printed rule list"
 START = re.compile(r"^(?:RULELIST:|OPTIMAL RULE LIST\b|if \[.*\]:|if \(.*\) then \()", re.MULTILINE)

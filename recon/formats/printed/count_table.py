@@ -15,13 +15,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from encoders.domain import Condition
-from encoders.models import Figure, Provenance, Table
-from encoders.supports import MOST_ROWS
-from encoders.values import AnyAttribute, Listed, Value, equals, exact
-from recon.formats.drafts import Draft, Feature
-from solvers.errors import ReleaseError, TooLarge
-from solvers.release import Rows
+from encoders.domain.domain import Condition
+from encoders.domain.values import AnyAttribute, Listed, Value, equals, exact
+from encoders.models.models import Figure, Provenance, Table
+from encoders.parts.supports import MOST_ROWS
+from recon.formats.drafts.drafts import Draft, Feature
+from solvers.foundation.errors import ReleaseError, TooLarge
+from solvers.statements.release import Rows
 
 FORMAT = "table of counts"
 COUNT_NAMES = frozenset({"count", "counts", "n", "freq", "frequency", "rows", "number"})

@@ -16,9 +16,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from encoders.models import CountKind, Provenance
-from encoders.values import Test, Value
-from recon.formats.drafts import Draft, Feature
+from encoders.domain.values import Test, Value
+from encoders.models.models import CountKind, Provenance
+from recon.formats.drafts.drafts import Draft, Feature
 from recon.formats.printed.printed_trees import (
     MIDPOINTS,
     NO_MISSING,
@@ -34,8 +34,8 @@ from recon.formats.printed.printed_trees import (
     slack_of,
     unit,
 )
-from solvers.errors import ReleaseError, Unsupported
-from solvers.numbers import exact_number
+from solvers.foundation.errors import ReleaseError, Unsupported
+from solvers.foundation.exact import exact_number
 
 FORMAT = "scikit-learn, export_graphviz"
 NODE = re.compile(r'(\d{1,9})\s*\[\s*label=(?:"((?:[^"\\]|\\.)*)"|<(.*)>)\s*(?:,\s*fillcolor="[^"]*"\s*)?\]\s*;?')

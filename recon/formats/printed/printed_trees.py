@@ -15,14 +15,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 
-from encoders.domain import Condition
-from encoders.models import AnyModel, Figure, Node, Provenance, Statistic, Support, Table, Tree
-from encoders.supports import MOST_ROWS
-from encoders.values import AnyAttribute, Continuous, Listed, Test, Value, equals, exact, is_number
-from recon.formats.binding import Binder, border, comparison
-from recon.formats.drafts import Draft, Feature, bind
-from solvers.errors import ReleaseError, TooLarge, Unsupported
-from solvers.release import Rows
+from encoders.domain.domain import Condition
+from encoders.domain.values import AnyAttribute, Continuous, Listed, Test, Value, equals, exact, is_number
+from encoders.models.models import AnyModel, Figure, Node, Provenance, Statistic, Support, Table, Tree
+from encoders.parts.supports import MOST_ROWS
+from recon.formats.drafts.binding import Binder, border, comparison
+from recon.formats.drafts.drafts import Draft, Feature, bind
+from solvers.foundation.errors import ReleaseError, TooLarge, Unsupported
+from solvers.statements.release import Rows
 
 WHOLE = Fraction(1, 10**6)  # counts printed with many digits are whole to this precision (measured error: 2e-15)
 MOST_TESTS = 5_000_000  # tests on all paths together, where leaves are stated one by one

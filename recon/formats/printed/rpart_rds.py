@@ -1,6 +1,6 @@
 """Reads rpart models straight from R's .rds files: the object becomes what `rpart_text` reads as JSON.
 
-Nothing of R runs (`recon.inspection.rds`). Of the object only what predict() needs is looked at: frame, splits, csplit
+Nothing of R runs (`recon.stored.binary.rds`). Of the object only what predict() needs is looked at: frame, splits, csplit
 and the levels, thresholds with all their digits; not where, y, nor the data that formulas drag along (`recon inspect`
 shows these). caret's `train` and parsnip's `model_fit` are opened, and lists or environments that hold one tree.
 
@@ -13,11 +13,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from recon.formats.drafts import Draft
+from recon.formats.drafts.drafts import Draft
 from recon.formats.printed.rpart_text import read_rpart_json
 from recon.formats.rules.plain_values import MOST_PARTS
-from recon.inspection.rds import RObject, read_rds
-from solvers.errors import ReleaseError, Unsupported
+from recon.stored.binary.rds import RObject, read_rds
+from solvers.foundation.errors import ReleaseError, Unsupported
 
 FORMAT = "R rpart object (.rds)"
 MOST_VALUES = 10 * MOST_PARTS  # in one matrix, and levels that all splits on factors compare

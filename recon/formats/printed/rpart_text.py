@@ -22,10 +22,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from encoders.models import Provenance
-from encoders.supports import MOST_ROWS
-from encoders.values import Listed, Test, Value
-from recon.formats.drafts import Draft
+from encoders.domain.values import Listed, Test, Value
+from encoders.models.models import Provenance
+from encoders.parts.supports import MOST_ROWS
+from recon.formats.drafts.drafts import Draft
 from recon.formats.printed.printed_trees import (
     MIDPOINTS,
     NO_MISSING,
@@ -40,8 +40,8 @@ from recon.formats.printed.printed_trees import (
     unit,
     values_of,
 )
-from solvers.errors import ReleaseError, Unsupported
-from solvers.numbers import exact_number
+from solvers.foundation.errors import ReleaseError, Unsupported
+from solvers.foundation.exact import exact_number
 
 FORMAT = "R rpart, printed text"
 JSON = "R rpart, JSON"

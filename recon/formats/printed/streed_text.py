@@ -13,13 +13,13 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
-from encoders.models import Node, Provenance, Support, Tree
-from encoders.values import Listed, Test, Value, equals, exact
-from recon.formats.drafts import Draft
+from encoders.domain.values import Listed, Test, Value, equals, exact
+from encoders.models.models import Node, Provenance, Support, Tree
+from recon.formats.drafts.drafts import Draft
 from recon.formats.rules.plain_values import MOST_PARTS, as_features, count, free_label
 from recon.formats.rules.skeletons import NO_COUNTS, SkeletonDraft
-from solvers.errors import ReleaseError
-from solvers.release import Rows
+from solvers.foundation.errors import ReleaseError
+from solvers.statements.release import Rows
 
 NODE = re.compile(r'(\d{1,18}) {1,2}\[label="([^"]*)", color="#[0-9a-f]{6}"')
 LABEL = re.compile(r"Label: (-?\d{1,18})")

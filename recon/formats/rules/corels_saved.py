@@ -12,15 +12,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from encoders.domain import Condition
-from encoders.models import Figure, Provenance, Rule, RuleList, Support, Table
-from encoders.values import Listed, Value, equals
-from recon.formats.drafts import Draft
+from encoders.domain.domain import Condition
+from encoders.domain.values import Listed, Value, equals
+from encoders.models.models import Figure, Provenance, Rule, RuleList, Support, Table
+from recon.formats.drafts.drafts import Draft
 from recon.formats.rules.plain_values import as_features, count, free_label, number, parts, texts
 from recon.formats.rules.skeletons import NO_COUNTS, SkeletonDraft, commonest
-from recon.stored.things import Thing
-from solvers.errors import ReleaseError
-from solvers.release import Rows
+from recon.stored.objects.things import Thing
+from solvers.foundation.errors import ReleaseError
+from solvers.statements.release import Rows
 
 KINDS = ("CorelsClassifier", "RuleList")
 MOST_LITERALS = 100_000  # antecedents of all rules
@@ -49,7 +49,7 @@ def read(thing: Thing, form: str) -> Draft:
 
 def read_saved(saved: Mapping[Any, Any], form: str) -> Draft:
     """Return the draft of what `rl_.save` wrote: a dict with features "f", rules "r" and the prediction's name "p"."""
-    from recon.stored.arrays import resolve
+    from recon.stored.objects.arrays import resolve
 
     found = {long: resolve(saved.get(short)) for short, long in (("f", "features"), ("r", "rules"))}
     found["prediction_name"] = saved.get("p")

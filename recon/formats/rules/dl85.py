@@ -13,16 +13,16 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from encoders.domain import Condition
-from encoders.models import Figure, Node, Provenance, Support, Table, Tree
-from encoders.values import Listed, Test, Value, equals
-from recon.formats.drafts import Draft
+from encoders.domain.domain import Condition
+from encoders.domain.values import Listed, Test, Value, equals
+from encoders.models.models import Figure, Node, Provenance, Support, Table, Tree
+from recon.formats.drafts.drafts import Draft
 from recon.formats.rules.plain_values import MOST_PARTS, as_features, count, free_label, parts, shown
 from recon.formats.rules.skeletons import NO_COUNTS, SkeletonDraft, commonest, leaf_paths
-from recon.formats.sklearn.trees import class_values, plain_class
-from recon.stored.things import Thing
-from solvers.errors import ReleaseError, Unsupported
-from solvers.release import Rows
+from recon.formats.sklearn.trees.trees import class_values, plain_class
+from recon.stored.objects.things import Thing
+from solvers.foundation.errors import ReleaseError, Unsupported
+from solvers.statements.release import Rows
 
 KINDS = ("DL85Classifier",)
 MOST_FEATURES = 100_000

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from encoders.models import CountKind, Forest, Node, Provenance, Support, Tree
-from encoders.values import Test, Value
-from recon.formats.drafts import Draft
+from encoders.domain.values import Test, Value
+from encoders.models.models import CountKind, Forest, Node, Provenance, Support, Tree
+from recon.formats.drafts.drafts import Draft
 from recon.formats.rules.plain_values import (
     MOST_PARTS,
     WHOLE,
@@ -27,10 +27,10 @@ from recon.formats.rules.plain_values import (
     number,
     parts,
 )
-from recon.formats.sklearn.trees import class_values
-from recon.stored.things import Thing
-from solvers.errors import ReleaseError
-from solvers.release import Rows
+from recon.formats.sklearn.trees.trees import class_values
+from recon.stored.objects.things import Thing
+from solvers.foundation.errors import ReleaseError
+from solvers.statements.release import Rows
 
 KINDS = ("FIGSClassifier", "FIGSRegressor", "FIGSClassifierCV", "FIGSRegressorCV")
 Counts = list[tuple[int, ...]]

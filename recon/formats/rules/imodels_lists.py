@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from encoders.domain import Condition
-from encoders.models import CountKind, Provenance, Rule, RuleList, Support, Table
-from encoders.values import Listed, Test, equals
-from recon.formats.drafts import Draft
+from encoders.domain.domain import Condition
+from encoders.domain.values import Listed, Test, equals
+from encoders.models.models import CountKind, Provenance, Rule, RuleList, Support, Table
+from recon.formats.drafts.drafts import Draft
 from recon.formats.rules.plain_values import (
     MOST_ROWS,
     as_features,
@@ -31,9 +31,9 @@ from recon.formats.rules.plain_values import (
     two_classes,
 )
 from recon.formats.rules.skeletons import NO_COUNTS, commonest, opposite
-from recon.stored.things import Thing
-from solvers.errors import ReleaseError, Unsupported
-from solvers.release import Rows
+from recon.stored.objects.things import Thing
+from solvers.foundation.errors import ReleaseError, Unsupported
+from solvers.statements.release import Rows
 
 KINDS = (
     "GreedyRuleListClassifier",

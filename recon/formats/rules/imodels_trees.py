@@ -16,18 +16,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from encoders.models import CountKind, Provenance
-from encoders.values import Value
-from recon.formats.drafts import Draft
+from encoders.domain.values import Value
+from encoders.models.models import CountKind, Provenance
+from recon.formats.drafts.drafts import Draft
 from recon.formats.rules.plain_values import as_features, free_label, model_features, number, parts
-from recon.formats.sklearn import trees as sklearn_trees
-from recon.formats.sklearn.arrays import TreeArrays
-from recon.formats.sklearn.counts import NodeCounts, only_sizes, row_counts
-from recon.formats.sklearn.draft import CountedTree, TreesDraft
-from recon.formats.sklearn.trees import check_classes, class_values, said_of, stored_arrays
-from recon.stored.things import Thing
-from solvers.errors import ReleaseError, Unsupported
-from solvers.release import Rows
+from recon.formats.sklearn.trees import trees as sklearn_trees
+from recon.formats.sklearn.trees.arrays import TreeArrays
+from recon.formats.sklearn.trees.counts import NodeCounts, only_sizes, row_counts
+from recon.formats.sklearn.trees.draft import CountedTree, TreesDraft
+from recon.formats.sklearn.trees.trees import check_classes, class_values, said_of, stored_arrays
+from recon.stored.objects.things import Thing
+from solvers.foundation.errors import ReleaseError, Unsupported
+from solvers.statements.release import Rows
 
 SHRUNK = ("HSTreeClassifier", "HSTreeRegressor", "HSTreeClassifierCV", "HSTreeRegressorCV")
 PLAIN = ("GreedyTreeClassifier", "GreedyTreeRegressor")

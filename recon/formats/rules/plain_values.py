@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from encoders.values import Value
-from recon.formats.drafts import Feature
-from recon.formats.sklearn.trees import class_values, feature_names
-from recon.stored.things import Thing
-from solvers.errors import ReleaseError
+from encoders.domain.values import Value
+from recon.formats.drafts.drafts import Feature
+from recon.formats.sklearn.trees.trees import class_values, feature_names
+from recon.stored.objects.things import Thing
+from solvers.foundation.errors import ReleaseError
 
 MOST_ROWS = 1 << 53  # what double precision counts
 MOST_PARTS = 1_000_000  # rules or nodes of one model
@@ -72,7 +72,7 @@ def shown(value: Any) -> str:
 def texts(value: Any) -> list[str] | None:
     """Return names out of a list, an array or a pandas Index; None where there are none."""
     if isinstance(value, Thing):  # pandas: _new_Index(Index, {"data": array, "name": ...})
-        from recon.stored.arrays import resolve
+        from recon.stored.objects.arrays import resolve
 
         inner = value.args[1] if len(value.args) == 2 else None
         value = resolve(inner["data"]) if isinstance(inner, dict) and "data" in inner else None

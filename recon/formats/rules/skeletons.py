@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from encoders.domain import Condition
-from encoders.models import AnyModel, Figure, Node, RuleList, Statistic, Tree
-from encoders.values import Test, Value
-from recon.formats.binding import Binder
-from recon.formats.drafts import Draft, bind, conditions
-from solvers.errors import Unsupported
+from encoders.domain.domain import Condition
+from encoders.domain.values import Test, Value
+from encoders.models.models import AnyModel, Figure, Node, RuleList, Statistic, Tree
+from recon.formats.drafts.binding import Binder
+from recon.formats.drafts.drafts import Draft, bind, conditions
+from solvers.foundation.errors import Unsupported
 
 NO_COUNTS = "it carries no counts: recon.attach_counts(model, X, y) counts the training rows per leaf or rule"
 

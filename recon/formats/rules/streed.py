@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from encoders.models import Node, Provenance, Support, Tree
-from encoders.values import Test, Value, equals
-from recon.formats.drafts import Draft
+from encoders.domain.values import Test, Value, equals
+from encoders.models.models import Node, Provenance, Support, Tree
+from recon.formats.drafts.drafts import Draft
 from recon.formats.rules.plain_values import MOST_PARTS, as_features, count, free_label
-from recon.formats.sklearn.trees import plain_class
-from recon.stored.things import Thing
-from solvers.errors import ReleaseError, Unsupported
-from solvers.release import Rows
+from recon.formats.sklearn.trees.trees import plain_class
+from recon.stored.objects.things import Thing
+from solvers.foundation.errors import ReleaseError, Unsupported
+from solvers.statements.release import Rows
 
 KINDS = ("STreeDClassifier",)
 Column = tuple[str, Test]

@@ -1,0 +1,1 @@
+"""What rows can be: attributes and their values, groups of columns, impossible boxes."""

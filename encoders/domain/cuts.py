@@ -1,0 +1,105 @@
+"""An attribute cut into parts where conditions need it: the values of a part are told apart by no statement."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+from encoders.domain.values import AnyAttribute, Continuous, Position, Ranges, plain
+
+UNITS = 1 << 64  # a continuous part is at least so many times longer than one number
+
+
+def rough(p: Position) -> Any:
+    """Return what sorts like a position and is compared faster: floats are never in a wrong order, only equal."""
+    if not isinstance(p, tuple):
+        return p
+    try:
+        return float(p[0]), p
+    except OverflowError:
+        return (math.inf if p[0] > 0 else -math.inf), p
+
+
+def key(p: Position) -> object:
+    """Return what is equal for equal positions and hashed faster than a fraction."""
+    if not isinstance(p, tuple) or isinstance(p[0], float):  # a float: the open end of an unbounded range
+        return p
+    return p[0].numerator, p[0].denominator, p[1]
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """One attribute cut into parts: inner cut positions in order; part p lies between cuts p-1 and p."""
+
+    attribute: AnyAttribute
+    inner: tuple[Position, ...]
+
+    @classmethod
+    def at(cls, attribute: AnyAttribute, positions: set[Position]) -> Cuts:
+        """Return the attribute cut at the positions strictly inside its span."""
+        start, end = attribute.span
+        ordered: list[Position] = sorted(positions, key=rough)
+        return cls(attribute, tuple(ordered[bisect_right(ordered, start) : bisect_left(ordered, end)]))
+
+    @property
+    def unsized(self) -> bool:
+        """Tell whether the numbers of a range without an end are told apart: none of its parts has a share of it."""
+        a = self.attribute
+        return isinstance(a, Continuous) and not a.bounded and any(p < a.known[1] for p in self.inner)
+
+    def bounds(self, part: int) -> tuple[Position, Position]:
+        """Return the first position of a part and the one after its last."""
+        return self.edges[part], self.edges[part + 1]
+
+    @cached_property
+    def edges(self) -> tuple[Position, ...]:
+        """Return all parts + 1 edges."""
+        return (self.attribute.span[0], *self.inner, self.attribute.span[1])
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """Return the size of every part; lengths of continuous attributes become whole numbers of tiny units.
+
+        The units leave room between one number (one unit) and the shortest part. Raises `ReleaseError` where
+        two thresholds differ by a single number, because such a part has no length. A range without an end has no
+        lengths: its parts weigh alike, to be told apart and no more (`unsized`).
+        """
+        if not isinstance(self.attribute, Continuous):
+            return tuple(b - a for a, b in pairwise(self.edges))
+        if not self.attribute.bounded:
+            return (UNITS,) * (len(self.inner) + 1)
+        one = math.lcm(*{x.denominator for x, _ in self.edges})
+        places = [x.numerator * (one // x.denominator) for x, _ in self.edges]
+        lengths = [b - a for a, b in pairwise(places)]
+        if self.attribute.missing:
+            lengths[-1] += places[-1] - places[0]
+        if 0 in lengths:
+            x = plain(self.edges[lengths.index(0)][0])
+            raise self.attribute.refuse(x, "is told from the numbers around it: give a 'resolution' to")
+        common = math.gcd(one, *lengths)
+        return tuple(x // common * UNITS for x in lengths)
+
+    @cached_property
+    def _place(self) -> dict[object, int]:
+        """Return the part that begins at each edge: comparing fractions is slow, looking one up is not."""
+        return {key(p): i for i, p in enumerate(self.edges)}
+
+    def part(self, position: Position) -> int:
+        """Return the part that a position lies in."""
+        return bisect_right(self.inner, position)
+
+    def mask(self, ranges: Ranges) -> int:
+        """Return the parts inside the ranges, as bits; every end of a range must be a cut or an end."""
+        mask = 0
+        for one in ranges:
+            start, end = self.run(one)
+            mask |= (1 << end) - (1 << start)
+        return mask
+
+    def run(self, span: tuple[Position, Position]) -> tuple[int, int]:
+        """Return the first part inside a range and the one behind its last; both ends must be cuts or ends."""
+        return self._place[key(span[0])], self._place[key(span[1])]

@@ -1,0 +1,189 @@
+"""The declared domain: attributes, label, binary views, impossible boxes, and where it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from encoders.domain.values import (
+    AnyAttribute,
+    Continuous,
+    Listed,
+    Position,
+    Ranges,
+    Test,
+    complement,
+    intersection,
+)
+from solvers.foundation.errors import ReleaseError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Condition = tuple[tuple[str, Test], ...]
+DECLARED = "declared"
+TRAINING_DATA = "training data"
+AS_BITS = "every column is counted as an independent bit (worlds that cannot exist are counted too)"
+GUESSED = "model file"  # nobody declared it: what the file says, and its thresholds
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A binary column: 1 where the test on the attribute holds, else 0."""
+
+    attribute: str
+    test: Test
+
+
+@dataclass(frozen=True)
+class Domain:
+    """What rows can exist, as declared or as read off data (`source`); `notes` says what was assumed.
+
+    `order`: attributes and columns (no label) as the data's columns stand, for models that only number theirs.
+    """
+
+    attributes: tuple[AnyAttribute, ...]
+    label: AnyAttribute | None = None
+    columns: Mapping[str, View] = field(default_factory=dict)
+    impossible: tuple[Condition, ...] = ()
+    source: str = DECLARED
+    notes: tuple[str, ...] = ()
+    order: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        names = [a.name for a in self.all]
+        seen: set[str] = set()
+        for name in [*names, *self.columns]:
+            if name in seen:
+                raise ReleaseError(f"the name '{name}' is used twice in the domain")
+            seen.add(name)
+        if not names:
+            raise ReleaseError("the domain has no attributes")
+        if isinstance(self.label, Continuous):
+            raise ReleaseError(f"the label '{self.label.name}' is continuous: list its values")
+        if self.label is not None and self.label.missing:
+            raise ReleaseError(f"the label '{self.label.name}' may be missing: only other attributes can be")
+        for name in self.columns:
+            self.view_ranges(name)
+        known = {a.name for a in self.attributes} | set(self.columns)
+        if len(set(self.order)) < len(self.order) or not known.issuperset(self.order):
+            raise ReleaseError("'order' names the attributes and columns of the domain, each at most once")
+
+    @classmethod
+    def from_frame(
+        cls,
+        df: pd.DataFrame,
+        label: str | None = None,
+        one_hot: Sequence[Sequence[str]] = (),
+        strict: bool = False,
+        independent: bool = False,
+    ) -> Domain:
+        """Return the domain read off data; see `encoders.domain.infer.infer` for what is found and assumed."""
+        from encoders.domain.infer import infer
+
+        return infer(df, label=label, one_hot=one_hot, strict=strict, independent=independent)
+
+    @cached_property
+    def all(self) -> tuple[AnyAttribute, ...]:
+        """Return the attributes, the label last."""
+        return self.attributes if self.label is None else (*self.attributes, self.label)
+
+    @cached_property
+    def place(self) -> dict[str, int]:
+        """Return attribute (or label) name -> index in `all`."""
+        return {a.name: k for k, a in enumerate(self.all)}
+
+    @property
+    def in_order(self) -> tuple[str, ...] | None:
+        """Return the names that stand for a model's numbered features, in order; None where columns have none."""
+        if self.order:
+            return self.order
+        label = None if self.label is None else self.label.name
+        views = any(view.attribute != label for view in self.columns.values())
+        return None if views else tuple(a.name for a in self.attributes)
+
+    @property
+    def continuous(self) -> tuple[str, ...]:
+        """Return the names of the attributes without a grid."""
+        return tuple(a.name for a in self.all if isinstance(a, Continuous))
+
+    @cached_property
+    def about_missing(self) -> tuple[str, ...]:
+        """Return what every answer assumes about missing values; empty where none can be missing."""
+        found = [a for a in self.attributes if a.missing]
+        said = [f"missing is one more value of {', '.join(a.name for a in found)}"] if found else []
+        heavy = [a.name for a in found if isinstance(a, Continuous)]
+        if heavy:
+            said.append(f"missing weighs as much as the whole range of {', '.join(heavy)} (continuous)")
+        return tuple(said)
+
+    @cached_property
+    def _views(self) -> dict[str, tuple[int, Ranges]]:
+        return {}
+
+    def view_ranges(self, column: str) -> tuple[int, Ranges]:
+        """Return the attribute's index and the positions where a binary column is 1."""
+        if column not in self._views:
+            view = self.columns[column]
+            k = self.place.get(view.attribute)
+            if k is None:
+                raise ReleaseError(f"column '{column}' views '{view.attribute}', which is no attribute")
+            try:
+                self._views[column] = k, self.all[k].ranges(view.test)
+            except ReleaseError as error:
+                raise error.at(place=f"column '{column}'") from None
+        return self._views[column]
+
+    def ranges(self, name: str, test: Test) -> tuple[int, Ranges]:
+        """Return the attribute's index and the positions that pass a test on an attribute or column."""
+        k = self.place.get(name)
+        if k is not None:
+            return k, self.all[k].ranges(test)
+        if name not in self.columns:
+            raise ReleaseError(f"'{name}' is neither an attribute nor a column of the domain")
+        passed = Listed(name, (0, 1)).ranges(test)
+        k, ones = self.view_ranges(name)
+        span = self.all[k].span
+        if not passed:
+            return k, ()
+        if passed == ((0, 2),):
+            return k, (span,)
+        return k, ones if passed == ((1, 2),) else complement(ones, span)
+
+    def resolve(self, condition: Condition, place: str = "") -> dict[int, Ranges]:
+        """Return attribute index -> positions that pass all tests of a condition.
+
+        Raises `ReleaseError` naming the place for an unknown name, a value or a threshold outside the domain.
+        """
+        out: dict[int, Ranges] = {}
+        for name, test in condition:
+            try:
+                k, found = self.ranges(name, test)
+            except ReleaseError as error:
+                raise error.at(place=place) from None
+            out[k] = intersection(out[k], found) if k in out else found
+        return out
+
+    def as_columns(self) -> Domain:
+        """Return the domain with every binary column as an independent bit (what the paper's experiments do).
+
+        Attributes without columns stay as they are; impossible boxes that name an attribute with columns
+        cannot be kept and are refused.
+        """
+        viewed = {view.attribute for view in self.columns.values()}
+        for condition in self.impossible:
+            for name, _ in condition:
+                if name in viewed:
+                    raise ReleaseError(f"impossible: '{name}' has no meaning once columns are independent bits")
+        bits = tuple(Listed(name, (0, 1)) for name in self.columns)
+        kept = tuple(a for a in self.attributes if a.name not in viewed)
+        order = tuple(name for name in self.order if name not in viewed)
+        notes = tuple(dict.fromkeys((*self.notes, AS_BITS)))
+        return replace(self, attributes=kept + bits, columns={}, notes=notes, order=order)
+
+    def cut_points(self, resolved: Mapping[int, Ranges], into: dict[int, set[Position]]) -> None:
+        """Add the ends of the ranges to the cut positions of each attribute."""
+        for k, ranges in resolved.items():
+            into.setdefault(k, set()).update(p for pair in ranges for p in pair)

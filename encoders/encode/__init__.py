@@ -1,0 +1,1 @@
+"""From published models to one release of all of them."""

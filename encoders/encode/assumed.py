@@ -1,0 +1,57 @@
+"""What every answer about a release assumes, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from encoders.domain.domain import DECLARED, GUESSED, Domain
+from solvers.statements.release import Rows
+
+
+def assumptions(
+    domain: Domain,
+    unsized: Sequence[str],
+    rows: Rows,
+    models: int,
+    said_by_models: Sequence[str] = (),
+    noisy: bool = False,
+    resampled: bool = False,
+) -> tuple[str, ...]:
+    """Return what every verdict about the release assumes (design.md, section 2).
+
+    `unsized`: the attributes without an end that the models cut.
+    """
+    if domain.source == DECLARED:
+        where = "the domain is as declared: no row lies outside it"
+    elif domain.source == GUESSED:
+        where = "nobody declared a domain: it is what the model file says, and for the rest guessed"
+    else:
+        where = f"the domain was read off the {domain.source}: an adversary may not know it"
+    n = f"exactly {rows.low} rows" if rows.exact else f"at least {rows.low} rows"
+    n = "any number of rows" if noisy and rows == Rows() else n
+    if not rows.exact and rows.high is not None:
+        n = f"between {rows.low} and {rows.high} rows"
+    said = [
+        where,
+        n,
+        raw_rows_line(domain, noisy, resampled),
+        "the adversary does not use how the learner chose the model",
+        *domain.about_missing,
+        *domain.notes,
+    ]
+    if models > 1:
+        said.append("all models were trained on the same rows")
+    said += dict.fromkeys(said_by_models)
+    if found := [name for name in domain.continuous if name not in unsized]:
+        said.append(f"continuous without a resolution, only relative figures: {', '.join(found)}")
+    if unsized:
+        why = "no region has a share of what could be, so that bits removed and probabilities are not defined"
+        said.append(f"numbers without an end ({', '.join(unsized)}): {why}")
+    return tuple(said)
+
+
+def raw_rows_line(domain: Domain, noisy: bool, resampled: bool = False) -> str:
+    """Return what is assumed of the rows behind counts; where values may be missing, that is said elsewhere."""
+    without = ([] if noisy else ["noise"]) + ([] if domain.about_missing else ["missing values"])
+    line = f"counts are of raw training rows: unweighted{'' if resampled else ', not resampled'}"
+    return f"{line}, without {' or '.join(without)}" if without else line

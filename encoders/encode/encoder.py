@@ -1,0 +1,387 @@
+"""From published models to one release: cut the attributes, then let each kind's encoder write its block.
+
+An encoder is one file named after the kind (`tree`, `rule_list`, ...) with a class `KindEncoder`; it is found
+by that name, so adding a kind touches nothing here.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Generic, TypeVar, cast
+
+from encoders.domain.cuts import Cuts
+from encoders.domain.domain import Condition, Domain
+from encoders.domain.values import Position, Ranges
+from encoders.encode.assumed import assumptions
+from encoders.models.models import AnyModel, Forest, Question
+from encoders.parts.supports import MOST_ROWS
+from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported
+from solvers.foundation.exact import exact_number, level_text
+from solvers.statements.release import Attribute, Block, Box, Observed, Release, Rows
+from solvers.statements.release import Domain as SolverDomain
+
+INTERVALS = "noisy counts are intervals"  # how the assumption begins that a posterior does not make
+M = TypeVar("M")
+Resolved = dict[int, Ranges]  # attribute -> the positions that pass
+CONFIDENCE = Fraction(95, 100)  # joint, of the intervals around noisy counts
+
+
+@dataclass(frozen=True)
+class CutDomain:
+    """A declared domain cut into parts: conditions become boxes."""
+
+    domain: Domain
+    cuts: tuple[Cuts, ...]
+
+    @cached_property
+    def solver(self) -> SolverDomain:
+        """Return the row space as the engines see it."""
+        return SolverDomain(
+            tuple(Attribute(c.attribute.name, c.sizes) for c in self.cuts),
+            label=None if self.domain.label is None else len(self.cuts) - 1,
+            relative=bool(self.domain.continuous),
+        )
+
+    @property
+    def unsized(self) -> tuple[str, ...]:
+        """Return the attributes that are told apart and have no end: no region has a share of the row space.
+
+        Their parts weigh alike in `sizes`, so that no figure that depends on sizes may be given.
+        """
+        return tuple(c.attribute.name for c in self.cuts if c.unsized)
+
+    def box(self, resolved: Resolved) -> Box:
+        """Return the box of resolved conditions; attributes that allow everything are left out."""
+        pairs = ((k, self.cuts[k].mask(ranges)) for k, ranges in resolved.items())
+        return Box.of((k, m) for k, m in pairs if m != (1 << len(self.cuts[k].sizes)) - 1)
+
+
+@dataclass(frozen=True)
+class EncodedRelease:
+    """A release as users hold it: the declared domain, the published models and the statements."""
+
+    domain: Domain
+    models: tuple[AnyModel, ...]
+    cut: CutDomain
+    statements: Release
+    file: str = ""
+    sha256: str = ""
+    files: tuple[str, ...] = ()
+    declared: Rows | None = None
+    said: tuple[str, ...] = ()
+
+    @property
+    def confidence(self) -> float:
+        """Return the confidence at which the statements hold: 1 unless counts carry unbounded noise.
+
+        As a float; one that is below 1 stays below 1.
+        """
+        found = self.statements.confidence
+        return 1.0 if found is None or self.certain or found == 1 else min(float(found), math.nextafter(1.0, 0.0))
+
+    @property
+    def noisy(self) -> bool:
+        """Tell whether counts carry noise."""
+        return bool(self.statements.observed)
+
+    @property
+    def certain(self) -> bool:
+        """Tell whether the statements hold whatever the noise: nothing is noisy, or all noise is bounded."""
+        return all(seen is None or seen.law.bounded for seen in self.statements.observed)
+
+    @property
+    def rows(self) -> Rows:
+        """Return the number of training rows."""
+        return self.statements.rows
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Return what every answer about this release assumes."""
+        return self.statements.assumptions
+
+    def at_confidence(self, confidence: Fraction | float) -> EncodedRelease:
+        """Return the release read at another joint confidence in (0, 1]; itself where nothing is noisy.
+
+        At 1, counts with unbounded noise say nothing, and what is left is certain. Cost: that of encoding, once per
+        confidence. Raises `ReleaseError` for a number that is none.
+        """
+        level = confidence_level(confidence)
+        if not self.noisy or level == self.statements.confidence:
+            return self
+        key = f"at {level}"
+        if key not in self.statements.memo:
+            origins = [Origin("", f"models[{i}]") for i in range(len(self.models))]
+            found = assemble(self.domain, self.models, self.declared or Rows(), origins, self.file, level)
+            self.statements.memo[key] = replace(found, sha256=self.sha256, files=self.files, said=self.said)
+        found = self.statements.memo[key]
+        return cast(EncodedRelease, found)
+
+
+class Encoder(ABC, Generic[M]):
+    """What each kind of model must tell: its conditions (to cut the domain) and its block."""
+
+    @abstractmethod
+    def check(self, model: M, domain: Domain, place: str) -> None:
+        """Refuse a malformed model with `ReleaseError`, naming the place."""
+
+    @abstractmethod
+    def conditions(self, model: M, place: str) -> Iterable[tuple[Condition, str]]:
+        """Return every condition, at least once, with a place it stands at."""
+
+    @abstractmethod
+    def blocks(
+        self, model: M, cut: CutDomain, resolved: Mapping[Condition, Resolved], rows: Rows, place: str
+    ) -> tuple[Block, ...]:
+        """Return the statements; `resolved` has the positions of every condition, `rows` what is known of them."""
+
+    @abstractmethod
+    def total(self, model: M) -> int | None:
+        """Return the number of rows the model itself publishes, None where it leaves it open."""
+
+    def observed(
+        self, model: M, cut: CutDomain, resolved: Mapping[Condition, Resolved], rows: Rows, place: str
+    ) -> list[tuple[Block, Observed | None]]:
+        """Return the blocks, each with the noisy figures behind it (None: exact)."""
+        return [(block, None) for block in self.blocks(model, cut, resolved, rows, place)]
+
+    def least(self, model: M) -> int:
+        """Return how many rows there are at least, by the model alone."""
+        return self.total(model) or 0
+
+    def further_cuts(self, model: M, domain: Domain) -> Mapping[int, set[Position]]:
+        """Return positions per attribute where it is cut beyond the conditions (statistics of its values)."""
+        return {}
+
+    def assumes(self, model: M) -> tuple[str, ...]:
+        """Return what every answer assumes about a model of this kind."""
+        return ()
+
+    def evidence(self, model: M, few: int) -> str:
+        """Say why there are `few` rows (`total`, `least`), in words that go behind "but"."""
+        return f"the counts sum to {few}"
+
+    def loosens(self, model: M) -> tuple[str, ...]:
+        """Return what the statements leave out of what the model publishes, so that more worlds meet them than it."""
+        return ()
+
+
+def encoder_for(kind: str) -> Encoder[AnyModel]:
+    """Return the encoder of a kind; `Unsupported` when this version has none."""
+    if importlib.util.find_spec(f"encoders.{kind}") is None:
+        raise Unsupported(f"models of kind '{kind}' cannot be encoded by this version of recon")
+    found: Encoder[AnyModel] = importlib.import_module(f"encoders.{kind}").KindEncoder()
+    return found
+
+
+def encoder_of(model: AnyModel, alpha: Fraction = Fraction(0)) -> Encoder[AnyModel]:
+    """Return the encoder of a model; `alpha` is what the interval around a noisy count leaves out."""
+    found = encoder_for(model.kind)
+    if model.noise is None:
+        return found
+    from encoders.kinds.noisy_counts import NoisyEncoder
+
+    return NoisyEncoder(found, alpha)
+
+
+def confidence_level(confidence: Fraction | float | str) -> Fraction:
+    """Return a confidence (a text: as it is written) as an exact number; `ReleaseError` outside (0, 1]."""
+    try:
+        named = str(confidence) if isinstance(confidence, float) else confidence
+        level = exact_number(named) if isinstance(named, str) else Fraction(named)
+    except (ValueError, TypeError, OverflowError):
+        raise ReleaseError(f"the confidence {confidence!r} is no number in (0, 1]") from None
+    if not 0 < level <= 1:
+        raise ReleaseError(f"the confidence {confidence} is not in (0, 1]")
+    return level
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a published model stands: its file (empty where the caller fills it in) and its place in there."""
+
+    file: str
+    place: str
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.place}" if self.file else self.place
+
+
+def asking(release: EncodedRelease, question: Question) -> EncodedRelease:
+    """Return the same release over cells that a question can be answered on; no world is added or taken away.
+
+    Cost: that of encoding. Raises `ReleaseError` for names and values that the domain does not have.
+    """
+    domain, models = release.domain, [*release.models, cast(AnyModel, question)]
+    known, level = (release.declared or release.rows), release.statements.confidence or CONFIDENCE
+    origins = [Origin("", f"models[{i}]") for i in range(len(release.models))] + [Origin("", "the question")]
+    encoder_for(question.kind).check(cast(AnyModel, question), domain, "of")
+    found = assemble(domain, models, known, origins, release.file, level)
+    return replace(release, cut=found.cut, statements=found.statements)
+
+
+def encode(
+    domain: Domain,
+    models: Sequence[AnyModel],
+    rows: Rows | None = None,
+    file: str = "",
+    confidence: Fraction | float = CONFIDENCE,
+) -> EncodedRelease:
+    """Return the release that the published models make over the domain.
+
+    `rows` None means: as many as the models count. `confidence` is that of the joint intervals around noisy counts.
+    Raises `ReleaseError` for malformed models and `ContradictionError` when two models count different numbers of
+    rows. Cost: linear in nodes and literals; a condition that occurs often is resolved once.
+    """
+    if not models:
+        raise ReleaseError("there is no model in the release", place="models", file=file)
+    origins = [Origin("", f"models[{i}]") for i in range(len(models))]
+    check(domain, models, origins)
+    level = confidence_level(confidence)
+    return assemble(domain, models, total_rows(models, rows, origins), origins, file, level)
+
+
+def check(domain: Domain, models: Sequence[AnyModel], origins: Sequence[Origin]) -> None:
+    """Refuse malformed models with `ReleaseError`, naming file and place."""
+    for model, origin in zip(models, origins, strict=True):
+        try:
+            encoder_of(model).check(model, domain, origin.place)
+        except ReleaseError as error:
+            raise error.at(file=origin.file) from None
+
+
+def assemble(
+    domain: Domain,
+    models: Sequence[AnyModel],
+    known: Rows,
+    origins: Sequence[Origin],
+    file: str = "",
+    confidence: Fraction = CONFIDENCE,
+) -> EncodedRelease:
+    """Return the release of checked models over `known` rows: the domain cut, then one block after the other.
+
+    Raises `ReleaseError` naming file and place for conditions that do not fit the domain.
+    """
+    alpha = share_left_out(models, confidence)
+    encoders = [encoder_of(m, alpha) if isinstance(m, AnyModel) else encoder_for(m.kind) for m in models]
+    impossible = [domain.resolve(c, f"domain.impossible[{i}]") for i, c in enumerate(domain.impossible)]
+    resolved: dict[Condition, Resolved] = {}
+    positions: dict[int, set[Position]] = {}
+    for model, encoder, origin in zip(models, encoders, origins, strict=True):
+        try:
+            for condition, place in encoder.conditions(model, origin.place):
+                if condition not in resolved:
+                    resolved[condition] = domain.resolve(condition, place)
+        except ReleaseError as error:
+            raise error.at(file=origin.file) from None
+        for k, cuts in encoder.further_cuts(model, domain).items():
+            positions.setdefault(k, set()).update(cuts)
+    for one in (*impossible, *resolved.values()):
+        domain.cut_points(one, positions)
+    if domain.label is not None:
+        positions.setdefault(len(domain.all) - 1, set()).update(range(domain.label.span[1]))
+    cut = CutDomain(domain, tuple(Cuts.at(a, positions.get(k, set())) for k, a in enumerate(domain.all)))
+    blocks: list[tuple[Block, Observed | None]] = []
+    for model, encoder, origin in zip(models, encoders, origins, strict=True):
+        try:
+            blocks += encoder.observed(model, cut, resolved, known, origin.place)
+        except ReleaseError as error:
+            raise error.at(place=origin.place, file=origin.file) from None
+    said = [line for model, encoder in zip(models, encoders, strict=True) for line in encoder.assumes(model)]
+    said += [note for m in models if isinstance(m, AnyModel) and m.origin is not None for note in m.origin.notes]
+    boxes = tuple(cut.box(r) for r in impossible)
+    observed = tuple(seen for _, seen in blocks)
+    noisy = any(seen is not None for seen in observed)
+    said += [*level_lines(models, confidence), *privacy_lines(models, known)] if noisy else []
+    found = tuple(block for block, _ in blocks)
+    loosened = tuple(line for model, encoder in zip(models, encoders, strict=True) for line in encoder.loosens(model))
+    resampled = any(isinstance(model, Forest) and model.resampled for model in models)
+    rows, certain = known, None
+    if noisy:
+        from solvers.statements.observations import certain_rows, rows_between
+
+        rows, certain = rows_between(found, known), certain_rows(found, observed, known)
+    release = Release(
+        cut.solver,
+        rows,
+        found,
+        boxes,
+        assumptions(domain, cut.unsized, known, len(models), [*said, *loosened], noisy, resampled),
+        observed if noisy else (),
+        confidence if noisy else None,
+        loosened,
+        certain,
+    )
+    return EncodedRelease(domain, tuple(models), cut, release, file, declared=known)
+
+
+def share_left_out(models: Sequence[AnyModel], confidence: Fraction) -> Fraction:
+    """Return α per noisy statement so that all intervals hold together with the confidence (independent noise)."""
+    noisy = [m for m in models if isinstance(m, AnyModel) and m.noise is not None and not m.noise.law.bounded]
+    if not noisy or confidence == 1:
+        return Fraction(0)
+    from encoders.kinds.noisy_counts import published
+    from solvers.noise.laws import per_statement
+
+    return per_statement(1 - confidence, max(1, sum(1 for m in noisy for _ in published(m, ""))))
+
+
+def level_lines(models: Sequence[AnyModel], confidence: Fraction) -> list[str]:
+    """Return what unbounded noise makes of every figure."""
+    if all(m.noise is None or m.noise.law.bounded for m in models if isinstance(m, AnyModel)):
+        return []
+    if confidence == 1:
+        return ["counts with unbounded noise are left out: at confidence 1 they say nothing"]
+    level = f"jointly at confidence {level_text(confidence)} over the noise"
+    return [f"{INTERVALS}, {level}: figures hold at it, not for certain"]
+
+
+def privacy_lines(models: Sequence[AnyModel], known: Rows) -> list[str]:
+    """Return what the number of rows gives away beside private counts."""
+    relations = {m.noise.neighbours for m in models if isinstance(m, AnyModel) and m.noise is not None}
+    if known.exact and "add_remove" in relations:
+        return [
+            "the exact number of rows is released beside counts that are private for adding or removing a row: "
+            "an exact release, which that privacy does not cover"
+        ]
+    return []
+
+
+def total_rows(models: Sequence[AnyModel], rows: Rows | None, origins: Sequence[Origin]) -> Rows:
+    """Return the number of rows that the models and `rows` agree on.
+
+    Raises `ReleaseError` when one model's counts do not sum to `rows`, `ContradictionError` when two models do
+    not agree.
+    """
+    encoders = [encoder_of(m) for m in models]
+    totals = [encoder.total(model) for model, encoder in zip(models, encoders, strict=True)]
+    least = [encoder.least(model) for model, encoder in zip(models, encoders, strict=True)]
+    said_by = [e.evidence(model, few) for model, e, few in zip(models, encoders, least, strict=True)]
+    for total, few, why, origin in zip(totals, least, said_by, origins, strict=True):
+        if few > MOST_ROWS:
+            message = f"{why}, more than 2^53 rows"
+            raise ReleaseError(message, place=origin.place, file=origin.file)
+        if rows is None:
+            continue
+        if (rows.high is not None and few > rows.high) or (total is not None and total < rows.low):
+            said = str(rows.low) if rows.exact else f"{rows.low} to {'any' if rows.high is None else rows.high}"
+            message = f"rows is {said}, but {why}"
+            raise ReleaseError(message, place=origin.place, file=origin.file)
+    found = [t for t in totals if t is not None]
+    if len(set(found)) > 1 or (found and max(least) > found[0]):
+        exact = [total is not None for total in totals]
+        named = tuple(
+            f"{o} {'counts' if sure else 'needs'} {few} rows"
+            for o, few, sure in zip(origins, least, exact, strict=True)
+            if few
+        )
+        raise ContradictionError("the models count different numbers of rows", named)
+    if found:
+        return Rows(found[0], found[0])
+    return rows if rows is not None else Rows()

@@ -1,0 +1,153 @@
+"""Several releases of the same rows put together: one domain, one number of rows, all statements.
+
+Source: Ganta, Kasiviswanathan, Smith, "Composition attacks and auxiliary information in data privacy", KDD 2008
+(independent releases of one data set reveal more together).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from encoders.domain.domain import DECLARED, Domain, View
+from encoders.domain.values import AnyAttribute, Grid, Listed
+from encoders.encode.encoder import CONFIDENCE, EncodedRelease, Origin, assemble, check, encoder_of, total_rows
+from encoders.models.models import AnyModel
+from solvers.foundation.errors import ContradictionError, ReleaseError
+from solvers.statements.release import Rows
+
+
+@dataclass(frozen=True)
+class Published:
+    """What one file publishes: a domain, models, and the number of rows where it is declared."""
+
+    file: str
+    sha256: str
+    domain: Domain
+    models: tuple[AnyModel, ...]
+    rows: Rows | None
+
+    @property
+    def origins(self) -> list[Origin]:
+        """Return where each of its models stands."""
+        return [Origin(self.file, f"models[{i}]") for i in range(len(self.models))]
+
+
+def join(parts: Sequence[Published], domain: Domain | None = None, confidence: Fraction = CONFIDENCE) -> EncodedRelease:
+    """Return the release of all models over the united domain (or the given one).
+
+    `confidence` is that of the joint intervals around noisy counts.
+    Raises `ReleaseError` naming the files where domains do not agree or a model is malformed, and
+    `ContradictionError` where no number of rows fits all files.
+    """
+    united = domain if domain is not None else unite(parts)
+    models = [model for part in parts for model in part.models]
+    origins = [origin for part in parts for origin in part.origins]
+    if not models:
+        raise ReleaseError("there is no model in the files", place="models", file=name_of(parts))
+    check(united, models, origins)
+    found = assemble(united, models, joint_rows(parts), origins, name_of(parts), confidence)
+    digest = hashlib.sha256("".join(part.sha256 for part in parts).encode()).hexdigest()
+    return replace(found, sha256=digest, files=tuple(part.file for part in parts))
+
+
+def name_of(parts: Sequence[Published]) -> str:
+    """Return the files' names as one."""
+    return " + ".join(part.file for part in parts)
+
+
+def joint_rows(parts: Sequence[Published]) -> Rows:
+    """Return the numbers of rows that all files allow; `ContradictionError` naming two files where none is left."""
+    known = [total_rows(part.models, part.rows, part.origins) for part in parts]
+    least = [max((encoder_of(m).least(m) for m in part.models), default=0) for part in parts]
+    lows = [max(rows.low, few) for rows, few in zip(known, least, strict=True)]
+    tops = [(rows.high, i) for i, rows in enumerate(known) if rows.high is not None]
+    most = max(range(len(parts)), key=lambda i: lows[i])
+    if tops and min(tops)[0] < lows[most]:
+        (high, few), low = min(tops), lows[most]
+        said = (
+            f"{parts[most].file}: {'' if known[most].high == low else 'at least '}{low} rows",
+            f"{parts[few].file}: {'' if known[few].low == high else 'at most '}{high} rows",
+        )
+        raise ContradictionError("the files are of different numbers of rows", said)
+    return Rows(max(rows.low for rows in known), min(tops)[0] if tops else None)
+
+
+def unite(parts: Sequence[Published]) -> Domain:
+    """Return the domain of all files: attributes and columns by name, label, impossible boxes, notes.
+
+    The order is that of the first file, then what is new. A file without a label may list the others' label among
+    its attributes. Raises `ReleaseError` naming both files where one name has two meanings.
+    """
+    label = unite_labels(parts)
+    attributes: dict[str, tuple[AnyAttribute, str]] = {}
+    columns: dict[str, tuple[View, Published]] = {}
+    for part in parts:
+        for attribute in part.domain.attributes:
+            first = attributes.setdefault(attribute.name, (attribute, part.file))
+            agree(first, (attribute, part.file))
+            if label is not None and label[0].name == attribute.name:
+                agree(label, (attribute, part.file))
+        for name, view in part.domain.columns.items():
+            agree_views(name, columns.setdefault(name, (view, part)), (view, part))
+    for name, (_, part) in columns.items():
+        known = attributes.get(name, label if label is not None and label[0].name == name else None)
+        if known is not None:
+            raise ReleaseError(f"'{name}' is a column there, but an attribute in {known[1]}", file=part.file)
+    every = [part.domain for part in parts]
+    return Domain(
+        tuple(a for a, _ in attributes.values() if label is None or a.name != label[0].name),
+        None if label is None else label[0],
+        {name: view for name, (view, _) in columns.items()},
+        tuple(dict.fromkeys(c for d in every for c in d.impossible)),
+        next((d.source for d in every if d.source != DECLARED), DECLARED),
+        tuple(dict.fromkeys(n for d in every for n in d.notes)),
+    )
+
+
+def unite_labels(parts: Sequence[Published]) -> tuple[AnyAttribute, str] | None:
+    """Return the label and the file it is first declared in, None where no file has one."""
+    found: tuple[AnyAttribute, str] | None = None
+    for part in parts:
+        label = part.domain.label
+        if label is None:
+            continue
+        if found is None:
+            found = label, part.file
+        elif found[0].name != label.name:
+            message = f"the label is '{label.name}', but '{found[0].name}' in {found[1]}"
+            raise ReleaseError(message, place="domain.label", file=part.file)
+        else:
+            agree(found, (label, part.file))
+    return found
+
+
+def agree(first: tuple[AnyAttribute, str], second: tuple[AnyAttribute, str]) -> None:
+    """Refuse two attributes of one name with different values, naming both files."""
+    if not same_values(first[0], second[0]):
+        message = f"the attribute '{first[0].name}' has {second[0].describe()}, but {first[0].describe()} in {first[1]}"
+        raise ReleaseError(message, place="domain", file=second[1])
+
+
+def same_values(a: AnyAttribute, b: AnyAttribute) -> bool:
+    """Tell whether two attributes have the same values in the same order; a list may spell out a grid."""
+    if isinstance(a, Listed) and isinstance(b, Grid):
+        a, b = b, a
+    if isinstance(a, Grid) and isinstance(b, Listed):
+        return (
+            a.missing == b.missing
+            and b.numeric
+            and b.numbers == [a.minimum + a.step * i for i in range(min(a.count, len(b.values) + 1))]
+        )
+    return a == b
+
+
+def agree_views(name: str, first: tuple[View, Published], second: tuple[View, Published]) -> None:
+    """Refuse two columns of one name that are 1 for different values, naming both files."""
+    (one, there), (two, here) = first, second
+    same = one.attribute == two.attribute and there.domain.view_ranges(name)[1] == here.domain.view_ranges(name)[1]
+    if not same:
+        message = f"the column '{name}' is {two.attribute} {two.test}, but {one.attribute} {one.test} in {there.file}"
+        raise ReleaseError(message, place="domain.columns", file=here.file)

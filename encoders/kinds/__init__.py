@@ -1,0 +1,1 @@
+"""One encoder per kind of model."""

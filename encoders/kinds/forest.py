@@ -1,0 +1,95 @@
+"""A forest as one partition per tree, all of the same rows; of trees on resamples what their counts imply.
+
+Source: Ferry et al., "Trained Random Forests Completely Reveal your Dataset", ICML 2024 (every leaf of every tree
+is a statement about one dataset); `encoders.kinds.bags` for bootstrap samples and subsets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from encoders.domain.domain import Condition, Domain
+from encoders.encode.encoder import CutDomain, Encoder, Resolved
+from encoders.kinds.bags import bag_blocks, check_bags, fewest_rows, left_out
+from encoders.kinds.tree import check_tree, tests, tree_partition, tree_total
+from encoders.models.models import Forest
+from solvers.foundation.errors import ReleaseError
+from solvers.statements.release import Block, Rows
+
+UNNAMED = "forest"
+
+
+class KindEncoder(Encoder[Forest]):
+    """Forests: every tree counts all the rows, or those of its bag."""
+
+    def check(self, model: Forest, domain: Domain, place: str) -> None:
+        """Refuse what a tree is refused for, and trees or bags that do not fit together."""
+        if not model.trees:
+            raise ReleaseError("the forest has no trees", place=f"{place}.trees")
+        if model.bootstrap and model.subsample:
+            message = "rows are drawn with replacement ('bootstrap') or without, not both"
+            raise ReleaseError(message, place=f"{place}.resample")
+        for t, tree in enumerate(model.trees):
+            check_tree(tree, domain, f"{place}.trees[{t}]", repeated=model.bootstrap)
+        if model.resampled:
+            check_bags(model, place)
+            return
+        if model.multiplicities is not None:
+            raise ReleaseError("only resampled rows have them: give 'bootstrap': true", place=f"{place}.multiplicities")
+        first = tree_total(model.trees[0])
+        for t, tree in enumerate(model.trees):
+            if (total := tree_total(tree)) != first:
+                message = f"the tree counts {total} rows, trees[0] counts {first}: without bootstrap all are the same"
+                raise ReleaseError(message, place=f"{place}.trees[{t}]")
+
+    def conditions(self, model: Forest, place: str) -> Iterator[tuple[Condition, str]]:
+        """Yield the conditions of all trees."""
+        seen: set[int] = set()
+        for t, tree in enumerate(model.trees):
+            for condition, i in tests(tree.nodes):
+                if id(condition) not in seen:
+                    seen.add(id(condition))
+                    yield condition, f"{place}.trees[{t}].nodes[{i}].if"
+
+    def total(self, model: Forest) -> int | None:
+        """Return the number of rows that every tree counts, or that the bags are drawn from, if that is known."""
+        if model.multiplicities is not None:
+            return int(model.multiplicities.shape[1])
+        return None if model.resampled else tree_total(model.trees[0])
+
+    def least(self, model: Forest) -> int:
+        """Return the fewest rows that explain the counts; those that the bags are drawn from where that is known."""
+        known = self.total(model)
+        return fewest_rows(model) if known is None else known
+
+    def evidence(self, model: Forest, few: int) -> str:
+        """Say why there are that many rows."""
+        if not model.resampled:
+            return super().evidence(model, few)
+        if model.multiplicities is not None:
+            return f"the multiplicities are of {few}"
+        return f"the counts of the resamples need {few} different rows"
+
+    def assumes(self, model: Forest) -> tuple[str, ...]:
+        """Return how the rows of a tree were drawn."""
+        if not model.resampled:
+            return ("each tree was fitted on all the rows (no bootstrap)",)
+        how = "a bootstrap sample (drawn with replacement)" if model.bootstrap else "some of the rows, each once"
+        return (
+            f"{model.name}: each tree was fitted on {how}: a count above 0 proves rows, a count of 0 proves nothing",
+            f"{model.name}: possible worlds weigh the same, however likely they make the draws behind its counts",
+        )
+
+    def loosens(self, model: Forest) -> tuple[str, ...]:
+        """Return what is published about resamples and not used."""
+        return left_out(model) if model.resampled else ()
+
+    def blocks(
+        self, model: Forest, cut: CutDomain, resolved: Mapping[Condition, Resolved], rows: Rows, place: str
+    ) -> tuple[Block, ...]:
+        """Return one partition per tree; of a tree on a resample what its counts imply."""
+        named = "" if model.name == UNNAMED else f"{model.name}, "
+        if not model.resampled:
+            return tuple(tree_partition(tree, named + tree.name, cut, resolved) for tree in model.trees)
+        kinds = [named + tree.name for tree in model.trees]
+        return tuple(b for t, kind in enumerate(kinds) for b in bag_blocks(model, t, kind, cut, resolved, rows))

@@ -1,0 +1,324 @@
+"""Models whose counts carry noise: the same regions as without it, every count an interval at a joint confidence.
+
+The encoder of a kind writes the blocks of the model with its counts set to 0; here they get the intervals that the
+noise law leaves at level 1 - (1 - α)^{1/m} per statement (independent draws, m noisy statements in all).
+
+Source: design.md, section 2 (Noise); Dwork, Roth, "The Algorithmic Foundations of Differential Privacy", 2014.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import cast
+
+import numpy as np
+
+from encoders.domain.domain import Condition, Domain
+from encoders.domain.values import Position
+from encoders.encode.encoder import CutDomain, Encoder, Resolved
+from encoders.kinds.table import source_of
+from encoders.kinds.tree import splits
+from encoders.models.models import (
+    AnyModel,
+    Figure,
+    Forest,
+    Node,
+    Noise,
+    Published,
+    Rule,
+    RuleList,
+    RuleSet,
+    Support,
+    Table,
+    Tree,
+)
+from encoders.parts.supports import label_texts
+from solvers.foundation.errors import ReleaseError
+from solvers.noise.laws import Law
+from solvers.statements.observations import certain_bounds
+from solvers.statements.release import UNBOUNDED, Block, Box, Observed, Partition, Region, Rows, Statement
+
+WORDS = {"add_remove": "adding or removing a row", "replace": "replacing a row"}
+
+
+def noise_of(model: AnyModel) -> Noise:
+    """Return the noise of a model that has one."""
+    assert model.noise is not None
+    return model.noise
+
+
+@dataclass(frozen=True)
+class NoisyEncoder(Encoder[AnyModel]):
+    """Wraps the encoder of a kind; `alpha` is the share of noise that each interval leaves out (0: none)."""
+
+    inner: Encoder[AnyModel]
+    alpha: Fraction = Fraction(0)
+
+    def check(self, model: AnyModel, domain: Domain, place: str) -> None:
+        """Refuse counts that the law cannot give, and whatever the kind refuses whatever its counts."""
+        if isinstance(model, Forest) and model.resampled:
+            raise ReleaseError("noisy counts of resamples (bootstrap) are not read yet", place=f"{place}.noise")
+        for tree, at in trees_of(model, place):
+            for i, node in enumerate(tree.nodes):
+                if node.support.distinct is not None:
+                    message = "numbers of different rows are not read beside noisy counts"
+                    raise ReleaseError(message, place=f"{at}.nodes[{i}].distinct")
+        self.inner.check(without_counts(model), domain, place)
+        for i, exact in enumerate(model.statements if isinstance(model, Table) else ()):
+            refuse_exact(exact, f"{place}.statements[{i}]")
+        law = noise_of(model).law
+        figures = list(published(model, place))
+        for figure, at in figures:
+            if (reason := law.impossible(Fraction(figure))) is not None:
+                raise ReleaseError(f"the noisy count {float(figure):.12g}: {reason}", place=at)
+        if law.discrete or law.rounded or law.clamped or all(Fraction(f).denominator == 1 for f, _ in figures):
+            return
+        if zero := next((at for figure, at in figures if figure == 0), None):
+            message = (
+                f"a count of exactly 0 has probability 0 under {law.name} noise: say 'clamped' if 0 stands for less"
+            )
+            raise ReleaseError(message, place=zero)
+
+    def conditions(self, model: AnyModel, place: str) -> Iterable[tuple[Condition, str]]:
+        """Return every condition, see `Encoder`."""
+        return self.inner.conditions(without_counts(model), place)
+
+    def total(self, model: AnyModel) -> None:
+        """Return None: noisy counts fix no number of rows."""
+        return
+
+    def least(self, model: AnyModel) -> int:
+        """Return 0: so does any noisy count."""
+        return 0
+
+    def further_cuts(self, model: AnyModel, domain: Domain) -> Mapping[int, set[Position]]:
+        """Return the cuts of the kind."""
+        return self.inner.further_cuts(without_counts(model), domain)
+
+    def assumes(self, model: AnyModel) -> tuple[str, ...]:
+        """Return the law of the noise, what it protects, and what the kind assumes."""
+        noise = noise_of(model)
+        return (*self.inner.assumes(without_counts(model)), f"{model.name}: {describe(noise)}", *doubts(model, noise))
+
+    def blocks(
+        self, model: AnyModel, cut: CutDomain, resolved: Mapping[Condition, Resolved], rows: Rows, place: str
+    ) -> tuple[Block, ...]:
+        """Return the blocks with an interval for every noisy count."""
+        return tuple(block for block, _ in self.observed(model, cut, resolved, rows, place))
+
+    def observed(
+        self, model: AnyModel, cut: CutDomain, resolved: Mapping[Condition, Resolved], rows: Rows, place: str
+    ) -> list[tuple[Block, Observed | None]]:
+        """Return the blocks and the noisy figures behind each."""
+        law = noise_of(model).law
+        if isinstance(model, Table):
+            return self._table(model, cut, resolved, rows, place)
+        blocks = self.inner.blocks(without_counts(model), cut, resolved, rows, place)
+        figures: list[list[Published]] = (
+            [leaf_figures(t) for t in model.trees] if isinstance(model, Forest)
+            else [leaf_figures(model)] if isinstance(model, Tree)
+            else [[f for rule in model.rules for f in numbers(rule.support)]]
+        )  # fmt: skip
+        out: list[tuple[Block, Observed | None]] = [
+            self._filled(b, law, f, rows) for b, f in zip(blocks, figures, strict=bool(blocks))
+        ]
+        for tree, _ in trees_of(model, place):
+            if inner := list(inner_statements(tree, cut, resolved)):
+                statements = tuple(s for s, _ in inner)
+                out.append(self._filled(statements, law, [f for _, f in inner], rows))
+        return out
+
+    def _filled(self, block: Block, law: Law, figures: list[Published], rows: Rows) -> tuple[Block, Observed]:
+        """Return a block with the intervals of its figures; a statement more (a default rule) is left open."""
+        bounds = [self._interval(law, Fraction(f), rows) for f in figures]
+        seen: list[Fraction | None] = [Fraction(f) for f in figures]
+        if isinstance(block, Partition):
+            if len(block) == len(seen) + 1:
+                seen.append(None)
+                bounds.append((0, UNBOUNDED if rows.high is None else rows.high))
+            low, high = np.array(bounds, dtype=np.int64).reshape(-1, 2).T
+            return replace(block, low=low.copy(), high=high.copy()), Observed(law, tuple(seen))
+        loose = cast("tuple[Statement, ...]", block)
+        filled = (replace(s, low=low, high=high) for s, (low, high) in zip(loose, bounds, strict=True))
+        return tuple(filled), Observed(law, tuple(seen))
+
+    def _interval(self, law: Law, figure: Fraction, rows: Rows) -> tuple[int, int]:
+        """Return the counts that the noise leaves possible; every one where unbounded noise may not be left out.
+
+        An empty interval stays empty: (1, 0).
+        """
+        most = UNBOUNDED if rows.high is None else rows.high
+        if self.alpha and not law.bounded:  # bounded noise costs no confidence
+            low, high = law.interval(figure, law.radius(self.alpha))
+        else:
+            low, high = certain_bounds(law, figure)
+        return (low, min(high, most)) if low <= min(high, most) else (1, 0)
+
+    def _table(
+        self, model: Table, cut: CutDomain, resolved: Mapping[Condition, Resolved], rows: Rows, place: str
+    ) -> list[tuple[Block, Observed | None]]:
+        """Return the noisy counts of a table as one block, and its suppressed figures, which say nothing."""
+        counted = [i for i, f in enumerate(model.statements) if f.count is not None]
+        rest = replace(model, noise=None, statements=tuple(f for f in model.statements if f.count is None))
+        out: list[tuple[Block, Observed | None]] = []
+        if counted:
+            boxes = [cut.box(resolved[model.statements[i].condition]) for i in counted]
+            loose = tuple(
+                Statement(Region(b), 0, UNBOUNDED, source_of(model, i)) for b, i in zip(boxes, counted, strict=True)
+            )
+            figures = [f.count for f in model.statements if f.count is not None]
+            out.append(self._filled(loose, noise_of(model).law, figures, rows))
+        return out + [(b, None) for b in self.inner.blocks(rest, cut, resolved, rows, place)]
+
+
+def refuse_exact(figure: Figure, place: str) -> None:
+    """Refuse a figure of a noisy table that is no count: the law is one of counts, and nothing says it is exact."""
+    interval = figure.low is not None or figure.high is not None
+    if figure.statistic is None and not interval:
+        return
+    what = f"a {figure.statistic.kind}" if figure.statistic is not None else "an interval of counts"
+    message = (
+        f"{what} stands in a table whose 'noise' is a law of counts: if it was published without noise, put it into "
+        "a table of its own that has no 'noise'; with noise of its own it cannot be used"
+    )
+    raise ReleaseError(message, place=place)
+
+
+def trees_of(model: AnyModel, place: str) -> list[tuple[Tree, str]]:
+    """Return the trees of a forest, or the tree itself, each with its place; none of other kinds."""
+    if isinstance(model, Forest):
+        return [(tree, f"{place}.trees[{t}]") for t, tree in enumerate(model.trees)]
+    return [(model, place)] if isinstance(model, Tree) else []
+
+
+def without_counts(model: AnyModel) -> AnyModel:
+    """Return the model without noise, every noisy count 0."""
+    if isinstance(model, Forest):
+        return replace(model, noise=None, trees=tuple(cast(Tree, without_counts(t)) for t in model.trees))
+    if isinstance(model, Tree):
+        return replace(model, noise=None, nodes=tuple(cleared_node(n) for n in model.nodes))
+    if isinstance(model, Table):
+        return replace(model, noise=None, statements=tuple(cleared_figure(f) for f in model.statements))
+    rules = tuple(Rule(r.condition, cleared(r.support), r.name) for r in model.rules)
+    return replace(model, noise=None, rules=rules)
+
+
+def cleared(support: Support) -> Support:
+    """Return the support with zeros for its counts."""
+    if support.counts is not None:
+        return Support(counts=(0,) * len(support.counts))
+    return Support(count=None if support.count is None else 0)
+
+
+def cleared_node(node: Node) -> Node:
+    """Return a leaf with zeros for its counts, an inner node without any."""
+    return replace(node, support=cleared(node.support) if node.condition is None else Support())
+
+
+def cleared_figure(figure: Figure) -> Figure:
+    """Return the figure with 0 for its count."""
+    return figure if figure.count is None else replace(figure, count=0)
+
+
+def numbers(support: Support) -> tuple[Published, ...]:
+    """Return the published figures of a support in order."""
+    return support.counts if support.counts is not None else () if support.count is None else (support.count,)
+
+
+def leaf_figures(tree: Tree) -> list[Published]:
+    """Return the figures of a tree's leaves in file order."""
+    return [f for node in tree.nodes if node.condition is None for f in numbers(node.support)]
+
+
+def published(model: AnyModel, place: str) -> Iterator[tuple[Published, str]]:
+    """Yield every noisy figure and where it stands."""
+    if isinstance(model, Forest):
+        for t, tree in enumerate(model.trees):
+            yield from published(tree, f"{place}.trees[{t}]")
+    elif isinstance(model, Tree):
+        for i, node in enumerate(model.nodes):
+            yield from ((f, f"{place}.nodes[{i}]") for f in numbers(node.support))
+    elif isinstance(model, Table):
+        figures = ((f.count, f"{place}.statements[{i}].count") for i, f in enumerate(model.statements))
+        yield from ((count, at) for count, at in figures if count is not None)
+    else:
+        for i, rule in enumerate(model.rules):
+            yield from ((f, f"{place}.rules[{i}]") for f in numbers(rule.support))
+
+
+def inner_statements(
+    tree: Tree, cut: CutDomain, resolved: Mapping[Condition, Resolved]
+) -> Iterator[tuple[Statement, Published]]:
+    """Yield a statement per figure of an inner node: noise of its own makes it more than the sum of its leaves."""
+    if not any(n.condition is not None and numbers(n.support) for n in tree.nodes):
+        return
+    split, labels = splits(tree, cut, resolved), label_texts(cut.domain)
+    stack = [(0, Box())]
+    while stack:
+        i, box = stack.pop()
+        node = tree.nodes[i]
+        if node.condition is None:
+            continue
+        source = f"{tree.name}, {node.name or f'node {i}'}"
+        for c, figure in enumerate(numbers(node.support)):
+            if node.support.counts is None:
+                yield Statement(Region(box), 0, UNBOUNDED, source), figure
+            else:
+                at = box & Box(((len(cut.cuts) - 1, 1 << c),))
+                yield Statement(Region(at), 0, UNBOUNDED, f"{source}, class {labels[c]}"), figure
+        k, (then, otherwise) = int(split.attributes[split.column[i]]), split.sides[i].tolist()
+        stack += [(node.otherwise, box & Box(((k, otherwise),))), (node.then, box & Box(((k, then),)))]
+
+
+def per_row(model: AnyModel) -> int:
+    """Return in how many of the model's noisy counts one row can stand at most."""
+    if isinstance(model, Forest):
+        return sum(per_row(t) for t in model.trees)
+    if isinstance(model, RuleList):
+        return 1
+    if isinstance(model, RuleSet):
+        return len(model.rules)
+    if isinstance(model, Table):
+        return sum(f.count is not None for f in model.statements)
+    inner = sum(bool(numbers(n.support)) for n in model.nodes if n.condition is not None)
+    return 1 + inner
+
+
+def describe(noise: Noise) -> str:
+    """Say the law in words."""
+    law = noise.law
+    said = f"its counts carry independent {law.name.replace('_', ' ')} noise of scale {float(law.scale):.6g}"
+    if law.bound is not None:
+        said += f", at most {float(law.bound):.6g} either way"
+    if noise.epsilon is not None and noise.neighbours is not None and noise.sensitivity is not None:
+        delta = f", δ = {float(noise.delta):.3g}" if noise.delta else ""
+        said += f" (ε = {float(noise.epsilon):.6g}{delta}, sensitivity {float(noise.sensitivity):.6g}, "
+        said += f"neighbours by {WORDS[noise.neighbours]}, for these counts)"
+    if noise.epsilon is not None and law.name in {"gaussian", "discrete_gaussian"}:
+        said += ", taken as the analytic Gaussian mechanism's: give 'scale' where it is another"
+        said += "; the discrete law's δ is somewhat larger" if law.discrete else ""
+    said += ", rounded to whole numbers" if law.rounded else ""
+    said += ", negative results published as 0" if law.clamped else ""
+    if noise.ledger is not None:
+        spent = f"ε = {noise.ledger.epsilon:.6g}" + (f", δ = {noise.ledger.delta:.3g}" if noise.ledger.delta else "")
+        said += f"; the publisher's ledger says {spent} for the whole model, {noise.ledger.standing}"
+    return said
+
+
+def doubts(model: AnyModel, noise: Noise) -> tuple[str, ...]:
+    """Return what a reader should know about the stated budget."""
+    out = []
+    figures = [f for f, _ in published(model, "")]
+    if not (noise.law.discrete or noise.law.rounded) and figures and all(Fraction(f).denominator == 1 for f in figures):
+        out.append(f"{model.name}: whole counts under a continuous law are read as they are; if rounded, say 'rounded'")
+    if noise.sensitivity is not None and noise.neighbours is not None:
+        most = per_row(model) * (2 if noise.neighbours == "replace" else 1)
+        squared = noise.law.name in {"gaussian", "discrete_gaussian"}
+        if (noise.sensitivity**2 if squared else noise.sensitivity) < most:
+            out.append(
+                f"{model.name}: {WORDS[noise.neighbours]} can change {most} of its counts, so the stated sensitivity "
+                f"{float(noise.sensitivity):.6g} makes ε hold per count, not for the model"
+            )
+    return tuple(out)

@@ -1,0 +1,1 @@
+"""What was released, before it becomes statements."""

@@ -1,0 +1,238 @@
+"""Published models (and tables) as frozen values: what was released, before it becomes statements.
+
+Counts follow the order of the label's values. Indices, not references, link a tree's nodes, so that a file with
+a cycle can be named instead of looped over.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from encoders.domain.domain import Condition
+from encoders.domain.values import Value
+from encoders.models.ledger import Ledger
+from solvers.foundation.errors import ReleaseError
+from solvers.noise.laws import Law, Neighbours
+
+StatisticKind = Literal["mean", "total", "median"]
+
+
+Published = int | Fraction  # a number of rows, or what noise made of one
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """The law of the noise on a model's counts, and the privacy budget it was stated by (None: by its scale).
+
+    `ledger`: what every step of the learner spent, where the publisher says it. No answer rests on it.
+    """
+
+    law: Law
+    epsilon: Fraction | None = None
+    delta: Fraction | None = None
+    sensitivity: Fraction | None = None
+    neighbours: Neighbours | None = None
+    ledger: Ledger | None = None
+
+
+CountKind = Literal["exact", "bag", "distinct", "ratio", "size", "label", "noisy"]
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Where a reader found a model: the file's format, what kind of counts it holds, and what that rests on.
+
+    `exact`: training rows per class; `bag`: rows of a bootstrap sample; `distinct`: how many different training rows a
+    sample holds; `ratio`: shares of classes; `size`: rows, whatever their class; `label`: which class is the
+    commonest; `noisy`: counts with noise. `notes` are assumptions that every answer carries.
+    """
+
+    format: str
+    counts: tuple[CountKind, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """How many training rows: per class (`counts`) or in all (`count`); at most one is given.
+
+    Whole numbers, or exact fractions where the model carries noise. `distinct`: how many different training rows they
+    are (a row of a bootstrap sample may count several times); None: not published.
+    """
+
+    counts: tuple[Published, ...] | None = None
+    count: Published | None = None
+    distinct: int | None = None
+
+    @property
+    def total(self) -> int | None:
+        """Return the number of rows, None where nothing was published. Of models without noise only."""
+        found = sum(self.counts) if self.counts is not None else self.count
+        return None if found is None else int(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node of a tree: an inner node has a condition and two children, a leaf has a support."""
+
+    support: Support
+    condition: Condition | None = None
+    then: int = -1
+    otherwise: int = -1
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A decision tree; node 0 is the root."""
+
+    kind: ClassVar[str] = "tree"
+    nodes: tuple[Node, ...]
+    name: str = "tree"
+    noise: Noise | None = None
+    origin: Provenance | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule: its condition (antecedent) and how many rows it captures."""
+
+    condition: Condition
+    support: Support
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RuleList:
+    """An ordered rule list: each row belongs to the first rule whose condition it meets."""
+
+    kind: ClassVar[str] = "rule_list"
+    rules: tuple[Rule, ...]
+    name: str = "rule list"
+    noise: Noise | None = None
+    origin: Provenance | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSet:
+    """Rules that may overlap; each says how many rows meet its condition, and leaves the rest open."""
+
+    kind: ClassVar[str] = "rule_set"
+    rules: tuple[Rule, ...]
+    name: str = "rule set"
+    noise: Noise | None = None
+    origin: Provenance | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Forest:
+    """Trees about the same rows: each was fitted on all of them, or on a resample, its bag.
+
+    `bootstrap`: bags are drawn with replacement, counts are of rows with repetition; `subsample`: without replacement,
+    on some of the rows. `multiplicities` (trees, rows): how often each row is in each tree's bag, None where that is
+    not known; any whole numbers are taken, and kept as read-only int32 (100 trees of 50,000 rows: 20 MB).
+    """
+
+    kind: ClassVar[str] = "forest"
+    trees: tuple[Tree, ...]
+    name: str = "forest"
+    noise: Noise | None = None
+    origin: Provenance | None = None
+    bootstrap: bool = False
+    multiplicities: NDArray[np.int32] | None = None
+    subsample: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse multiplicities that are no table of whole numbers, with `ReleaseError`."""
+        if self.multiplicities is not None:
+            object.__setattr__(self, "multiplicities", read_only(self.multiplicities))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Forest):
+            return NotImplemented
+        mine, theirs = self.multiplicities, other.multiplicities
+        same = mine is theirs or (mine is not None and theirs is not None and np.array_equal(mine, theirs))
+        return same and self._rest() == other._rest()
+
+    def __hash__(self) -> int:
+        return hash(self._rest())
+
+    def _rest(self) -> tuple[object, ...]:
+        """Return everything but the multiplicities, which tuples cannot compare."""
+        return self.trees, self.name, self.noise, self.origin, self.bootstrap, self.subsample
+
+    @property
+    def resampled(self) -> bool:
+        """Tell whether the trees were fitted on resamples."""
+        return self.bootstrap or self.subsample
+
+
+def read_only(multiplicities: Any) -> NDArray[np.int32]:
+    """Return a table (trees, rows) of whole numbers as read-only int32; `ReleaseError` where it is none."""
+    try:
+        found = np.asarray(multiplicities)
+    except ValueError:
+        raise ReleaseError("multiplicities: every tree needs one number per training row") from None
+    if found.ndim != 2 or (found.size and not np.issubdtype(found.dtype, np.integer)):
+        raise ReleaseError("multiplicities are whole numbers, trees x training rows")
+    if found.size and not 0 <= int(found.min()) <= int(found.max()) <= np.iinfo(np.int32).max:
+        raise ReleaseError(f"multiplicities lie between 0 and 2^31 - 1, not {found.min()} to {found.max()}")
+    whole: NDArray[np.int32] = found.astype(np.int32, copy=bool(found.flags.writeable))  # nobody may change ours
+    whole.flags.writeable = False
+    return whole
+
+
+@dataclass(frozen=True, slots=True)
+class Statistic:
+    """A mean, total or median of an attribute or column, as written: it lies within value ± within."""
+
+    kind: StatisticKind
+    of: str
+    value: Value
+    within: Value = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One published figure about the rows that meet a condition (an empty one: everybody).
+
+    It is a count, an interval of counts (`low`, `high`) or a statistic. `suppressed` says which rule hid a count:
+    it then has an interval, or nothing is known.
+    """
+
+    condition: Condition
+    count: Published | None = None
+    low: int | None = None
+    high: int | None = None
+    statistic: Statistic | None = None
+    suppressed: Literal["primary", "secondary", "unknown"] | None = None
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Published figures about groups of rows."""
+
+    kind: ClassVar[str] = "table"
+    statements: tuple[Figure, ...]
+    name: str = "table"
+    noise: Noise | None = None
+    origin: Provenance | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """No publication but a question about a group and up to two numeric attributes: cells are cut as it needs."""
+
+    kind: ClassVar[str] = "question"
+    condition: Condition
+    of: tuple[str, ...] = ()
+    name: str = "question"
+
+
+AnyModel = Tree | RuleList | RuleSet | Forest | Table

@@ -1,0 +1,1 @@
+"""What the kinds of models share: cut domains, the base class, supports, statistics."""

@@ -1,0 +1,263 @@
+"""Totals, means and medians of an attribute as whole-number statements about the values of rows.
+
+A total is linear in the values; a mean is: the deviations from its bounds sum to at least (at most) 0. A median is
+a disjunction: over its value where that is a value itself, over the two middle values where their number is even.
+
+Source: Dick et al., "Confidence-ranked reconstruction of census microdata from published statistics", PNAS 2023
+(published figures as constraints on rows); Hyndman, Fan, "Sample quantiles in statistical packages", 1996 (the
+median of an even number is the midpoint).
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+
+from encoders.domain.domain import Domain
+from encoders.domain.values import Continuous, Grid, Listed, Position, exact
+from encoders.encode.encoder import CutDomain
+from encoders.models.models import Statistic
+from solvers.foundation.errors import ReleaseError, Unsupported
+from solvers.statements.release import UNBOUNDED, Box, Choice, Region, Rows, Statement
+
+MOST_VALUES = 2_000  # an attribute with more values stays coarse
+MOST_ALTERNATIVES = 20_000
+MOST_COEFFICIENTS = 5_000_000  # alternatives times parts: about 100 MB
+LARGEST = 1 << 62  # sums of coefficients over all rows stay in 64 bits
+
+
+def numeric(domain: Domain, name: str) -> int:
+    """Return the attribute behind a name whose values are numbers: itself, or that of a binary column (0 and 1).
+
+    Raises `ReleaseError` for an unknown name, text values, and continuous attributes.
+    """
+    if name in domain.columns:
+        return domain.view_ranges(name)[0]
+    k = domain.place.get(name)
+    if k is None:
+        raise ReleaseError(f"'{name}' is neither an attribute nor a column of the domain")
+    attribute = domain.all[k]
+    if isinstance(attribute, Continuous):
+        raise attribute.refuse(name, "has no grid, so that its values cannot be summed: give a 'resolution' to")
+    if isinstance(attribute, Listed) and not attribute.numeric:
+        raise ReleaseError(f"'{name}' is not numeric ({attribute.describe()})")
+    return k
+
+
+def value_cuts(domain: Domain, names: Iterable[str]) -> dict[int, set[Position]]:
+    """Return every value of numeric attributes (of at most 2,000), and the ends of columns, as cut positions."""
+    out: dict[int, set[Position]] = {}
+    for name in names:
+        k = numeric(domain, name)
+        if name in domain.columns:
+            domain.cut_points(dict([domain.view_ranges(name)]), out)
+        elif domain.all[k].known[1] <= MOST_VALUES:
+            out.setdefault(k, set()).update(range(*domain.all[k].span))
+        else:
+            out.setdefault(k, set()).add(domain.all[k].known[1])
+    return out
+
+
+def number(attribute: Listed | Grid, position: int) -> Fraction:
+    """Return the value at a position as an exact number."""
+    return (
+        attribute.numbers[position] if isinstance(attribute, Listed) else attribute.minimum + attribute.step * position
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """The least and greatest number that each part of attribute `of` holds, times `scale`: whole numbers.
+
+    `missing` is the part of missing values, if there is one: it has no number (0 stands there).
+    """
+
+    of: int
+    scale: int
+    least: tuple[int, ...]
+    greatest: tuple[int, ...]
+    missing: int | None = None
+
+    def refuse_missing(self, box: Box, source: str) -> None:
+        """Refuse a statistic of the rows of a box where some may be missing: a mean over them is not defined."""
+        if self.missing is not None and dict(box.literals).get(self.of, -1) >> self.missing & 1:
+            ask = 'leave them out by the condition, such as {"missing": false}'
+            raise ReleaseError(f"{source}: a mean, total or median over missing values is not defined: {ask}")
+
+
+def numbers_of(cut: CutDomain, name: str) -> Numbers:
+    """Return the numbers behind a `numeric` name, per part of its attribute."""
+    k = numeric(cut.domain, name)
+    cuts = cut.cuts[k]
+    if name in cut.domain.columns:
+        ones = cuts.mask(cut.domain.view_ranges(name)[1])
+        bits = tuple(ones >> p & 1 for p in range(len(cuts.sizes)))
+        return Numbers(k, 1, bits, bits)
+    if isinstance(cuts.attribute, Continuous):
+        raise TypeError("a continuous attribute has no numbers")
+    missing = len(cuts.sizes) - 1 if cuts.attribute.missing else None
+    edges = cuts.edges if missing is None else cuts.edges[:-1]  # a part of missing values has no numbers
+    none = [] if missing is None else [Fraction(0)]
+    least = [*(number(cuts.attribute, edge) for edge in edges[:-1]), *none]
+    greatest = [*(number(cuts.attribute, edge - 1) for edge in edges[1:]), *none]
+    scale = math.lcm(*(v.denominator for v in chain(least, greatest)))
+    return Numbers(k, scale, tuple(int(v * scale) for v in least), tuple(int(v * scale) for v in greatest), missing)
+
+
+def bounds(statistic: Statistic) -> tuple[Fraction, Fraction]:
+    """Return the closed interval that a published figure stands for."""
+    value, within = exact(statistic.value), exact(statistic.within)
+    return value - within, value + within
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """The rows of a box that a statistic is about; `inside` says which parts of the attribute the box allows."""
+
+    region: Region
+    numbers: Numbers
+    inside: tuple[bool, ...]
+    rows: Rows
+    source: str
+
+    @classmethod
+    def of(cls, box: Box, numbers: Numbers, rows: Rows, source: str) -> Group:
+        """Return the rows of a box; `source` is how messages name the figure."""
+        mask = dict(box.literals).get(numbers.of, -1)
+        return cls(Region(box), numbers, tuple(mask >> p & 1 == 1 for p in range(len(numbers.least))), rows, source)
+
+    @property
+    def coarse(self) -> bool:
+        """Tell whether some part inside holds several numbers."""
+        every = zip(self.numbers.least, self.numbers.greatest, self.inside, strict=True)
+        return any(inside and a != b for a, b, inside in every)
+
+    def statement(self, low: int, high: int, coefs: Sequence[int]) -> Statement:
+        """Return a statement about the sum of coefficients; `ReleaseError` where that may not fit in 64 bits."""
+        most = max(map(abs, coefs), default=0) * max(1, self.rows.high or 1)
+        far = max((abs(b) for b in (low, high) if abs(b) != UNBOUNDED), default=0)
+        if max(most, far) >= LARGEST:
+            raise ReleaseError(f"{self.source}: the sum over the rows may be {max(most, far):.3g}, more than 2^62")
+        return Statement(self.region, low, high, self.source, of=self.numbers.of, coefs=tuple(coefs))
+
+    def sum_between(self, values: Sequence[int], low: Fraction | None, high: Fraction | None) -> Statement:
+        """Return that the numbers of the rows sum to low..high, in the smallest whole numbers; 0 outside the box."""
+        inside = [v if i else 0 for v, i in zip(values, self.inside, strict=True)]
+        unit = math.gcd(*inside) or 1
+        lower = -UNBOUNDED if low is None else math.ceil(low / unit)
+        upper = UNBOUNDED if high is None else math.floor(high / unit)
+        return replace(self.statement(lower, upper, [v // unit for v in inside]), coarse=self.coarse)
+
+
+def statements_of(statistic: Statistic, group: Group, odd: bool) -> Choice | list[Statement]:
+    """Return the statements of a mean, total or median; `odd`: the number of rows is known to be odd."""
+    group.numbers.refuse_missing(group.region.box, group.source)
+    low, high = bounds(statistic)
+    if statistic.kind == "total":
+        return total(group, low, high)
+    if statistic.kind == "mean":
+        return mean(group, low, high)
+    alternatives = median(group, low, high, odd)
+    if not alternatives:
+        about = f"{statistic.value}" + (f" ± {statistic.within}" if statistic.within else "")
+        message = f"no value and no two values of '{statistic.of}' there have the median {about}"
+        raise ReleaseError(f"{group.source}: {message}")
+    return list(alternatives[0]) if len(alternatives) == 1 else Choice(tuple(alternatives), group.source)
+
+
+def total(group: Group, low: Fraction, high: Fraction) -> list[Statement]:
+    """Return the statements of a total between low and high; coarse parts bound it from both sides."""
+    found = group.numbers
+    low, high = low * found.scale, high * found.scale
+    if not group.coarse:
+        return [group.sum_between(found.least, low, high)]
+    return [group.sum_between(found.least, None, high), group.sum_between(found.greatest, low, None)]
+
+
+def mean(group: Group, low: Fraction, high: Fraction) -> list[Statement]:
+    """Return the statements of a mean between low and high: deviations from low sum to 0 or more, from high or less."""
+    found, zero = group.numbers, Fraction(0)
+    if low == high and not group.coarse:
+        return [group.sum_between(deviations(found.least, low, found.scale), zero, zero)]
+    return [
+        group.sum_between(deviations(found.greatest, low, found.scale), zero, None),
+        group.sum_between(deviations(found.least, high, found.scale), None, zero),
+    ]
+
+
+def deviations(values: Sequence[int], bound: Fraction, scale: int) -> list[int]:
+    """Return the deviations of numbers (given times scale) from a bound, as whole numbers."""
+    common = math.lcm(scale, bound.denominator)
+    times, at = common // scale, int(bound * common)
+    return [v * times - at for v in values]
+
+
+def median(group: Group, low: Fraction, high: Fraction, odd: bool) -> list[tuple[Statement, ...]]:
+    """Return the alternatives of a median between low and high, one per middle value or two.
+
+    They exclude each other and leave none out: a value m that is the middle one (or both), or two values a < b,
+    the lower half at most a and the upper half at least b; these only where the number of rows may be even.
+    Raises `Unsupported` where there are too many.
+    """
+    found = group.numbers
+    if group.coarse:
+        message = f"the median of an attribute with more than {MOST_VALUES:,} values is not encoded"
+        raise Unsupported(f"{group.source}: {message}")
+    low, high = low * found.scale, high * found.scale
+    values = sorted({v for v, inside in zip(found.least, group.inside, strict=True) if inside})
+    middle = [i for i, v in enumerate(values) if low <= v <= high]
+    spans = [] if odd else [span(values, a, low, high) for a in values]
+    many = len(middle) + sum(max(0, end - start) for start, end in spans)
+    if many > MOST_ALTERNATIVES or many * len(found.least) > MOST_COEFFICIENTS:
+        message = f"the median leaves {many:,} choices of middle values, more than this version encodes"
+        raise Unsupported(f"{group.source}: {message}")
+    middles = Middles(group, values)
+    pairs = ((a, b) for a, (start, end) in enumerate(spans) for b in range(start, end))
+    return [*(middles.one(m) for m in middle), *(middles.two(a, b) for a, b in pairs)]
+
+
+def span(values: Sequence[int], a: int, low: Fraction, high: Fraction) -> tuple[int, int]:
+    """Return the indices of the values above a whose midpoint with a lies between low and high."""
+    return max(bisect_right(values, a), bisect_left(values, 2 * low - a)), bisect_right(values, 2 * high - a)
+
+
+class Middles:
+    """The alternatives of a median; values are named by their rank among those inside the group's box."""
+
+    def __init__(self, group: Group, values: Sequence[int]) -> None:
+        rank = {v: i for i, v in enumerate(values)}
+        inside = group.inside
+        self.group = group
+        self.inside = np.array(inside, dtype=bool)
+        self.rank = np.array([rank[v] if i else -1 for v, i in zip(group.numbers.least, inside, strict=True)])
+        self.some: dict[int, Statement] = {}
+
+    def statement(self, low: int, high: int, plus: NDArray[np.bool_], minus: NDArray[np.bool_] | bool) -> Statement:
+        """Return a statement about the rows `plus` less the rows `minus`."""
+        coefs = np.where(self.inside, plus.astype(np.int64) - minus, 0)
+        return self.group.statement(low, high, coefs.tolist())
+
+    def at(self, rank: int) -> Statement:
+        """Return that some row has this value; one object per value."""
+        if rank not in self.some:
+            self.some[rank] = self.statement(1, UNBOUNDED, self.rank == rank, False)
+        return self.some[rank]
+
+    def one(self, m: int) -> tuple[Statement, ...]:
+        """Return that the middle value, or both of them, are m: fewer than half of the rows on either side."""
+        below, above = self.rank < m, self.rank > m
+        return self.statement(-UNBOUNDED, -1, below, ~below), self.statement(-UNBOUNDED, -1, above, ~above)
+
+    def two(self, a: int, b: int) -> tuple[Statement, ...]:
+        """Return that the two middle values are a and b: half of the rows up to a, half from b on, some at each."""
+        found = [self.statement(0, 0, self.rank <= a, self.rank >= b), self.at(a), self.at(b)]
+        if b > a + 1:
+            found.append(self.statement(0, 0, (self.rank > a) & (self.rank < b), False))
+        return tuple(found)

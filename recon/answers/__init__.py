@@ -1,0 +1,1 @@
+"""Exact answers as users read them, and what is known where no engine answered."""

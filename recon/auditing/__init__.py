@@ -1,0 +1,1 @@
+"""The audit: every question an officer asks, asked once, and the true rows beside it."""

@@ -1,0 +1,209 @@
+"""The audit: every question an officer asks of a release, asked once; formats nothing (see `recon.report.report`)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from encoders.encode.encoder import EncodedRelease
+from encoders.models.models import Table
+from recon.auditing.findings import Bought, BoughtWorlds, Emptiness, Findings, GroupDisclosure
+from recon.auditing.ground_truth import check_truth
+from recon.bounds.disclosure import disclosed_values, numeric_target, tells
+from recon.bounds.intervals import IntervalCells, interval_cells
+from recon.certificates.certificate_format import Json
+from recon.certificates.issuing import all_of_it, contradiction_certificate
+from recon.files.budget import current
+from recon.inspection.inspecting import Inspection, inspect
+from recon.loading.attaching import emptied
+from recon.measures.measures import Measures, empty, measure
+from recon.measures.sweeping import exact_counts, removed_per_row
+from recon.measures.system import groups_left_out
+from recon.noisy.posterior import posterior, single
+from recon.noisy.verdicts import known_posterior
+from recon.questions.questions import convention_of, count
+from recon.report.report import Report
+from solvers.cells.partition_cells import cells_of
+from solvers.foundation.errors import EmptyConfidenceSet, Inconclusive, ReleaseError, Unsupported
+from solvers.foundation.exact import log2_worlds
+from solvers.foundation.limits import Limits
+from solvers.questions.query import CountAnswer
+from solvers.statements.release import ANY_LABEL, UNBOUNDED, Partition
+
+POSTERIOR = 10.0  # seconds, of counts that fit no dataset: they can lie where it takes minutes
+SMALL_GROUP = 10  # published groups below this size are pointed out (the usual minimum cell count)
+
+
+def audit(
+    release: EncodedRelease,
+    policy: None = None,
+    *,
+    convention: str | None = None,
+    truth: pd.DataFrame | None = None,
+    population: pd.DataFrame | None = None,
+    without_noise: EncodedRelease | None = None,
+    limits: Limits | None = None,
+    seed: int = 0,
+) -> Report:
+    """Return the report on a release: worlds, uncertainty left, exposure, group disclosure and, given it, the truth.
+
+    `truth` are the real training rows, `population` other rows of the same kind (for the fresh-sample baseline).
+    `without_noise` is the same release with exact counts, to say what the noise bought. Raises what `count`
+    raises. A `policy` is refused by this version.
+    """
+    if policy is not None:
+        raise Unsupported("policies are not read by this version")
+    limits = limits or Limits()
+    stored = stored_outright(release, limits)  # first: the surest of all, and quick
+    try:
+        first = measure(release, convention, limits)
+    except EmptyConfidenceSet as error:
+        none = empty(release, convention_of(release, convention), CountAnswer("unsat"))
+        return Report(Findings(release, none, group_disclosure(release), empty=emptiness(release, error, limits)))
+    checked = None if truth is None else check_truth(release, truth, population, first, seed, limits)
+    bought = None if without_noise is None else what_noise_bought(release, without_noise, limits)
+    proved = certificate_of(release, first, limits)
+    cells = IntervalCells() if first.status == "unsat" else interval_cells(release, limits)
+    groups = group_disclosure(release)
+    return Report(Findings(release, first, groups, checked, proved, bought, stored, intervals=cells))
+
+
+def emptiness(release: EncodedRelease, found: EmptyConfidenceSet, limits: Limits) -> Emptiness:
+    """Return what can be said where no dataset fits at the release's confidence: a proof, and the posterior."""
+    proof = contradiction_certificate(release, limits)
+    return Emptiness(release, found, proof, known_posterior(release, limits.lasting(min(POSTERIOR, limits.left()))))
+
+
+def stored_outright(release: EncodedRelease, limits: Limits) -> tuple[Inspection, ...]:
+    """Return what the model files that a release was read from store of the training data, without any attack.
+
+    What cannot be inspected (standard input was used up) is said in place of findings.
+    """
+    if all(model.origin is None for model in release.models):
+        return ()
+    found = []
+    for file in release.files:
+        try:
+            if file == "-":
+                raise Unsupported("standard input can be read once: save it and run recon inspect")
+            with current().lent():  # the file was read before, and what it took then is gone
+                found.append(inspect(file, limits.memory))
+        except (ReleaseError, Unsupported, Inconclusive) as error:
+            found.append(Inspection(file, f"not inspected: {error}", "", None, ()))
+    return tuple(found)
+
+
+def what_noise_bought(noisy: EncodedRelease, exact: EncodedRelease, limits: Limits) -> Bought | BoughtWorlds:
+    """Return a noisy release beside the same one without noise; `Unsupported` where they are not the same otherwise.
+
+    One tree or rule list is compared by its posterior, other releases by the worlds that are left.
+    """
+    if not noisy.noisy or exact.noisy:
+        raise Unsupported("what noise bought needs a noisy release, and the same one without noise")
+    if not single(noisy):
+        if noisy.domain.all != exact.domain.all or shapes(noisy) != shapes(exact):
+            raise Unsupported("the release without noise has other regions or classes than the noisy one")
+        left = [count(one, "ordered", limits).bounds for one in (noisy, exact)]
+        return BoughtWorlds(noisy.confidence, *left)
+    block, truth = exact_counts(exact)
+    found = posterior(noisy, limits=limits)
+    sources = [block.source(s) for s in range(len(block))]
+    if sources != found.counts["source"].tolist() or exact.domain.all != noisy.domain.all:
+        raise Unsupported("the release without noise has other regions or classes than the noisy one")
+    sizes = list(cells_of(exact.statements, limits).low)
+    lefts = found.entropy_bits, log2_worlds(sizes, truth, "ordered"), found.uninformed_bits
+    with_it, without, alone = (removed_per_row(exact, left, limits) for left in lefts)
+    likely = float(np.abs(found.counts["likely"].to_numpy() - truth).sum()) / 2
+    return Bought(found.prior, with_it, without, alone, found.distance(truth), likely)
+
+
+def shapes(release: EncodedRelease) -> list[Any]:
+    """Return what the models test and where, whatever they count."""
+    return [
+        [f.condition for f in m.statements] if isinstance(m, Table) else replace(emptied(m), name="")
+        for m in release.models
+    ]
+
+
+def certificate_of(release: EncodedRelease, found: Measures, limits: Limits) -> Json | None:
+    """Return the certificate that there is no possible world, or only one; None for neither."""
+    if found.status == "unsat":
+        return contradiction_certificate(release.at_confidence(1), limits)
+    if not release.certain:
+        return None  # at a confidence below 1 nothing is certified
+    datasets = found.counted if found.datasets is None else found.datasets
+    alone = datasets.log2 == 0.0 and datasets.convention != "ordered"
+    return all_of_it(release, limits) if alone else None
+
+
+def group_disclosure(release: EncodedRelease) -> GroupDisclosure:
+    """Return pure regions, zero cells, the smallest groups and the values that a release's figures give away.
+
+    Of noisy counts the least that the intervals leave: pure and empty hold at the release's confidence. Counts of
+    resamples are left out where they leave the number of training rows open.
+    """
+    pure: list[tuple[str, str, int, int]] = []
+    zeros: list[tuple[str, str]] = []
+    totals: list[tuple[str, int, int]] = []
+    everybody = UNBOUNDED if release.rows.high is None else release.rows.high
+    rows_in_pure = []
+    several = len(release.statements.blocks) > 1
+    counted = [b for b in release.statements.blocks if isinstance(b, Partition) and (tells(b) or release.noisy)]
+    for block in counted:
+        before = len(pure)
+        for j, statements in block.by_region.items():
+            cells = [(int(block.label[s]), int(block.low[s])) for s in statements]
+            empty = [label for (label, _), s in zip(cells, statements, strict=True) if not block.high[s]]
+            name = f"{block.kind}, {block.names[j]}" if several else block.names[j]
+            filled = [(label, c) for label, c in cells if c]
+            least, most = sum(c for _, c in cells), min(everybody, sum(int(block.high[s]) for s in statements))
+            totals.append((name, least, max(least, most)))
+            if cells[0][0] == ANY_LABEL or (not filled and len(empty) == len(cells)):
+                continue
+            zeros += [(name, block.labels[label]) for label in empty]
+            if len(filled) == 1 and len(empty) == len(cells) - 1 > 0:
+                pure.append((name, block.labels[filled[0][0]], least, max(least, most)))
+        rows_in_pure.append(sum(n for _, _, n, _ in pure[before:]))
+    occupied = sorted((one for one in totals if one[1]), key=lambda one: one[1:])
+    open_ones = (one for one in totals if one[1] < SMALL_GROUP <= one[2] or (not one[1] and one[2]))
+    return GroupDisclosure(
+        tuple(pure),
+        tuple(zeros),
+        tuple(one for one in occupied if one[2] < SMALL_GROUP),
+        min((least for _, least, most in occupied if least == most), default=None),
+        max(rows_in_pure, default=0),
+        sum(rows_in_pure),
+        len(counted),
+        no_classes(release, counted),
+        disclosed_values(release),
+        tuple(sorted(open_ones, key=lambda one: one[1:])),
+        small_cells(counted, several),
+    )
+
+
+def small_cells(counted: list[Partition], several: bool) -> tuple[tuple[str, str, int], ...]:
+    """Return the exact counts of one class below SMALL_GROUP rows in groups that have more, the fewest rows first."""
+    out = []
+    for block in counted:
+        for j, statements in block.by_region.items():
+            cells = [(int(block.label[s]), int(block.low[s]), int(block.high[s])) for s in statements]
+            if sum(low for _, low, _ in cells) < SMALL_GROUP:
+                continue
+            name = f"{block.kind}, {block.names[j]}" if several else block.names[j]
+            few = [(k, low) for k, low, high in cells if 0 < low == high < SMALL_GROUP and k != ANY_LABEL]
+            out += [(name, block.labels[k], low) for k, low in few]
+    return tuple(sorted(out, key=lambda one: one[2]))
+
+
+def no_classes(release: EncodedRelease, counted: list[Partition]) -> str:
+    """Return why partitions say nothing of classes; "" where some counts rows per class."""
+    if not counted:
+        return groups_left_out(release)[1]
+    if any((block.label != ANY_LABEL).any() for block in counted):
+        return ""
+    if release.domain.label is None:
+        return "the domain has no label"
+    return "the target is a number" if numeric_target(release) else "the counts are not per class"

@@ -1,0 +1,1 @@
+"""Bounds on statistics of the training rows over all worlds."""

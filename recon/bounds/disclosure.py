@@ -1,0 +1,224 @@
+"""Values that published means, totals and medians give away of single rows: target disclosure, without any attack.
+
+The mean of one row is its value; so is that of many rows where it lies at the end of what their group can have.
+Source: Hundepool et al., "Statistical Disclosure Control", Wiley 2012 (magnitude tables: cells of one respondent).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import chain, islice
+
+from encoders.domain.domain import Condition, Domain
+from encoders.domain.values import Continuous, Grid, Listed, Value, complement, intersection, plain
+from encoders.encode.encoder import EncodedRelease
+from encoders.kinds.table import name_of
+from encoders.models.models import Figure, Forest, Statistic, Table, Tree
+from encoders.parts.statistics import bounds, number, numeric
+from solvers.statements.release import Box, Partition
+
+MOST_LOOSE = 2_000  # groups of no partition that are compared in pairs; more are listed, not counted
+
+
+@dataclass(frozen=True)
+class DisclosedGroup:
+    """A published group whose rows all have one value of a numeric attribute `of`, as its mean or total says."""
+
+    name: str
+    of: str
+    rows: int
+    value: Value
+
+
+@dataclass(frozen=True)
+class ValueDisclosure:
+    """What published means, totals and medians give away of single rows.
+
+    `groups`: all that was found, the smallest first. `rows`: how many rows at least they are, counted in one model and
+    one attribute; None where the release has no such figure. `alone`: without figures, rows that are alone in a leaf of
+    one regression tree, whose stored value (not read) is their target.
+    """
+
+    groups: tuple[DisclosedGroup, ...] = ()
+    rows: int | None = None
+    alone: int = 0
+
+
+@dataclass(frozen=True)
+class Group:
+    """A box whose number of rows is published: by which partition (None: by a loose statement), and its name there."""
+
+    rows: int
+    block: int | None
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Values:
+    """The numbers that an attribute, or a binary column of it, can have in a group: position ranges, ascending."""
+
+    attribute: Listed | Grid
+    ranges: tuple[tuple[int, int], ...]
+
+    def number(self, position: int) -> Fraction:
+        """Return the number at a position."""
+        return number(self.attribute, position)
+
+    def between(self, low: Fraction, high: Fraction) -> list[int]:
+        """Return the first two positions of numbers in a closed interval: whether there is one only."""
+        found: list[int] = []
+        for first, last in self.ranges:
+            span = range(first, last)
+            ends = bisect_left(span, low, key=self.number), bisect_right(span, high, key=self.number)
+            found += span[ends[0] : ends[1]][:2]
+        return found[:2]
+
+    def extremes(self) -> tuple[list[int], list[int]]:
+        """Return the positions of the two least and of the two greatest numbers, the extreme one first."""
+        up = chain.from_iterable(range(*r) for r in self.ranges)
+        down = chain.from_iterable(reversed(range(*r)) for r in reversed(self.ranges))
+        return list(islice(up, 2)), list(islice(down, 2))
+
+
+def tells(block: Partition) -> bool:
+    """Tell whether a partition says how many training rows its groups have; resamples mostly leave that open."""
+    return block.open_counts <= 1
+
+
+def figures(release: EncodedRelease) -> list[tuple[Table, int, Figure, Statistic]]:
+    """Return the means, totals and medians of a release with the tables that they stand in."""
+    tables = [m for m in release.models if isinstance(m, Table) and m.noise is None]
+    every = ((t, i, f) for t in tables for i, f in enumerate(t.statements))
+    return [(t, i, f, f.statistic) for t, i, f in every if f.statistic is not None]
+
+
+def numeric_target(release: EncodedRelease) -> bool:
+    """Tell whether the label is a number, not a class: it is a grid, is summed, or the file is of a regression."""
+    label = release.domain.label
+    if label is None or (isinstance(label, Listed) and not label.numeric):
+        return False
+    said = any("Regress" in m.origin.format for m in release.models if m.origin is not None)
+    return said or isinstance(label, Grid) or any(s.of == label.name for _, _, _, s in figures(release))
+
+
+def disclosed_values(release: EncodedRelease) -> ValueDisclosure:
+    """Return the groups whose figures give one value for all their rows, and how many rows these are at least.
+
+    Groups of one row, and larger ones whose sum is the least or the greatest there can be; what follows from several
+    figures together is left to `bound`. Cost: linear in the figures and in the regions of the partitions.
+    """
+    said = figures(release)
+    if not said:
+        return ValueDisclosure(alone=alone_in_a_leaf(release) if numeric_target(release) else 0)
+    boxes = [release.cut.box(release.domain.resolve(figure.condition)) for _, _, figure, _ in said]
+    known = counted_groups(release, set(boxes))
+    found: dict[tuple[str, Box], tuple[DisclosedGroup, int | None]] = {}
+    for (table, i, figure, statistic), box in zip(said, boxes, strict=True):
+        group = known.get(box)
+        value = None if group is None else only_value(release, figure, statistic, group.rows)
+        if group is not None and value is not None:
+            one = DisclosedGroup(group.name or name_of(table, i), statistic.of, group.rows, value)
+            found.setdefault((statistic.of, box), (one, group.block))
+    groups = sorted((one for one, _ in found.values()), key=lambda one: one.rows)
+    return ValueDisclosure(tuple(groups), rows_of(found))
+
+
+def counted_groups(release: EncodedRelease, wanted: set[Box]) -> dict[Box, Group]:
+    """Return the wanted boxes whose number of rows is published exactly."""
+    found: dict[Box, Group] = {}
+    several = len(release.statements.blocks) > 1
+    for b, block in enumerate(release.statements.blocks):
+        if isinstance(block, Partition) and not block.first_match:
+            for j, statements in block.by_region.items():
+                if (box := block.boxes[j]) in wanted and (block.low[statements] == block.high[statements]).all():
+                    name = f"{block.kind}, {block.names[j]}" if several else block.names[j]
+                    found.setdefault(box, Group(int(block.low[statements].sum()), b, name))
+        elif isinstance(block, tuple):
+            for one in block:
+                if one.of is None and one.low == one.high and not one.region.minus and one.region.box in wanted:
+                    found.setdefault(one.region.box, Group(one.low, None))
+    if release.rows.exact and Box() in wanted:
+        found.setdefault(Box(), Group(release.rows.low, None))
+    return found
+
+
+def only_value(release: EncodedRelease, figure: Figure, statistic: Statistic, rows: int) -> Value | None:
+    """Return the one value that all of a group's rows have by a figure, None where others are possible."""
+    values = numbers_within(release.domain, figure.condition, statistic.of)
+    least, greatest = values.extremes()
+    if not rows or len(least) < 2:  # the condition names the value: nothing is given away by the figure
+        return None
+    low, high = bounds(statistic)
+    if rows == 1:
+        inside = values.between(low, high)
+        return plain(values.number(inside[0])) if len(inside) == 1 else None
+    if statistic.kind == "median":
+        return None
+    if statistic.kind == "mean":
+        low, high = rows * low, rows * high
+    for (end, next_to_it), least_end in ((least, True), (greatest, False)):
+        extreme, nearest = values.number(end), values.number(next_to_it)
+        if not low <= rows * extreme <= high:
+            continue
+        other = (rows - 1) * extreme + nearest
+        if (high < other) if least_end else (low > other):
+            return plain(extreme)
+    return None
+
+
+def numbers_within(domain: Domain, where: Condition, name: str) -> Values:
+    """Return the numbers that an attribute or binary column can have in rows that meet a condition.
+
+    Raises `ReleaseError` for what has no numbers.
+    """
+    k, resolved = numeric(domain, name), domain.resolve(where)
+    attribute = domain.all[k]
+    if isinstance(attribute, Continuous):
+        raise TypeError("a continuous attribute has no numbers")
+    ranges = intersection(resolved.get(k, (attribute.span,)), (attribute.known,))
+    if name not in domain.columns:
+        return Values(attribute, ranges)
+    ones = domain.view_ranges(name)[1]
+    zeros = complement(ones, attribute.span)
+    bits = [bit for bit, side in enumerate((zeros, ones)) if intersection(ranges, side)]
+    return Values(Listed(name, (0, 1)), tuple((bit, bit + 1) for bit in bits))
+
+
+def rows_of(found: dict[tuple[str, Box], tuple[DisclosedGroup, int | None]]) -> int:
+    """Return how many different rows the groups are at least: the most in one partition and one attribute.
+
+    Groups of no partition may overlap: of these, groups that are disjoint from those before.
+    """
+    sums: dict[tuple[str, int | None], int] = {}
+    apart: dict[str, list[Box]] = {}
+    for (of, box), (group, block) in found.items():
+        if block is None:
+            before = apart.setdefault(of, [])
+            if len(before) >= MOST_LOOSE or not all(disjoint(box, other) for other in before):
+                continue
+            before.append(box)
+        sums[of, block] = sums.get((of, block), 0) + group.rows
+    return max(sums.values(), default=0)
+
+
+def disjoint(a: Box, b: Box) -> bool:
+    """Tell whether two boxes share no row."""
+    return (a & b).empty
+
+
+def alone_in_a_leaf(release: EncodedRelease) -> int:
+    """Return how many rows are alone in a leaf of one tree, in the tree with the most.
+
+    Of a tree on a resample: leaves that hold one training row, however often it was drawn.
+    """
+    most = 0
+    for model in release.models:
+        if model.noise is not None or not isinstance(model, Tree | Forest):
+            continue
+        drawn = isinstance(model, Forest) and model.bootstrap
+        for tree in model.trees if isinstance(model, Forest) else (model,):
+            supports = [node.support for node in tree.nodes if node.condition is None]
+            most = max(most, sum((s.distinct if drawn else s.total) == 1 for s in supports))
+    return most

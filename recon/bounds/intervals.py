@@ -1,0 +1,207 @@
+"""Cells that were suppressed, or published as an interval: which counts they can still have over all worlds.
+
+What is published of such a cell is no count: the smallest of 1..9 is not "1 row". What the other figures leave of it is
+its feasible interval, and where that is one number the suppression has failed: the cell is recovered.
+
+Source: Hundepool et al., "Statistical Disclosure Control", Wiley 2012 (auditing of suppressed tables: the feasibility
+interval of every primary cell; Fischetti and Salazar, Management Science 47, 2001).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from encoders.domain.domain import Condition
+from encoders.encode.encoder import EncodedRelease
+from encoders.kinds.table import source_of
+from encoders.models.models import Figure, Table
+from recon.bounds.disclosure import tells
+from recon.frames.selections import select_conditions
+from solvers.cells.partition_cells import cells_of, no_closed_form
+from solvers.cells.system import system_of
+from solvers.engine import ask
+from solvers.foundation.errors import Inconclusive, Unsupported
+from solvers.foundation.limits import Limits
+from solvers.histograms.system_membership import met_cells
+from solvers.questions.query import Decide, DecideAnswer, Extreme, ExtremeAnswer
+from solvers.statements.release import UNBOUNDED, Partition
+
+MOST_CELLS = 10_000  # that are asked about
+SECONDS = 30.0  # for all of them together, where no limit is given
+
+
+@dataclass(frozen=True)
+class IntervalCell:
+    """A cell whose count was not published: the interval that was, and the one that is left over all worlds.
+
+    `published`: least and greatest count as published (None: no such end). `suppressed`: which rule hid it ("": it was
+    published as an interval, or left open by the number of rows). `feasible`: proved outer bounds on its rows, `tight`:
+    both ends are those of some world.
+    """
+
+    name: str
+    published: tuple[int | None, int | None]
+    suppressed: str
+    feasible: tuple[int, int]
+    tight: bool
+
+    @property
+    def width(self) -> int:
+        """Return how many rows the greatest count that is left has more than the least."""
+        return self.feasible[1] - self.feasible[0]
+
+    @property
+    def recovered(self) -> bool:
+        """Tell whether one count is left."""
+        return not self.width
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the cell as an object ready for JSON."""
+        return {
+            "name": self.name,
+            "suppressed": self.suppressed or None,
+            "published": list(self.published),
+            "feasible": list(self.feasible),
+            "width": self.width,
+            "recovered": self.recovered,
+            "tight": self.tight,
+        }
+
+
+@dataclass(frozen=True)
+class IntervalCells:
+    """The cells of a release whose counts were not published; `left_out`: how many more were not asked about."""
+
+    cells: tuple[IntervalCell, ...] = ()
+    left_out: int = 0
+
+    @property
+    def recovered(self) -> int:
+        """Return how many have only one count left."""
+        return sum(cell.recovered for cell in self.cells)
+
+
+def interval_cells(release: EncodedRelease, limits: Limits) -> IntervalCells:
+    """Return every suppressed or interval cell of a release's exact tables, and counts that the rows leave open.
+
+    Tight in one batch where histograms are counted; else sharpened cell by cell while there is time (all together no
+    longer than SECONDS where no limit is given), proved outer bounds from there on. Noisy counts are not among them:
+    their intervals are of the noise.
+    """
+    if release.rows.high is None:
+        return IntervalCells()
+    limits = limits.lasting(min(limits.left(), SECONDS))
+    found = table_cells(release)
+    kept = found[:MOST_CELLS]
+    conditions = [figure.condition for _, figure in kept]
+    feasible = ranges(release, conditions, limits) if kept else []
+    cells = [
+        IntervalCell(name, (figure.low, figure.high), figure.suppressed or "", *inside(figure.low, figure.high, ends))
+        for (name, figure), ends in zip(kept, feasible, strict=True)
+    ]
+    return IntervalCells((*cells, *open_counts(release, limits)), len(found) - len(kept))
+
+
+def table_cells(release: EncodedRelease) -> list[tuple[str, Figure]]:
+    """Return the figures of exact tables that are suppressed or intervals, each with its name in words."""
+    tables = [model for model in release.models if isinstance(model, Table) and model.noise is None]
+    every = ((source_of(t, i), figure) for t in tables for i, figure in enumerate(t.statements))
+    return [(name, f) for name, f in every if f.suppressed or (f.count is None and f.statistic is None and open_(f))]
+
+
+def open_(figure: Figure) -> bool:
+    """Tell whether an interval is more than one count."""
+    return figure.low is None or figure.low != figure.high
+
+
+def inside(low: int | None, high: int | None, ends: tuple[int, int, bool]) -> tuple[tuple[int, int], bool]:
+    """Return the feasible interval inside the published one, and whether it is tight."""
+    least, most, tight = ends
+    return (max(least, low or 0), most if high is None else min(most, high)), tight
+
+
+def ranges(release: EncodedRelease, conditions: Sequence[Condition], limits: Limits) -> list[tuple[int, int, bool]]:
+    """Return (least, most, tight) rows that meet each condition, over all worlds."""
+    rows = release.rows.high or 0
+    selections = select_conditions(release, list(conditions))
+    try:
+        found = ask(release.statements, Decide(selections, "ordered"), DecideAnswer, limits)
+    except (Inconclusive, Unsupported):
+        return [(0, rows, False)] * len(conditions)
+    exact = found.status == "exact"
+    out = [(int(a), int(b), exact or a == b) for a, b in zip(found.low, found.high, strict=True)]
+    if exact or release.statements.loosened:
+        return [(a, b, tight and not release.statements.loosened) for a, b, tight in out]
+    try:
+        system = system_of(release.statements, limits)
+        met = met_cells(system, selections)
+    except (Inconclusive, Unsupported):
+        return out
+    todo = [i for i, (_, _, tight) in enumerate(out) if not tight]
+    for at, i in enumerate(todo):
+        one = limits.lasting(limits.left() / (len(todo) - at))
+        if limits.expired():
+            break
+        limits.report(f"suppressed and interval cells: {at} of {len(todo)}")
+        ends = met[i].inside, met[i].cells
+        out[i] = sharper(release, out[i], [indicator(len(system.sizes), cells) for cells in ends], one)
+    return out
+
+
+def indicator(cells: int, chosen: Sequence[int]) -> NDArray[np.int64]:
+    """Return the coefficients that count the rows in some cells."""
+    out = np.zeros(cells, dtype=np.int64)
+    out[list(chosen)] = 1
+    return out
+
+
+def sharper(
+    release: EncodedRelease, known: tuple[int, int, bool], sums: list[NDArray[np.int64]], limits: Limits
+) -> tuple[int, int, bool]:
+    """Return the least of the first sum and the greatest of the second over all worlds, and whether both are proved."""
+    low, high, tight = known[0], known[1], True
+    for greatest, coefs in enumerate(sums):
+        try:
+            share = limits if greatest else limits.lasting(limits.left() / 2)
+            found = ask(release.statements, Extreme(coefs, bool(greatest)), ExtremeAnswer, share)
+        except (Inconclusive, Unsupported):
+            tight = False
+            continue
+        low, high = (low, min(high, found.bounds[1])) if greatest else (max(low, found.bounds[0]), high)
+        tight = tight and found.status == "exact"
+    return low, high, tight or low == high
+
+
+def open_counts(release: EncodedRelease, limits: Limits) -> list[IntervalCell]:
+    """Return the counts of trees and rule lists that an open number of rows leaves open."""
+    out = []
+    statements, offset = release.statements, 0
+    for block in statements.blocks:
+        if not isinstance(block, Partition):
+            continue
+        if tells(block) and not release.noisy:
+            for s in np.flatnonzero(block.low != block.high).tolist():
+                least, most, tight = of_statement(release, s, offset + s, limits)
+                told = None if int(block.high[s]) == UNBOUNDED else int(block.high[s])
+                out.append(IntervalCell(block.source(s), (int(block.low[s]), told), "", (least, most), tight))
+        offset += len(block)
+    return out
+
+
+def of_statement(release: EncodedRelease, s: int, row: int, limits: Limits) -> tuple[int, int, bool]:
+    """Return the least and greatest rows that a partition's statement s counts, `row` of the system; see `sharper`."""
+    if no_closed_form(release.statements) is None:
+        counts = [int(v[s]) for v in cells_of(release.statements, limits).vectors]
+        return min(counts), max(counts), True
+    known = 0, release.rows.high or 0, False
+    try:
+        linear = system_of(release.statements, limits).linear
+    except (Inconclusive, Unsupported):
+        return known
+    coefs = indicator(linear.columns, linear.col[linear.start[row] : linear.start[row + 1]].tolist())
+    return sharper(release, known, [coefs, coefs], limits)

@@ -1,0 +1,1 @@
+"""Certificates as users hold them: issued, explained, re-checked."""

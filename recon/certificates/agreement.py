@@ -1,0 +1,361 @@
+"""Whether a result says what its certificates claim: verdicts, counts of rows, the rows of a reconstruction.
+
+A certificate that holds proves its own claim. What stands beside it in a file was written by somebody, and may have
+been changed since. Claims of a result are: no world (`status` unsat, `worlds` 0), the only world (`unique`), `datasets`
+(`worlds` where it says the same), verdicts wherever they stand, `min_count` and `max_count`. Each needs a certificate
+that was verified; what else stands there never has a proof, and its names are told.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from encoders.encode.encoder import EncodedRelease
+from recon.certificates.certificate_format import VALUES, Json, claim_text
+from recon.frames.selections import odd_cells, raw_indices
+from solvers.foundation.errors import ReleaseError
+from solvers.foundation.exact import level_text
+from solvers.kernel.claims import quoted, told
+
+WANTED: dict[str, Json | None] = {
+    "certain": {"at_least": 1},
+    "impossible": {"at_most": 0},
+    "possible": {"possible": True},
+    "unknown": None,
+    "outside": None,
+}
+STATUSES = ("exact", "bounds", "unsat", "empty", "unknown")
+KEYS = ("verdict", "unique", "status", "datasets", "worlds", "min_count", "max_count")  # where claims stand
+NUMBERS = ("datasets", "worlds")
+WORDS = ("certain", "impossible", "possible", "unsat")  # verdicts, under whatever key
+TEXTS = frozenset(
+    [
+        "assumptions",
+        "class",
+        "classes",
+        "columns",
+        "conflict",
+        "file",
+        "files",
+        "name",
+        "names",
+        "note",
+        "notes",
+        "of",
+        "path",
+        "place",
+        "places",
+        "trail",
+        "value",
+        "values",
+        "violated",
+        "what",
+        "where",
+        "why_bounds",
+    ]
+)  # keys below which our own results have names and values
+LONGEST = 100  # characters of a verdict, blanks included
+SHOWN = ("certificate", "proofs", "profile", "confidence", "profile_values")  # read with a claim
+
+
+@dataclass(frozen=True)
+class Held:
+    """A certificate that was verified: its claim, and the confidence at which it holds."""
+
+    claim: Json
+    level: float
+
+
+@dataclass
+class Agreement:
+    """What a result says: claims that nothing proves, claims that certificates refute, keys that nobody checked."""
+
+    unproved: list[str] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+    unchecked: dict[str, None] = field(default_factory=dict)
+
+
+class Proved:
+    """What the certificates that were verified prove, about the whole and by profile."""
+
+    def __init__(self, held: list[Held], release: EncodedRelease) -> None:
+        self.release = release
+        self.none = max((h.level for h in held if "worlds" in h.claim), default=0.0)
+        self.only = max((h.level for h in held if "only_world" in h.claim), default=0.0)
+        self.by_profile: dict[object, list[Held]] = {}
+        for one in held:
+            if "profile" in one.claim:
+                self.by_profile.setdefault(profile_key(one.claim["profile"]), []).append(one)
+
+    def holds(self, profile: Any, wanted: Json, level: float) -> bool:
+        """Tell whether something is proved of a profile at a confidence.
+
+        Bounds on every world hold where intervals are narrower, a world is possible where they are wider.
+        """
+        (side, k), rows = next(iter(wanted.items())), self.release.statements.rows
+        if side != "possible" and self.none >= level:
+            return True
+        if (side == "at_least" and k <= 0) or (side == "at_most" and rows.high is not None and k >= rows.high):
+            return True
+        here = [h for h in self.by_profile.get(profile_key(profile), []) if side in h.claim]
+        if side == "possible":
+            return any(h.level <= level for h in here)
+        bounds = [h.claim[side] for h in here if h.level >= level]
+        return any(bound >= k if side == "at_least" else bound <= k for bound in bounds)
+
+    def refutes(self, profile: Any, side: str, k: int, level: float) -> str:
+        """Return the proved claim by which no world has at least, or at most, so many rows; "" where there is none."""
+        if self.none >= level:
+            return ""
+        other = "at_most" if side == "at_least" else "at_least"
+        for held in self.by_profile.get(profile_key(profile), []):
+            if other in held.claim and held.level >= level:
+                bound = held.claim[other]
+                if bound < k if side == "at_least" else bound > k:
+                    return claim_text(held.claim)
+        return ""
+
+
+def profile_key(profile: Any) -> object:
+    """Return what equal profiles share: 1, 1.0 and true are one value, as everywhere."""
+    if not isinstance(profile, dict):
+        return None
+    try:
+        return frozenset(profile.items())
+    except TypeError:  # lists or objects are no values
+        return None
+
+
+def agreement(data: Any, claims: dict[str, Any], held: dict[str, Held], release: EncodedRelease) -> Agreement:
+    """Return what agrees and what does not: `claims` of all certificates by their places, `held` those verified."""
+    out, proved = Agreement(), Proved(list(held.values()), release)
+    names = {*release.domain.place, *release.domain.columns}
+    for place, key, value in everything(data, names):
+        here = place or "the whole result"
+        if isinstance(value, dict):
+            whole(out, (place, here), value, claims, held, proved)
+            out.unproved += [f"{here}: {quoted(key)}"] if value and plain_key(key) in WORDS else []
+        elif hidden_claim(key, value):
+            out.unproved.append(f"{here}: {quoted(value)}")
+        elif key not in KEYS and key not in SHOWN:
+            out.unchecked[key] = None
+    return out
+
+
+def everything(data: Any, names: set[str]) -> Iterator[tuple[str, str, Any]]:
+    """Yield every object and every value outside certificates: its place, the last key above it, and itself.
+
+    Values of attributes, which may be called like anything, are left out; an object is that only if all its keys are
+    names of the domain.
+    """
+    stack: list[tuple[str, str, Any, bool]] = [("", "", data, False)]
+    while stack:
+        place, key, found, below = stack.pop()
+        if isinstance(found, dict):
+            if "recon_certificate" in found and not below:  # below values nobody takes it for a certificate
+                continue
+            if key in ("profile_values", "rows") and set(found) <= names:
+                continue
+            yield place, key, found
+            inner = [(f"{place}.{k}" if place else str(k), str(k), value) for k, value in reversed(found.items())]
+            stack += [(*one, below or one[1] in VALUES) for one in inner]
+        elif isinstance(found, list):
+            stack += [(f"{place}[{i}]", key, value, below) for i, value in reversed(list(enumerate(found)))]
+        else:
+            yield place, key, found
+
+
+@lru_cache(4_096)
+def plain_key(key: str) -> str:
+    """Return a key as people read it."""
+    return "_".join(key.strip().casefold().replace("-", " ").replace("_", " ").split())
+
+
+def hidden_claim(key: str, value: Any) -> bool:
+    """Tell whether a value says a verdict or count where no command of ours does: nobody compares it with a proof."""
+    if value is None or value is False or value == "" or key in TEXTS:
+        return False
+    if plain_key(key) in WORDS or (key not in KEYS and plain_key(key) in KEYS):
+        return True
+    said = plain_key(value) if isinstance(value, str) and len(value) < LONGEST else ""
+    return said in WORDS and key not in ("verdict", "status")
+
+
+def whole(
+    out: Agreement, at: tuple[str, str], line: Json, claims: dict[str, Any], held: dict[str, Held], proved: Proved
+) -> None:
+    """Add what an object says: `at` is its place, for certificates and for people."""
+    place, here = at
+    proof = f"{place}.certificate" if place else "certificate"
+    said, level = claims.get(proof), held[proof].level if proof in held else 1.0
+    wrong, unproved = list[str](), list[str]()
+    for found, what in (
+        *([(of_verdict(line, said, proved), quoted(line["verdict"]))] if "verdict" in line else []),
+        *([(of_reconstruction(line, said, proved.release), "the only world")] if "unique" in line else []),
+        *([(of_count(line, said, proved), "no world")] if "status" in line or nothing_left(line) else []),
+        *((of_bound(line, side, proved), f"{side} {quoted(line[side])}") for side in BOUNDS if side in line),
+        *((None, f"{key} {quoted(line.get(key))}") for key in NUMBERS if unreadable(line.get(key))),
+        *([(of_datasets(line, proved), f"datasets {quoted(datasets_in(line))}")] if datasets_in(line) else []),
+    ):
+        wrong += found or []
+        unproved += [what] if found is None else []
+    settles = any(key in line for key in ("verdict", "unique", "status")) or nothing_left(line)
+    if settles and not wrong and said is not None and level < wanted_level(line):
+        wrong = [f"its certificate holds only at confidence {level_text(level)}"]
+    out.wrong += [f"{here}: {text}" for text in wrong]
+    out.unproved += [f"{here}: {text}" for text in unproved]
+    if "rows" in line and line.get("unique") is not True:
+        out.unchecked["rows"] = None
+
+
+def wanted_level(line: Json) -> float:
+    """Return the confidence that a certificate of a result must hold at; a contradiction is said for certain."""
+    said = line.get("confidence", 1)
+    if line.get("status") == "unsat" or isinstance(said, bool) or not isinstance(said, int | float):
+        return 1.0
+    return float(said) if 0 < said <= 1 else 1.0  # what is no confidence lowers nothing
+
+
+def of_outside(line: Json, said: Any, release: EncodedRelease) -> list[str] | None:
+    """Return what is wrong with the verdict that no row of the domain is like a profile, which the domain settles."""
+    profile = line.get("profile_values")
+    if not isinstance(profile, dict):
+        return None
+    try:
+        odd = odd_cells(release, pd.DataFrame([profile], dtype=object))
+    except ReleaseError as error:
+        return [f"the verdict is outside, its profile cannot be read: {error}"]
+    figures = [line.get("min_count"), line.get("max_count"), said]
+    return [] if odd and figures == [None] * 3 else ["the verdict is outside, its profile is not"]
+
+
+def of_verdict(line: Json, said: Any, proved: Proved) -> list[str] | None:
+    """Return what is wrong with a verdict; None where it should have a certificate and has none."""
+    verdict = line["verdict"]
+    if verdict == "outside":
+        return of_outside(line, said, proved.release)
+    if not isinstance(verdict, str) or verdict not in WANTED:
+        return [f"{quoted(verdict)} is no verdict"]
+    wanted, below = WANTED[verdict], line.get("confidence", 1) != 1
+    least, most = line.get("min_count"), line.get("max_count")
+    present = isinstance(least, int) and least >= 1
+    if verdict == "certain" and below:
+        return ["the verdict is certain at a confidence below 1"]
+    if (verdict == "certain" and least == 0) or (verdict == "impossible" and isinstance(most, int) and most >= 1):
+        return [f"the verdict is {verdict}, with {quoted(least)} rows at least and {quoted(most)} at most"]
+    if verdict in {"possible", "unknown"} and present:
+        if not below:
+            return [f"the verdict is {verdict}, though there are {least} rows at least"]
+        wanted = WANTED["certain"]  # rows are present at that confidence
+    profile = line.get("profile_values")
+    if said is not None:
+        about = line.get("profile_values", said.get("profile") if isinstance(said, dict) else None)
+        if wanted is None or said != {"profile": about, **wanted}:
+            return [f"the verdict is {verdict}, its certificate says: {claim_text(said)}"]
+    if wanted is None:
+        return []
+    settled = isinstance(profile, dict) and (said is not None or proved.holds(profile, wanted, wanted_level(line)))
+    return [] if settled else None  # without a profile nobody can tell whose verdict it is
+
+
+BOUNDS = {"min_count": "at_least", "max_count": "at_most"}
+
+
+def of_bound(line: Json, key: str, proved: Proved) -> list[str] | None:
+    """Return what is wrong with a least or greatest number of rows; None where nothing proves it."""
+    value, profile, level = line[key], line.get("profile_values"), wanted_level(line)
+    if value is None:
+        return []
+    digits = isinstance(value, str) and value.isdecimal() and len(value) <= 40
+    if not digits and (isinstance(value, bool) or not isinstance(value, int)):
+        return [f"{key} is {quoted(value)}, no whole number"]
+    k = int(value)
+    if isinstance(profile, dict) and (other := proved.refutes(profile, BOUNDS[key], k, level)):
+        return [f"{key} is {k}, but a certificate says: {other}"]
+    return [] if proved.holds(profile, {BOUNDS[key]: k}, level) else None
+
+
+def of_reconstruction(line: Json, said: Any, release: EncodedRelease) -> list[str] | None:
+    """Return what is wrong with a reconstruction; None where it should have a certificate and has none."""
+    unique, only = line["unique"], isinstance(said, dict) and "only_world" in said
+    if unique is not None and not isinstance(unique, bool):
+        return [f"unique is {quoted(unique)}, not true, false or null"]
+    if said is None:
+        return None if unique else []
+    if only != (unique is True):
+        return [f"unique is {unique}, its certificate says: {claim_text(said)}"]
+    return same_rows(line.get("rows"), said["only_world"], release)
+
+
+def nothing_left(line: Json) -> bool:
+    """Tell whether a result says that there is no possible world."""
+    return line.get("status") in ("unsat", "empty") or "0" in (told(line.get("worlds")), told(line.get("datasets")))
+
+
+def of_count(line: Json, said: Any, proved: Proved) -> list[str] | None:
+    """Return what is wrong with a count or an audit; None where it should have a certificate and has none.
+
+    A part of a result without a status of its own rests on the certificate of another part.
+    """
+    if line.get("status") is None and said is None:
+        return [] if not nothing_left(line) or proved.none >= wanted_level(line) else None
+    status, none = line.get("status"), nothing_left(line)
+    if status not in STATUSES:
+        return [f"{quoted(status)} is no status"]
+    if none and status not in ("unsat", "empty"):
+        return [f"the status is {status}, though no world is left"]
+    if said is None:
+        return None if none else []
+    one = told(line.get("datasets", line.get("worlds"))) == "1"
+    right = isinstance(said, dict) and (("worlds" in said) if none else (one and "only_world" in said))
+    return [] if right else [f"status is {status}, its certificate says: {claim_text(said)}"]
+
+
+def unreadable(number: Any) -> bool:
+    """Tell whether a number of datasets is written as no command of ours writes it, such as 0.0 or "00"."""
+    if isinstance(number, str):
+        return re.fullmatch("0|[1-9][0-9]*", number) is None
+    return number is not None and type(number) is not int
+
+
+def datasets_in(line: Json) -> Any:
+    """Return the number of datasets that an object says, None where it says none (0 is looked at by itself)."""
+    if line.get("datasets") is not None:
+        said = line["datasets"]
+    else:
+        said = line.get("worlds")
+        if line.get("convention") != "multiset" and told(said) != "1":
+            return None
+    return None if told(said) == "0" else said
+
+
+def of_datasets(line: Json, proved: Proved) -> list[str] | None:
+    """Return nothing where the number of datasets is proved: one is; None where it is not."""
+    one = type(found := datasets_in(line)) in (int, str) and str(found) == "1"
+    return [] if one and proved.only >= wanted_level(line) else None
+
+
+def same_rows(rows: Any, world: Any, release: EncodedRelease) -> list[str]:
+    """Return what is wrong where the rows of a reconstruction are not those that its certificate lists."""
+    if not isinstance(rows, list):
+        return ["it has no rows to compare with its certificate"]
+    if not isinstance(world, dict):
+        return ["its certificate could not be read, so its rows were not compared"]
+    try:
+        listed = pd.DataFrame(world["rows"], columns=world["columns"], dtype=object)
+        if sum(world["times"]) != len(rows):
+            return ["the reconstruction has not as many rows as its certificate lists"]
+        certified = np.repeat(raw_indices(release.domain, listed), world["times"], axis=0)
+        given = raw_indices(release.domain, pd.DataFrame(rows, dtype=object))
+    except (ReleaseError, KeyError, TypeError, ValueError) as error:
+        return [f"the rows of the reconstruction cannot be read: {error}"]
+    if sorted(map(tuple, certified.tolist())) != sorted(map(tuple, given.tolist())):
+        return ["the rows of the reconstruction are not those that its certificate lists"]
+    return []

@@ -1,0 +1,169 @@
+"""What a certificate says: its format, its seal, and its claim in the release's own words.
+
+Needs no solver: `recon verify` reads certificates with this module, `recon.certificates.issuing` writes them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from encoders.encode.encoder import EncodedRelease, confidence_level
+from recon.frames.selections import missing, raw_indices, select_frame
+from solvers.foundation.errors import CertificateError, ReleaseError
+from solvers.foundation.escaping import named
+from solvers.kernel.claims import AnyClaim, AtLeast, AtMost, NoWorld, OnlyWorld, Possible, entry, keys, number, told
+from solvers.statements.release import Box
+
+VERSION = 2  # 2: at a confidence below 1, which is named; 1: whatever the noise
+Json = dict[str, Any]
+VALUES = ("rows", "profile_values", "regions", "truth")  # keys below which attributes, not results, have names
+
+
+def sealed(content: Json) -> Json:
+    """Return a certificate with its seal: a checksum over everything else, against damage, not against fraud."""
+    return {**content, "seal": seal_of(content)}
+
+
+def seal_of(content: Json) -> str:
+    """Return the SHA-256 of a certificate without its seal, written as JSON with sorted keys and no spaces."""
+    rest = {key: value for key, value in content.items() if key != "seal"}
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+Boxes = tuple[Box, Box]  # the parts that a profile meets, and those that it holds entirely
+
+
+def boxes_of(profiles: list[Json], release: EncodedRelease) -> list[Boxes]:
+    """Return profiles as boxes of parts; raises `ReleaseError` for names and values that the domain does not have."""
+    names = {name for profile in profiles for name in profile}
+    frame = pd.DataFrame(profiles, dtype=object) if names else pd.DataFrame(index=range(len(profiles)))
+    return select_frame(release, frame).boxes()
+
+
+def claim_of(said: Any, release: EncodedRelease, known: Boxes | None = None) -> AnyClaim:
+    """Return the claim that a certificate makes, over parts and cells; `known` are the boxes of its profile."""
+    if not isinstance(said, dict):
+        raise CertificateError("the claim is no object")
+    if "profile" in said:
+        return profile_claim(said, known if known is not None else boxes_of(profiles_in(said), release)[0])
+    if "worlds" in said:
+        keys(said, {"worlds"}, "the claim")
+        if number(said["worlds"], "claim.worlds") != 0:
+            raise CertificateError(f"claim.worlds is {said['worlds']}: only that there is no world can be claimed")
+        return NoWorld()
+    world = entry(said, "only_world", "the claim")
+    keys(said, {"only_world"}, "the claim")
+    keys(world, {"columns", "rows", "times"}, "claim.only_world")
+    if not all(isinstance(world[key], list) for key in ("columns", "rows", "times")):
+        raise CertificateError("claim.only_world is not made of lists")
+    if world["columns"] != [a.name for a in release.domain.all]:
+        raise CertificateError("claim.only_world does not have the attributes of the domain")
+    if not all(isinstance(row, list) and len(row) == len(world["columns"]) for row in world["rows"]):
+        raise CertificateError("a row of claim.only_world does not have all attributes")
+    frame = pd.DataFrame(world["rows"], columns=world["columns"], dtype=object)
+    times = np.array([number(t, "claim.only_world.times") for t in world["times"]], dtype=object)
+    return only_world(release, raw_indices(release.domain, frame), times)
+
+
+def profiles_in(said: Any) -> list[Json]:
+    """Return the profile of a claim in a list; empty for claims about all rows."""
+    if not isinstance(said, dict) or "profile" not in said:
+        return []
+    if not isinstance(said["profile"], dict):
+        raise CertificateError("the claim's profile is no object")
+    if any(missing(value) for value in said["profile"].values()):
+        raise CertificateError("the claim's profile has an empty value: what is open is left out of a profile")
+    return [said["profile"]]
+
+
+def profile_claim(said: Json, boxes: Boxes) -> AnyClaim:
+    """Return what is claimed about the rows that fit a profile."""
+    if "at_most" in said:
+        keys(said, {"profile", "at_most"}, "the claim")
+        return AtMost(boxes[0], number(said["at_most"], "claim.at_most"))
+    if "possible" in said:
+        keys(said, {"profile", "possible"}, "the claim")
+        if said["possible"] is not True:
+            raise CertificateError("claim.possible is not true: only that a row is possible can be claimed")
+        return Possible(boxes[0])
+    keys(said, {"profile", "at_least"}, "the claim")
+    return AtLeast(boxes[1], number(said["at_least"], "claim.at_least"))
+
+
+def only_world(release: EncodedRelease, indices: NDArray[Any], times: NDArray[Any]) -> OnlyWorld:
+    """Return the claim that these distinct rows, given by raw value indices, are the only possible world."""
+    parts = [[cuts.part(int(i)) for cuts, i in zip(release.cut.cuts, row, strict=True)] for row in indices.tolist()]
+    return OnlyWorld(tuple(map(tuple, parts)), tuple(int(t) for t in times))
+
+
+def level_json(level: Fraction) -> float | str:
+    """Return a confidence as JSON has it: a number where that is the same one, else a fraction in words."""
+    return float(level) if Fraction(str(float(level))) == level else str(level)
+
+
+def level_of(found: Json) -> Fraction:
+    """Return the confidence at which a certificate claims: 1 in format 1; `CertificateError` for what is none."""
+    if found["recon_certificate"] == 1:
+        if "confidence" in found:
+            raise CertificateError("a certificate of format 1 has no confidence")
+        return Fraction(1)
+    said = entry(found, "confidence", "the certificate")
+    if isinstance(said, bool) or not isinstance(said, int | float | str):
+        raise CertificateError("its confidence is no number")
+    try:
+        level = confidence_level(said)
+    except (ReleaseError, ValueError):
+        raise CertificateError(f"its confidence {named(told(said))} is no number in (0, 1)") from None
+    if level == 1:
+        raise CertificateError("its confidence is 1: such certificates are of format 1")
+    return level
+
+
+def proof_word(found: Json) -> str:
+    """Return how a certificate that holds is called: what holds only at a confidence is not certified, but proved."""
+    return "certified" if found.get("confidence", 1) == 1 else "proved"
+
+
+def claim_text(said: Any, level: Any = 1) -> str:
+    """Say a claim in words, with the confidence at which it holds where that is below 1."""
+    return words_of(said) if level == 1 else f"at confidence {named(told(level))}, {words_of(said)}"
+
+
+def words_of(said: Any) -> str:
+    """Say a claim in words, whatever its confidence."""
+    if not isinstance(said, dict):
+        return "nothing that can be read"
+    if "only_world" in said:
+        return "there is exactly one possible training set"
+    if "worlds" in said:
+        return "there is no possible training set"
+    profile = said.get("profile")
+    tests = [f"{named(k)} = {named(told(v))}" for k, v in profile.items()] if isinstance(profile, dict) else []
+    who = f" has {' and '.join(tests)}" if tests else " exists"
+    if "possible" in said:
+        return f"in some possible training set a row{who}"
+    if said.get("at_most") == 0:
+        return f"no training row{who}"
+    if said.get("at_least") == 1:
+        return f"some training row{who}"
+    side, number = ("least", said["at_least"]) if "at_least" in said else ("most", said.get("at_most"))
+    return f"at {side} {named(told(number))} training rows {'have ' + ' and '.join(tests) if tests else 'exist'}"
+
+
+def certified_lines(certificate: Json | None) -> list[str]:
+    """Return what a certificate says, one line; it was verified before it got here.
+
+    What holds only at a confidence over the noise is proved at it, and never called certified.
+    """
+    if certificate is None:
+        return []
+    said = claim_text(certificate["claim"], certificate.get("confidence", 1))
+    return [f"{proof_word(certificate)} ({certificate['proof']['kind']}): {said}; recon verify re-checks it"]

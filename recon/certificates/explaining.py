@@ -1,0 +1,119 @@
+"""Proofs in words, step by step, for people who re-check them by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+from encoders.encode.encoder import EncodedRelease
+from recon.certificates.certificate_format import claim_text, level_of
+from recon.certificates.verifying import certificates_in, opened
+from recon.frames.describe import condition_text
+from solvers.foundation.limits import Limits
+from solvers.kernel.claims import AnyProof, Branch, Cases, Drat, Node, Regions, Sum, Witness, proof_from
+from solvers.statements.numbering import Facts
+from solvers.statements.release import NO_COUNT, UNBOUNDED, Box
+
+MOST_STEPS = 10_000  # lines printed for one proof
+
+
+def explained(
+    data: Any, release: EncodedRelease, folders: Sequence[str], limits: Limits, held: Collection[str]
+) -> list[str]:
+    """Return the proofs of the certificates at some places, those that hold, in words."""
+    out, facts = [], {}
+    for place, found in certificates_in(data):
+        if place not in held:
+            continue
+        whole = opened(found, folders, limits.memory)
+        at = release.at_confidence(level_of(whole))
+        if at.confidence not in facts:
+            facts[at.confidence] = Facts(at.statements)
+        told = list(Teller(at, facts[at.confidence]).proof(proof_from(whole["proof"])))
+        more = [f"  ... and {len(told) - MOST_STEPS:,} more lines"] if len(told) > MOST_STEPS else []
+        claim = claim_text(whole["claim"], whole.get("confidence", 1))
+        out += [f"steps for {place}: {claim}", *(f"  {line}" for line in told[:MOST_STEPS]), *more, ""]
+    return out
+
+
+class Teller:
+    """Says the proofs of one release in words."""
+
+    def __init__(self, release: EncodedRelease, facts: Facts) -> None:
+        self.release, self.facts = release, facts
+        self.cells: tuple[tuple[int, ...], ...] = ()
+
+    def proof(self, proof: AnyProof) -> Iterator[str]:
+        """Yield the lines of a proof."""
+        if isinstance(proof, Regions):
+            yield "these regions settle it:"
+            yield from (f"  {self.statement(s)}" for s in proof.statements)
+        elif isinstance(proof, Witness):
+            yield from self.world(proof)
+        elif isinstance(proof, Drat):
+            yield f"{len(proof.lines):,} clauses, each by unit propagation from the lowered release and those before"
+        else:
+            blocks = (
+                "all blocks"
+                if len(proof.blocks) == len(self.release.statements.blocks)
+                else f"the blocks {list(proof.blocks)}"
+            )
+            yield f"over the cells that {blocks} leave; a cell is named by one of its rows:"
+            self.cells = proof.cells
+            for i, one in enumerate(proof.sums):
+                yield f"sum {i}:"
+                yield from (f"  {line}" for line in self.sum(one))
+            yield from self.node(proof.tree)
+
+    def world(self, proof: Witness) -> Iterator[str]:
+        """Yield the rows of a possible world."""
+        yield "this dataset meets every statement:"
+        self.cells = proof.parts
+        for i, often in enumerate(proof.times):
+            yield f"  {often:,} {self.cell(i)}"
+        if proof.instead is not None:
+            i, row = proof.instead
+            self.cells = (proof.parts[i], row)
+            yield f"one of the {self.cell(0)} may be one of the {self.cell(1)}: no statement tells them apart"
+
+    def node(self, node: Node) -> Iterator[str]:
+        """Yield the lines of a node and of those below."""
+        for step in node.steps:
+            why = self.statement(step.reason) if step.reason >= 0 else f"sum {-1 - step.reason}"
+            yield f"{self.cell(step.cell)}: {'at most' if step.upper else 'at least'} {step.value}, by {why}"
+        if isinstance(node.end, Branch):
+            for side, inner in (
+                (f"at most {node.end.value}", node.end.below),
+                (f"at least {node.end.value + 1}", node.end.above),
+            ):
+                yield f"case {self.cell(node.end.cell)}: {side}"
+                yield from (f"  {line}" for line in self.node(inner))
+        elif isinstance(node.end, Cases):
+            for i, inner in enumerate(node.end.nodes):
+                yield f"case alternative {i + 1} of block {node.end.block}"
+                yield from (f"  {line}" for line in self.node(inner))
+        else:
+            yield "then the bounds settle it" if node.end is None else f"then sum {node.end} settles it"
+
+    def sum(self, one: Sum) -> Iterator[str]:
+        """Yield the lines of a weighted sum."""
+        for s, y in one.multipliers:
+            yield f"{y}{'' if one.over == 1 else f'/{one.over}'} times: {self.statement(s)}"
+
+    def statement(self, s: int) -> str:
+        """Return a statement with its figure."""
+        found = self.facts.statement(s)
+        if found.low > found.high:
+            said = NO_COUNT
+        elif found.low == found.high:
+            said = str(found.low)
+        elif found.high == UNBOUNDED:
+            said = f"at least {found.low}"
+        else:
+            said = f"at most {found.high}" if found.low <= 0 else f"{found.low} to {found.high}"
+        return f"{found.source}: {said}"
+
+    def cell(self, i: int) -> str:
+        """Return a cell by the row that names it."""
+        box = Box(tuple((k, 1 << part) for k, part in enumerate(self.cells[i])))
+        return f"rows like [{condition_text(self.release.cut, box)}]"

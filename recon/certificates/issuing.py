@@ -1,0 +1,168 @@
+"""Certificates as users hold them: a claim in the release's own words, its proof, and what both rest on.
+
+Nothing is called certified before `solvers.kernel.checker` has re-checked the proof from the release alone; the proofs
+are found, and checked, by `solvers.certificates.certifier`.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from encoders.domain.values import Listed, plain
+from encoders.encode.encoder import EncodedRelease
+from recon.certificates.certificate_format import VERSION, Json, level_json, only_world, sealed
+from recon.files.writing import writing
+from recon.frames.selections import from_text, missing, select_frame
+from recon.frames.world import World, wrap
+from solvers.certificates.certifier import Certifier
+from solvers.engine import ask
+from solvers.foundation.errors import ReleaseError
+from solvers.foundation.limits import Limits
+from solvers.kernel.claims import AnyProof, AtLeast, AtMost, Claim, NoWorld, Proof, proof_json
+from solvers.questions.query import MostLikely, Selections, WorldsAnswer
+
+
+def certifier_of(release: EncodedRelease, limits: Limits | None) -> Certifier:
+    """Return who proves claims about a release, at its confidence; cells once walked are kept with the release."""
+    memo = release.statements.memo
+    known: Certifier | None = memo.get("certifier")
+    if known is None:
+        known = memo["certifier"] = Certifier(release.statements, limits)
+    return known.within(limits)
+
+
+def as_proved(release: EncodedRelease) -> EncodedRelease:
+    """Return the release as claims about it are proved: what holds whatever the noise is proved at confidence 1."""
+    return release.at_confidence(1) if release.certain else release
+
+
+def certificate_json(release: EncodedRelease, fingerprint: str, claim: Json, proof: AnyProof) -> Json:
+    """Return the certificate of a claim that is proved of the release as it is read: at its confidence."""
+    level = None if release.certain else release.statements.confidence
+    below = level is not None and level != 1
+    return sealed(
+        {
+            "recon_certificate": VERSION if below else 1,
+            **({"confidence": level_json(level)} if level is not None and below else {}),
+            "release_files": list(release.files),
+            "release_sha256": release.sha256 or None,
+            "statements_sha256": fingerprint,
+            "claim": claim,
+            "assumptions": list(release.assumptions),
+            "proof": proof_json(proof),
+        }
+    )
+
+
+def profile_certificates(
+    release: EncodedRelease, frame: pd.DataFrame, verdicts: Sequence[str], limits: Limits | None
+) -> list[Json | None]:
+    """Return one certificate per profile that is certain or impossible, None for others and where none was found.
+
+    At a confidence below 1 "certain" stands for rows that are present at that confidence. Equal profiles are proved
+    once. Cost: a proof per distinct profile, most by a look at one leaf.
+    """
+    release = as_proved(release)
+    chosen: Selections = select_frame(release, frame)
+    boxes = chosen.boxes()
+    certifier = certifier_of(release, limits)
+    proofs: dict[Claim, Proof | None] = {}
+    profiles = profiles_json(release, frame)
+    out: list[Json | None] = []
+    for i, verdict in enumerate(verdicts):
+        if verdict not in {"certain", "impossible"}:
+            out.append(None)
+            continue
+        claim: Claim = AtMost(boxes[i][0], 0) if verdict == "impossible" else AtLeast(boxes[i][1], 1)
+        if claim not in proofs:
+            certifier.limits.report(f"certificates: {i} of {len(verdicts)} profiles")
+            proofs[claim] = None if certifier.limits.expired() else certifier.prove(claim)
+        proof = proofs[claim]
+        said: Json = {"profile": profiles[i]}
+        said |= {"at_most": 0} if isinstance(claim, AtMost) else {"at_least": 1}
+        fingerprint = certifier.facts.fingerprint
+        out.append(None if proof is None else certificate_json(release, fingerprint, said, proof))
+    return out
+
+
+def contradiction_certificate(release: EncodedRelease, limits: Limits | None) -> Json | None:
+    """Return the certificate that there is no possible world, None where no proof was found.
+
+    At a confidence below 1: that no dataset has all its noise inside the joint intervals.
+    """
+    release = as_proved(release)
+    certifier = certifier_of(release, limits)
+    proof = certifier.prove(NoWorld())
+    return None if proof is None else certificate_json(release, certifier.facts.fingerprint, {"worlds": 0}, proof)
+
+
+def world_certificate(release: EncodedRelease, world: World, limits: Limits | None) -> Json | None:
+    """Return the certificate that a world is the only one, None where no proof was found."""
+    release = as_proved(release)
+    certifier = certifier_of(release, limits)
+    indices, times = np.unique(world.indices(), axis=0, return_counts=True)
+    proof = certifier.prove(only_world(release, indices, times))
+    if proof is None:
+        return None
+    columns = [a.name for a in release.domain.all]
+    rows = [[json_value(a.value(int(i))) for a, i in zip(release.domain.all, row, strict=True)] for row in indices]
+    said = {"only_world": {"columns": columns, "rows": rows, "times": times.tolist()}}
+    return certificate_json(release, certifier.facts.fingerprint, said, proof)
+
+
+def all_of_it(release: EncodedRelease, limits: Limits | None) -> Json | None:
+    """Return the certificate that a release with a single possible world has no other; None where not proved."""
+    world = next(ask(release.statements, MostLikely(), WorldsAnswer, limits).worlds)
+    return world_certificate(release, wrap(release, world), limits)
+
+
+def profiles_json(release: EncodedRelease, frame: pd.DataFrame) -> list[Json]:
+    """Return every profile as an object column -> value, cells of CSV files as the values they stand for."""
+    domain, text = release.domain, bool(frame.attrs.get("text"))
+    out: list[Json] = [{} for _ in range(len(frame))]
+    for i, name in enumerate(map(str, frame.columns)):
+        attribute = domain.all[domain.place[name]] if name in domain.place else Listed(name, (0, 1))
+        for row, cell in enumerate(frame.iloc[:, i].tolist()):
+            if missing(cell):
+                continue
+            value = from_text(cell, attribute) if text and isinstance(cell, str) else cell
+            out[row][name] = json_value(value)
+    return out
+
+
+def json_value(value: Any) -> Any:
+    """Return a value as JSON has it; exact numbers of other types become whole numbers or floats."""
+    found = value.item() if isinstance(value, np.generic) else value
+    return plain(Fraction(found)) if isinstance(found, Fraction | Decimal) else found
+
+
+def stored(certificate: Json, folder: str, name: str, seen_from: str) -> Json:
+    """Write a certificate to FOLDER/NAME.json.gz and return what names it: its claim, the file and its checksum.
+
+    The file is named as seen from the folder `seen_from`, where the result goes.
+    """
+    path = Path(folder) / f"{name}.json.gz"
+    text = json.dumps(certificate, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    data = gzip.compress(text.encode("utf-8", "surrogatepass"), mtime=0)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ReleaseError(f"cannot be written: {error.strerror or error}", file=str(path)) from None
+    with writing(str(path), private=True, binary=True) as file:  # some list the rows of a possible world
+        file.write(data)
+    kept = ("recon_certificate", "confidence", "release_files", "release_sha256", "statements_sha256", "claim")
+    named = {key: certificate[key] for key in kept if key in certificate}
+    if "only_world" in named["claim"]:
+        named["claim"] = {"only_world": None}
+    return {**named, "file": os.path.relpath(path, seen_from or "."), "sha256": hashlib.sha256(data).hexdigest()}

@@ -1,0 +1,333 @@
+"""`recon verify`: every certificate in a result, re-checked from the release alone with no solver.
+
+Reads what `audit`, `certify`, `count`, `reconstruct --json` wrote, or a single certificate; executes nothing of it.
+What a result says beside its certificates (a verdict, the rows of a reconstruction) must be what they claim.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import math
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from encoders.encode.encoder import EncodedRelease
+from recon.certificates.agreement import Held, agreement
+from recon.certificates.certificate_format import (
+    VALUES,
+    VERSION,
+    Boxes,
+    Json,
+    boxes_of,
+    claim_of,
+    claim_text,
+    level_of,
+    profiles_in,
+    seal_of,
+)
+from recon.files.named_files import MOST_FILES, located, read_regular
+from recon.formats.release.reading import strict_json
+from solvers.foundation.errors import CertificateError, NotVerified, ReleaseError
+from solvers.foundation.limits import Limits
+from solvers.kernel.checker import Verifier
+from solvers.kernel.claims import keys, proof_from, quoted, told
+
+COMMON = {"recon_certificate", "release_files", "release_sha256", "statements_sha256", "claim"}
+CONTENT = COMMON | {"assumptions", "proof", "seal"}
+NAMED = COMMON | {"file", "sha256"}
+LEVEL: dict[int, set[str]] = {1: set(), 2: {"confidence"}}  # what each format adds
+
+
+@dataclass(frozen=True)
+class Checked:
+    """One certificate: where it stands, what it claims in words, by which kind of proof; `error` "" if verified.
+
+    `open`: a limit ended the check, the certificate may be right. `confidence`: below 1, the claim holds where all
+    noise lies within its joint intervals at that level.
+    """
+
+    place: str
+    claim: str
+    kind: str
+    error: str = ""
+    open: bool = False
+    confidence: float = 1.0
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What became of a result: its certificates, and its claims that none of them proves (`bare`).
+
+    `release` and `sha256` say which release it was checked against; `unchecked` are keys of the result whose values
+    never have a proof, such as probabilities.
+    """
+
+    checked: tuple[Checked, ...]
+    bare: tuple[str, ...]
+    assumptions: tuple[str, ...]
+    inconsistent: tuple[str, ...] = ()
+    release: str = ""
+    sha256: str = ""
+    unchecked: tuple[str, ...] = ()
+
+    def to_dict(self) -> Json:
+        """Return the verification as an object ready for JSON."""
+        return {
+            "release": self.release,
+            "release_sha256": self.sha256 or None,
+            "verified": len(self.verified),
+            "rejected": [{"place": c.place, "claim": c.claim, "reason": c.error} for c in self.rejected],
+            "unsettled": [{"place": c.place, "claim": c.claim, "reason": c.error} for c in self.unsettled],
+            "inconsistent": list(self.inconsistent),
+            "not_certified": list(self.bare),
+            "not_checked": list(self.unchecked),
+            "certificates": [
+                {"place": c.place, "claim": c.claim, "kind": c.kind, "confidence": c.confidence} for c in self.verified
+            ],
+            "assumptions": list(self.assumptions),
+        }
+
+    @property
+    def rejected(self) -> tuple[Checked, ...]:
+        """Return the certificates that do not hold."""
+        return tuple(c for c in self.checked if c.error and not c.open)
+
+    @property
+    def verified(self) -> tuple[Checked, ...]:
+        """Return the certificates that hold."""
+        return tuple(c for c in self.checked if not c.error)
+
+    @property
+    def unsettled(self) -> tuple[Checked, ...]:
+        """Return the certificates whose check met a limit."""
+        return tuple(c for c in self.checked if c.open)
+
+
+def read_result(path: str, memory: int) -> Any:
+    """Return the JSON of a result file (.json, or compressed); `ReleaseError` for whatever is none or too large."""
+    try:
+        with open(path, "rb") as file:
+            return json_of(file.read(memory + 1), memory)
+    except (OSError, ValueError) as error:
+        if isinstance(error, ReleaseError):
+            raise error.at(file=path) from None
+        raise ReleaseError(f"cannot be read: {getattr(error, 'strerror', None) or error}", file=path) from None
+
+
+def json_of(data: bytes, memory: int) -> Any:
+    """Return the JSON in the bytes of a file, also compressed ones; `ReleaseError` for none, or one too large."""
+    try:
+        whole = unpacked(data, memory) if data[:2] == b"\x1f\x8b" else data
+    except (OSError, EOFError, zlib.error) as error:
+        raise ReleaseError(f"cannot be unpacked: {error}") from None
+    if whole is None or len(data) > memory:
+        raise ReleaseError(f"is larger than the {memory >> 20:,} MB that --memory allows")
+    try:
+        return strict_json(whole.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise ReleaseError("is not text in UTF-8") from None
+
+
+def unpacked(data: bytes, memory: int) -> bytes | None:
+    """Return decompressed bytes, None where they are more than `memory`."""
+    with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+        out = file.read(memory + 1)
+    return None if len(out) > memory else out
+
+
+def certificates_in(data: Any, place: str = "") -> Iterator[tuple[str, Json]]:
+    """Yield every object that is a certificate, with its place; nothing inside one is looked at."""
+    stack = [(place, data)]
+    while stack:
+        where, found = stack.pop()
+        if isinstance(found, dict):
+            if "recon_certificate" in found:
+                yield where or "the certificate", found
+                continue
+            inner = [(key, value) for key, value in reversed(found.items()) if key not in VALUES]
+            stack += [(f"{where}.{key}" if where else str(key), value) for key, value in inner]
+        elif isinstance(found, list):
+            stack += [(f"{where}[{i}]", value) for i, value in reversed(list(enumerate(found)))]
+
+
+def verify(
+    data: Any,
+    release: EncodedRelease,
+    limits: Limits | None = None,
+    folder: str = ".",
+    certificates: str | None = None,
+) -> Verification:
+    """Return what became of every certificate in a result about a release.
+
+    Raises nothing for a certificate that does not hold: its `error` says why. Files that certificates name are
+    opened in `folder` and `certificates`, nowhere else. Cost: the cells of the release are walked once; then linear in
+    the length of the proofs.
+    """
+    limits = limits or Limits()
+    readings, checked = Readings(release, limits), []
+    release, levels = readings.at(Fraction(1))[0], set()
+    folders = chosen(folder, certificates)
+    found = [(place, one, *opened_or_not(one, folders, limits.memory)) for place, one in certificates_in(data)]
+    known = profile_boxes([whole for _, _, whole, _ in found], release)
+    for (place, one, whole, error), boxes in zip(found, known, strict=True):
+        limits.report(f"verifying {place}")
+        claim, level = ((one if whole is None else whole).get(key, 1) for key in ("claim", "confidence"))
+        said, limit = (error, False) if whole is None else refusal(whole, readings, boxes)
+        if whole is not None and not said:
+            levels.add(level_of(whole))
+        sure = 1.0 if said or whole is None else in_floats(level_of(whole))
+        checked.append(Checked(place, claim_text(claim, level), kind_of(whole or one), said, limit, sure))
+    claims = {place: (one if whole is None else whole).get("claim") for place, one, whole, _ in found}
+    verified = {c.place: Held(claims[c.place] or {}, c.confidence) for c in checked if not c.error}
+    agreed = agreement(data, claims, verified, release)
+    assumed = dict.fromkeys(text for at in sorted(levels or {Fraction(1)}) for text in readings.at(at)[0].assumptions)
+    about = release.file, release.sha256, tuple(agreed.unchecked)
+    return Verification(tuple(checked), tuple(agreed.unproved), tuple(assumed), tuple(agreed.wrong), *about)
+
+
+def in_floats(level: Fraction) -> float:
+    """Return a confidence as a float, 1 only where it is 1: what is proved at less is never proved for certain."""
+    return 1.0 if level == 1 else min(float(level), math.nextafter(1.0, 0.0))
+
+
+class Readings:
+    """The release as it is read at each confidence that certificates name, and who checks claims about it."""
+
+    def __init__(self, release: EncodedRelease, limits: Limits) -> None:
+        self.release, self.limits = release, limits
+        self.known: dict[Fraction, tuple[EncodedRelease, Verifier]] = {}
+
+    def at(self, level: Fraction) -> tuple[EncodedRelease, Verifier]:
+        """Return both at a confidence; `CertificateError` below 1 where no noise is unbounded."""
+        if level != 1 and self.release.certain:
+            raise CertificateError(
+                "it claims at a confidence what holds for certain or not at all: no noise is unbounded"
+            )
+        if level not in self.known:
+            found = self.release.at_confidence(level)
+            self.known[level] = found, Verifier(found.statements, self.limits)
+        return self.known[level]
+
+
+def chosen(folder: str, certificates: str | None) -> tuple[str, ...]:
+    """Return the folders in which files that a result names may stand."""
+    return (folder,) if certificates is None else (folder, certificates)
+
+
+def opened_or_not(found: Json, folders: Sequence[str], memory: int) -> tuple[Json | None, str]:
+    """Return a certificate, or None and why it cannot be read."""
+    try:
+        return opened(found, folders, memory), ""
+    except (CertificateError, ReleaseError) as error:
+        return None, str(error)
+    except (MemoryError, OSError, TypeError, ValueError) as error:
+        return None, f"it is malformed ({type(error).__name__})"
+    except RecursionError:
+        return None, "it is nested too deeply to be a certificate"
+
+
+def profile_boxes(certificates: list[Json | None], release: EncodedRelease) -> list[Boxes | None]:
+    """Return the boxes of each certificate's profile, all found at once; None where there is none to be found."""
+    try:
+        asked = [profiles_in(c["claim"]) if c is not None else [] for c in certificates]
+        found = iter(boxes_of([profile for one in asked for profile in one], release))
+        return [next(found) if one else None for one in asked]
+    except (CertificateError, ReleaseError):
+        return [None] * len(certificates)  # one of them cannot be read: each is looked at by itself
+
+
+def refusal(found: Json, readings: Readings, boxes: Boxes | None) -> tuple[str, bool]:
+    """Return why a certificate does not hold ("" where it does), and whether that is only a limit that was met."""
+    if readings.limits.expired():
+        return "not verified: the time was up", True
+    try:
+        check(found, readings, boxes)
+    except (CertificateError, ReleaseError) as error:
+        return str(error), isinstance(error, NotVerified)
+    except RecursionError:
+        return "it is nested too deeply to be a certificate", False
+    except MemoryError:
+        return "not verified: out of memory", True
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # what no check foresaw is no proof either
+        return f"it is malformed ({type(error).__name__})", False
+    return "", False
+
+
+def named_files(data: Any, result: str, folders: Sequence[str]) -> list[str]:
+    """Return the release files that a result names, inside the folders; `ReleaseError` where one is not there."""
+    first = next((c for _, c in certificates_in(data)), None)
+    if first is None:
+        message = "holds no certificate: give what certify, reconstruct, audit or count --json wrote"
+        raise ReleaseError(message, file=result)
+    names = first.get("release_files")
+    if not isinstance(names, list) or not 0 < len(names) <= MOST_FILES:
+        raise ReleaseError("it names no release file: recon verify RESULT FILE...", file=result)
+    try:
+        return [located(name, folders) for name in names]
+    except CertificateError as error:
+        message = f"the release cannot be opened: {error}; give the release's files: recon verify RESULT FILE..."
+        raise ReleaseError(message, file=result) from None
+
+
+def opened(found: Json, folders: Sequence[str], memory: int) -> Json:
+    """Return a certificate, read from the file in one of the folders that it names if it is not inline."""
+    version = found["recon_certificate"]
+    if isinstance(version, bool) or not isinstance(version, int):
+        raise CertificateError(f"recon_certificate is {quoted(version)}, not a version")
+    if version < 1:
+        raise CertificateError(f"recon_certificate is {told(version)}: there never was such a format")
+    if version > VERSION:
+        raise CertificateError(f"it is written in format {told(version)}, this version of recon reads up to {VERSION}")
+    if "file" not in found:
+        keys(found, CONTENT | LEVEL[version], "the certificate")
+        return found
+    keys(found, NAMED | LEVEL[version], "the certificate")
+    data, name = read_regular(located(found["file"], folders), memory), quoted(found["file"])
+    if hashlib.sha256(data).hexdigest() != found["sha256"]:
+        raise CertificateError(f"the file {name} is not the one that was written with the result")
+    try:
+        whole = json_of(data, memory)
+        keys(whole, CONTENT | LEVEL[version], "the certificate")
+    except (CertificateError, ReleaseError):
+        raise CertificateError(f"the file {name} holds no certificate") from None
+    same = ("recon_certificate", *LEVEL[version], "release_sha256", "statements_sha256")
+    claims = whole["claim"], found["claim"]
+    if any(whole[key] != found[key] for key in same) or (claims[0] != claims[1] and claims[1] != {"only_world": None}):
+        raise CertificateError(f"the file {name} certifies something else")
+    return dict(whole)
+
+
+def check(found: Json, readings: Readings, boxes: Boxes | None) -> None:
+    """Check one certificate; raises `CertificateError` with the reason it does not hold."""
+    release, verifier = readings.at(level_of(found))
+    try:
+        seal = seal_of(found)
+    except (TypeError, ValueError) as error:
+        raise CertificateError(f"it holds what JSON cannot hold ({error})") from None
+    if found["seal"] != seal:
+        raise CertificateError("its seal is broken: it was changed after it was written")
+    if release.sha256 and found["release_sha256"] is not None and found["release_sha256"] != release.sha256:
+        other = f"SHA-256 {quoted(found['release_sha256'])}, several files in the order in which they were given"
+        raise CertificateError(f"it is about another release ({other})")
+    if found["statements_sha256"] != verifier.facts.fingerprint:
+        how = (
+            "give verify the same files, --domain and --rows"
+            if found["release_sha256"] == release.sha256
+            else "another release"
+        )
+        raise CertificateError(f"it is about other statements or another domain than this release: {how}")
+    if found["assumptions"] != list(release.assumptions):
+        raise CertificateError("it assumes something else than this release does")
+    verifier.verify(claim_of(found["claim"], release, boxes), proof_from(found["proof"]))
+
+
+def kind_of(found: Any) -> str:
+    """Return the kind of a certificate's proof as far as it can be told."""
+    proof = found.get("proof") if isinstance(found, dict) else None
+    kind = proof.get("kind") if isinstance(proof, dict) else None
+    return kind if isinstance(kind, str) else ""

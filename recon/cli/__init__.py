@@ -1,0 +1,1 @@
+"""The command line: every command asks one question of a release and prints the answer."""

@@ -1,0 +1,420 @@
+"""The command line: every command asks one question of a release and prints the answer (design.md, section 5)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from recon.cli.commands.inspecting import inspect
+from recon.cli.commands.learn import learn_app
+from recon.cli.commands.noise import denoise, posterior, sweep
+from recon.cli.commands.proof import estimate_lines, estimates_json, export, stored_certificates, verify
+from recon.cli.commands.reading import convert, domain
+from recon.cli.commands.reading import open_release as open_files
+from recon.cli.output.other_answers import with_other_answers
+from recon.cli.output.printing import ended_early, extreme_world, leave_at_once, show, show_emptiness, show_verdicts
+from recon.console.guarding import Commands
+from recon.console.options import (
+    Certificates,
+    Confidence,
+    ConventionName,
+    Counter,
+    Digits,
+    DomainFile,
+    Files,
+    Independent,
+    Json,
+    KnownRows,
+    LabelName,
+    Limit,
+    LogJson,
+    MaxCells,
+    Memory,
+    Out,
+    Population,
+    ProfileFile,
+    Quiet,
+    ReportOut,
+    Seconds,
+    Seed,
+    Truth,
+    Views,
+    WithoutNoise,
+    WorldOut,
+    bounded,
+    suffix,
+)
+from recon.console.output import (
+    CONTRADICTION,
+    DONE,
+    INCONCLUSIVE,
+    INTERRUPTED,
+    USAGE,
+    ended_at_once,
+    exit_code,
+    print_json,
+    records,
+    say,
+    tell,
+    working,
+    write_table,
+    write_text,
+)
+from solvers.foundation.escaping import shown
+
+if TYPE_CHECKING:
+    from encoders.encode.encoder import EncodedRelease
+    from solvers.foundation.limits import Limits
+
+app = Commands(
+    name="recon",
+    help="Which training sets agree with a released model? Count, measure, draw and certify them.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.add_typer(learn_app, name="learn")
+reading: list[Callable[..., None]] = [inspect, convert, domain]
+asking: list[Callable[..., None]] = [verify, export, posterior, denoise, sweep]
+for command in [*map(bounded, reading), *asking]:
+    app.command()(command)
+for learner in learn_app.registered_commands:
+    learner.callback = bounded(learner.callback) if learner.callback else None
+
+
+def open_release(
+    files: list[str], domain: str | None, independent: bool, limits: Limits, confidence: float = 0.95,
+    rows: int | None = None, label: str | None = None,
+) -> EncodedRelease:  # fmt: skip
+    """Return the release of the files, as the options say; progress says which is being read."""
+    limits.report(f"reading {files[0]}")
+    with ended_at_once():
+        return open_files(files, domain, independent, limits.memory, confidence, rows, label)
+
+
+def finish(status: str) -> None:
+    """End with the exit code of a status."""
+    open_ones = dict.fromkeys(("bounds", "unknown", "empty"), INCONCLUSIVE)
+    raise typer.Exit({"unsat": CONTRADICTION, **open_ones}.get(status, DONE))
+
+
+@app.command()
+def count(
+    files: Files, domain: DomainFile = None, independent: Independent = False,
+    rows: KnownRows = None, convention: ConventionName = None,
+    digits: Digits = 10_000, counter: Counter = None, seconds: Seconds = None, memory: Memory = "1G",
+    max_cells: MaxCells = 200_000, confidence: Confidence = 0.95, json: Json = False,
+    quiet: Quiet = False, log_json: LogJson = False,
+) -> None:  # fmt: skip
+    """Count the possible worlds and measure the uncertainty left."""
+    from recon.auditing.auditing import emptiness
+    from recon.certificates.certificate_format import certified_lines
+    from recon.certificates.issuing import contradiction_certificate
+    from recon.formats.drafts.suggesting import not_assessed_lines
+    from recon.measures.measures import measure
+    from recon.report.headline import worlds_lines
+    from recon.report.noise_report import noise_lines
+    from recon.report.provenance import assumption_lines, doubts
+    from recon.report.report import count_json
+    from solvers.foundation.errors import EmptyConfidenceSet
+
+    with working(seconds, memory, max_cells, quiet, log_json) as limits:
+        release = open_release(files, domain, independent, limits, confidence, rows)
+        try:
+            measures = measure(release, convention, limits)
+        except EmptyConfidenceSet as error:
+            show_emptiness(emptiness(release, error, limits), json)
+            finish("empty")
+        proved = contradiction_certificate(release.at_confidence(1), limits) if measures.status == "unsat" else None
+        counted = estimates_json(release, counter or [], digits, limits, measures.counted)
+    if json:
+        found = count_json(release, measures, digits)
+        found |= {"certificate": proved} if proved is not None else {}
+        print_json(found | ({"estimates": counted} if counted else {}))
+    elif measures.status == "unsat":
+        tell("possible worlds: 0: the statements contradict each other")
+        tell(*(f"  {source}" for source in measures.counted.conflict), *certified_lines(proved), *doubts(release))
+    else:
+        tell(*noise_lines(release, measures), *worlds_lines(measures), *estimate_lines(counted),
+             *not_assessed_lines(release))  # fmt: skip
+        for text in measures.counted.trail if measures.status == "bounds" else ():
+            tell(f"not exact: {text}", file=sys.stderr)
+        tell("assuming: " + "; ".join(assumption_lines(release)))
+    finish(measures.status)
+
+
+@app.command()
+@with_other_answers
+def audit(
+    files: Files, domain: DomainFile = None, independent: Independent = False,
+    rows: KnownRows = None, label: LabelName = None, convention: ConventionName = None,
+    truth: Truth = None, population: Population = None, seed: Seed = 0, digits: Digits = 10_000, out: ReportOut = None,
+    seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000, confidence: Confidence = 0.95,
+    without_noise: WithoutNoise = None, json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
+) -> None:  # fmt: skip
+    """Report what a release gives away: worlds, uncertainty, who is exposed, what its counts say by themselves."""
+    from recon.auditing.auditing import audit as run
+    from recon.auditing.auditing import stored_outright
+    from recon.frames.naming import table_like
+    from recon.report.provenance import Facts
+
+    with working(seconds, memory, max_cells, quiet, log_json) as limits:
+        release = open_release(files, domain, independent, limits, confidence, rows, label)
+        if release.rows.high is None and not json:  # nothing can be counted, but something is said
+            known = Facts(release, stored_outright(release, limits))
+            write_text(known.written_as(suffix(out)), out, private=True)
+        real, people = (table_like(release, path, label) for path in (truth, population))
+        exact = None if without_noise is None else open_release([without_noise], domain, independent, limits)
+        report = run(release, None, convention=convention, truth=real, population=people, without_noise=exact,
+                     limits=limits, seed=seed)  # fmt: skip
+    write_text(report.written_as(".json" if json else suffix(out), digits), out, private=True)
+    if report.findings.empty is not None and (json or out):
+        tell(f"recon: {report.findings.empty.found}", file=sys.stderr)
+    finish(report.status)
+
+
+@app.command()
+def worlds(
+    files: Files, limit: Limit = 10, views: Views = False, domain: DomainFile = None,
+    independent: Independent = False, rows: KnownRows = None, convention: ConventionName = None, out: Out = None,
+    seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000, confidence: Confidence = 0.95,
+    json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
+) -> None:  # fmt: skip
+    """List possible worlds, each dataset once up to row order."""
+    from recon.cli.output.streaming import write_worlds
+    from recon.questions.questions import worlds as run
+
+    with working(seconds, memory, max_cells, quiet, log_json) as limits:
+        release = open_release(files, domain, independent, limits, confidence, rows)
+        notes, early = write_worlds(run(release, limit, convention, limits), views, out, json)
+    ended_early(notes, early)
+
+
+@app.command()
+def sample(
+    files: Files, k: Annotated[int, typer.Option("-k", "--worlds", min=0, help="How many worlds.")] = 1,
+    seed: Seed = 0, views: Views = False, domain: DomainFile = None, independent: Independent = False,
+    rows: KnownRows = None, convention: ConventionName = None, out: Out = None, seconds: Seconds = None,
+    memory: Memory = "1G", max_cells: MaxCells = 200_000, confidence: Confidence = 0.95, json: Json = False,
+    quiet: Quiet = False, log_json: LogJson = False,
+) -> None:  # fmt: skip
+    """Draw possible worlds, exactly uniform over the convention's worlds."""
+    from recon.cli.output.streaming import write_worlds
+    from recon.questions.questions import drawn as run
+
+    with working(seconds, memory, max_cells, quiet, log_json) as limits:
+        release = open_release(files, domain, independent, limits, confidence, rows)
+        notes, early = write_worlds(run(release, k, seed, convention, limits), views, out, json)
+    ended_early(notes, early)
+
+
+@app.command()
+def reconstruct(
+    files: Files, seed: Seed = 0, views: Views = False, domain: DomainFile = None, independent: Independent = False,
+    rows: KnownRows = None, label: LabelName = None,
+    out: Out = None, truth: Truth = None, population: Population = None, certificates: Certificates = None,
+    seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000, confidence: Confidence = 0.95,
+    json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
+) -> None:  # fmt: skip
+    """Give back one most likely training set, and say whether it is the only one."""
+    from recon.auditing.ground_truth import check_truth
+    from recon.certificates.certificate_format import certified_lines
+    from recon.certificates.issuing import world_certificate
+    from recon.frames.naming import table_like
+    from recon.measures.measures import measure
+    from recon.questions.questions import reconstruct as run
+    from recon.report.report import truth_json, truth_lines
+
+    with working(seconds, memory, max_cells, quiet, log_json) as limits:
+        release = open_release(files, domain, independent, limits, confidence, rows, label)
+        real, people = (table_like(release, path, label) for path in (truth, population))
+        world = run(release, seed, limits)
+        proved = world_certificate(release, world, limits) if world.unique else None
+        checked = None
+        if real is not None:
+            checked = check_truth(release, real, people, measure(release, "multiset", limits), seed, limits)
+    if json:
+        found: dict[str, Any] = {"unique": world.unique, "note": world.note, "rows": records(world.to_frame(views))}
+        found |= {"assumptions": list(release.assumptions), **world.figures}
+        (found["certificate"],) = stored_certificates([proved], certificates, out)
+        print_json(found if checked is None else found | {"truth": truth_json(checked)}, out, private=True)
+        return
+    write_table(world.to_frame(views), out, private=True)
+    alone = "a possible world; whether there are others is not decided"
+    if world.unique is not None:
+        alone = "the only possible world" if world.unique else "one of several possible worlds"
+    stored_certificates([proved], certificates, out)
+    said = certified_lines(proved)
+    notes = [world.note] if world.note else []
+    tell(alone, *said, *notes, *(() if checked is None else truth_lines(checked)), file=sys.stderr)
+
+
+@app.command()
+def certify(
+    files: Files, profiles: ProfileFile, domain: DomainFile = None, independent: Independent = False,
+    rows: KnownRows = None, label: LabelName = None,
+    convention: ConventionName = None, out: Out = None, certificates: Certificates = None, seconds: Seconds = None,
+    memory: Memory = "1G", max_cells: MaxCells = 200_000, confidence: Confidence = 0.95,
+    json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
+) -> None:  # fmt: skip
+    """Say for each profile whether it certainly, possibly or certainly not is among the rows."""
+    from recon.frames.naming import table_like
+    from recon.questions.line_proofs import line_proofs
+    from recon.questions.questions import certify as run
+
+    with working(seconds, memory, max_cells, quiet, log_json) as limits:
+        release = open_release(files, domain, independent, limits, confidence, rows, label)
+        people = table_like(release, profiles, label)
+        found = run(release, people, convention, limits, certificates=True if certificates else None)
+        proofs = line_proofs(release, people, found, limits, bool(certificates)) if json else None
+    show_verdicts(found, people, out, proofs, release, certificates)
+    finish("unknown" if found["verdict"].isin(["unknown", "outside"]).any() else "exact")
+
+
+@app.command()
+def attribute(
+    files: Files, profiles: ProfileFile,
+    sensitive: Annotated[str, typer.Option("--sensitive", help="The attribute or column to infer.")],
+    domain: DomainFile = None, independent: Independent = False,
+    rows: KnownRows = None, label: LabelName = None, convention: ConventionName = None, out: Out = None,
+    seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000,
+    confidence: Confidence = 0.95, json: Json = False,
+    quiet: Quiet = False, log_json: LogJson = False,
+) -> None:  # fmt: skip
+    """Infer a sensitive column of people known to be in the data from partial profiles."""
+    from recon.frames.naming import table_like
+    from recon.questions.questions import attribute as run
+
+    with working(seconds, memory, max_cells, quiet, log_json) as limits:
+        release = open_release(files, domain, independent, limits, confidence, rows, label)
+        found = run(release, table_like(release, profiles, label), sensitive, convention, limits, label)
+    show(found, out, json, release)
+    finish("unknown" if found.attrs.get("outside") else found.attrs["status"])
+
+
+@app.command()
+def bound(
+    files: Files, where: Annotated[str, typer.Option("--where", help='Condition, e.g. \'{"age": {"below": 25}}\'.')],
+    of: Annotated[
+        str | None, typer.Option("--of", help="A numeric column: its mean (0/1: a share); a,b: their correlation.")
+    ] = None,
+    attained: Annotated[
+        str | None, typer.Option("--attained", help="Write a world that attains the least (min) or greatest (max).")
+    ] = None,
+    domain: DomainFile = None, independent: Independent = False,
+    rows: KnownRows = None, convention: ConventionName = None, out: WorldOut = None,
+    seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000,
+    confidence: Confidence = 0.95, json: Json = False,
+    quiet: Quiet = False, log_json: LogJson = False,
+) -> None:  # fmt: skip
+    """Bound a count, a mean, a share or a correlation of the rows that meet a condition over all worlds."""
+    from recon.bounds.bounding import bound as run
+    from recon.report.report import bound_json, bound_line
+
+    named = None if of is None else tuple(part.strip() for part in of.split(","))
+    if named is not None and (len(named) > 2 or not all(named)):
+        raise typer.BadParameter(f"--of is one name, or two with a comma (age or age,income), not {of!r}")
+    if attained not in {None, "min", "max"}:
+        raise typer.BadParameter(f"--attained is min or max, not '{attained}'")
+    with working(seconds, memory, max_cells, quiet, log_json) as limits:
+        release = open_release(files, domain, independent, limits, confidence, rows)
+        found = run(release, parse_where(where), named, convention=convention, limits=limits)
+        world = None if attained is None else extreme_world(found, attained == "max")
+    if json:
+        print_json(bound_json(found))
+    else:
+        tell(*bound_line(found, of).split("\n"))
+    if world is not None:
+        write_table(world, out, private=True)
+    finish(found.status)
+
+
+@app.command()
+def table(
+    files: Files, domain: DomainFile = None, independent: Independent = False, rows: KnownRows = None, out: Out = None,
+    seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000,
+    confidence: Confidence = 0.95, json: Json = False,
+    quiet: Quiet = False, log_json: LogJson = False,
+) -> None:  # fmt: skip
+    """Print the probabilistic dataset: per training row the values each attribute can still have."""
+    from recon.questions.probabilistic import table as run
+
+    with working(seconds, memory, max_cells, quiet, log_json) as limits:
+        found = run(open_release(files, domain, independent, limits, confidence, rows), limits)
+    if json:
+        print_json(records(found), out, private=True)
+    else:
+        write_table(found, out, private=True)
+    finish(found.attrs["status"])
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON Schema of the release file."""
+    from recon.formats.release.schema import json_schema
+
+    print_json(json_schema())
+
+
+@app.command()
+def engines(json: Json = False) -> None:
+    """List the engines and whether they can run here."""
+    from solvers.engine import iter_statuses
+
+    found = [{"name": name, "about": about, "status": status} for name, about, status in iter_statuses()]
+    if json:
+        print_json(found)
+    else:
+        tell(*(line for e in found for line in (f"{e['name']}: {e['status']}", f"  {e['about']}")))
+
+
+def parse_where(text: str) -> Any:
+    """Return the condition in --where; wrong usage when it is no JSON object."""
+    from recon.formats.release.reading import strict_json
+    from solvers.foundation.errors import ReleaseError
+
+    try:
+        found = strict_json(text)
+    except ReleaseError as error:
+        raise typer.BadParameter(f"--where {error}") from None
+    if not isinstance(found, dict):
+        raise typer.BadParameter(f'--where must be an object such as {{"age": 30}}, not {text}')
+    return found
+
+
+def main() -> None:
+    """Run the command line and exit with the code of the contract; never a traceback."""
+    try:
+        run_app()
+    finally:
+        leave_at_once()
+
+
+def run_app() -> None:
+    """Run the command line; always ends in `SystemExit`."""
+    try:
+        code = app(standalone_mode=False)
+    except (KeyboardInterrupt, typer.Abort):
+        say(KeyboardInterrupt())
+        sys.exit(INCONCLUSIVE)
+    except SystemExit as error:
+        # Who reads our output may stop reading (| head): typer ends with 1 for that, which means something else here.
+        if not isinstance(error.__context__, OSError):
+            raise
+        sys.exit(DONE)
+    except Exception as error:  # the one place that turns whatever went wrong into a sentence
+        # Usage errors are click's, which some versions of typer carry under a name of their own.
+        if callable(show_usage := getattr(error, "show", None)):
+            error.__dict__["message"] = shown(getattr(error, "message", ""))
+            show_usage()
+            sys.exit(USAGE)
+        say(error)
+        sys.exit(exit_code(error))
+    if code == INTERRUPTED:
+        say(KeyboardInterrupt())
+        code = INCONCLUSIVE
+    sys.exit(code if isinstance(code, int) else DONE)

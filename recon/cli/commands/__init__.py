@@ -1,0 +1,1 @@
+"""The commands that stand in groups of their own."""

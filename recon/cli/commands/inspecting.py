@@ -1,0 +1,131 @@
+"""The command `recon inspect`: what a file gives away, and a copy without what predictions do not need."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from recon.console.options import Json, ReadingMemory, written_as
+from recon.console.output import parse_memory, print_json, tell, write_text
+
+if TYPE_CHECKING:
+    from recon.inspection.stripping import Stripped
+
+ModelFiles = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="FILE...",
+        help="Pickle, joblib, skops, PMML, JSON, text, DOT, .rds, MLflow folder; - for standard input.",
+    ),
+]
+StripTo = Annotated[
+    str | None, typer.Option("--strip", metavar="OUT", help="Write a copy without what predictions do not need.")
+]
+ReportFile = Annotated[
+    str | None,
+    typer.Option(
+        "--out", help="Write the findings to this file (.txt; with --json .json).", callback=written_as(".txt")
+    ),
+]
+
+
+def inspect(
+    files: ModelFiles, strip: StripTo = None, json: Json = False, out: ReportFile = None, memory: ReadingMemory = "1G"
+) -> None:
+    """List what released files store outright of their training data; nothing in them is run."""
+    from recon.files.locating import located
+    from recon.inspection.inspecting import beside, inspect_bytes, read_file
+
+    limit = parse_memory(memory)
+    if len(files) > 1:
+        if strip is not None:
+            raise typer.BadParameter("--strip copies one file: give one")
+        raise typer.Exit(several(files, limit, json, out))
+    name, data = read_file(files[0])
+    found = beside(name, inspect_bytes(data, name, limit))
+    if not json:
+        write_text(found.to_text() + "\n", out)
+    more: dict[str, object] = {}
+    try:
+        if strip is not None:
+            more = copied(data, located(name)[0], strip, limit, json)
+    finally:  # the findings of a file are told even where no copy can be made
+        if json:
+            print_json(found.to_json() | more, out)
+
+
+def several(files: list[str], memory: int, json: bool, out: str | None) -> int:
+    """Print what each of several files stores, and return the worst exit code; one unreadable stops no other.
+
+    With `json` a list of objects, in the order of the files: an unreadable one has `file` and `error`.
+    """
+    from recon.console.output import DONE, exit_code, say
+    from recon.inspection.inspecting import inspect as inspected
+    from solvers.foundation.errors import ReconError
+
+    if files.count("-") > 1:
+        raise typer.BadParameter("standard input (-) can be read once, not twice")
+    texts, objects, worst = [], [], DONE
+    for file in files:
+        try:
+            found = inspected(file, memory)
+        except (ReconError, OSError) as error:
+            worst = max(worst, exit_code(error))
+            objects.append({"file": file, "error": str(error)})
+            if json:
+                say(error)
+            texts.append(f"{file}: NOT INSPECTED: {str(error).removeprefix(f'{file}: ')}\n")
+            continue
+        texts.append(found.to_text() + "\n")
+        objects.append(found.to_json())
+    if json:
+        print_json(objects, out)
+    else:
+        write_text("\n".join(texts), out)
+    return worst
+
+
+def copied(data: bytes, file: str, out: str, memory: int, json: bool) -> dict[str, object]:
+    """Write the copy; say on stderr what was done, or return it as a JSON object under "stripped"."""
+    from recon.inspection.stripping import strip_content
+
+    sys.stdout.flush()  # the findings stand before what is said of the copy
+    done = strip_content(data, file, out, memory)
+    if json:
+        return {"stripped": stripped_json(done)}
+    tell(*stripped_lines(done), file=sys.stderr)
+    return {}
+
+
+def stripped_json(done: Stripped) -> dict[str, object]:
+    """Return what was taken out, what was proved and what is left as a JSON object."""
+    return {
+        "file": done.after.file, "format": done.after.format, "sha256": done.after.sha256,
+        "removed": [f.path for f in done.removed], "proof": list(done.proof),
+        "left": [f.to_json() for f in done.after.findings], "advice": left_advice(done),
+    }  # fmt: skip
+
+
+def stripped_lines(done: Stripped) -> list[str]:
+    """Return the same for people."""
+    lines = [f"{done.after.file}: a {done.after.format} without " + ", ".join(f.path for f in done.removed)]
+    lines += [f"  proved: {line}" for line in done.proof]
+    before, after = (one.format.partition(", ")[2] for one in (done.before, done.after))
+    if before != after:
+        lines.append(f"  compressed with {before or 'nothing'} before, the copy with {after or 'nothing'}")
+    left = [f for f in done.after.findings if f.level in {"critical", "high", "unknown"}]
+    lines += [f"  still in it: {f.path}: {f.remove}" for f in left]
+    return [*lines, f"  {left_advice(done)}"]
+
+
+def left_advice(done: Stripped) -> str:
+    """Return that a copy is no safe file because something was taken out, where counts or more are left in it."""
+    from recon.inspection.findings.severity import is_counting
+
+    if any(is_counting(f.rule) for f in done.after.findings):
+        return (
+            f"its counts are as they were, and can still give rows back, all of them: run recon audit {done.after.file}"
+        )
+    return "what is left was not made safe by what was taken out"

@@ -1,0 +1,204 @@
+"""The commands that hand a release to others: `verify` re-checks certificates, `export` writes solver input."""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from recon.console.options import (
+    Confidence,
+    DomainFile,
+    Independent,
+    Json,
+    KnownRows,
+    LogJson,
+    MaxCells,
+    Memory,
+    Quiet,
+    Seconds,
+    known_size,
+)
+from recon.console.output import DONE, INCONCLUSIVE, VIOLATED, print_json, tell, working
+from solvers.foundation.escaping import named
+
+if TYPE_CHECKING:
+    from encoders.encode.encoder import EncodedRelease
+    from recon.certificates.verifying import Verification
+    from solvers.foundation.limits import Limits
+    from solvers.questions.query import CountAnswer
+
+SHOWN = 20  # claims printed one by one
+MOST_SHOWN = 1_000  # characters of a claim, a place or a refusal
+
+ResultFile = Annotated[
+    str, typer.Argument(metavar="RESULT", help="What audit, certify, count or reconstruct --json wrote.")
+]
+CheckSeconds = Annotated[float | None, typer.Option("--time", min=0, help="Give up after so many seconds.")]
+CheckMemory = Annotated[
+    str, typer.Option("--memory", help="Read and hold no more than this, e.g. 512M, 2G.", callback=known_size)
+]
+ReleaseFiles = Annotated[
+    list[str] | None, typer.Argument(metavar="FILE...", help="The release; by default the files that RESULT names.")
+]
+
+
+def verify(
+    result: ResultFile, files: ReleaseFiles = None, domain: DomainFile = None, independent: Independent = False,
+    rows: KnownRows = None,
+    certificates: Annotated[
+        str | None, typer.Option("--certificates", help="Folder that certificates and releases named may stand in.")
+    ] = None,
+    steps: Annotated[bool, typer.Option("--steps", help="Print every step of every proof in words.")] = False,
+    seconds: CheckSeconds = None, memory: CheckMemory = "1G", json: Json = False, quiet: Quiet = False,
+    log_json: LogJson = False,
+) -> None:  # fmt: skip
+    """Re-check every certificate in a result from the release alone; no solver is needed."""
+    from recon.certificates.explaining import explained
+    from recon.certificates.verifying import chosen, read_result
+    from recon.certificates.verifying import verify as run
+    from recon.cli.app import open_release
+
+    with working(seconds, memory, 1, quiet, log_json) as limits:
+        data = read_result(result, limits.memory)
+        folder = os.path.dirname(result) or "."
+        folders = chosen(folder, certificates)
+        options = (domain, independent, limits)
+        release = (
+            open_release(files, *options, rows=rows) if files else open_named(data, result, folders, options, rows)
+        )
+        found = run(data, release, limits, folder, certificates)
+        held = {c.place for c in found.checked if not c.error}
+        told = explained(data, release, folders, limits, held) if steps else []
+    if json:
+        print_json(found.to_dict())
+    else:
+        tell(*told, *lines(found, bool(files)))
+    if found.rejected or found.inconsistent:
+        raise typer.Exit(VIOLATED)
+    raise typer.Exit(INCONCLUSIVE if found.bare or found.unsettled or not found.checked else DONE)
+
+
+def open_named(
+    data: Any, result: str, folders: tuple[str, ...], options: tuple[str | None, bool, Limits], rows: int | None
+) -> EncodedRelease:
+    """Return the release that a result names; refusals say nothing of what stands in its files."""
+    from recon.certificates.verifying import named_files
+    from recon.cli.app import open_release
+    from solvers.foundation.errors import ReleaseError, Unsupported
+
+    files = named_files(data, result, folders)
+    try:
+        return open_release(files, *options, rows=rows)
+    except (ReleaseError, Unsupported) as error:
+        if isinstance(error, ReleaseError) and error.file and error.file not in files:
+            raise  # it is about a file that was given, such as that of --domain
+        message = "the release that it names cannot be read: recon verify RESULT FILE... says why"
+        raise ReleaseError(message, file=result) from None
+
+
+def lines(found: Verification, given: bool) -> list[str]:
+    """Return what a verification found, for people; `given`: the user said which release, not the result."""
+    verified = found.verified[:SHOWN]
+    out = [f"{'certified' if c.confidence == 1 else 'proved'} ({c.kind}): {cut(c.claim)}" for c in verified]
+    if len(found.verified) > SHOWN:
+        out.append(f"... and {len(found.verified) - SHOWN:,} more")
+    out += [f"REJECTED at {cut(c.place)}: {cut(c.claim)}: {cut(c.error)}" for c in found.rejected]
+    out += [f"REJECTED at {cut(text)}" for text in found.inconsistent]
+    out += [f"NOT SETTLED at {cut(c.place)}: {cut(c.claim)}: {cut(c.error)}" for c in found.unsettled]
+    chosen = "" if given else ", the release that the result itself names"
+    out.append(
+        f"{len(found.verified):,} of {len(found.checked):,} certificates verified against {found.release}{chosen}"
+    )
+    out.append(f"SHA-256 of the release: {found.sha256}")
+    if not found.checked:
+        out.append("there is no certificate in the result: nothing is certified")
+    out += [f"not certified, no certificate proves it: {cut(text)}" for text in found.bare[:SHOWN]]
+    if len(found.bare) > SHOWN:
+        out.append(f"not certified: {len(found.bare) - SHOWN:,} more claims")
+    if found.unchecked:
+        keys = ", ".join(map(named, found.unchecked[:SHOWN]))
+        out.append(f"not checked, these never have a proof: {keys}{', ...' if len(found.unchecked) > SHOWN else ''}")
+    return [*out, "assuming: " + "; ".join(found.assumptions)]
+
+
+def cut(text: str) -> str:
+    """Return what somebody else wrote, not longer than a screen, no line of its own by long gaps."""
+    return named(text, MOST_SHOWN)
+
+
+def export(
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Release file; - for standard input.")],
+    to: Annotated[str, typer.Option("--to", help="dimacs, opb, mps or cpsat.")],
+    out: Annotated[str, typer.Option("--out", help="File to write; the map back is written beside it.")],
+    domain: DomainFile = None, independent: Independent = False, seconds: Seconds = None, memory: Memory = "1G",
+    max_cells: MaxCells = 200_000, confidence: Confidence = 0.95, quiet: Quiet = False, log_json: LogJson = False,
+) -> None:  # fmt: skip
+    """Write the release for other solvers and counters, with the map back to rows and statements."""
+    if to not in ("dimacs", "opb", "mps", "cpsat"):
+        raise typer.BadParameter(f"--to is dimacs, opb, mps or cpsat, not '{to}'")
+    from recon.cli.app import open_release
+    from recon.exporting.exporting import export as run
+
+    with working(seconds, memory, max_cells, quiet, log_json) as limits:
+        release = open_release(files, domain, independent, limits, confidence)
+        found = run(release, to, out, limits)
+    if found.map is not None:
+        size = f"{found.variables:,} variables, {found.constraints:,} constraints"
+        tell(f"wrote {found.path}: {size}; map back: {found.map}", *found.about)
+
+
+def stored_certificates(found: list[Any], folder: str | None, out: str | None, kind: str = "certificate") -> list[Any]:
+    """Return certificates, or, with a folder, what names the files into which they were written.
+
+    Files are named as seen from the folder of the result, `out`.
+    """
+    from recon.certificates.issuing import stored
+
+    if folder is None:
+        return found
+    return [
+        None if c is None else stored(c, folder, f"{kind}-{i:05}-{c['seal'][:8]}", os.path.dirname(out or ""))
+        for i, c in enumerate(found)
+    ]
+
+
+def estimates_json(
+    release: EncodedRelease, names: list[str], digits: int, limits: Limits, proved: CountAnswer
+) -> list[dict[str, Any]]:
+    """Return what outside model counters say about the number of `ordered` worlds; nobody proved their figures.
+
+    A count that should be exact and lies outside `proved` bounds of the same convention is not shown.
+    """
+    from recon.report.headline import LOG2_10, decimal
+    from solvers.clauses.model_counters import HASHED, estimates
+
+    out = []
+    for found in estimates(release.statements, "ordered", limits, names) if names else []:
+        value, note = found.value, found.note
+        log2 = math.log2(value) if value else None
+        low, high = proved.bounds
+        if log2 is not None and proved.convention == "ordered" and found.guarantee == HASHED:
+            near = 1e-9 * (1.0 + abs(log2))
+            if not low - near <= log2 <= high + near:
+                value, note = None, f"counted 2^{log2:.6f}, outside the proved bounds 2^{low:.6f} to 2^{high:.6f}"
+        short = value is not None and value.bit_length() / LOG2_10 <= digits
+        said: dict[str, Any] = {
+            "engine": found.engine,
+            "worlds": decimal(value) if short and value is not None else None,
+        }
+        said |= {"log2_worlds": None if value is None else log2, "guarantee": found.guarantee, "convention": "ordered"}
+        out.append(said | {"seconds": round(found.seconds, 6), "note": note})
+    return out
+
+
+def estimate_lines(estimates: list[dict[str, Any]]) -> list[str]:
+    """Return what model counters say, one line each."""
+    out = []
+    for said in estimates:
+        figure = said["worlds"] or (f"2^{said['log2_worlds']:,.2f}" if said["log2_worlds"] is not None else None)
+        told = f"counts {figure} ordered worlds, {said['guarantee']}, not proved"
+        out.append(f"{said['engine']} {told if figure is not None else 'says nothing: ' + said['note']}")
+    return out

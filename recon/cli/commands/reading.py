@@ -1,0 +1,132 @@
+"""`recon convert` and `recon domain`: any file that is read, written as a release file or as its domain."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from recon.console.options import DomainFile, Files, Independent, KnownRows, ReadingMemory, ReleaseOut
+from recon.console.output import parse_memory, tell, write_text
+
+if TYPE_CHECKING:
+    from encoders.encode.encoder import EncodedRelease
+
+WithoutBags = Annotated[
+    bool, typer.Option("--without-bags", help="Leave out which rows each tree drew (multiplicities).")
+]
+Data = Annotated[
+    str | None,
+    typer.Option("--data", help="Training data (.csv, .parquet): counted per leaf or rule of a model without counts."),
+]
+Suggest = Annotated[
+    bool,
+    typer.Option(
+        "--suggest",
+        help="Of a model file: what looks like a bit or a whole number by its thresholds, to check and edit.",
+    ),
+]
+Label = Annotated[str | None, typer.Option("--label", help="Label column of the data; by default the last.")]
+
+
+def open_release(
+    files: list[str],
+    domain: str | None,
+    independent: bool,
+    memory: int,
+    confidence: float = 0.95,
+    rows: int | None = None,
+    label: str | None = None,
+) -> EncodedRelease:
+    """Return the release of the files: its domain replaced, its columns made independent, its rows known, if asked.
+
+    `label`: the label's column in a domain that is read off data, where the data have it.
+    """
+    from encoders.encode.encoder import encode
+    from recon.loading.loading import load, read_domain
+    from solvers.foundation.errors import ReleaseError
+    from solvers.statements.release import Rows
+
+    declared = None if domain is None else read_domain(domain, label, lenient=True)
+    release = load(*files, domain=declared, confidence=confidence, memory=memory)
+    gc.freeze()  # it stays until the program ends: the collector need not walk its millions of objects again and again
+    if not independent and rows is None:
+        return release
+    found = release.domain.as_columns() if independent else release.domain
+    known = release.declared if rows is None else Rows(rows, rows)
+    try:
+        again = encode(found, release.models, known, release.file, confidence)
+    except ReleaseError as error:
+        raise error.at(file=release.file) from None
+    return replace(again, sha256=release.sha256, files=release.files, said=release.said)
+
+
+def convert(
+    files: Files, domain: DomainFile = None, independent: Independent = False, rows: KnownRows = None,
+    without_bags: WithoutBags = False, data: Data = None, label: Label = None, memory: ReadingMemory = "1G",
+    out: ReleaseOut = None,
+) -> None:  # fmt: skip
+    """Read models of any format and write them as one release file (checked, with the domain given)."""
+    from encoders.encode.encoder import encode
+    from encoders.models.models import Forest
+    from recon.formats.release.writing import dump, not_covered, publishable, release_json
+    from recon.report.provenance import provenance_lines
+
+    if data is None:
+        release = open_release(files, domain, independent, parse_memory(memory), rows=rows, label=label)
+    else:
+        if rows is not None or independent:
+            raise typer.BadParameter("--data counts the rows as they are: leave --rows and --independent-columns out")
+        release = counted_from(files, data, label, domain)
+    if without_bags:
+        models = [replace(m, multiplicities=None) if isinstance(m, Forest) else m for m in release.models]
+        release = replace(encode(release.domain, models, release.declared, release.file), said=release.said)
+    noisy = any(m.noise is not None for m in release.models)
+    found = publishable(release.domain) if noisy else release.domain
+    write_text(dump(release_json(found, release.models, release.declared)), out)
+    tell(*(f"read: {line}" for line in provenance_lines(release)), file=sys.stderr)
+    tell(*(not_covered(release.domain) if noisy else ()), file=sys.stderr)
+
+
+def counted_from(files: list[str], data: str, label: str | None, domain: str | None) -> EncodedRelease:
+    """Return the release of a model that carries no counts, counted on its training data."""
+    from recon.frames.selections import numbers_of, read_table
+    from recon.loading.attaching import attach_counts
+    from recon.loading.loading import read_domain
+
+    if len(files) != 1:
+        raise typer.BadParameter("--data counts for one model file, not several")
+    frame = numbers_of(read_table(data))
+    name = label or str(frame.columns[-1])
+    if name not in frame.columns:
+        raise typer.BadParameter(f"--label {name}: {data} has no such column")
+    declared = None if domain is None else read_domain(domain, label, lenient=True)
+    return attach_counts(files[0], frame.drop(columns=name), frame[name], domain=declared)
+
+
+def domain(
+    data: Annotated[
+        str, typer.Argument(metavar="DATA", help="A table (.csv, .csv.gz, .parquet), a release file or a model file.")
+    ],
+    label: Label = None, independent: Independent = False, suggest: Suggest = False, out: ReleaseOut = None,
+) -> None:  # fmt: skip
+    """Read a domain off data, say what was assumed, and write it to a file to edit and give to --domain."""
+    from recon.formats.drafts.suggesting import CHECK
+    from recon.formats.release.writing import domain_json, dump
+    from recon.loading.loading import is_table, read_domain
+
+    if label is not None and not is_table(data):
+        raise typer.BadParameter(f"--label names a column of a table, and {data} is none: its domain says the label")
+    if suggest:
+        from recon.formats.drafts.suggesting import suggested_domain
+        from recon.loading.loading import load
+
+        found = suggested_domain(load(data))
+        found = found.as_columns() if independent else found
+    else:
+        found = read_domain(data, label, independent)
+    write_text(dump({"recon": 1, "domain": domain_json(found)}), out)
+    tell(*(n if n.startswith((CHECK, "assumed")) else f"assumed: {n}" for n in found.notes), file=sys.stderr)

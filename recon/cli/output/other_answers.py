@@ -1,0 +1,108 @@
+"""What `recon audit` answers where the files are no one release: rows that stand in them, models of several folds.
+
+Light to import: the command line does so at every start.
+"""
+
+from __future__ import annotations
+
+import functools
+import json as json_text
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from typing import Any
+
+import typer
+
+from solvers.foundation.errors import Unsupported
+
+
+def with_other_answers(audit: Callable[..., None]) -> Callable[..., None]:
+    """Return the command `audit` with an answer for models without counts and for calibrations on folds.
+
+    Files whose training rows stand in them get a report of their own (exit 0); every fold of a calibration is audited
+    by itself, and the exit code is the worst. Everything else ends as before.
+    """
+
+    @functools.wraps(audit)
+    def command(**given: Any) -> None:
+        begun = time.monotonic()
+        try:
+            audit(**given)
+        except Unsupported as error:
+            raise typer.Exit(other_answer(audit, error, given, begun)) from None
+
+    return command
+
+
+def other_answer(audit: Callable[..., None], error: Unsupported, given: dict[str, Any], begun: float) -> int:
+    """Write what can be said instead, and return the exit code; raises the error again where there is nothing.
+
+    `begun`: when the command did; its time and memory bound this too.
+    """
+    from recon.console.output import DONE, parse_memory
+    from recon.files.budget import drawing
+    from recon.formats.sklearn.pipelines.folds import Folds
+    from recon.report.stored_report import stored_instead
+    from solvers.foundation.limits import Limits
+
+    files = given["files"]
+    if isinstance(error, Folds) and len(files) == 1:
+        return each_fold(audit, files[0], len(error.drafts), given)
+    limits = Limits(seconds=given.get("seconds"), memory=parse_memory(given["memory"]), started=begun)
+    with drawing(limits, rings=True):
+        stored_instead(files, error, limits, bool(given.get("json")), given.get("out"))
+    return DONE
+
+
+def each_fold(audit: Callable[..., None], file: str, folds: int, given: dict[str, Any]) -> int:
+    """Audit every fold by itself and return the worst exit code; the time is shared.
+
+    With --json one list is printed; with --out NAME.md the reports go to NAME.1.md, NAME.2.md, ...
+    """
+    from recon.console.guarding import refuse_overwriting
+    from recon.console.output import print_json, tell, write_text
+
+    seconds = given.get("seconds")
+    shared = given | {"seconds": None if seconds is None else seconds / folds}
+    out, worst, texts = given.get("out"), 0, []
+    tell(f"{file}: {folds} models of different parts of the rows, each a release of its own", file=sys.stderr)
+    with tempfile.TemporaryDirectory() as place:
+        paths = [fold_file(out or os.path.join(place, "report"), k) for k in range(1, folds + 1)]
+        for path in paths:
+            refuse_overwriting(given | {"out": path})
+        for k, path in enumerate(paths, start=1):
+            worst = max(worst, code_of(audit, shared | {"files": [f"{file}#{k}"], "out": path}))
+            if out:
+                tell(f"fold {k}: {path}", file=sys.stderr)
+            elif os.path.exists(path):
+                with open(path, encoding="utf-8") as report:
+                    texts.append(report.read())
+    if given.get("json") and not out:
+        print_json([json_text.loads(t) for t in texts])
+    elif not out:
+        write_text("\n".join(texts), None)  # reports, whose lines are shown already
+    return worst
+
+
+def fold_file(out: str, fold: int) -> str:
+    """Return the file of one fold's report: NAME.1.md for NAME.md."""
+    stem, ending = os.path.splitext(out)
+    return f"{stem}.{fold}{ending}"
+
+
+def code_of(audit: Callable[..., None], given: dict[str, Any]) -> int:
+    """Run one audit and return its exit code; a refusal is said, and the next one goes on."""
+    from recon.console.output import exit_code, say
+    from solvers.foundation.errors import ReconError
+
+    try:
+        audit(**given)
+    except typer.Exit as ended:
+        return int(ended.exit_code)
+    except ReconError as error:
+        say(error)
+        return exit_code(error)
+    return 0

@@ -1,0 +1,1 @@
+"""What all commands share: exit codes, options, progress, one place that prints."""

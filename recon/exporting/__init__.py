@@ -1,0 +1,1 @@
+"""A release in files for other solvers, with the map back."""

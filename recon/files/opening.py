@@ -1,0 +1,93 @@
+"""Opening files: regular ones only, no more of them than the budget has, and standard input by pieces."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import stat
+import sys
+from collections.abc import Iterator
+from typing import IO
+
+from recon.files.budget import current
+from solvers.foundation.errors import ReleaseError
+
+CHUNK = 1 << 20
+WAIT = 0.25  # seconds between looks at the clock while standard input brings nothing
+
+
+@contextlib.contextmanager
+def opened(path: str) -> Iterator[tuple[IO[bytes], int]]:
+    """Yield a regular file to read from, and its size; `ReleaseError` naming it where it is none, or cannot be read.
+
+    The file is opened without waiting (a pipe would wait for its writer) and looked at after that, so that nothing
+    can take its place in between. A link to a regular file is one. This is the one place that decides about folders.
+    """
+    try:
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    except (OSError, ValueError) as error:
+        raise ReleaseError(f"cannot be read: {getattr(error, 'strerror', None) or error}", file=path[:200]) from None
+    with os.fdopen(handle, "rb") as file:
+        found = os.fstat(file.fileno())
+        if stat.S_ISDIR(found.st_mode):
+            raise ReleaseError("cannot be read: Is a directory (a folder); give a file in it", file=path)
+        if not stat.S_ISREG(found.st_mode):
+            raise ReleaseError(
+                "is no regular file (a pipe, device or socket): save it to a file, or pass it as standard input (-)",
+                file=path,
+            )
+        yield file, found.st_size
+
+
+def read_whole(path: str) -> bytes:
+    """Return the bytes of a regular file, "-": of standard input; all are taken from the budget first.
+
+    A file whose size is given as 0 is not read: what the kernel shows as a file (/proc) says so and may never end.
+    Raises `ReleaseError` naming the file, `Inconclusive` where the time is up.
+    """
+    budget = current()
+    try:
+        if path == "-":
+            return read_stream(sys.stdin.buffer)
+        with opened(path) as (file, size):
+            budget.check()
+            budget.bytes(size)
+            parts, met = list[bytes](), 0
+            while met < size and (part := file.read(min(CHUNK, size - met))):
+                parts.append(part)
+                met += len(part)
+                budget.check()
+            if met < size or (size and file.read(1)):
+                raise ReleaseError(f"is no regular file, or changes while it is read: it should have {size:,} bytes")
+            return b"".join(parts)
+    except OSError as error:
+        raise ReleaseError(f"cannot be read: {error.strerror or error}", file=path) from None
+    except ReleaseError as error:
+        raise error.at(file=path) from None
+
+
+def read_stream(stream: IO[bytes]) -> bytes:
+    """Return what a stream of unknown length brings; each piece is taken from the budget, waiting ends in time."""
+    budget, parts = current(), list[bytes]()
+    while True:
+        waited(stream)
+        part = getattr(stream, "read1", stream.read)(CHUNK)
+        if not part:
+            return b"".join(parts)
+        budget.bytes(len(part), "standard input")
+        parts.append(part)
+
+
+def waited(stream: IO[bytes]) -> None:
+    """Return when a stream has something to read, or has no handle to ask; `Inconclusive` where the time is up."""
+    budget = current()
+    budget.check()
+    if budget.time is None:
+        return
+    try:
+        handle = stream.fileno()
+        while not select.select([handle], [], [], WAIT)[0]:
+            budget.check()
+    except (OSError, ValueError):  # no handle (a test's stream), or none that can be asked
+        return

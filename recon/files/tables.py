@@ -1,0 +1,126 @@
+"""Tables as files, read within the running budget: text line by line, Parquet tried first in a process of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import sys
+from collections.abc import Iterable, Iterator
+from typing import IO, TYPE_CHECKING, Any
+
+from recon.files.budget import current
+from recon.files.opening import opened, waited
+from solvers.foundation.errors import EngineError, ReleaseError, TooLarge
+from solvers.foundation.limits import Limits
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LINE = 72  # bytes of a list
+CELL = 74  # bytes of a cell's text beside its letters, its place in the line and in the column
+SHORT = 24  # of a text of one letter, which Python has once
+BATCH = 10_000  # rows
+OBJECT = 60  # bytes of a text as pandas holds it, beside its letters
+BOUND_CHILD = "recon.files.tables:measured"
+
+
+class Metered(io.RawIOBase):
+    """A stream whose bytes are taken from the running budget as they come: a stream may unpack to anything."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner, self.budget = inner, current()
+
+    def readable(self) -> bool:
+        """Return that it can be read."""
+        return True
+
+    def readinto(self, into: Any, /) -> int:
+        """Read some bytes; `ReleaseError` where they are more than the budget has."""
+        if self.inner is sys.stdin.buffer:
+            waited(self.inner)
+        part = (self.inner.read1 if hasattr(self.inner, "read1") else self.inner.read)(len(into))
+        self.budget.bytes(len(part), "the table")
+        self.budget.check()
+        into[: len(part)] = part
+        return len(part)
+
+
+@contextlib.contextmanager
+def table_text(path: str) -> Iterator[IO[str]]:
+    """Yield the text of a table ("-": standard input; .gz: unpacked), UTF-8; only regular files are opened."""
+    with contextlib.ExitStack() as stack:
+        if path == "-":
+            raw: Any = sys.stdin.buffer
+        else:
+            raw, size = stack.enter_context(opened(path))
+            if not size:  # empty, or what the kernel shows as a file
+                raw = io.BytesIO()
+            elif path.lower().endswith(".gz"):
+                raw = stack.enter_context(gzip.GzipFile(fileobj=raw))
+        yield io.TextIOWrapper(io.BufferedReader(Metered(raw)), encoding="utf-8-sig", newline="")
+
+
+def metered(lines: Iterable[list[str]]) -> Iterator[list[str]]:
+    """Yield the lines of a table after their cells were taken from the running budget (their letters are already)."""
+    budget = current()
+    for line in lines:
+        short = sum(len(cell) < 2 for cell in line)
+        budget.entries(1, "the table", LINE + CELL * (len(line) - short) + SHORT * short)
+        yield line
+
+
+def read_parquet(path: str) -> pd.DataFrame:
+    """Return a Parquet file as a frame. Raises `ImportError` without pyarrow, `ReleaseError` where it is too large.
+
+    Pages may unpack to anything, and the numbers in the file need not be true: so it is first read batch by batch in
+    a process that may take so much memory and no more (`solvers.foundation.processes`), which says what the whole table takes.
+    """
+    import pandas as pd
+    import pyarrow  # noqa: F401 - missing, it is named before a process is started
+
+    from solvers.foundation.processes import run
+
+    budget = current()
+    with opened(path) as (_, size):
+        budget.bytes(size)
+    left = budget.seconds_left()
+    limits = Limits(None if left == float("inf") else max(0.0, left), budget.left)
+    try:
+        kind, found = run(BOUND_CHILD, {"path": path, "most": budget.left}, limits)
+    except TooLarge:
+        kind, found = "large", 0
+    except EngineError as error:
+        raise ReleaseError(f"is no table: reading it ended its process ({str(error)[:100]})") from None
+    if kind == "broken":
+        raise ReleaseError(f"is no table: {found}")
+    budget.bytes(budget.left + 1 if kind == "large" else found, "the table")
+    return pd.read_parquet(path, engine="pyarrow")
+
+
+def measured(asked: dict[str, Any]) -> tuple[str, Any]:
+    """Return ("bytes", what a Parquet file takes as a frame), ("large", 0) beyond `most`, or ("broken", why).
+
+    Called in a process of its own.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pa.set_memory_pool(pa.system_memory_pool())  # the others reserve more than the process may have
+    total = 0
+    try:
+        file = pq.ParquetFile(asked["path"], thrift_string_size_limit=100 << 20, thrift_container_size_limit=1 << 20)
+        for batch in file.iter_batches(batch_size=BATCH, use_threads=False):
+            total += 2 * batch.nbytes
+            texts = sum(not pa.types.is_primitive(field.type) for field in batch.schema)
+            total += OBJECT * texts * len(batch)
+            if total > asked["most"]:
+                return "large", 0
+    except (MemoryError, pa.ArrowMemoryError):
+        return "large", 0
+    except (pa.ArrowException, OSError, ValueError) as error:
+        return "broken", str(error).partition("\n")[0][:200]
+    return "bytes", total
+
+
+__all__ = ["measured", "metered", "read_parquet", "table_text"]

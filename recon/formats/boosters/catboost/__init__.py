@@ -1,0 +1,1 @@
+"""CatBoost's model files."""

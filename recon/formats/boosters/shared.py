@@ -1,0 +1,183 @@
+"""What the readers of boosted trees share: trees in file order, paths to leaves, whole numbers behind leaf values.
+
+The first round of a boosted classifier starts from one score for every row, so that a leaf's value and weight are
+functions of how many of its rows are positive (Chen, Guestrin, "XGBoost", KDD 2016, eq. 5; Friedman, "Greedy function
+approximation", 2001). The libraries compute in float32: a count is taken only where exactly one whole number explains
+every leaf.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from encoders.domain.domain import Condition
+from encoders.domain.values import Test, Value, equals
+from encoders.models.models import Figure, Node, Support, Tree
+from solvers.foundation.errors import ReleaseError
+
+MOST_NODES = 2_000_000  # in one tree
+CLOSE = 0.25  # a computed count that may be off by more tells no whole number from the next
+MOST_TRIES = 4_000_000  # figures of leaves, over all counts that are tried
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """An inner node: its test, and the test of the other side (None where the file cannot say it)."""
+
+    feature: str
+    test: Test
+    opposite: Test | None
+
+
+@dataclass
+class Grown:
+    """One tree as it was read: per node its split (None: a leaf) and children; node 0 is the root."""
+
+    splits: list[Split | None] = field(default_factory=list)
+    children: list[tuple[int, int]] = field(default_factory=list)
+
+    @property
+    def leaves(self) -> list[int]:
+        """Return the leaves in the order of the nodes."""
+        return [i for i, split in enumerate(self.splits) if split is None]
+
+    def tree(self, supports: Sequence[Support], name: str) -> Tree:
+        """Return the published tree; equal conditions become one object."""
+        known: dict[Condition, Condition] = {}
+        nodes = []
+        for split, (left, right), support in zip(self.splits, self.children, supports, strict=True):
+            if split is None:
+                nodes.append(Node(support))
+                continue
+            condition: Condition = ((split.feature, split.test),)
+            nodes.append(Node(support, known.setdefault(condition, condition), left, right))
+        return Tree(tuple(nodes), name)
+
+    def paths(self) -> Iterator[tuple[int, Condition | None]]:
+        """Yield every leaf with the tests on its path, None where a side cannot be put as a test."""
+        todo: list[tuple[int, Condition | None]] = [(0, ())]
+        while todo:
+            i, path = todo.pop()
+            split = self.splits[i]
+            if split is None:
+                yield i, path
+                continue
+            left, right = self.children[i]
+            other = None if path is None or split.opposite is None else narrowed(path, split.feature, split.opposite)
+            todo.append((right, other))
+            todo.append((left, None if path is None else narrowed(path, split.feature, split.test)))
+
+    def at_least(self, rows: Sequence[int], name: str) -> Iterator[Figure]:
+        """Yield "at least so many rows" for every leaf with rows."""
+        for i, path in self.paths():
+            if path and rows[i] > 0:
+                yield Figure(path, low=rows[i], name=f"{name}, leaf {i}")
+
+    def of_class(self, counts: Sequence[int], label: str, value: Value, name: str) -> Iterator[Figure]:
+        """Yield how many rows of one class every leaf has."""
+        for i, path in self.paths():
+            if path is not None:
+                yield Figure((*path, (label, equals(value))), count=counts[i], name=f"{name}, leaf {i}")
+
+
+def narrowed(path: Condition, feature: str, test: Test) -> Condition:
+    """Return the path with one more test; ends of ranges on one feature are merged, so that paths stay short."""
+    for at, (name, old) in enumerate(path):
+        if name == feature and old.values is None and test.values is None and not (old.bare or test.bare):
+            return (*path[:at], (name, both(old, test)), *path[at + 1 :])
+    return (*path, (feature, test))
+
+
+def both(a: Test, b: Test) -> Test:
+    """Return the range of what passes both range tests."""
+    lows = [(t.low, t.low_open) for t in (a, b) if t.low is not None]
+    highs = [(t.high, not t.high_open) for t in (a, b) if t.high is not None]
+    low, low_open = max(lows, default=(None, False))
+    high, closed = min(highs, default=(None, True))
+    return Test(low=low, high=high, low_open=low_open, high_open=not closed, missing=a.missing and b.missing)
+
+
+def opposite(test: Test, gaps: bool) -> Test | None:
+    """Return the test that passes exactly what this one does not; `gaps`: the attribute may be missing.
+
+    None for listed values (the file need not know all) and for ranges with two ends.
+    """
+    missing = gaps and not test.missing
+    if test.bare:
+        return Test(missing=not test.missing)
+    if test.values is not None or (test.low is not None and test.high is not None):
+        return None
+    if test.high is not None:
+        return Test(low=test.high, low_open=not test.high_open, missing=missing)
+    return Test(high=test.low, high_open=not test.low_open, missing=missing)
+
+
+def split_of(feature: str, test: Test, gaps: bool) -> Split:
+    """Return a split; without `gaps` nothing is said about missing values."""
+    return Split(feature, test if gaps else replace(test, missing=False), opposite(test, gaps))
+
+
+def sums(grown: Grown, of_leaves: dict[int, int]) -> list[int]:
+    """Return the sum over the leaves below every node. Children stand behind their parents."""
+    out = [of_leaves.get(i, 0) for i in range(len(grown.splits))]
+    for i in reversed(range(len(out))):
+        if grown.splits[i] is not None:
+            left, right = grown.children[i]
+            out[i] = out[left] + out[right]
+    return out
+
+
+def whole(value: float, error: float) -> int | None:
+    """Return the only whole number within the error of a value, None where there is none.
+
+    Raises `ArithmeticError` where the error is too large to tell.
+    """
+    if not math.isfinite(value) or not error < CLOSE:
+        raise ArithmeticError("float32 figures of so many rows do not tell one count from the next")
+    return round(value) if abs(value - round(value)) <= error else None
+
+
+def one_unknown(
+    base: NDArray[np.float64], slope: NDArray[np.float64], rows: NDArray[np.int64], error: NDArray[np.float64]
+) -> list[NDArray[np.int64]]:
+    """Return all whole counts in 0..rows that are base + t * slope for some t > 0.
+
+    Raises `ArithmeticError` where errors or the number of tries are too large.
+    """
+    steep = np.flatnonzero(np.abs(slope) > 1e-12)
+    if not len(steep):
+        return []
+    i = int(steep[np.argmin(rows[steep])])
+    if rows[i] > MOST_TRIES // max(1, len(rows)):
+        raise ArithmeticError("too many counts to try")
+    t = (np.arange(rows[i] + 1) - base[i]) / slope[i]
+    return different(base + t[t > 0, None] * slope, rows, error + np.abs(slope / slope[i]) * error[i])
+
+
+def different(
+    counts: NDArray[np.float64], rows: NDArray[np.int64], error: NDArray[np.float64]
+) -> list[NDArray[np.int64]]:
+    """Return the lines of `counts` that are whole numbers in 0..rows within the error, each once."""
+    if not bool((error < CLOSE).all()):
+        raise ArithmeticError("float32 figures of so many rows do not tell one count from the next")
+    if not len(counts):
+        return []
+    near = np.rint(counts)
+    held = (np.abs(counts - near) <= error).all(axis=1) & (near >= 0).all(axis=1) & (near <= rows).all(axis=1)
+    found = np.unique(near[held].astype(np.int64), axis=0)
+    return list(found)
+
+
+def label_name(features: Sequence[str]) -> str:
+    """Return what to call the label of a file that does not name it: no feature's name."""
+    return "label" if "label" not in features else "label (of the model)"
+
+
+def refuse(message: str, place: str) -> ReleaseError:
+    """Return the refusal of a malformed file at a place."""
+    return ReleaseError(message, place=place)

@@ -1,0 +1,1 @@
+"""XGBoost's model files."""

@@ -1,0 +1,172 @@
+"""XGBoost models as published trees: JSON and UBJSON of `save_model`, pickles, `dump_model(with_stats=True)`.
+
+A node's cover is the sum of its rows' hessians. In the first round all rows have the same one, so that covers are
+sizes, and a node's weight w = -G / (H + lambda) tells how many of its rows are of the class (Chen, Guestrin,
+"XGBoost", KDD 2016, eq. 5). All of it is float32. Later covers mix rows of different hessians and give no counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from encoders.domain.values import Value
+from encoders.models.models import AnyModel, CountKind, Figure, Forest, Provenance, Support, Table
+from recon.formats.boosters.shared import label_name, refuse
+from recon.formats.boosters.xgboost.counts import Cover, class_counts, sizes, starting_shares
+from recon.formats.boosters.xgboost.file import Booster, Stored, dump_booster, json_booster, part, real
+from recon.formats.drafts.drafts import Draft, Feature
+from recon.stored.binary.ubjson import read_ubjson
+from solvers.foundation.errors import ReleaseError, Unsupported
+from solvers.statements.release import Rows
+
+NOT_SAID = (
+    "XGBoost's subsample was 1 (the file does not say) and no row was weighted: every cover is a whole number of rows"
+)
+NOT_WEIGHTED = "no row was weighted (the file does not say): every cover is a whole number of rows"
+HALF = "base_score was 0.5 (a dump does not say; every cover is a multiple of a quarter, as it must be then)"
+LEAST = "the trees saw samples of the rows: a leaf's count is a least number of training rows"
+BALANCED = 0.05  # gradients of all rows sum to 0; those of a sample to about the root of its size
+LATER = "covers of later rounds are sums of different hessians: only the first round says how many rows a leaf has"
+
+
+def looks_like_xgboost_dump(found: Any) -> bool:
+    """Tell whether a parsed JSON value is what `Booster.dump_model(dump_format="json")` writes."""
+    return isinstance(found, list) and bool(found) and isinstance(found[0], dict) and "nodeid" in found[0]
+
+
+def looks_like_xgboost_ubj(head: bytes) -> bool:
+    """Tell whether a file begins like a model in UBJSON, XGBoost's default format."""
+    return head[:1] == b"{" and b"learner" in head[:64] and not head[1:].lstrip().startswith(b'"')
+
+
+def read_xgboost_ubj(data: bytes, memory: int, classes: Sequence[Value] | None = None) -> Draft:
+    """Return what a model in UBJSON says: that of `save_model`, or what a pickle holds (its settings stand beside it).
+
+    See `read_xgboost`. `memory`: bytes that what is read may take.
+    """
+    found = read_ubjson(data, memory)
+    if isinstance(found, dict) and isinstance(found.get("Model"), dict):
+        draws = subsampled(found.get("Config"))
+        return to_draft(json_booster(found["Model"], "XGBoost, UBJSON of a pickle"), classes, (), draws)
+    return to_draft(json_booster(found, "XGBoost, save_model UBJSON"), classes, ())
+
+
+def subsampled(config: Any) -> bool | None:
+    """Return whether the settings of a pickled booster say that every tree saw a sample of the rows, None: unsaid."""
+    try:
+        trained = part(config, "learner", "gradient_booster", "tree_train_param")
+        return real(trained.get("subsample"), "subsample") < 1
+    except ReleaseError:
+        return None
+
+
+def read_xgboost(found: Any, classes: Sequence[Value] | None = None) -> Draft:
+    """Return what a saved model says; `classes` are the label's values in the order of the codes 0, 1, ...
+
+    Raises `ReleaseError` naming the tree and key, `Unsupported` for objectives whose covers are no sizes.
+    """
+    return to_draft(json_booster(found), classes, ())
+
+
+def read_xgboost_dump(found: Any, classes: Sequence[Value] | None = None) -> Draft:
+    """Return what a dump with statistics says: it names neither objective nor base_score nor learning rate.
+
+    Sizes of the first tree, where its covers are multiples of a quarter (base_score 0.5); see `read_xgboost`.
+    """
+    return to_draft(dump_booster(found), classes, (HALF,))
+
+
+def to_draft(
+    booster: Booster, classes: Sequence[Value] | None, assumed: tuple[str, ...], draws: bool | None = None
+) -> Draft:
+    """Return the statements of a booster in its own terms; `draws`: whether its trees saw samples (None: unsaid)."""
+    shares, factor = starting_shares(booster)
+    first = booster.trees if not shares else booster.trees[: len(shares) * booster.parallel]
+    trees = [(t, tree) for t, tree in enumerate(first) if len(tree.grown.splits) > 1]
+    if not trees:
+        raise Unsupported("no tree of the first round has a split: the XGBoost model says nothing about its rows")
+    labels, label = label_values(len(shares), classes), label_name(booster.names)
+    covers = [cover_of(t, tree, shares, factor, booster) for t, tree in trees]
+    least = booster.parallel > 1 or draws is True or drawn(booster, trees)
+    models, kinds, said = least_rows(trees, covers) if least else statements(trees, covers, label, labels, len(shares))
+    if booster.dump and "exact" not in kinds:
+        raise Unsupported(
+            "the XGBoost dump does not prove what its covers count: save it with save_model('model.json')"
+        )
+    rows = max(int(cover.rows[0]) for cover in covers)
+    notes = (*assumed, LEAST if least else NOT_SAID if draws is None else NOT_WEIGHTED)
+    if len(booster.trees) > len(first) and shares:
+        said.append(LATER)
+    return Draft(
+        Provenance(booster.form, kinds, notes),
+        tuple(Feature(name, name) for name in booster.names),
+        models,
+        labels if "exact" in kinds else None,
+        label,
+        rows=Rows(rows, None if least else rows),
+        hints=booster.hints,
+        named=booster.named,
+        single=True,
+        said=tuple(said),
+    )
+
+
+def drawn(booster: Booster, trees: Sequence[tuple[int, Stored]]) -> bool:
+    """Tell whether the rows of the first round do not average to the starting score, as all rows together do."""
+    first = (tree for t, tree in trees if t < max(1, booster.classes))
+    return booster.averaged and any(abs(tree.weight[0]) * tree.cover[0] > BALANCED for tree in first)
+
+
+def label_values(shares: int, classes: Sequence[Value] | None) -> tuple[Value, ...]:
+    """Return the label's values in the order of its codes, () where the model is no classifier."""
+    size = max(2, shares) if shares else 0
+    if classes is not None and size and len(classes) != size:
+        raise refuse(f"{len(classes)} classes are given for a model of {size}", "classes")
+    return tuple(range(size)) if classes is None or not size else tuple(classes)
+
+
+def cover_of(t: int, tree: Stored, shares: Sequence[float], factor: float, booster: Booster) -> Cover:
+    """Return the figures of one tree with its sizes; `Unsupported` where its covers are no numbers of rows."""
+    share = shares[tree.group] if shares and tree.group < len(shares) else None
+    found = sizes(tree, share, factor)
+    if found is None:
+        ask = "save the model with save_model('model.json')" if booster.dump else "rows were weighted"
+        raise Unsupported(f"the covers of tree {t} are no whole numbers of rows with equal hessians: {ask}")
+    return found
+
+
+Answer = tuple[tuple[AnyModel, ...], tuple[CountKind, ...], list[str]]
+
+
+def least_rows(trees: Sequence[tuple[int, Stored]], covers: Sequence[Cover]) -> Answer:
+    """Return least numbers of rows per leaf, for trees that saw samples."""
+    figures: list[Figure] = []
+    for (t, tree), cover in zip(trees, covers, strict=True):
+        figures += tree.grown.at_least(cover.rows.tolist(), f"tree {t}")
+    return (Table(tuple(figures), "leaves"),), ("size",), ["only least numbers of rows are stated"]
+
+
+def statements(
+    trees: Sequence[tuple[int, Stored]], covers: Sequence[Cover], label: str, labels: tuple[Value, ...], shares: int
+) -> Answer:
+    """Return the trees of the first round (of every round where covers are sizes) with what is proved of them."""
+    grown: list[Any] = []
+    figures: list[Figure] = []
+    unproved = False
+    for (t, tree), cover in zip(trees, covers, strict=True):
+        if int(cover.rows[0]) != int(covers[0].rows[0]):
+            raise Unsupported(f"tree {t} has {cover.rows[0]} rows, the first tree {covers[0].rows[0]}: rows were drawn")
+        counts = class_counts(tree, cover) if shares else None
+        unproved |= counts is None
+        of = [Support(count=n) for n in cover.rows.tolist()]
+        if counts is not None and shares == 1:
+            of = [Support((n - k, k)) for n, k in zip(cover.rows.tolist(), counts, strict=True)]
+        elif counts is not None:
+            figures += tree.grown.of_class(counts, label, labels[tree.group], f"tree {t}")
+        grown.append(tree.grown.tree(of, f"tree {t}"))
+    models: tuple[AnyModel, ...] = (grown[0],) if len(grown) == 1 else (Forest(tuple(grown)),)
+    said = ["counts per class are not proved by the leaf values: only sizes are stated"] if unproved and shares else []
+    if figures:
+        return (*models, Table(tuple(figures), "classes")), ("exact", "size"), said
+    return models, ("size",) if unproved else ("exact",), said

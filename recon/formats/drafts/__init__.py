@@ -1,0 +1,1 @@
+"""What a file says before a domain is known, and how it is bound to one."""

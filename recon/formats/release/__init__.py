@@ -1,0 +1,1 @@
+"""The release file: its schema, read and written."""

@@ -1,0 +1,287 @@
+"""Validated parts of a release file turned into the domain and the published models."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from encoders.domain.domain import Condition, Domain, View
+from encoders.domain.values import AnyAttribute, Continuous, Grid, Listed, Test, exact
+from encoders.models.models import (
+    AnyModel,
+    Figure,
+    Forest,
+    Node,
+    Noise,
+    Provenance,
+    Published,
+    Rule,
+    RuleList,
+    RuleSet,
+    Statistic,
+    StatisticKind,
+    Support,
+    Table,
+    Tree,
+)
+from encoders.parts.supports import MOST_ROWS
+from recon.formats.release.noise import figure, to_noise
+from recon.formats.release.schema import (
+    AnyModelPart,
+    AttributePart,
+    ConditionPart,
+    DomainPart,
+    ForestPart,
+    ForestTreePart,
+    NodePart,
+    ReleasePart,
+    RuleListPart,
+    RulePart,
+    RuleSetPart,
+    StatementPart,
+    StatisticPart,
+    SupportPart,
+    TestPart,
+    TreePart,
+)
+from solvers.foundation.errors import ReleaseError
+from solvers.statements.release import Rows
+
+
+def to_test(part: TestPart, place: str) -> Test:
+    """Return a test; `ReleaseError` for no key, or two that do not make a range."""
+    given = {
+        name: value
+        for name in ("is_in", "at_most", "below", "at_least", "above", "equals")
+        if (value := getattr(part, name, None)) is not None
+    }
+    names = [{"is_in": "in"}.get(n, n) for n in given]
+    if part.missing is not None:
+        if given or part.or_missing:
+            raise ReleaseError("'missing' stands alone in a test: beside others give 'or_missing'", place=place)
+        return Test(missing=part.missing)
+    if not given:
+        keys = "'in', 'at_most', 'below', 'at_least', 'above' or 'missing'"
+        raise ReleaseError(f"the test is empty: give {keys}", place=place)
+    for value in given.values():
+        for one in value if isinstance(value, list) else [value]:
+            if isinstance(one, float) and not math.isfinite(one):
+                raise ReleaseError(f"the number {one} is not finite", place=place)
+    alone = {"is_in", "equals"} & given.keys()
+    upper, lower = {"at_most", "below"} & given.keys(), {"at_least", "above"} & given.keys()
+    if (alone and len(given) > 1) or len(upper) > 1 or len(lower) > 1:
+        raise ReleaseError(f"the keys {', '.join(names)} do not make one range", place=place)
+    if alone:
+        values = tuple(part.is_in) if part.is_in is not None else (given["equals"],)
+        return Test(values=values, missing=part.or_missing)
+    return Test(
+        low=part.at_least if part.at_least is not None else part.above,
+        high=part.at_most if part.at_most is not None else part.below,
+        low_open=part.above is not None,
+        high_open=part.below is not None,
+        missing=part.or_missing,
+    )
+
+
+def to_condition(part: ConditionPart, place: str) -> Condition:
+    """Return a condition: every test with its attribute or column."""
+    return tuple(
+        (name, to_test(test, f"{place}.{name}") if isinstance(test, TestPart) else Test(values=(test,)))
+        for name, test in part.items()
+    )
+
+
+def to_attribute(part: AttributePart, place: str) -> AnyAttribute:
+    """Return an attribute; `ReleaseError` unless it has values, or min and max."""
+    try:
+        if part.values is not None:
+            if part.min is not None or part.max is not None or "resolution" in part.model_fields_set:
+                raise ReleaseError(f"attribute '{part.name}' has 'values' and a range: give one of them")
+            for value in part.values:
+                if isinstance(value, float) and not math.isfinite(value):
+                    raise ReleaseError(f"attribute '{part.name}': the value {value} is not finite")
+            return Listed(part.name, tuple(part.values), missing=part.missing)
+        for number in (part.min, part.max, part.resolution):
+            if isinstance(number, float) and not math.isfinite(number):
+                raise ReleaseError(f"attribute '{part.name}': the number {number} is not finite")
+        if part.resolution is None:
+            ends = (None if end is None else exact(end) for end in (part.min, part.max))
+            return Continuous(part.name, *ends, missing=part.missing)
+        if part.min is None or part.max is None:
+            open_end = 'only beside "resolution": null may one be left out'
+            raise ReleaseError(f"attribute '{part.name}' needs 'values', or 'min' and 'max' ({open_end})")
+        return Grid.between(part.name, part.min, part.max, part.resolution, part.missing)
+    except ReleaseError as error:
+        raise error.at(place=place) from None
+
+
+def to_domain(part: DomainPart) -> Domain:
+    """Return the declared domain."""
+    columns = {
+        name: View(view.attribute, to_test(view, f"domain.columns.{name}")) for name, view in part.columns.items()
+    }
+    try:
+        return Domain(
+            tuple(to_attribute(a, f"domain.attributes[{i}]") for i, a in enumerate(part.attributes)),
+            None if part.label is None else to_attribute(part.label, "domain.label"),
+            columns,
+            tuple(to_condition(c, f"domain.impossible[{i}]") for i, c in enumerate(part.impossible)),
+            part.source,
+            tuple(part.notes),
+            tuple(part.order),
+        )
+    except ReleaseError as error:
+        raise error.at(place="domain") from None
+
+
+Read = Callable[[float, str], Published]
+
+
+def to_support(part: SupportPart, place: str, read: Read) -> Support:
+    """Return the published counts; `ReleaseError` when both kinds are given, or `read` refuses one."""
+    if part.counts is not None and part.count is not None:
+        raise ReleaseError("give 'counts' or 'count', not both", place=place)
+    counts = None if part.counts is None else enumerate(part.counts)
+    return Support(
+        None if counts is None else tuple(read(c, f"{place}.counts[{i}]") for i, c in counts),
+        None if part.count is None else read(part.count, f"{place}.count"),
+        part.distinct if isinstance(part, NodePart) else None,
+    )
+
+
+def to_count(value: float, place: str) -> int:
+    """Return a number of rows (3.0 is 3); `ReleaseError` for a negative or fractional one."""
+    if (isinstance(value, float) and not math.isfinite(value)) or value < 0 or value != int(value):
+        raise ReleaseError(f"the count {value:.12g} is no number of rows", place=place)
+    return int(value)
+
+
+def to_node(part: NodePart, place: str, known: dict[Condition, Condition], read: Read) -> Node:
+    """Return a node; `ReleaseError` for half an inner node. Equal conditions become one object of `known`."""
+    support = to_support(part, place, read)
+    if part.condition is None:
+        if part.then is not None or part.otherwise is not None:
+            raise ReleaseError("a node with 'then' or 'else' needs 'if'", place=place)
+        return Node(support, name=part.name)
+    if part.then is None or part.otherwise is None:
+        raise ReleaseError("an inner node needs 'then' and 'else'", place=place)
+    condition = to_condition(part.condition, f"{place}.if")
+    return Node(support, known.setdefault(condition, condition), part.then, part.otherwise, part.name)
+
+
+def to_nodes(
+    part: TreePart | ForestTreePart, place: str, known: dict[Condition, Condition], read: Read
+) -> tuple[Node, ...]:
+    """Return the nodes of a tree."""
+    return tuple(to_node(n, f"{place}.nodes[{k}]", known, read) for k, n in enumerate(part.nodes))
+
+
+def to_rules(part: RuleListPart | RuleSetPart, place: str, read: Read) -> tuple[Rule, ...]:
+    """Return the rules of a list or set."""
+    return tuple(to_rule(rule, f"{place}.rules[{k}]", read) for k, rule in enumerate(part.rules))
+
+
+def to_rule(part: RulePart, place: str, read: Read) -> Rule:
+    """Return a rule."""
+    return Rule(to_condition(part.condition, f"{place}.if"), to_support(part, place, read), part.name)
+
+
+def to_forest(part: ForestPart, name: str, place: str, read: Read) -> Forest:
+    """Return a forest; `ReleaseError` for multiplicities that are no table of whole numbers."""
+    known: dict[Condition, Condition] = {}
+    trees = (
+        Tree(to_nodes(tree, f"{place}.trees[{t}]", known, read), tree.name or f"tree {t}")
+        for t, tree in enumerate(part.trees)
+    )
+    bags: Any = part.multiplicities  # a list of lists: the forest makes an array of it
+    try:
+        return Forest(
+            tuple(trees),
+            name,
+            bootstrap=part.bootstrap or part.resample == "with",
+            multiplicities=bags,
+            subsample=part.resample == "without",
+        )
+    except ReleaseError as error:
+        raise error.at(place=f"{place}.multiplicities") from None
+
+
+def to_figure(part: StatementPart, place: str, read: Read) -> Figure:
+    """Return a published figure, its numbers as written; `ReleaseError` for two statistics and for no counts."""
+    kinds: tuple[tuple[StatisticKind, StatisticPart | None], ...] = (
+        ("mean", part.mean),
+        ("total", part.total),
+        ("median", part.median),
+    )
+    given = [Statistic(kind, one.of, one.value, one.within) for kind, one in kinds if one is not None]
+    if len(given) > 1:
+        raise ReleaseError(f"give one of {', '.join(repr(s.kind) for s in given)}, not several", place=place)
+    for word, bound in (("at_least", part.at_least), ("at_most", part.at_most)):
+        if bound is not None:
+            to_count(bound, f"{place}.{word}")
+    return Figure(
+        to_condition(part.where, f"{place}.where"),
+        None if part.count is None else read(part.count, f"{place}.count"),
+        part.at_least,
+        part.at_most,
+        given[0] if given else None,
+        part.suppressed,
+        part.name,
+    )
+
+
+def to_models(release: ReleasePart, first: int = 0, several: bool | None = None) -> list[AnyModel]:
+    """Return the published models; those without a name are numbered from `first` where there are several."""
+    numbered = len(release.models) > 1 if several is None else several
+    return [
+        to_model(part, f"models[{i}]", f" {first + i}" if numbered else "") for i, part in enumerate(release.models)
+    ]
+
+
+def to_model(part: AnyModelPart, place: str, number: str) -> AnyModel:
+    """Return a published model, by default named after its kind and number, and where it was read from."""
+    if part.read_from is None:
+        return to_bare_model(part, place, number)
+    said = part.read_from
+    origin = Provenance(said.format, tuple(said.counts), tuple(said.notes))
+    return replace(to_bare_model(part, place, number), origin=origin)
+
+
+def to_bare_model(part: AnyModelPart, place: str, number: str) -> AnyModel:
+    """Return a published model, by default named after its kind and number."""
+    if part.dataset is not None:
+        raise ReleaseError("models of several datasets are not read by this version", place=f"{place}.dataset")
+    name = part.name or part.kind.replace("_", " ") + number
+    noise: Noise | None = None
+    read: Read = to_count
+    if part.noise is not None:
+        noise, read = to_noise(part.noise, f"{place}.noise"), figure
+    if isinstance(part, TreePart):
+        return Tree(to_nodes(part, place, {}, read), name, noise)
+    if isinstance(part, RuleListPart):
+        return RuleList(to_rules(part, place, read), name, noise)
+    if isinstance(part, RuleSetPart):
+        return RuleSet(to_rules(part, place, read), name, noise)
+    if isinstance(part, ForestPart):
+        return replace(to_forest(part, name, place, read), noise=noise)
+    figures = (to_figure(f, f"{place}.statements[{k}]", read) for k, f in enumerate(part.statements))
+    return Table(tuple(figures), name, noise)
+
+
+def to_rows(release: ReleasePart) -> Rows | None:
+    """Return the declared number of rows, None where it follows from the models."""
+    if release.rows is None:
+        return None
+    for number in (release.rows,) if isinstance(release.rows, int) else (release.rows.at_least, release.rows.at_most):
+        if number is not None and number > MOST_ROWS:
+            raise ReleaseError("more than 2^53 rows are not counted", place="rows")
+    if isinstance(release.rows, int):
+        if release.rows < 0:
+            raise ReleaseError(f"the number of rows {release.rows} is negative", place="rows")
+        return Rows(release.rows, release.rows)
+    low, high = release.rows.at_least, release.rows.at_most
+    if high is not None and high < low:
+        raise ReleaseError(f"at_most {high} is below at_least {low}", place="rows")
+    return Rows(low, high)

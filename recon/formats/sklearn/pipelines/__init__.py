@@ -1,0 +1,1 @@
+"""What stands around scikit-learn's trees: transformers, searches, votes, calibration."""

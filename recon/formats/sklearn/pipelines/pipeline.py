@@ -1,0 +1,371 @@
+"""What stands around scikit-learn's trees: pipelines, searches, votes, thresholds, calibration.
+
+A pipeline's steps are followed from the raw columns to those that the model sees, so that its conditions become
+conditions on the raw attributes, and what the steps store of them (categories, ranges) becomes the domain. Whatever
+holds one model fitted on all rows is opened; what holds several is read as several models of the same rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from encoders.domain.values import AnyAttribute, Test, Value
+from encoders.models.models import AnyModel
+from recon.formats.drafts.binding import Binder
+from recon.formats.drafts.drafts import Draft, Feature
+from recon.formats.sklearn.pipelines.binding import PipelineBinder, straight
+from recon.formats.sklearn.pipelines.columns import Column
+from recon.formats.sklearn.pipelines.folds import Folds, folds, of_folds
+from recon.formats.sklearn.pipelines.hints import Hints
+from recon.formats.sklearn.pipelines.steps import DEEPEST, passed, steps_of, word
+from recon.formats.sklearn.trees.draft import TreesDraft
+from recon.formats.sklearn.trees.trees import class_values, feature_names
+from recon.stored.objects.things import Thing
+from solvers.foundation.errors import ReleaseError, Unsupported
+from solvers.statements.release import Rows
+
+Inner = Callable[[Any, str], Draft]
+SEARCHES = ("GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV")
+THRESHOLDS = ("TunedThresholdClassifierCV", "FixedThresholdClassifier")
+SEVERAL = ("VotingClassifier", "VotingRegressor", "StackingClassifier", "StackingRegressor")
+KINDS = ("Pipeline", *SEARCHES, *THRESHOLDS, "CalibratedClassifierCV", "FrozenEstimator", *SEVERAL)
+MOST_MODELS = 1_000
+FLOATS = "the columns were given to the pipeline as 64-bit numbers"
+
+
+def read(thing: Thing, form: str, inner: Inner) -> Draft:
+    """Return the draft of the model inside; `inner` reads a model, `form` is the container's word.
+
+    Raises `Unsupported` for a step or a wrapper that is not read, `ReleaseError` for what is broken.
+    """
+    check_nesting(thing)
+    if thing.class_name in SEVERAL:
+        return several(thing, form, inner)
+    if thing.class_name == "Pipeline":
+        opened = open_pipeline(thing)
+        try:
+            return behind(inner(opened.final, form), opened)
+        except Folds as found_folds:
+            raise Folds([behind(one, opened) for one in found_folds.drafts]) from None
+    if thing.class_name == "CalibratedClassifierCV" and (members := folds(thing)):
+        raise of_folds(members, form, inner)
+    found, how = unwrap(thing)
+    draft = inner(found, form)
+    return renamed(draft, f"{draft.origin.format}, {how}")
+
+
+def renamed(draft: Draft, form: str) -> Draft:
+    """Return the draft with another name of its format."""
+    return replace(draft, origin=replace(draft.origin, format=form))
+
+
+def check_nesting(thing: Thing) -> None:
+    """Refuse models inside models without end: a file may say that a search's best model is the search itself."""
+    level, opened = [thing], 0
+    for _ in range(DEEPEST):
+        level = [one for outer in level for one in inside(outer) if isinstance(one, Thing)]
+        opened += len(level)
+        if opened > MOST_MODELS:
+            break
+        if not level:
+            return
+    raise ReleaseError("models are nested too deeply in one another, or are too many")
+
+
+def inside(thing: Thing) -> list[Any]:
+    """Return what stands inside a wrapper of models."""
+    if thing.class_name == "Pipeline":
+        return [step[1] for step in steps_of(thing, "steps", 2, "Pipeline")[-1:]]
+    if thing.class_name in SEVERAL:
+        found = thing.get("estimators_")
+        return found if isinstance(found, list) else []
+    if thing.class_name == "CalibratedClassifierCV" and (members := folds(thing)):
+        return members
+    return [unwrap(thing)[0]] if thing.class_name in KINDS else []
+
+
+def unwrap(thing: Thing) -> tuple[Any, str]:
+    """Return the one model inside a wrapper, fitted on all rows, and how it stood there in words.
+
+    Raises `Unsupported` where there is none.
+    """
+    kind = thing.class_name
+    if kind in SEARCHES:
+        if not isinstance(thing.get("best_estimator_"), Thing):
+            raise Unsupported(f"the {kind} has no best model: fit it with refit=True")
+        return thing.get("best_estimator_"), f"the best of a {kind}"
+    if kind in THRESHOLDS:
+        found = thing.get("estimator_")
+        if kind.startswith("Tuned") and word(thing, "cv") != "prefit" and thing.get("refit") is False:
+            raise Unsupported(f"the {kind} was fitted on a part of the rows: fit it with refit=True")
+        where = f"in a {kind}"
+    elif kind == "CalibratedClassifierCV":
+        found, where = calibrated(thing), f"in a {kind}"
+    else:
+        found, where = thing.get("estimator"), f"in a {kind}"
+    if not isinstance(found, Thing):
+        raise ReleaseError(f"is a {kind} without a fitted model")
+    return found, where
+
+
+def calibrated(thing: Thing) -> Any:
+    """Return the one model that a calibration was given or fitted on all rows."""
+    members, given = thing.get("calibrated_classifiers_"), thing.get("estimator", thing.get("base_estimator"))
+    frozen = isinstance(given, Thing) and given.class_name == "FrozenEstimator"
+    ensemble = thing.get("ensemble")
+    if word(thing, "cv") == "prefit":
+        ensemble = False
+    if isinstance(ensemble, str):  # "auto", from 1.6 on
+        ensemble = not frozen
+    if not isinstance(members, list) or not members:
+        raise ReleaseError("is a CalibratedClassifierCV that is not fitted")
+    if ensemble is not False or len(members) != 1:
+        raise Unsupported(
+            f"a CalibratedClassifierCV of {len(members)} models is not read: each saw another part of the rows; "
+            "fit it with ensemble=False, or store the model itself"
+        )
+    one = members[0]
+    return one.get("estimator", one.get("base_estimator")) if isinstance(one, Thing) else None
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A pipeline followed to its end: the model there, the columns it sees, the raw columns' names and values."""
+
+    final: Thing
+    columns: tuple[Column, ...]
+    raw: tuple[str, ...]
+    named: bool
+    hints: dict[str, AnyAttribute]
+    said: tuple[str, ...]
+    notes: tuple[str, ...]
+    kinds: tuple[str, ...]
+
+
+def open_pipeline(thing: Thing) -> Opened:
+    """Return the final model of a pipeline and the columns it was fitted on.
+
+    Raises `Unsupported` naming a step that is not read, `ReleaseError` for steps that do not fit each other.
+    """
+    steps = steps_of(thing, "steps", 2, "Pipeline")
+    final = steps[-1][1]
+    if not isinstance(final, Thing):
+        raise Unsupported("the pipeline ends without a model: store one that ends in a tree or a forest")
+    raw, named = raw_names([step for _, step in steps])
+    columns, hints = [Column(name, i) for i, name in enumerate(raw)], Hints()
+    for name, step in steps[:-1]:
+        columns = passed(step, columns, hints, name[:60])
+    if not columns:
+        raise ReleaseError("the steps of the pipeline leave no column to the model")
+    found = {i: hints.attribute(i, name) for i, name in enumerate(raw)}
+    return Opened(
+        final,
+        tuple(
+            Column(name, c.source, c.maps) for name, c in zip(unique([c.name for c in columns]), columns, strict=True)
+        ),
+        tuple(raw),
+        named,
+        {raw[i]: attribute for i, attribute in found.items() if attribute is not None},
+        tuple(hints.said),
+        (FLOATS,) if hints.floats else (),
+        tuple(step.class_name for _, step in steps[:-1] if isinstance(step, Thing)),
+    )
+
+
+def raw_names(steps: Sequence[Any]) -> tuple[list[str], bool]:
+    """Return the names of the raw columns, and whether the file has them: the first step that knows says it."""
+    for first in steps:
+        step = first
+        for _ in range(DEEPEST):
+            if not isinstance(step, Thing) or step.class_name not in {"Pipeline", "FeatureUnion"}:
+                break
+            parts = steps_of(step, "steps" if step.class_name == "Pipeline" else "transformer_list", 2, "Pipeline")
+            step = next((part for _, part in parts if isinstance(part, Thing)), None)
+        if isinstance(step, Thing) and (step.has("feature_names_in_") or step.has("n_features_in_")):
+            return feature_names(step)
+    raise ReleaseError("no step of the pipeline says how many columns it was fitted on: it is not fitted")
+
+
+def unique(names: Sequence[str]) -> list[str]:
+    """Return the names, equal ones numbered."""
+    seen: dict[str, int] = {}
+    taken, out = set(names), []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        found = name
+        while seen[name] > 1 and found in taken:
+            found = f"{name} ({seen[name]})"
+            seen[name] += found in taken
+        taken.add(found)
+        out.append(found)
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class PipelineDraft(Draft):
+    """A model behind a pipeline: `inner` speaks of the pipeline's `columns`, this draft of the `raw` attributes."""
+
+    inner: Draft | None = None
+    columns: tuple[Column, ...] = ()
+    raw: tuple[str, ...] = ()
+    raw_named: bool = True
+
+    def tests(self) -> Iterator[tuple[str, Test]]:
+        """Yield the tests of the model."""
+        return iter(()) if self.inner is None else self.inner.tests()
+
+    def bound(self, binder: Binder) -> tuple[AnyModel, ...]:
+        """Return the models over the binder's domain."""
+        if self.inner is None:
+            return ()
+        inner = replace(self.inner, origin=self.origin)
+        own = PipelineBinder.of(self, self.columns, self.raw, self.raw_named, binder.domain)
+        return tuple(straight(model, binder.domain) for model in inner.bound(own))
+
+
+def behind(draft: Draft, opened: Opened) -> Draft:
+    """Return the draft of a pipeline's model, spoken of the raw attributes."""
+    if isinstance(draft, SeveralDraft):
+        return together([behind(part, opened) for part in draft.parts], draft)
+    columns = list(opened.columns)
+    if isinstance(draft, PipelineDraft) and draft.inner is not None:  # a pipeline at the end of a pipeline
+        if len(draft.raw) != len(columns):
+            raise ReleaseError(f"the model takes {len(draft.raw)} columns, the pipeline gives {len(columns)}")
+        columns = [Column(c.name, columns[c.source].source, (*columns[c.source].maps, *c.maps)) for c in draft.columns]
+        said, notes, draft = draft.said, draft.origin.notes, replace(draft.inner, origin=draft.origin)
+    else:
+        said, notes = draft.said, draft.origin.notes
+    if len(draft.features) != len(columns):
+        raise ReleaseError(f"the model takes {len(draft.features)} columns, the pipeline gives {len(columns)}")
+    if any(f.make is not None for f in draft.features):
+        raise Unsupported("a model that prepares its columns itself is not read at the end of a pipeline")
+    names = [f.name for f in draft.features] if draft.models else unique([c.name for c in columns])
+    inner = replace(draft, features=tuple(Feature(n, n) for n in names), named=True)
+    if isinstance(inner, TreesDraft) and not any(c.lets_gaps_through for c in columns):
+        inner = replace(inner, misplaced=False)  # the trees never met a missing value
+    features = tuple(c.feature(n, opened.raw[c.source], draft.single) for n, c in zip(names, columns, strict=True))
+    form = (
+        f"{draft.origin.format}, behind {', '.join(opened.kinds)} in a Pipeline"
+        if opened.kinds
+        else (f"{draft.origin.format}, in a Pipeline")
+    )
+    carried = {f.name: getattr(draft, f.name) for f in fields(Draft)}
+    carried |= {
+        "origin": replace(draft.origin, format=form, notes=tuple(dict.fromkeys((*notes, *opened.notes)))),
+        "features": features,
+        "hints": opened.hints,
+        "named": True,
+        "said": tuple(dict.fromkeys((*said, *opened.said))),
+    }
+    return PipelineDraft(
+        **carried,
+        inner=inner,
+        columns=tuple(columns),
+        raw=opened.raw,
+        raw_named=opened.named,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class SeveralDraft(Draft):
+    """Several models of the same rows. Their features are told apart by a number before the name, unless all agree."""
+
+    parts: tuple[Draft, ...] = ()
+
+    @property
+    def agreed(self) -> bool:
+        """Tell whether all parts have the same raw features."""
+        return all(p.features == self.parts[0].features and not isinstance(p, PipelineDraft) for p in self.parts)
+
+    def tests(self) -> Iterator[tuple[str, Test]]:
+        """Yield the tests of all parts."""
+        for i, part in enumerate(self.parts):
+            for name, test in part.tests():
+                yield name if self.agreed else f"{i}: {name}", test
+
+    def bound(self, binder: Binder) -> tuple[AnyModel, ...]:
+        """Return the models of all parts over the binder's domain."""
+        return tuple(
+            replace(model, name=f"{i + 1}: {model.name}")
+            for i, part in enumerate(self.parts)
+            for model in part.bound(Binder(part, binder.domain))
+        )
+
+
+def several(thing: Thing, form: str, inner: Inner) -> Draft:
+    """Return the members of a vote or a stack as one draft: each was fitted on all the rows."""
+    kind, members = thing.class_name, thing.get("estimators_")
+    if not isinstance(members, list) or not members:
+        raise ReleaseError(f"is a {kind} that is not fitted", place="estimators_")
+    if word(thing, "cv") == "prefit":
+        raise Unsupported(f"the members of a {kind} with cv='prefit' may know different rows: give their own files")
+    classes: tuple[Value, ...] | None = class_values(thing) if kind.endswith("Classifier") else None
+    parts, left_out = [], []
+    for i, member in enumerate(members):
+        try:
+            draft = decoded(inner(member, form), classes, f"estimators_[{i}]")
+        except Unsupported:  # carries no counts, or those of a part of the rows: the others do not depend on it
+            left_out.append(member.class_name if isinstance(member, Thing) else str(member)[:40])
+            continue
+        parts.append(renamed(draft, f"{draft.origin.format}, one of {len(members)} in a {kind}"))
+    if not parts:
+        raise Unsupported(f"no member of the {kind} is read ({', '.join(dict.fromkeys(left_out))}): recon inspect it")
+    said = [f"the {len(members)} members of the {kind} are read as models of the same rows"]
+    if left_out:
+        said = [
+            f"{len(parts)} of the {len(members)} members of the {kind} are read, as models of the same rows; left out, "
+            f"for they carry no counts that are read: {', '.join(left_out)} (recon inspect says what they store)"
+        ]
+    if kind.startswith("Stacking"):
+        said.append("its final model is not read: it was fitted on what the members predict")
+    first = parts[0]
+    return together(parts, replace(first, said=tuple(said)))
+
+
+def together(parts: Sequence[Draft], like: Draft) -> Draft:
+    """Return several drafts as one."""
+    hints: dict[str, AnyAttribute] = {}
+    for part in parts:
+        hints |= {name: hint for name, hint in part.hints.items() if name not in hints}
+    kinds = dict.fromkeys(k for p in parts for k in p.origin.counts)
+    notes = dict.fromkeys(n for p in parts for n in p.origin.notes)
+    carried = {f.name: getattr(parts[0], f.name) for f in fields(Draft)}
+    carried |= {
+        "origin": replace(parts[0].origin, counts=tuple(kinds), notes=tuple(notes)),
+        "models": tuple(m for p in parts for m in p.models),
+        "rows": agreed_rows([p.rows for p in parts if p.rows is not None]),
+        "hints": hints,
+        "named": all(p.named for p in parts),
+        "said": tuple(dict.fromkeys((*like.said, *(s for p in parts for s in p.said)))),
+    }
+    found = SeveralDraft(**carried, parts=tuple(parts))
+    if found.agreed:
+        return found
+    features = tuple(replace(f, name=f"{i}: {f.name}") for i, p in enumerate(parts) for f in p.features)
+    return replace(found, features=features, named=True)
+
+
+def agreed_rows(said: Sequence[Rows]) -> Rows | None:
+    """Return the number of rows that all members allow."""
+    if not said:
+        return None
+    low, highs = max(r.low for r in said), [r.high for r in said if r.high is not None]
+    if highs and low > min(highs):
+        raise ReleaseError(f"one member was fitted on {low} rows, another on {min(highs)}", place="estimators_")
+    return Rows(low, min(highs, default=None))
+
+
+def decoded(draft: Draft, classes: tuple[Value, ...] | None, place: str) -> Draft:
+    """Return a member's draft with the vote's classes: members are fitted on their numbers 0 to K - 1."""
+    if classes is None or draft.classes is None:
+        return draft
+    if isinstance(draft, SeveralDraft):
+        return together([decoded(p, classes, place) for p in draft.parts], draft)
+    if not all(isinstance(c, int) and 0 <= c < len(classes) for c in draft.classes):
+        raise ReleaseError("has classes that are no numbers of the classes of the vote", place=f"{place}.classes_")
+    found = tuple(classes[int(c)] for c in draft.classes)
+    if isinstance(draft, PipelineDraft) and draft.inner is not None:
+        draft = replace(draft, inner=replace(draft.inner, classes=found))
+    return replace(draft, classes=found)

@@ -1,0 +1,1 @@
+"""Stored scikit-learn trees and what is made of them: node arrays, class counts, bags."""

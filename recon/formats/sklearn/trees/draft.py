@@ -1,0 +1,231 @@
+"""Drafts of scikit-learn trees: kept as arrays until the domain is known, because a forest has a million nodes."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from encoders.domain.domain import Condition
+from encoders.domain.values import Continuous, Test, is_number
+from encoders.models.models import AnyModel, Forest, Node, Support, Tree
+from recon.formats.drafts.binding import Binder, comparison, single_limits
+from recon.formats.drafts.drafts import Draft
+from recon.formats.sklearn.trees.arrays import TreeArrays
+from recon.formats.sklearn.trees.counts import NodeCounts
+
+NOTHING = Support()
+IS_MISSING = Test(values=(), missing=True)
+
+
+@dataclass(frozen=True, eq=False)
+class CountedTree:
+    """A tree's arrays, what its nodes count, and the features it numbers (indices into the draft's)."""
+
+    arrays: TreeArrays
+    counts: NodeCounts
+    columns: NDArray[np.int64] | None = None
+
+    @property
+    def feature(self) -> NDArray[np.int64]:
+        """Return the draft's feature that every node tests."""
+        if self.columns is None:
+            return self.arrays.feature
+        return np.where(self.arrays.leaf, -1, self.columns[np.where(self.arrays.leaf, 0, self.arrays.feature)])
+
+
+@dataclass(frozen=True, eq=False)
+class TreesDraft(Draft):
+    """Trees that test float32(value) <= threshold; several are a forest.
+
+    `resampled`: each tree counts a resample of the rows, `drawn` with (bootstrap) or without replacement;
+    `multiplicities` (trees, rows): how often each row was drawn, where it is known. `misplaced`: the version that
+    fitted the trees put rows into wrong leaves where training values were missing.
+    """
+
+    trees: tuple[CountedTree, ...] = ()
+    forest: bool = False
+    resampled: bool = False
+    replaced: bool = True
+    multiplicities: NDArray[np.int32] | None = None
+    misplaced: bool = False
+
+    def tests(self) -> Iterator[tuple[str, Test]]:
+        """Yield every feature's lowest and highest threshold, and where missing values are told from others."""
+        found = [(t.feature[~t.arrays.leaf], t.arrays.threshold[~t.arrays.leaf]) for t in self.trees]
+        features, thresholds = (np.concatenate(column) for column in zip(*found, strict=True))
+        finite = np.isfinite(thresholds)
+        for feature in np.unique(features[finite]).tolist():
+            of = thresholds[finite & (features == feature)]
+            for end in {float(of.min()), float(of.max())}:
+                yield self.features[feature].name, Test(high=end)
+        seen = {int(f) for t in self.trees for f in missing_seen(t)} | set(features[~finite].tolist())
+        for feature in sorted(seen):
+            yield self.features[feature].name, IS_MISSING
+
+    def bound(self, binder: Binder) -> tuple[AnyModel, ...]:
+        """Return the tree or the forest over the binder's domain; nodes keep their numbers."""
+        if self.misplaced and any(a.missing for a in binder.domain.attributes):
+            return replace(self, misplaced=False, trees=tuple(map(root_only, self.trees))).bound(binder)
+        bag = self.resampled and self.replaced
+        leaves: Leaves = {}
+        trees = tuple(
+            Tree(nodes(t, tests, binder, bag, leaves), f"tree {i}")
+            for i, (t, tests) in enumerate(zip(self.trees, split_tests(self, binder), strict=True))
+        )
+        if not self.forest:
+            return (Tree(trees[0].nodes, "tree", origin=self.origin),)
+        return (
+            Forest(
+                trees,
+                "forest",
+                origin=self.origin,
+                bootstrap=bag,
+                multiplicities=self.multiplicities,
+                subsample=self.resampled and not self.replaced,
+            ),
+        )
+
+
+def root_only(tree: CountedTree) -> CountedTree:
+    """Return the tree without its splits: what it says about all the training rows together."""
+    fields = ("threshold", "missing_left", "impurity", "rows", "weighted", "value")
+    cut = {name: getattr(tree.arrays, name)[:1] for name in fields}
+    none = np.full(1, -1, dtype=np.int64)
+    arrays = replace(tree.arrays, left=none, right=none, feature=none, **cut)
+    return replace(
+        tree, arrays=arrays, counts=replace(tree.counts, classes=tree.counts.classes[:1], size=tree.counts.size[:1])
+    )
+
+
+def missing_seen(tree: CountedTree) -> NDArray[np.int64]:
+    """Return the features of which some training value was missing, as far as the tree shows it.
+
+    Where a node saw none, it sends missing values to the child with more rows (scikit-learn's rule).
+    """
+    arrays = tree.arrays
+    inner = np.flatnonzero(~arrays.leaf)
+    more_left = arrays.rows[arrays.left[inner]] > arrays.rows[arrays.right[inner]]
+    told = arrays.missing_left[inner] != more_left
+    if not arrays.missing_left.any():  # files of versions without missing values have False everywhere
+        told[:] = False
+    return np.unique(tree.feature[inner[told]])
+
+
+Split = tuple[Condition, bool]  # the test of the left branch; True: it says "is missing", which is the right branch
+Leaves = dict[tuple[int, ...], Node]
+
+
+def nodes(tree: CountedTree, tests: Sequence[Split], binder: Binder, bag: bool, leaves: Leaves) -> tuple[Node, ...]:
+    """Return the nodes of one tree, given the tests of its inner nodes in order; equal leaves are one object."""
+    arrays, left = iter(tests), tree.arrays.left.tolist()
+    figures = list(zip(tree.counts.size.tolist(), *tree.counts.classes.T.tolist(), strict=True))
+    out = []
+    for then, otherwise, key in zip(left, tree.arrays.right.tolist(), figures, strict=True):
+        if then >= 0:
+            condition, swapped = next(arrays)
+            first, second = (otherwise, then) if swapped else (then, otherwise)
+            out.append(Node(NOTHING, condition, first, second))
+            continue
+        leaf = leaves.get(key)
+        if leaf is None:
+            leaf = leaves[key] = Node(support(key[0], key[1:], binder, bag))
+        out.append(leaf)
+    return tuple(out)
+
+
+def support(size: int, classes: Sequence[int], binder: Binder, bag: bool) -> Support:
+    """Return what a leaf publishes: its classes, or its size alone; of a bag also how many rows are different."""
+    if not classes or min(classes) < 0:
+        return Support(count=size)
+    counts = binder.counts(classes)
+    return Support(counts, distinct=size) if bag else Support(counts)
+
+
+def split_tests(draft: TreesDraft, binder: Binder) -> Iterator[list[Split]]:
+    """Yield the tests of every tree's inner nodes, in order; what is tested often is translated once."""
+    inner = [~t.arrays.leaf for t in draft.trees]
+    keys = np.concatenate(
+        [
+            np.stack([t.feature[at].astype(float), t.arrays.threshold[at], t.arrays.missing_left[at].astype(float)])
+            for t, at in zip(draft.trees, inner, strict=True)
+        ],
+        axis=1,
+    )
+    order = np.lexsort(keys[::-1])
+    fresh = np.ones(len(order), dtype=bool)
+    fresh[1:] = (keys[:, order[1:]] != keys[:, order[:-1]]).any(axis=0)
+    number = np.empty(len(order), dtype=np.int64)
+    number[order] = np.cumsum(fresh) - 1
+    found: list[Split] = []
+    for feature, thresholds, missing in by_feature(keys[:, order[fresh]]):
+        found += feature_splits(binder, draft.features[feature].name, thresholds, missing)
+    start = 0
+    for at in inner:
+        end = start + int(at.sum())
+        yield [found[i] for i in number[start:end].tolist()]
+        start = end
+
+
+def by_feature(keys: NDArray[np.float64]) -> Iterator[tuple[int, list[float], list[bool]]]:
+    """Yield the thresholds of every feature, ascending, with what the missing values do; keys are sorted by feature."""
+    features = keys[0].astype(np.int64)
+    starts = [*np.flatnonzero(np.diff(features, prepend=-1)).tolist(), len(features)]
+    for start, end in pairwise(starts):
+        yield int(features[start]), keys[1, start:end].tolist(), keys[2, start:end].astype(bool).tolist()
+
+
+def feature_splits(binder: Binder, name: str, thresholds: list[float], missing: list[bool]) -> list[Split]:
+    """Return the tests of one feature in the domain's terms; x <= inf holds for everything that is not missing.
+
+    Thresholds of a continuous attribute stand as they are once the outermost two are within its range.
+    """
+    plain = binder.unchanged(name)
+    if plain is None or np.inf in thresholds or len(thresholds) < 3:
+        return told_apart(binder, name, thresholds, missing)
+    for end in (thresholds[0], thresholds[-1]):
+        binder.resolved(name, Test(high=end))
+    if binder.draft.single:
+        thresholds = single_limits(np.array(thresholds)).tolist()
+    if not plain.missing:
+        return [(((plain.name, Test(None, None, t)),), False) for t in thresholds]
+    pairs = zip(thresholds, missing, strict=True)
+    return [(((plain.name, Test(None, None, t, False, False, m)),), False) for t, m in pairs]
+
+
+def told_apart(binder: Binder, name: str, thresholds: list[float], missing: list[bool]) -> list[Split]:
+    """Return the tests of one feature; thresholds between the same two values that are compared share one."""
+    values = compared(binder, name, len(thresholds))
+    known: dict[tuple[int, bool], Condition] = {}
+    out: list[Split] = []
+    for i, (t, m) in enumerate(zip(thresholds, missing, strict=True)):
+        if t == np.inf:
+            out.append((binder.condition(name, IS_MISSING), True))
+            continue
+        key = (i if values is None else bisect_right(values, t), m)
+        if key not in known:
+            known[key] = binder.resolved(name, Test(None, None, t, False, False, m))
+        out.append((known[key], False))
+    return out
+
+
+def compared(binder: Binder, name: str, most: int) -> list[int | float] | None:
+    """Return, ascending, every number that the model may compare for a feature; None where it has more than `most`."""
+    feature = binder.features.get(name)
+    if feature is None:
+        return None
+    k, compare = binder.domain.place.get(feature.attribute), comparison(binder.draft, feature)
+    if k is None:
+        values = [compare(0), compare(1)]
+    else:
+        attribute = binder.domain.all[k]
+        if isinstance(attribute, Continuous) or attribute.known[1] > most:
+            return None
+        values = [compare(attribute.value_at(i)) for i in range(attribute.known[1])]
+        if attribute.missing:
+            values.append(compare(None))
+    return sorted(v for v in values if is_number(v))

@@ -1,0 +1,94 @@
+"""A possible world as users hold it: rows with their values, as attributes or as the binary columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from encoders.domain.domain import Domain
+from encoders.domain.values import AnyAttribute, Grid, Value, is_number
+from encoders.encode.encoder import EncodedRelease
+from solvers.statements.release import World as SolverWorld
+
+
+def values_of(attribute: AnyAttribute, indices: NDArray[Any]) -> NDArray[Any]:
+    """Return the values at raw indices, decoded once per distinct index; NaN where one is missing.
+
+    Numbers with a missing one are floats, as pandas reads such columns, unless floats cannot tell them apart.
+    """
+    distinct, back = np.unique(indices, return_inverse=True)
+    cells = [attribute.value(int(i)) for i in distinct]
+    decoded: list[Value] = [np.nan if c is None else c for c in cells]
+    if None in cells:
+        known = [c for c in cells if c is not None]
+        plain = all(is_number(c) and not isinstance(c, bool) and abs(c) <= 1 << 53 for c in known)
+        return np.array(decoded, dtype=np.float64 if plain else object)[back.reshape(-1)]
+    whole = all(isinstance(v, int) and abs(v) < 1 << 62 for v in decoded)
+    kind: Any = np.int64 if whole else (np.float64 if isinstance(attribute, Grid) else object)
+    if isinstance(attribute, Grid) and not whole and all(isinstance(v, int) for v in decoded):
+        kind = object
+    table: NDArray[Any] = np.empty(len(decoded), dtype=kind)
+    table[:] = decoded
+    return table[back.reshape(-1)]
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """One possible world. `unique` is True when no other world exists, False when others do, None if not asked."""
+
+    domain: Domain
+    inner: SolverWorld
+
+    @property
+    def unique(self) -> bool | None:
+        """Tell whether this is the only possible world (None: not known)."""
+        return self.inner.unique
+
+    @property
+    def note(self) -> str:
+        """Say how the world was found, or how many others there are, where there is more to say than `unique`."""
+        return self.inner.note
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        """Return what else is known of the world as named numbers: of noisy counts how likely it is."""
+        return dict(self.inner.figures)
+
+    @property
+    def rows(self) -> int:
+        """Return the number of rows."""
+        return int(self.inner.times.sum())
+
+    def indices(self) -> NDArray[Any]:
+        """Return (rows, attributes) raw value indices, the label last."""
+        return np.repeat(self.inner.values, self.inner.times, axis=0)
+
+    def to_frame(self, views: bool = False) -> pd.DataFrame:
+        """Return the rows: one column per attribute and the label; `views`: the binary columns where declared.
+
+        A missing value is NaN (0 or 1 in a binary column, as its test says).
+        """
+        values = self.indices()
+        columns: dict[str, NDArray[Any]] = {}
+        viewed: dict[int, list[str]] = {}
+        for name in self.domain.columns if views else ():
+            viewed.setdefault(self.domain.view_ranges(name)[0], []).append(name)
+        for k, attribute in enumerate(self.domain.all):
+            for name in viewed.get(k, ()):
+                _, ranges = self.domain.view_ranges(name)
+                inside = np.zeros(len(values), dtype=bool)
+                for start, end in ranges:
+                    inside |= ((values[:, k] >= start) & (values[:, k] < end)).astype(bool)
+                columns[name] = inside.astype(np.int64)
+            if k not in viewed:
+                columns[attribute.name] = values_of(attribute, values[:, k])
+        return pd.DataFrame(columns)
+
+
+def wrap(release: EncodedRelease, world: SolverWorld) -> World:
+    """Return a solver's world with the domain to read it by."""
+    return World(release.domain, world)

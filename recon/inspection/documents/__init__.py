@@ -1,0 +1,1 @@
+"""Findings in files that hold no objects: texts, JSON, PMML, binary models."""

@@ -1,0 +1,155 @@
+"""What models published as JSON give away: LightGBM and XGBoost dumps, rpart trees written from R."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from typing import Any
+
+from recon.formats.boosters.catboost.file import looks_like_catboost_json
+from recon.inspection.documents.booster_text import category_findings, counts_finding
+from recon.inspection.findings.findings import EXAMPLES, Finding, Level
+from recon.inspection.objects.unknown import not_understood
+
+Found = tuple[str, int | None, list[Finding]]
+# What the libraries write; other keys were put there by somebody.
+_LIGHTGBM = (
+    "name version num_class num_tree_per_iteration label_index max_feature_idx objective average_output feature_names "
+    "monotone_constraints feature_infos tree_info feature_importances pandas_categorical"
+)
+_XGBOOST = "learner version Config"
+_LEARNER = (
+    "attributes feature_names feature_types gradient_booster learner_model_param learner_train_param objective "
+    "generic_param metrics"
+)
+_ATTRIBUTES = "scikit_learn best_iteration best_score best_ntree_limit"
+_CATBOOST = "features_info model_info oblivious_trees trees scale_and_bias ctr_data"
+_RPART = (
+    "frame node splits cuts csplit xlevels ylevels label method na y where x model terms cptable control parms numresp "
+    "ordered variable.importance call functions cp split_names"
+)
+_SUPPRESS = "round or suppress the counts, or add noise to them; recon audit says what they give away"
+
+
+def json_findings(content: Any) -> Found | None:
+    """Return kind, number of training rows and findings of parsed JSON; None where its kind is unknown."""
+    if isinstance(content, list):
+        if content and all(isinstance(t, dict) and "nodeid" in t for t in content):
+            return "XGBoost dump", None, hessians("cover")
+        return None
+    if not isinstance(content, dict):
+        return None
+    if "tree_info" in content and "feature_names" in content:
+        return "LightGBM dump", None, [*_lightgbm(content), *_others(content, _LIGHTGBM, "")]
+    if isinstance(content.get("learner"), dict):
+        learner = content["learner"]
+        attributes = learner.get("attributes")
+        unread = _others(content, _XGBOOST, "") + _others(learner, _LEARNER, "learner.")
+        unread += _others(attributes if isinstance(attributes, dict) else {}, _ATTRIBUTES, "learner.attributes.")
+        return "XGBoost model", None, [*_xgboost(learner), *unread]
+    if looks_like_catboost_json(content):
+        from recon.inspection.documents.booster_binary import catboost_json
+
+        kind, rows, found = catboost_json(content)
+        return kind, rows, [*found, *_others(content, _CATBOOST, "")]
+    if "frame" in content:
+        kind, rows, found = _rpart(content)
+        return kind, rows, [*found, *_others(content, _RPART, "")]
+    return None
+
+
+def _others(content: dict[str, Any], known: str, path: str) -> list[Finding]:
+    """Return that values are not understood whose keys no reader knows."""
+    found = []
+    for key, value in content.items():
+        if key not in known.split():
+            found.append(not_understood(f"{path}{key}"[:80], len(json.dumps(value)), "JSON"))
+    return found
+
+
+def _lightgbm(content: dict[str, Any]) -> list[Finding]:
+    """Return what LightGBM's dump_model gives away."""
+    found, told, listed = [], [], []
+    infos = content.get("feature_infos")
+    for name, info in infos.items() if isinstance(infos, dict) else ():
+        if isinstance(info, dict) and info.get("values"):
+            listed.append(f"{name}: {str(info['values'])[:60]}")
+        elif isinstance(info, dict) and "min_value" in info and info["min_value"] != info.get("max_value"):
+            told.append(f"{name} from {info['min_value']} to {info.get('max_value')}")
+    fix = "leave feature_infos out of the dump, or clip the columns to public limits before training"
+    if told:
+        follows = "the exact smallest and largest value of every column in the training data: "
+        follows += "; ".join(told[:EXAMPLES]) + ("; ..." if len(told) > EXAMPLES else "")
+        found.append(Finding("medium", "extremes", "feature_infos", f"ranges of {len(told):,} columns", follows, fix))
+    if listed:
+        follows = "every category code that occurs in the training data: " + "; ".join(listed[:EXAMPLES])
+        found.append(
+            Finding("medium", "categories", "feature_infos", f"values of {len(listed):,} columns", follows, fix)
+        )
+    found += category_findings(content.get("pandas_categorical"), "pandas_categorical")
+    return [*found, counts_finding("")]
+
+
+def hessians(path: str) -> list[Finding]:
+    """Return that XGBoost's nodes say the sum of their rows' hessians."""
+    return [Finding(
+        "medium", "leaf-hessians", path, "sums of hessians per node",
+        "in the first tree the training rows of every leaf, cover / (p (1 - p)) with p from base_score, and with the "
+        "leaf values the rows of each class; in later trees a sum over the rows of the leaf",
+        "dump without with_stats; sum_hessian is not read by predictions",
+    )]  # fmt: skip
+
+
+def _xgboost(learner: dict[str, Any]) -> list[Finding]:
+    """Return what XGBoost's model JSON gives away."""
+    found = hessians("learner.gradient_booster.model.trees[*].sum_hessian")
+    booster = learner.get("gradient_booster")
+    model = booster.get("model") if isinstance(booster, dict) else None
+    stored = model.get("cats") if isinstance(model, dict) else None
+    encoded = stored.get("enc") if isinstance(stored, dict) else None
+    columns = [_texts(c) for c in encoded] if isinstance(encoded, list) else []
+    found += category_findings([c for c in columns if c], "learner.gradient_booster.model.cats")
+    params = learner.get("learner_model_param")
+    score = params.get("base_score") if isinstance(params, dict) else None
+    if isinstance(score, str) and score.strip("[]") not in {"5E-1", "0.5"}:
+        found.append(Finding(
+            "medium", "class-shares", "learner.learner_model_param.base_score", f"base_score {score[:40]}",
+            "unless it was set by hand, a known function of the mean of the training labels",
+            "set base_score by hand before training",
+        ))  # fmt: skip
+    return found
+
+
+def _texts(column: Any) -> list[Any]:
+    """Return the category texts of a column as XGBoost stores them: one array of bytes and where each one begins."""
+    if not isinstance(column, dict) or not isinstance(column.get("offsets"), list):
+        return []
+    offsets, values = column["offsets"], column.get("values")
+    if not isinstance(values, list) or not all(isinstance(o, int) for o in offsets):
+        return []
+    try:
+        raw = bytes(values)
+    except (ValueError, TypeError):
+        return list(values)  # numbers
+    return [raw[a:b].decode("utf-8", "replace") for a, b in pairwise(offsets)]
+
+
+def _rpart(content: dict[str, Any]) -> Found:
+    """Return what an rpart tree written as JSON gives away: its frame, and rows where y and where were left in."""
+    frame = content.get("frame")
+    lines = frame if isinstance(frame, list) else []
+    sizes = frame.get("n") if isinstance(frame, dict) else [r.get("n") for r in lines if isinstance(r, dict)]
+    rows = int(sizes[0]) if isinstance(sizes, list) and sizes and isinstance(sizes[0], (int, float)) else None
+    found = [Finding("medium", "counts", "frame", "nodes of the tree", "the training rows of every node (n) and of "
+                     "every class in it (yval2)", _SUPPRESS)]  # fmt: skip
+    leaks: dict[str, tuple[Level, str]] = {
+        "y": ("critical", "the label of every training row, in file order"),
+        "where": ("high", "the leaf of every training row, in file order"),
+        "x": ("critical", "the training rows"), "model": ("critical", "the training rows"),
+    }  # fmt: skip
+    for name, (level, follows) in leaks.items():
+        value = content.get(name)
+        if value:
+            what = f"{type(value).__name__} of {len(value):,}" if isinstance(value, (list, dict)) else "value"
+            found.append(Finding(level, f"rpart-{name}", name, what, follows, f"leave {name} out"))
+    return "R rpart as JSON", rows, found

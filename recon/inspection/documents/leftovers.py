@@ -1,0 +1,65 @@
+"""What stands in a file beside the model that its reader reads: lines of a text, members of an archive, parts of PMML.
+
+Somebody may have written anything there, training rows too: it is told with its number of bytes.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+
+from recon.inspection.findings.findings import Finding
+from recon.inspection.objects.unknown import not_understood
+
+# Per kind of text: what a line of it looks like. Longer kinds first where one begins like another.
+LINES = {
+    "tree as text": r"(\|\s+)*\|---.*|\s*",
+    "R rpart as text": r"n=\s*\d+.*|node\), split, n.*|\s*\* denotes terminal node|\s*\d+\) .*"
+    r"|\s*\(\d+ observations? .*|\s*",
+    "tree as DOT": r"(strict )?digraph.*"
+    r"|\s*(node|edge|graph|rankdir|labelloc|label|splines|fontname|bgcolor|size|ordering)\b.*|\s*\"?\w+\"?\s*(\[.*|->.*|;)|\s*[}\];]+\s*|\s*",
+    "XGBoost dump as text": r"booster\[\d+\].*|\s*\d+:(\[.*|leaf=.*)|\s*",
+    "rule list as text": r"RULELIST.*|(else )?if \[.*|else\b.*|\s+\S+.*=.*|\s*",
+    "LightGBM model as text": r"tree|end of (trees|parameters)|parameters:|feature_importances:|Tree=\d+|\[[\w ]+: .*\]"
+    r"|(version|num_class|num_tree_per_iteration|label_index|max_feature_idx|objective|average_output|feature_names"
+    r"|monotone_constraints|feature_infos|tree_sizes|num_leaves|num_cat|split_feature|split_gain|threshold|decision_type"
+    r"|left_child|right_child|leaf_value|leaf_weight|leaf_count|internal_value|internal_weight|internal_count|is_linear"
+    r"|shrinkage|cat_boundaries|cat_threshold|leaf_const|num_features|leaf_features|leaf_coeff)=.*|average_output"
+    r"|pandas_categorical:.*|\s*",
+}
+_IMPORTANCE = re.compile(r"\S+=\d+(\.\d+)?")  # what follows "feature_importances:"
+
+
+def text_leftovers(kind: str, text: str) -> list[Finding]:
+    """Return that lines are not understood which a text of this kind does not have; linear in the lines."""
+    if kind not in LINES:
+        return []
+    known = re.compile(LINES[kind])
+    if kind == "tree as DOT":  # a label may go over several lines
+        text = re.sub(r'"[^"]*"', lambda quoted: quoted.group().replace("\n", " "), text)
+    lines = text.lstrip("\ufeff").splitlines()
+    features = {w for line in lines if line.startswith("feature_names=") for w in line[14:].split()}
+    odd = [i for i, line in enumerate(lines) if not known.fullmatch(line)]
+    if kind.startswith("LightGBM"):
+        odd = [i for i in odd if not (_IMPORTANCE.fullmatch(lines[i]) and lines[i].rpartition("=")[0] in features)]
+    if not odd:
+        return []
+    size = sum(len(lines[i].encode("utf-8", "replace")) for i in odd)
+    lines_of = "1 line" if len(odd) == 1 else f"{len(odd):,} lines"
+    return [not_understood(f"line {odd[0] + 1}", size, f"{lines_of} of text")]
+
+
+def member_leftovers(data: bytes) -> list[Finding]:
+    """Return that members of a skops archive are not understood which its schema does not name."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            schema = archive.read("schema.json").decode("utf-8", "replace")
+            sizes = {info.filename: info.file_size for info in archive.infolist()}
+            comment = len(archive.comment)
+    except (zipfile.BadZipFile, KeyError, NotImplementedError, RuntimeError, OSError, ValueError):
+        return []
+    named = set(re.findall(r'"([^"\\]*)"', schema))
+    odd = {name: size for name, size in sizes.items() if name != "schema.json" and name not in named}
+    odd |= {"(comment)": comment} if comment else {}
+    return [not_understood(f"(member {name[:80]})", size, "an archive's member") for name, size in odd.items()]

@@ -1,0 +1,148 @@
+"""What a PMML file gives away: data rows for checking, ranges of the fields, counts, stored instances.
+
+PMML 4.4 (dmg.org): ModelVerification holds rows with the expected result, TrainingInstances the training rows of
+nearest neighbours and Gaussian processes, VectorInstance those of support vector machines. Read by events, so that no
+tree is built; entities and DTDs are refused.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+from xml.parsers import expat
+
+from recon.inspection.findings.findings import EXAMPLES, Finding
+from recon.inspection.objects.unknown import not_understood
+from solvers.foundation.errors import ReleaseError
+
+Found = tuple[str, int | None, list[Finding]]
+DEEPEST = 1_000  # elements inside each other
+_SUPPRESS = "round or suppress the counts, or leave them out: predictions do not read recordCount of a node"
+
+
+class _Reader:
+    """Counts the elements that hold data, as expat meets them."""
+
+    def __init__(self) -> None:
+        self.above: list[str] = []
+        self.count: Counter[str] = Counter()
+        self.ranges: list[str] = []
+        self.field = ""
+        self.values: Counter[str] = Counter()
+        self.by = ""
+        self.rows: float | None = None
+        self.root = ""
+        self.extra = 0
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        name = tag.rpartition(":")[2]
+        inside = set(self.above)
+        self.root = self.root or name
+        self.above.append(name)
+        if len(self.above) > DEEPEST:
+            raise ReleaseError(f"the XML is nested more than {DEEPEST:,} deep")
+        if "Extension" in self.above:
+            self.extra += sum(map(len, attributes.values()))
+        if name == "Application":
+            self.by = attributes.get("name", "")
+        elif name == "DataField":
+            self.field = attributes.get("name", "")
+        elif name == "Interval" and "DataField" in inside:
+            self.ranges.append(f"{self.field} from {attributes.get('leftMargin')} to {attributes.get('rightMargin')}")
+        elif name == "Value" and "DataField" in inside and attributes.get("property", "valid") == "valid":
+            self.values[self.field] += 1
+        elif name == "row":
+            self._row(inside)
+        elif name in {"Node", "SimpleRule", "ScoreDistribution"} and "recordCount" in attributes:
+            self.count[name] += 1
+            if name == "Node" and self.rows is None:
+                self.rows = _number(attributes["recordCount"])
+        elif name in {"VectorInstance", "PairCounts", "NumericInfo", "DiscrStats", "ContStats", "Cluster"}:
+            self.count[name] += "size" in attributes if name == "Cluster" else 1
+
+    def _row(self, inside: set[str]) -> None:
+        for holder in ("ModelVerification", "TrainingInstances"):
+            if holder in inside:
+                self.count[holder] += 1
+
+    def text(self, data: str) -> None:
+        if "Extension" in self.above:
+            self.extra += len(data.strip())
+
+    def end(self, tag: str) -> None:
+        self.above.pop()
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _refused(*_: Any) -> int:
+    raise ReleaseError("the XML declares entities, which no PMML file needs: it is refused")
+
+
+def pmml_findings(data: bytes) -> Found | None:
+    """Return kind, number of training rows (of the first node) and findings of a PMML file; None for other XML."""
+    parser, reader = expat.ParserCreate(), _Reader()
+    parser.StartElementHandler, parser.EndElementHandler = reader.start, reader.end
+    parser.CharacterDataHandler = reader.text
+    parser.EntityDeclHandler = parser.ExternalEntityRefHandler = _refused
+    try:
+        parser.Parse(data, True)
+    except expat.ExpatError as error:
+        raise ReleaseError(f"the XML is broken: {error}") from None
+    if reader.root != "PMML":
+        return None
+    rows = reader.rows
+    known = int(rows) if rows is not None and rows == int(rows) and rows > 1 else None
+    return "PMML" + (f" by {reader.by}" if reader.by else ""), known, _findings(reader)
+
+
+def _findings(reader: _Reader) -> list[Finding]:
+    """Return what the counted elements mean."""
+    found = []
+
+    def tell(level: Any, rule: str, path: str, what: str, follows: str, remove: str) -> None:
+        entries = reader.count[path.partition("/")[0]] or reader.count[path.rpartition("/")[2]] or None
+        found.append(Finding(level, rule, path, what, follows, remove, entries=entries))
+
+    count = reader.count
+    if count["ModelVerification"]:
+        tell("critical", "verification-rows", "ModelVerification/InlineTable", f"{count['ModelVerification']:,} rows",
+             "rows of data with their expected result: training rows, unless they were made up",
+             "remove ModelVerification, or write made-up rows into it")  # fmt: skip
+    if count["TrainingInstances"]:
+        tell("critical", "instances", "TrainingInstances/InlineTable", f"{count['TrainingInstances']:,} rows",
+             "these are the training rows", "cannot be taken out, the rows are the model")  # fmt: skip
+    if count["VectorInstance"]:
+        tell("critical", "support-vectors", "VectorDictionary/VectorInstance", f"{count['VectorInstance']:,} vectors",
+             "every support vector is a training row", "cannot be taken out, the rows are the model")  # fmt: skip
+    if reader.ranges:
+        told = "; ".join(reader.ranges[:EXAMPLES]) + ("; ..." if len(reader.ranges) > EXAMPLES else "")
+        tell("medium", "extremes", "DataDictionary/DataField/Interval", f"ranges of {len(reader.ranges):,} fields",
+             "the smallest and largest value of every field, of the training data unless they were declared by hand: "
+             + told, "widen the intervals to public limits")  # fmt: skip
+    if reader.values:
+        tell("medium", "categories", "DataDictionary/DataField/Value", f"values of {len(reader.values):,} fields",
+             "every value that occurs in the training data, unless they were declared by hand",
+             "write public lists of values")  # fmt: skip
+    if count["Node"] or count["ScoreDistribution"] or count["SimpleRule"]:
+        what = f"{count['Node']:,} nodes, {count['SimpleRule']:,} rules, {count['ScoreDistribution']:,} distributions"
+        tell("medium", "counts", "recordCount", what, "the training rows of every node or rule, and of every class in "
+             "it (some writers give shares, which times the node's rows are counts again)", _SUPPRESS)  # fmt: skip
+    if count["PairCounts"]:
+        tell("medium", "contingency", "BayesInputs/BayesInput/PairCounts", f"{count['PairCounts']:,} tables",
+             "the table of every column against the class", "round the counts")  # fmt: skip
+    statistics = count["NumericInfo"] + count["DiscrStats"] + count["ContStats"]
+    if statistics:
+        tell("medium", "statistics", "ModelStats", f"{statistics:,} statistics",
+             "extremes, means, deviations, quantiles or counts of the columns", "remove ModelStats")  # fmt: skip
+    if count["Cluster"]:
+        tell("medium", "counts", "ClusteringModel/Cluster/size", f"{count['Cluster']:,} clusters",
+             "the training rows of every cluster", "remove the attribute size")  # fmt: skip
+    if reader.extra:
+        found.append(not_understood("Extension", reader.extra, "extensions, which each program writes for itself,"))
+    return found

@@ -1,0 +1,121 @@
+"""What a file publishes as a model, in the words of the module that reads it, and what a release file of recon says.
+
+The rules of the inspection name what an object stores; a list of rules or a drawn tree is nothing but counts. What
+`recon.formats.detection` reads is therefore told here wherever no rule has told its counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from recon.inspection.findings.findings import Finding, Level
+from recon.inspection.findings.severity import graded, is_counting, of_draft, of_models, with_sizes
+from solvers.foundation.errors import Inconclusive, ReconError
+
+if TYPE_CHECKING:
+    from encoders.models.models import AnyModel, CountKind
+    from recon.formats.drafts.drafts import Draft
+
+Found = tuple[str, int | None, list[Finding]]
+# Rules whose findings say the counts of a model (or that it has none): nothing is added to them.
+TOLD = frozenset([
+    "counts", "noisy-counts", "shares", "leaf-counts", "leaf-hessians", "tree", "histogram-tree", "figs-counts",
+    "rule-counts", "r-frame", "rules", "published-counts",
+])  # fmt: skip
+_AUDIT = "recon count and recon audit work out what follows"
+_INHERENT = "inherent in the model: release it without counts, or round, suppress or noise them before"
+
+
+def completed(rows: int | None, findings: list[Finding], data: bytes, memory: int) -> tuple[int | None, list[Finding]]:
+    """Return the number of rows and the findings with what the file's reader says, where the rules left it open.
+
+    The file is read a second time only then. What no reader reads adds nothing. The level of counts is what all of
+    them together allow.
+    """
+    told = any(one.rule in TOLD for one in findings)
+    sized = all(one.smallest is not None for one in findings if is_counting(one.rule))
+    if rows is not None and told and sized:
+        return rows, graded(findings)
+    from recon.formats.detection import read_draft
+
+    try:
+        draft = read_draft(data, memory)
+    except Inconclusive:  # the time was up: what was not looked at is not told as nothing
+        raise
+    except ReconError:
+        return rows, graded(findings)
+    if draft is None:
+        return rows, graded(findings)
+    found = with_sizes(findings, draft) + draft_findings(draft, findings)
+    return rows_of(draft) if rows is None else rows, graded(found)
+
+
+def rows_of(draft: Draft) -> int | None:
+    """Return the number of training rows that a file says, None where it gives an interval or nothing."""
+    return draft.rows.low if draft.rows is not None and draft.rows.exact else None
+
+
+def draft_findings(draft: Draft, known: Sequence[Finding] = ()) -> list[Finding]:
+    """Return one finding on the counts that a draft holds; none where it holds none, or where they are told."""
+    kinds = draft.origin.counts
+    if not kinds or any(one.rule in TOLD for one in known):
+        return []
+    what = ", ".join([draft.origin.format, *_sizes(draft.models)])
+    smallest, models = of_draft(draft)
+    return [Finding(_level(kinds), "published-counts", "(the model)", what, _meaning(kinds), _INHERENT,
+                    smallest=smallest, models=models)]  # fmt: skip
+
+
+def release_findings(data: bytes) -> Found:
+    """Return what a release file of recon publishes; `ReleaseError` with the sentence of its reader where broken."""
+    from recon.formats.release.reading import parse, to_models, to_rows
+    from recon.report.provenance import kinds_of
+
+    part = parse(data, "")
+    rows, found = to_rows(part), []
+    for number, (model, stated) in enumerate(zip(to_models(part), part.models, strict=True)):
+        path, kinds = f"models[{number}]", kinds_of(model)
+        if stated.noise is not None:
+            told = f"counts with {stated.noise.law} noise: intervals and a posterior of the true ones"
+            fix = "recon posterior says what they give away"
+            found.append(Finding("info", "noisy-counts", path, stated.kind, told, fix))
+        else:
+            told = _meaning(kinds) if kinds else "no counts are published"
+            # Of another name for each kind: findings of one name are told as one.
+            rule = "counts" if kinds == ("exact",) else "-".join([*kinds, "counts"])
+            smallest, models = of_models([model])
+            found.append(Finding(_level(kinds), rule, path, stated.kind, told, _INHERENT, smallest=smallest,
+                                 models=models))  # fmt: skip
+        if getattr(stated, "multiplicities", None):
+            told = "how often each training row is in each tree's bag, by its position in the training file"
+            place = f"{path}.multiplicities"
+            found.append(Finding("high", "bags", place, stated.kind, told, "leave multiplicities out"))
+    return "release file", rows.low if rows is not None and rows.exact else None, found
+
+
+def _level(kinds: Sequence[CountKind]) -> Level:
+    """Return how grave counts of these kinds are: noisy ones and labels alone are no exact statistics."""
+    return "medium" if set(kinds) - {"label", "noisy"} else "info"
+
+
+def _meaning(kinds: Sequence[CountKind]) -> str:
+    """Return what kinds of counts mean, and who works out what follows."""
+    from recon.report.provenance import MEANING
+
+    told = [f"{kind}{'' if kind == 'label' else ' counts'}: {MEANING[kind]}" for kind in kinds]
+    return "; ".join([*told, _AUDIT])
+
+
+def _sizes(models: Sequence[AnyModel]) -> list[str]:
+    """Return how many leaves, rules and statements the models have, in words; nothing where they have none."""
+    from encoders.models.models import Forest, Table, Tree
+    from recon.report.provenance import supports_of
+
+    sizes = {"leaves": 0, "rules": 0, "statements": 0}
+    for model in models:
+        if isinstance(model, Table):
+            sizes["statements"] += len(model.statements)
+        else:
+            sizes["leaves" if isinstance(model, (Tree, Forest)) else "rules"] += len(supports_of(model))
+    return [f"{size:,} {name}" for name, size in sizes.items() if size]

@@ -1,0 +1,1 @@
+"""Findings: what they say, what follows from them, how grave they are."""

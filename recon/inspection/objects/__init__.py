@@ -1,0 +1,1 @@
+"""Findings in stored objects."""

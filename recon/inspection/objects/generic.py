@@ -1,0 +1,207 @@
+"""What no rule names: the number of training rows, and arrays that have one entry for each of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from recon.inspection.findings.findings import EXAMPLES, Finding, Level
+from recon.inspection.findings.rules import MODEL, rules_of
+from recon.inspection.objects.traversal import Place, described, entries_of, shape_of
+from recon.stored.objects.things import Thing
+
+MANY = 1_000  # entries from which on an array that nobody knows is named
+FEWEST = 4  # rows from which on a length says anything
+TEXTS = 20  # different texts from which on a list of them is named
+LISTED = ("sklearn.", "imodels.", "lightgbm.", "xgboost.", "numpy.", "scipy.", "_loss.")
+_FRAMES = ("pandas.", "polars.", "pyarrow.")
+_ON_ALL_ROWS = frozenset(
+    [
+        "AdaBoostClassifier",
+        "AdaBoostRegressor",
+        "VotingClassifier",
+        "VotingRegressor",
+        "StackingClassifier",
+        "StackingRegressor",
+        "GradientBoostingClassifier",
+        "GradientBoostingRegressor",
+        "BoostedRulesClassifier",
+        "BoostedRulesRegressor",
+    ]
+)
+_COUNTERS = ("_n_samples", "n_samples_fit_", "n_samples_seen_", "n_samples_", "n_train_", "_n_train")
+
+
+def rows_known(things: list[Thing], places: Iterable[Place]) -> Counter[int]:
+    """Return possible numbers of training rows with how many values say so; folds and subsamples are among them."""
+    found: Counter[int] = Counter()
+    for thing in things:
+        found.update(_said(thing))
+        found.update(_tree_rows(thing))
+    for place in places:
+        known = None if place.owner is None else rules_of(place.owner.class_name).get(place.attribute)
+        if known is not None and known[0].each and not place.nested and place.shape:
+            found[place.shape[0]] += 1
+    return found or _shared_lengths(things)
+
+
+def _said(thing: Thing) -> list[int]:
+    """Return the numbers of rows that an object says: counters, the shape of the fit, the classes' counts."""
+    values = [thing.get(name) for name in _COUNTERS if thing.has(name)]
+    shape = thing.get("shape_fit_") if thing.has("shape_fit_") else None
+    values += [shape[0]] if isinstance(shape, tuple) and shape else []
+    counts = thing.get("class_count_") if thing.has("class_count_") else None
+    values += [float(counts.sum())] if isinstance(counts, np.ndarray) and counts.dtype.kind == "f" else []
+    made, asked = thing.get("n_quantiles_"), thing.get("n_quantiles")
+    values += [made] if isinstance(made, int) and isinstance(asked, int) and made < asked else []
+    numbers = [v for v in values if isinstance(v, (int, float)) and not isinstance(v, bool)]
+    return [int(v) for v in numbers if 0 < v < 1e12 and v == int(v)]
+
+
+def _tree_rows(thing: Thing) -> list[int]:
+    """Return the rows of the roots of trees that were fitted on all rows, or on all but a fold."""
+    if thing.class_name == "TreePredictor":
+        nodes = thing.get("nodes")
+        if not isinstance(nodes, np.ndarray) or "count" not in (nodes.dtype.names or ()) or not len(nodes):
+            return []
+        return [int(nodes["count"][0])]
+    if thing.class_name == "CalibratedClassifierCV":
+        return _of_folds(thing)
+    if thing.class_name in {"GreedyRuleListClassifier", "OneRClassifier", "FastFrugalTreeClassifier"}:
+        rules = _members(thing.get("rules_"))
+        first = rules[0].get("num_pts") if rules and isinstance(rules[0], dict) else None
+        return [int(first)] if isinstance(first, (int, float)) and first > 0 else []
+    whole = thing.class_name in _ON_ALL_ROWS or thing.get("bootstrap") is False
+    if not whole or thing.has("estimators_features_") or thing.get("subsample", 1.0) != 1.0:
+        return []
+    return [n for m in _members(thing.get("estimators_")) if isinstance(m, Thing) for n in _root(m)]
+
+
+def _of_folds(thing: Thing) -> list[int]:
+    """Return the number of rows of which each of k trees has seen all but its own fold: their sum / (k - 1)."""
+    inner = [m.get("estimator") for m in _members(thing.get("calibrated_classifiers_")) if isinstance(m, Thing)]
+    sizes = [n for m in inner if isinstance(m, Thing) for n in _root(m)]
+    folds = len(sizes)
+    return [sum(sizes) // (folds - 1)] if folds > 1 and sum(sizes) % (folds - 1) == 0 else sizes[:1]
+
+
+def _root(model: Thing) -> list[int]:
+    tree = model.get("tree_")
+    nodes = tree.get("nodes") if isinstance(tree, Thing) else None
+    if not isinstance(nodes, np.ndarray) or "n_node_samples" not in (nodes.dtype.names or ()) or not len(nodes):
+        return []
+    return [int(nodes["n_node_samples"][0])]
+
+
+def lone_tree_rows(things: list[Thing]) -> list[int]:
+    """Return the rows of trees that stand alone (or in a pipeline): members of ensembles may have seen fewer."""
+    inside: set[int] = set()
+    for thing in things:
+        for name in ("estimators_", "calibrated_classifiers_"):
+            members = _members(thing.get(name)) if thing.has(name) else []
+            inside.update(id(m) for m in members)
+            inside.update(id(m.get("estimator")) for m in members if isinstance(m, Thing))
+    return [n for t in things if id(t) not in inside for n in _root(t)]
+
+
+def _members(value: Any) -> list[Any]:
+    """Return the objects of a list or of an array of objects."""
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        return list(value.reshape(-1))
+    return value if isinstance(value, list) else []
+
+
+def _shared_lengths(things: list[Thing]) -> Counter[int]:
+    """Return the first lengths that at least two arrays of one object share, one of them a matrix: rows and labels."""
+    found: Counter[int] = Counter()
+    for thing in things:
+        if thing.kind.startswith(LISTED):
+            continue
+        shapes = {name: shape_of(value) for name, value in thing.attributes.items() if name not in MODEL}
+        lengths = Counter(shape[0] for shape in shapes.values() if shape and shape[0] >= 10)
+        matrices = {s[0] for s in shapes.values() if len(s) == 2 and s[0] > s[1]}
+        found.update({n: times for n, times in lengths.items() if times >= 2 and n in matrices})
+    return found
+
+
+def generic_findings(place: Place, rows: set[int]) -> Finding | None:
+    """Return what an attribute that no rule names gives away by its kind and shape, None for nothing."""
+    value = place.value
+    if isinstance(value, Thing) and value.kind.startswith(_FRAMES) and not place.shown.endswith(")"):
+        return _frame(place, value)
+    shape = place.shape
+    if not shape or place.attribute in MODEL:
+        return None
+    if any(n >= FEWEST and n in rows for n in shape):
+        return _one_per_row(place, shape, rows)
+    if _texts(value) >= TEXTS:
+        return _finding(place, "medium", "texts", f"{_texts(value):,} different texts: see whether they come from rows")
+    size = int(np.prod(shape))
+    if isinstance(value, np.ndarray) and size >= MANY and not _known(place):
+        return _finding(place, "unknown", "large-array", "a large array that no rule knows: look at what it holds")
+    return None
+
+
+def _known(place: Place) -> bool:
+    """Return whether the object is of a library whose leaks the rules list completely."""
+    return place.owner is not None and place.owner.kind.startswith(LISTED)
+
+
+def _frame(place: Place, value: Thing) -> Finding | None:
+    if value.class_name in {"DataFrame", "Series", "Table", "LazyFrame"}:
+        return _finding(place, "critical", "table", "a table of data is stored with the model: look at it, row by row")
+    if value.class_name.endswith("Index"):
+        return _finding(place, "info", "index", "the labels of a table's rows or columns")
+    return None
+
+
+def _one_per_row(place: Place, shape: tuple[int, ...], rows: set[int]) -> Finding:
+    """Return that an array has one entry per training row: rows and texts are worse than single numbers."""
+    size = next(n for n in shape if n in rows)
+    level: Level = "critical" if len(shape) == 2 and shape[0] == size and shape[1] > 1 else "high"
+    told = f"one entry for each of the {size:,} training rows"
+    by_chance = _same_length(place.owner, size)
+    if by_chance:
+        told += f" (or by chance: {by_chance} {size:,} too)"
+        level = "high"
+    return _finding(place, level, "one-per-row", told)
+
+
+def _same_length(owner: Thing | None, size: int) -> str:
+    """Return what else of the object has this length."""
+    if owner is None:
+        return ""
+    for name in ("n_features_in_", "n_estimators", "node_count", "n_components", "n_clusters"):
+        if owner.has(name) and owner.get(name) == size:
+            return f"{name} is"
+    classes = owner.get("classes_") if owner.has("classes_") else None
+    return "the classes are" if shape_of(classes)[:1] == (size,) else ""
+
+
+def _texts(value: Any) -> int:
+    """Return how many different texts a list or array holds."""
+    if isinstance(value, np.ndarray) and value.dtype.kind in "US":
+        return len(np.unique(value))
+    parts = value.reshape(-1).tolist() if isinstance(value, np.ndarray) and value.dtype == object else value
+    if isinstance(parts, (list, tuple)) and parts and all(isinstance(p, str) for p in parts):
+        return len(set(parts))
+    return 0
+
+
+def _finding(place: Place, level: Level, rule: str, follows: str) -> Finding:
+    remove = "no rule knows this attribute: take it out before saving if predictions do not need it"
+    return Finding(level, rule, place.path or "(the object)", described(place.value), follows, remove, False,
+                   examples(place.value), entries=entries_of(place.value))  # fmt: skip
+
+
+def examples(value: Any) -> tuple[Any, ...]:
+    """Return the first few values of an array, list or number."""
+    if isinstance(value, np.ndarray):
+        flat: list[Any] = list(value.reshape(-1)[:EXAMPLES]) if value.dtype.names is None else []
+        return tuple(v for v in flat if not isinstance(v, (Thing, np.ndarray, list, tuple, dict)))
+    if isinstance(value, (list, tuple)):
+        return tuple(v for v in value[:EXAMPLES] if isinstance(v, (str, int, float, bool)))
+    return (value,) if isinstance(value, (str, int, float)) else ()

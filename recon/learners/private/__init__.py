@@ -1,0 +1,1 @@
+"""Differentially private learning: draws, noisy thresholds, private mining."""

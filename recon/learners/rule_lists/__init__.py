@@ -1,0 +1,1 @@
+"""Rule list learners, plain and greedy, and what they share."""

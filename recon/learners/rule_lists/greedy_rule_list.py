@@ -1,0 +1,164 @@
+"""GreedyRL: a rule list grown from the top, each rule the conjunction with the lowest weighted Gini impurity.
+
+Source: the greedy baseline of Ferry et al., "Probabilistic Dataset Reconstruction from Interpretable Models",
+SaTML 2024 (CART-like: minimise the impurity after the split; ties go to the smaller captured part).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from recon.learners.rule_lists.estimator import Literal, RuleListClassifier, is_whole, support_rows, training_data
+from solvers.foundation.errors import ReleaseError
+
+TIE = 1e-12  # impurities closer than this (relative) are equal: what is left is rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Distinct rows: `truth` (rows, literals) bool, whether each literal holds; `weight` (rows, classes) counts."""
+
+    truth: NDArray[np.bool_]
+    weight: NDArray[np.float64]
+
+    def keep(self, rows: NDArray[np.bool_]) -> Table:
+        """Return the table of some rows."""
+        return Table(self.truth[rows], self.weight[rows])
+
+
+class GreedyRuleListClassifier(RuleListClassifier):
+    """Greedy rule list over binary columns, with scikit-learn's estimator interface.
+
+    `width`: literals per rule at most. `min_support`: rows that a rule must capture, a share of all rows (float)
+    or a number (int). `max_length`: rules at most, the default rule included (None: no limit). `negations`:
+    whether "column = 0" is a literal too.
+
+    After `fit`: `rules_`, a list of (literals, class counts), the default rule last with no literals; `classes_`.
+    Cost per rule: distinct rows x (literals)^width / literals, vectorised.
+    """
+
+    def __init__(
+        self,
+        width: int = 1,
+        min_support: float | int = 0.0,
+        max_length: int | None = None,
+        negations: bool = True,
+    ) -> None:
+        self.width = width
+        self.min_support = min_support
+        self.max_length = max_length
+        self.negations = negations
+
+    def fit(self, X: Any, y: ArrayLike) -> GreedyRuleListClassifier:  # noqa: N803 - scikit-learn's name
+        """Return the fitted list.
+
+        Raises `ReleaseError` for bad parameters, a column that is not binary, missing labels, unequal lengths.
+        """
+        names, bits, target = training_data(X, y)
+        least = self._least(len(bits))
+        if not len(bits):
+            raise ReleaseError(f"0 rows of {len(names)} columns: there must be some of both")
+        try:
+            self.classes_, codes = np.unique(target, return_inverse=True)
+        except TypeError:
+            raise ReleaseError("the labels mix values that have no order, such as numbers and text") from None
+        self._note_columns(names)
+        literals = [(name, v) for name in names for v in ((1, 0) if self.negations else (1,))]
+        distinct, back = np.unique(bits, axis=0, return_inverse=True)
+        weight = np.zeros((len(distinct), len(self.classes_)))
+        np.add.at(weight, (back.reshape(-1), codes.reshape(-1)), 1)
+        truth = np.stack([distinct[:, names.index(n)] == bool(v) for n, v in literals], axis=1)
+        self.rules_ = self._grow(Table(truth, weight), literals, least)
+        return self
+
+    def _least(self, n: int) -> float:
+        """Return the fewest rows that a rule captures; `ReleaseError` for parameters that make no sense."""
+        sizes: dict[str, Any] = {"width": self.width, "max_length": self.max_length}
+        for name, value in sizes.items():
+            if not (is_whole(value) and value >= 1) and (value is not None or name == "width"):
+                raise ReleaseError(f"{name} must be a whole number of at least 1, not {value!r}")
+        return float(max(1, math.ceil(support_rows(self.min_support, n))))
+
+    def _grow(self, table: Table, literals: list[Literal], least: float) -> list[tuple[tuple[Literal, ...], list[int]]]:
+        """Return the rules in order, the default rule last."""
+        rules: list[tuple[tuple[Literal, ...], list[int]]] = []
+        while self.max_length is None or len(rules) < self.max_length - 1:
+            chosen = best_conjunction(table, self.width, least)
+            if chosen is None:
+                break
+            hit = np.asarray(table.truth[:, list(chosen)].all(axis=1))
+            counts = np.rint(table.weight[hit].sum(axis=0)).astype(int).tolist()
+            rules.append((tuple(literals[i] for i in chosen), counts))
+            table = table.keep(~hit)
+        return [*rules, ((), np.rint(table.weight.sum(axis=0)).astype(int).tolist())]
+
+
+def best_conjunction(table: Table, width: int, least: float) -> tuple[int, ...] | None:
+    """Return the literals of the conjunction with the lowest weighted Gini after the split, None without a gain.
+
+    Ties: the smaller captured part, then fewer literals, then the first in the columns' order. Minimising
+    Σ_side (n_side / n) (1 - Σ_c p_c²) is maximising Σ_side Σ_c n_side,c² / n_side, which is what is compared.
+    """
+    total = table.weight.sum(axis=0)
+    n = float(total.sum())
+    if n < 1:
+        return None
+    base = float((total**2).sum() / n)
+    best: tuple[float, float, int, tuple[int, ...]] | None = None
+    for size in range(1, width + 1):
+        for fixed in combinations(range(table.truth.shape[1]), max(0, size - 2)):
+            part = table.keep(np.asarray(table.truth[:, list(fixed)].all(axis=1))) if fixed else table
+            if fixed and part.weight.sum() < least:
+                continue
+            found = best_of(part, total, least, single=size == 1, after=fixed[-1] if fixed else -1)
+            if found is None:
+                continue
+            score, captured, last = found
+            key = (score, captured, size, (*fixed, *last))
+            if best is None or better(key, best):
+                best = key
+    if best is None or best[0] <= base + TIE * max(1.0, base):
+        return None
+    return best[3]
+
+
+def better(a: tuple[float, float, int, tuple[int, ...]], b: tuple[float, float, int, tuple[int, ...]]) -> bool:
+    """Tell whether candidate a comes before b: higher score, then captured, size and literals ascending."""
+    if abs(a[0] - b[0]) > TIE * max(1.0, abs(b[0])):
+        return a[0] > b[0]
+    return a[1:] < b[1:]
+
+
+def best_of(
+    part: Table, total: NDArray[np.float64], least: float, *, single: bool, after: int
+) -> tuple[float, float, tuple[int, ...]] | None:
+    """Return (score, captured rows, literals) of the best single literal or pair beyond `after` within a part.
+
+    One matrix product per class counts all pairs at once.
+    """
+    if single:
+        captured = np.stack([part.truth.T @ part.weight[:, c] for c in range(part.weight.shape[1])], axis=-1)
+    else:
+        captured = np.stack(
+            [part.truth.T @ (part.truth * part.weight[:, c, None]) for c in range(part.weight.shape[1])], axis=-1
+        )
+    inside, n = captured.sum(axis=-1), total.sum()
+    allowed = (inside >= least) & (inside < n)
+    if not single:
+        allowed &= np.triu(np.ones(allowed.shape, dtype=bool), k=1)
+        allowed[: after + 1] = False
+    if not allowed.any():
+        return None
+    with np.errstate(divide="ignore", invalid="ignore"):
+        score = (captured**2).sum(axis=-1) / inside + ((total - captured) ** 2).sum(axis=-1) / (n - inside)
+    score = np.where(allowed, score, -np.inf)
+    top = float(score.max())
+    tied = np.argwhere(score >= top - TIE * max(1.0, abs(top)))
+    chosen = min(tied.tolist(), key=lambda at: (inside[tuple(at)], tuple(at)))
+    return float(score[tuple(chosen)]), float(inside[tuple(chosen)]), tuple(int(i) for i in chosen)

@@ -1,0 +1,1 @@
+"""From a table of training rows to a release file."""

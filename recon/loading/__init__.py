@@ -1,0 +1,1 @@
+"""Files and fitted models in, one encoded release out."""

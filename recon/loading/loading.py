@@ -1,0 +1,260 @@
+"""Files and fitted models in, one encoded release out."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from encoders.domain.domain import Domain
+from encoders.encode.encoder import CONFIDENCE, EncodedRelease, confidence_level
+from encoders.encode.encoder import encode as encode_models
+from encoders.encode.joining import Published, join
+from encoders.models.models import AnyModel
+from recon.files.budget import MEMORY, within
+from recon.files.locating import located
+from recon.formats.detection import draft_of_object, read_draft
+from recon.formats.drafts.binding import Binder
+from recon.formats.drafts.drafts import SUBSET, Draft
+from recon.formats.drafts.guessing import guess_domain, with_class_columns
+from recon.formats.drafts.names import with_own_names
+from recon.formats.release import reading as release_file
+from recon.formats.rules import streed
+from recon.formats.sklearn.pipelines.folds import Folds
+from recon.stored.containers import collector_paused, open_stored, unpacked
+from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
+from solvers.foundation.limits import Limits
+
+BY_NAME = (
+    "files were joined by the names of attributes and label: what is called differently counts as different (--domain)"
+)
+
+
+@collector_paused()
+def load(
+    *paths: str | os.PathLike[str],
+    domain: Domain | str | None = None,
+    confidence: float | Fraction = CONFIDENCE,
+    memory: int | None = None,
+    limits: Limits | None = None,
+) -> EncodedRelease:
+    """Return the release in a file of any format that is read, told by its content; nothing in it is run.
+
+    `domain` (or a file with one) replaces the file's own; without it, that of a model file is guessed from what the
+    model tests, and every answer says so. `confidence` in (0, 1] is that of the joint intervals around noisy counts
+    (no effect on exact ones). `limits`: memory that reading may take (1 GB, or the least of it and `memory` in bytes)
+    and time. Several files are one joined release of the same rows. Raises `ReleaseError` for malformed files, naming
+    file, place and value, and for too large ones, `Unsupported` for models that are not read, `ContradictionError`
+    where no number of rows fits all of them, `Inconclusive` where the time is up.
+    """
+    with within(memory, limits):
+        return _loaded(paths, domain, confidence)
+
+
+def _loaded(
+    paths: tuple[str | os.PathLike[str], ...], domain: Domain | str | None, confidence: float | Fraction
+) -> EncodedRelease:
+    if not paths:
+        raise ReleaseError("no file was given")
+    for path in paths:
+        if not isinstance(path, (str, os.PathLike)):
+            raise ReleaseError(f"a path is needed, not a {type(path).__name__}")
+    declared = read_domain(domain) if isinstance(domain, str) else domain
+    if declared is not None and not isinstance(declared, Domain):
+        raise ReleaseError(f"domain is a Domain or a path, not a {type(declared).__name__}: see Domain.from_frame")
+    files = [os.fspath(path) for path in paths]
+    if len(files) > 1:
+        return load_several(files, declared, confidence)
+    found = read_file(files[0])
+    part, said = found.published(declared), found.said
+    del found  # what was parsed of a large file is larger than its models
+    try:
+        release = encode_models(part.domain, part.models, part.rows, part.file, confidence)
+    except ReleaseError as error:
+        raise error.at(file=part.file) from None
+    return replace(release, sha256=part.sha256, files=(part.file,), said=said)
+
+
+def load_several(files: Sequence[str], declared: Domain | None, confidence: float | Fraction) -> EncodedRelease:
+    """Return the release that several files make together, all of the same rows; see `encoders.encode.joining.join`.
+
+    Models without a name are numbered over all files.
+    """
+    if files.count("-") > 1:
+        raise ReleaseError("standard input (-) can be read once, not twice")
+    read = [read_file(path) for path in files]
+    several, first, parts = sum(one.models for one in read) > 1, 0, []
+    for one in read:
+        parts.append(one.published(declared, first, several))
+        first += one.models
+    refuse_subsets(parts)
+    if declared is None and any(isinstance(one.content, Draft) for one in read):
+        parts[0] = replace(parts[0], domain=replace(parts[0].domain, notes=(*parts[0].domain.notes, BY_NAME)))
+    if declared is not None:  # what was matched by names stands in the parts' notes
+        declared = replace(declared, notes=tuple(dict.fromkeys(n for part in parts for n in part.domain.notes)))
+    release = join(parts, declared, confidence_level(confidence))
+    return replace(release, said=tuple(dict.fromkeys(s for one in read for s in one.said)))
+
+
+def refuse_subsets(parts: Sequence[Published]) -> None:
+    """Refuse to join what is about a part of the rows (folds): others are not about the same rows."""
+    for part in parts:
+        notes = (note for m in part.models if m.origin is not None for note in m.origin.notes)
+        if any(note.startswith(SUBSET) for note in notes):
+            raise Unsupported(f"{part.file}: about an unknown part of the training rows: it is joined with nothing")
+
+
+@dataclass(frozen=True)
+class ReadFile:
+    """One file as it was read: a release file's parts, or the draft of anything else."""
+
+    path: str
+    sha256: str
+    content: release_file.ReleasePart | Draft
+
+    @property
+    def models(self) -> int:
+        """Return how many models it publishes (a draft: one, whatever it becomes)."""
+        return 1 if isinstance(self.content, Draft) else len(self.content.models)
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """Return what its reader has to say about it."""
+        return self.content.said if isinstance(self.content, Draft) else ()
+
+    def published(self, declared: Domain | None, first: int = 0, several: bool | None = None) -> Published:
+        """Return the models over the declared domain, else the file's own or a guessed one."""
+        try:
+            if isinstance(self.content, Draft):
+                domain, models = settle(self.content, declared)
+                return Published(self.path, self.sha256, domain, models, self.content.rows)
+            part = self.content
+            own = declared if declared is not None else release_file.to_domain(part.domain)
+            found = tuple(release_file.to_models(part, first, several))
+            return Published(self.path, self.sha256, own, found, release_file.to_rows(part))
+        except ReleaseError as error:
+            raise error.at(file=self.path) from None
+
+
+def read_file(path: str, memory: int | None = None, limits: Limits | None = None) -> ReadFile:
+    """Return what a file publishes ("-": standard input); `ReleaseError` naming it where it cannot be read.
+
+    `memory` (bytes) and `limits` bound it beside the budget that it draws on: see `recon.files.budget`.
+    """
+    number = None
+    try:
+        with within(memory, limits) as budget:
+            file, number = located(path)
+            data, sha256 = release_file.read_bytes(file)
+            draft = one_of(read_draft(data, budget.left), number)
+            if draft is not None:
+                return ReadFile(path, sha256, draft)
+            data = unpacked(data, budget.left)
+            return ReadFile(path, sha256, release_file.parse(data, path))
+    except ReleaseError as error:
+        raise error.at(file=path) from None
+    except Folds as error:
+        return ReadFile(path, sha256, error.chosen(number, path))
+    except Unsupported as error:
+        raise Unsupported(f"{path}: {error}") from None
+    except Inconclusive as error:
+        raise Inconclusive(f"{path}: {error}") from None
+
+
+def one_of(draft: Draft | None, number: int | None) -> Draft | None:
+    """Return the only model of a file; `Unsupported` where its path asks for one of several by number."""
+    if number is not None:
+        raise Unsupported(f"holds one release: give it without #{number}")
+    return draft
+
+
+def settle(draft: Draft, declared: Domain | None) -> tuple[Domain, tuple[AnyModel, ...]]:
+    """Return the domain of a draft (guessed where none is declared), and its models over it."""
+    domain = guess_domain(draft) if declared is None else with_class_columns(draft, declared)
+    draft, domain = with_own_names(draft, domain)
+    with collector_paused():
+        return domain, draft.bound(Binder(draft, domain))
+
+
+def encode(model: Any, domain: Domain) -> EncodedRelease:
+    """Return the release of a fitted model in memory: scikit-learn, imodels, CORELS, LightGBM or a list of ours.
+
+    `domain` says which rows can exist; with a domain read off the training data every figure says so. The model is
+    pickled and read like a file, so that both are one path.
+    """
+    if not isinstance(domain, Domain):
+        raise ReleaseError(f"domain is a Domain, not a {type(domain).__name__}: see Domain.from_frame")
+    if hasattr(model, "to_model"):
+        if domain.label is None:
+            raise ReleaseError("a classifier needs a domain with a label")
+        values = [domain.label.value_at(i) for i in range(domain.label.known[1])]
+        return encode_models(domain, [model.to_model(label_values=values)])
+    draft = draft_of(model)
+    found, models = settle(draft, domain)
+    return replace(encode_models(found, models, draft.rows), said=draft.said)
+
+
+def models_of(model: Any, domain: Domain) -> tuple[AnyModel, ...]:
+    """Return what a fitted model in memory publishes, over the domain."""
+    return settle(draft_of(model), domain)[1]
+
+
+def draft_of(model: Any) -> Draft:
+    """Return what a fitted model in memory publishes; `Unsupported` for what is not read."""
+    if isinstance(model, Draft):
+        return model
+    if streed.is_streed(model):  # cannot be pickled
+        return streed.of_model(model)
+    try:
+        data = pickle.dumps(model, protocol=5)
+    except Exception as error:  # whatever a foreign class raises when it cannot be pickled
+        raise Unsupported(f"a {type(model).__name__} is not read: it cannot be pickled ({error})") from None
+    stored = open_stored(data, max(4 * len(data), MEMORY))  # it is in memory already
+    if stored is None:
+        raise Unsupported(f"a {type(model).__name__} is not read")
+    return draft_of_object(stored.root, "in memory")
+
+
+def read_domain(
+    path: str,
+    label: str | None = None,
+    independent: bool = False,
+    limits: Limits | None = None,
+    lenient: bool = False,
+) -> Domain:
+    """Return the domain of a release or model file, or read one off data (.csv, .csv.gz, .parquet).
+
+    `label`: the name of the label column of data; by default the last column, which it is as well for data without
+    that column if `lenient`. `independent`: binary columns are bits of their own. `limits`: memory and time of reading.
+    """
+    with within(limits=limits):
+        return _read_domain(path, label, independent, lenient)
+
+
+def is_table(path: str) -> bool:
+    """Tell whether a path is called like a table: a domain is read off its rows."""
+    return path.lower().endswith((".csv", ".csv.gz", ".parquet"))
+
+
+def _read_domain(path: str, label: str | None, independent: bool, lenient: bool) -> Domain:
+    if not is_table(path):
+        content = read_file(path).content
+        try:
+            found = guess_domain(content) if isinstance(content, Draft) else release_file.to_domain(content.domain)
+            return found.as_columns() if independent else found
+        except ReleaseError as error:
+            raise error.at(file=path) from None
+    from recon.frames.selections import numbers_of, read_table
+
+    frame = numbers_of(read_table(path))
+    try:
+        if not len(frame.columns):
+            raise ReleaseError("the file is empty")
+        last = str(frame.columns[-1])
+        named = last if label is None or (lenient and label not in frame.columns) else label
+        return Domain.from_frame(frame, label=named, independent=independent)
+    except ReleaseError as error:
+        raise error.at(file=path) from None

@@ -1,0 +1,1 @@
+"""How much uncertainty a release leaves, over one partition or a coupled system."""

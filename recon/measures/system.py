@@ -1,0 +1,177 @@
+"""The measures of a release that is more than one partition: forests, rule sets, tables, joins.
+
+Exposure is told per cell that surely holds rows: in every world so many training rows are among the cell's raw rows.
+Source: Ferry et al., SaTML 2024, Def. 2 and 4; design.md, section 2 (conventions).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from encoders.encode.encoder import EncodedRelease
+from encoders.kinds.table import name_of
+from encoders.models.models import Forest, RuleSet, Table
+from recon.frames.describe import condition_text
+from recon.measures.measures import Measures, exposure_frame, mean, ratio, uninformed, unnamed_factor, unordered
+from solvers.cells.system import System, system_of
+from solvers.engine import ask
+from solvers.foundation.errors import Inconclusive, Unsupported
+from solvers.foundation.limits import Limits
+from solvers.questions.query import Convention, Count, CountAnswer, PerCell, PerCellAnswer
+from solvers.regions.row_space import Space
+from solvers.statements.release import ANY_LABEL, Attribute, Domain, Partition, Release
+
+SHOWN_BOXES = 3  # boxes of a cell written out
+
+
+def measure_coupled(release: EncodedRelease, convention: Convention, answer: CountAnswer, limits: Limits) -> Measures:
+    """Return the measures of a coupled release from its count; entropy figures are None where it is not exact."""
+    statements = release.statements
+    space = Space.of(statements, limits)
+    numbers = list(answer.log2_per_rows) or ([release.rows.low] if release.rows.exact else [])
+    spread = math.log2(len(numbers)) if numbers else 0.0
+    exact = answer.status == "exact"
+    prior = entropy = removed = None
+    if numbers and not answer.relative:
+        prior = spread + mean([uninformed(space, {ANY_LABEL: n}, convention) for n in numbers])
+    if exact and prior is not None:
+        entropy = spread + mean(list(answer.log2_per_rows.values()))
+        rows = mean([float(n) for n in numbers])
+        removed = (prior - entropy) / rows if rows else None
+    try:
+        system = system_of(statements, limits)
+        cells = ask(statements, PerCell(), PerCellAnswer, limits)
+        least, most = cells.least, cells.most
+        cells_exact = cells.status == "exact" or bool((cells.least == cells.most).all())
+    except (Unsupported, Inconclusive):
+        system, cells_exact = None, True
+        least = most = np.zeros(0, dtype=np.int64)
+    datasets = answer if convention == "multiset" else ask(statements, Count("multiset"), CountAnswer, limits)
+    held = [(c, int(least[c]), int(most[c])) for c in np.flatnonzero(least).tolist()]
+    sizes = [] if system is None else [system.sizes[c] for c, _, _ in held]
+    unsized = system is None or answer.relative  # sizes of a continuous attribute are volumes, not raw rows
+    return Measures(
+        convention=convention,
+        status=answer.status,
+        rows=numbers[0] if len(numbers) == 1 else None,
+        entropy_bits=entropy,
+        uninformed_bits=prior,
+        bits_removed_per_row=removed,
+        dist_g=None if entropy is None or prior is None else ratio(entropy, prior),
+        dist_g_mentioned=None if entropy is None else mentioned(statements, convention, entropy, numbers, limits),
+        dist=None,
+        bits_due_to_order=None,
+        determined_rows=None if unsized else sum(n for (_, n, _), z in zip(held, sizes, strict=True) if z == 1),
+        smallest_region=None if unsized else min(sizes, default=None),
+        smallest_group=smallest_count(statements),
+        exposure=exposure_frame([]) if system is None else cell_exposure(release, system, held, space),
+        counted=answer,
+        assumptions=release.assumptions,
+        of_cells=True,
+        datasets=None if answer.relative else datasets,
+        cells_exact=cells_exact,
+        unordered_before=None if answer.relative else unordered(space, numbers),
+    )
+
+
+def mentioned(
+    release: Release, convention: Convention, entropy: float, numbers: list[int], limits: Limits
+) -> float | None:
+    """Return Dist_G over the attributes that the release names, the others shrunk to one value.
+
+    `ordered`: they are a factor of every row. `multiset`: the smaller release is counted anew, None where there is no
+    time for that.
+    """
+    factor, spread = unnamed_factor(release), math.log2(len(numbers))
+    space = Space.of(shrunk(release), limits)
+    before = spread + mean([uninformed(space, {ANY_LABEL: n}, convention) for n in numbers])
+    if factor == 1:
+        return ratio(entropy, before)
+    if convention == "ordered":
+        return ratio(entropy - mean([n * math.log2(factor) for n in numbers]), before)
+    try:
+        found = ask(shrunk(release), Count(convention), CountAnswer, limits)
+    except (Inconclusive, Unsupported):
+        return None
+    if found.status != "exact":
+        return None
+    return ratio(spread + mean(list(found.log2_per_rows.values())), before)
+
+
+def shrunk(release: Release) -> Release:
+    """Return the release with one value for every attribute that no statement names."""
+    named, old = release.mentioned(), release.domain
+    kept = tuple(a if k in named else Attribute(a.name, (1,)) for k, a in enumerate(old.attributes))
+    return Release(Domain(kept, old.label, old.relative), release.rows, release.blocks, release.impossible)
+
+
+def smallest_count(release: Release) -> int | None:
+    """Return the smallest positive count that was published; the ends of intervals (noise, suppression) are none."""
+    found: list[int] = []
+    for block in release.blocks:
+        if isinstance(block, Partition):
+            found += block.low[(block.low > 0) & (block.low == block.high)].tolist()
+        elif isinstance(block, tuple):
+            found += [s.low for s in block if s.of is None and s.low == s.high and s.low > 0]
+    return min(found, default=None)
+
+
+def published_cells(release: EncodedRelease) -> list[tuple[str, int]]:
+    """Return name and rows of every group, not everybody, that a table or rule set counts exactly; the empty not."""
+    found: list[tuple[str, int | None]] = []
+    for model in release.models:
+        if isinstance(model, Table) and model.noise is None:
+            figures = enumerate(model.statements)
+            found += [(name_of(model, i), None if f.count is None else int(f.count)) for i, f in figures if f.condition]
+        elif isinstance(model, RuleSet) and model.noise is None:
+            named = [(r.name or f"rule {i}", r) for i, r in enumerate(model.rules) if r.condition]
+            found += [(f"{model.name}, {name}", rule.support.total) for name, rule in named]
+    return [(name, rows) for name, rows in found if rows]
+
+
+def groups_left_out(release: EncodedRelease) -> tuple[bool, str]:
+    """Return whether some partition's counts tell the sizes of its groups, and why others' do not ("": all do)."""
+    parts = [b for b in release.statements.blocks if isinstance(b, Partition)]
+    told = [release.noisy or b.open_counts <= min(1, len(b) - 1) for b in parts]
+    if all(told):
+        return bool(told), "" if told else "no partition of exact counts"
+    resampled = any(isinstance(model, Forest) and model.resampled for model in release.models)
+    why = "counts of resamples are lower bounds" if resampled else "no partition of exact counts"
+    return any(told), f"{why} ({len(parts) - sum(told)} of {len(parts)} partitions)" if any(told) else why
+
+
+def cell_exposure(
+    release: EncodedRelease, system: System, held: list[tuple[int, int, int]], space: Space
+) -> pd.DataFrame:
+    """Return one line per cell that surely holds rows, in the columns of `recon.measures.measures.exposure`.
+
+    `rows` is the least number of rows over all worlds, `rows_most` the greatest (outer bounds where not exact).
+    """
+    lines: list[dict[str, Any]] = []
+    before = math.log2(space.size) if space.size else 0.0
+    shown = [system.pieces[c][:SHOWN_BOXES] for c, _, _ in held]
+    boxes_of = iter(system.layout.boxes(system.words[[p for pieces in shown for p in pieces]]))
+    for i, (c, rows, most) in enumerate(held):
+        size = system.sizes[c]
+        boxes = [next(boxes_of) for _ in shown[i]]
+        more = "" if len(system.pieces[c]) <= SHOWN_BOXES else f" or {len(system.pieces[c]) - SHOWN_BOXES} more boxes"
+        left = math.log2(size)
+        lines.append(
+            {
+                "name": f"cell {i}",
+                "region": c,
+                "where": " or ".join(condition_text(release.cut, b) for b in boxes) + more,
+                "class": None,
+                "rows": rows,
+                "rows_most": most,
+                "worlds_per_row": size,
+                "bits_left": left,
+                "bits_removed": before - left,
+                "entropy_reduction_ratio": left / before if before else 1.0,
+            }
+        )
+    return exposure_frame(lines)

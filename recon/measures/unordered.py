@@ -1,0 +1,104 @@
+"""What a release leaves beyond the order of its rows: datasets counted as multisets, in whatever convention one asks.
+
+A count of sequences (`ordered`, and `assigned` inside each leaf) also counts in which order the rows stand, which is
+not what anybody means by what a model gives away: a release that gives back every row still leaves up to log2 n! bits
+of it. Figures without the order are the ones in which a tree, and the same tree with a table, can be compared.
+
+Source: design.md, section 2 (conventions).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from solvers.cells.partition_cells import Cells
+from solvers.foundation.exact import Factor, log2_sum, log2_worlds
+from solvers.questions.query import CountAnswer
+
+if TYPE_CHECKING:
+    from recon.measures.measures import Measures
+
+Ends = tuple[float, float]
+
+
+def datasets_of(cells: Cells) -> CountAnswer:
+    """Return how many datasets one partition leaves: per cell the multisets of its rows.
+
+    Bounds where sizes are bounds; not defined ("relative") with a continuous attribute. Cost: linear in cells and rows.
+    """
+    vectors, low = cells.vectors, {}
+    for v in vectors:
+        low[int(v.sum())] = log2_worlds(cells.low, v, "multiset")
+    high = low if cells.exact else {int(v.sum()): log2_worlds(cells.high, v, "multiset") for v in vectors}
+
+    def factors() -> dict[int, list[Factor]]:
+        out = {}
+        for v in vectors:
+            filled = [(size, c) for size, c in zip(cells.low, v.tolist(), strict=True) if c]
+            out[int(v.sum())] = [(math.prod(math.comb(size + c - 1, c) for size, c in filled), 1)]
+        return out
+
+    return CountAnswer(
+        "exact" if cells.exact else "bounds",
+        convention="multiset",
+        bounds=(log2_sum(list(low.values())), log2_sum(list(high.values()))),
+        per_rows=factors,
+        log2_per_rows=low,
+        relative=cells.release.domain.relative,
+    )
+
+
+def bits_left(m: Measures) -> Ends | None:
+    """Return the bits left of a release without the order of rows, least and most (equal where exact).
+
+    With the number of rows open: of its uniform prior and the datasets given it. None where datasets are not counted.
+    """
+    found = m.datasets
+    if found is None or found.relative or found.status == "unsat":
+        return None
+    if found.status == "exact":
+        logs = list(found.log2_per_rows.values())
+        left = math.log2(len(logs)) + math.fsum(logs) / len(logs) if logs else found.bounds[0]
+        return left, left
+    lower, upper = found.bounds
+    if m.rows is None:  # the mean of logarithms is at most that of the sum, but has no other bound from it
+        lower = 0.0
+    elif m.unordered_before is not None:
+        upper = min(upper, m.unordered_before)
+    return max(0.0, lower), max(0.0, upper)
+
+
+def row_order(m: Measures) -> Ends | None:
+    """Return the bits of the entropy that are the order of rows, least and most (equal where exact).
+
+    The entropy less that of the datasets without an order: log2 of how many orders a dataset has on average, the order
+    inside each leaf or rule in the convention `assigned`, 0 in `multiset`. None where either is not known.
+    """
+    left = bits_left(m)
+    if m.convention == "multiset":
+        return None if left is None else (0.0, 0.0)
+    whole = m.entropy_bounds if m.entropy_bits is None else (m.entropy_bits, m.entropy_bits)
+    if left is None or whole is None:
+        return None
+    least, most = max(0.0, whole[0] - left[1]), max(0.0, whole[1] - left[0])
+    if left[0] < left[1] and m.rows is not None:  # a dataset has n! orders at most
+        most = min(most, math.lgamma(m.rows + 1) / math.log(2) * (1.0 + 2.0**-50))
+    return min(least, most), most
+
+
+def dist_g(m: Measures) -> Ends | None:
+    """Return Dist_G without the order of rows, least and greatest (equal where exact); None where it is not defined."""
+    left, before = bits_left(m), m.unordered_before
+    return None if left is None or not before else (left[0] / before, left[1] / before)
+
+
+def removed_per_row(m: Measures) -> Ends | None:
+    """Return the bits removed per row without the order of rows, least and most; None where that is not defined."""
+    left, before = bits_left(m), m.unordered_before
+    return None if left is None or before is None or not m.rows else tuple_of(before, left, m.rows)
+
+
+def tuple_of(before: float, left: Ends, rows: int) -> Ends:
+    """Return what bits left leave of the bits before, per row."""
+    return (before - left[1]) / rows, (before - left[0]) / rows

@@ -1,0 +1,122 @@
+"""Consistent counts: the non-negative whole numbers that add up and make the published noise most likely.
+
+Source: design.md, section 2 (the most likely world); Hay, Rastogi, Miklau, Suciu, "Boosting the accuracy of
+differentially private histograms through consistency", VLDB 2010 (post-processing costs no privacy).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from encoders.domain.domain import Domain
+from encoders.encode.encoder import EncodedRelease
+from encoders.models.models import AnyModel, Figure, Forest, Node, Rule, Support, Table, Tree
+from recon.formats.release.writing import publishable
+from solvers.cells.system import System
+from solvers.foundation.errors import Unsupported
+from solvers.foundation.limits import Limits
+from solvers.likelihood.most_likely import Likeliest, capped_rows, most_likely_of
+from solvers.questions.relaxed import how, refused
+from solvers.statements.observations import Observation, first_statements, observations, widened
+from solvers.statements.release import Release, Rows
+
+DENOISED = "the counts are denoised, {} and not the true ones: verdicts about them prove nothing"
+BEST, GOOD = "the most likely ones", "likely ones (not proved to be the most likely)"
+
+
+@dataclass(frozen=True, eq=False)
+class Denoised:
+    """A release's models with consistent counts, and its domain with a note that says so.
+
+    `found` says how likely their histogram is and whether it is proved best. `moved`: Σ |published - consistent| over
+    the noisy counts; `rows` the number of rows of the counts.
+    """
+
+    domain: Domain
+    models: tuple[AnyModel, ...]
+    found: Likeliest
+    moved: float
+    rows: int
+
+
+def certain_release(release: EncodedRelease, limits: Limits) -> Release:
+    """Return what holds whatever the noise, with a number of rows that is bounded.
+
+    Where nothing bounds it, rows are left out that make every dataset e^42 times less likely than some dataset.
+    """
+    if release.statements.loosened:
+        raise Unsupported(f"{refused(release.statements)}; take that out{how(release.statements)}")
+    sure, declared = widened(release.statements), release.declared or Rows()
+    return capped_rows(replace(sure, rows=declared), limits)
+
+
+def most_likely(release: EncodedRelease, limits: Limits) -> tuple[System, tuple[Observation, ...], Likeliest]:
+    """Return the cells, the noisy figures and a histogram that makes the noise most likely; see `likeliest`."""
+    if not release.noisy:
+        raise Unsupported("the counts carry no noise: they are consistent or contradict each other")
+    sure = certain_release(release, limits)
+    seen = observations(sure)
+    system, found = most_likely_of(sure, seen, limits)
+    return system, seen, found
+
+
+def denoise(release: EncodedRelease, limits: Limits | None = None) -> Denoised:
+    """Return the models of a noisy release with consistent counts.
+
+    They are post-processing: the noisy counts' privacy holds for them too, their law of noise does not. Raises
+    `Unsupported` for exact releases and too many cells, `ContradictionError` where exact statements clash.
+    """
+    system, seen, found = most_likely(release, limits or Limits())
+    sums = system.linear.sums(found.histogram)
+    counts = {o.statement: int(sums[o.statement]) for o in seen}
+    moved = float(sum(abs(o.published - counts[o.statement]) for o in seen))
+    by_block: dict[int, list[int]] = {}
+    for b, start in first_statements(release.statements).items():
+        observed = release.statements.observed[b]
+        if observed is not None:
+            by_block[b] = [counts[start + s] for s, p in enumerate(observed.published) if p is not None]
+    left = iter([by_block[b] for b in sorted(by_block)])
+    models = tuple(m if m.noise is None else filled(m, left) for m in release.models)
+    said = DENOISED.format(BEST if found.proved else GOOD)
+    noted = replace(release.domain, notes=(*publishable(release.domain).notes, said))
+    return Denoised(noted, models, found, moved, int(found.histogram.sum()))
+
+
+def filled(model: AnyModel, left: Iterator[list[int]]) -> AnyModel:
+    """Return a model with the given counts, block by block in the order in which they are encoded, without noise."""
+    if isinstance(model, Forest):
+        leaves = [iter(next(left)) for _ in model.trees]
+        trees = tuple(filled_tree(t, one, left) for t, one in zip(model.trees, leaves, strict=True))
+        return replace(model, trees=trees, noise=None)
+    if isinstance(model, Tree):
+        return filled_tree(model, iter(next(left)), left)
+    counts = iter(next(left, []))
+    if isinstance(model, Table):
+        return replace(model, statements=tuple(filled_figure(f, counts) for f in model.statements), noise=None)
+    rules = tuple(Rule(r.condition, filled_support(r.support, counts), r.name) for r in model.rules)
+    return replace(model, rules=rules, noise=None)
+
+
+def filled_tree(tree: Tree, leaves: Iterator[int], left: Iterator[list[int]]) -> Tree:
+    """Return a tree with the counts of its leaves; inner nodes keep none: they are sums of leaves now."""
+
+    def node(one: Node) -> Node:
+        return replace(one, support=filled_support(one.support, leaves) if one.condition is None else Support())
+
+    nodes = tuple(node(n) for n in tree.nodes)
+    if any(n.condition is not None and n.support != Support() for n in tree.nodes):
+        next(left)
+    return replace(tree, nodes=nodes, noise=None)
+
+
+def filled_support(support: Support, counts: Iterator[int]) -> Support:
+    """Return a support with the next counts."""
+    if support.counts is not None:
+        return Support(counts=tuple(next(counts) for _ in support.counts))
+    return Support(count=None if support.count is None else next(counts))
+
+
+def filled_figure(figure: Figure, counts: Iterator[int]) -> Figure:
+    """Return a figure with the next count."""
+    return figure if figure.count is None else replace(figure, count=next(counts))

@@ -1,0 +1,208 @@
+"""What noisy counts still say: the posterior over the true counts of one tree or rule list, with its prior named.
+
+Source: design.md, section 2 (Noise): a posterior needs a prior over counts; entropy = H(c) + E[log2 worlds(c)].
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from encoders.encode.encoder import EncodedRelease
+from recon.frames.selections import select_frame
+from recon.questions.questions import Profiles, as_frame
+from solvers.cells.partition_cells import Cells, cells_of
+from solvers.foundation.errors import Inconclusive, Unsupported
+from solvers.foundation.limits import Limits
+from solvers.likelihood.posterior import CountPosterior, Prior, Term
+from solvers.likelihood.posterior import posterior as posterior_of
+from solvers.questions.query import Selections
+from solvers.statements.observations import observations
+from solvers.statements.release import Partition
+
+PRIORS = {
+    "counts": "uniform over count vectors that sum to n, rows uniform inside a leaf or rule given its count",
+    "worlds": "uniform over sequences of n rows; it weighs counts by the sizes of regions and overrides the noise law "
+    "where shares of rows and of the row space differ",
+}
+LAPLACE = {"laplace", "discrete_laplace"}
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """What noisy counts of one partition say about the true counts, given the prior.
+
+    counts: one line per count: source, published, expected, likely (the jointly most likely counts), low and high (95 %
+    credible). entropy_bits: H(c) + E[log2 worlds(c)], of the rows in order; uninformed_bits the same under the
+    prior; bits_removed their difference. remainder: a bound on the probability that the computation left out.
+    odds_factor: how much the odds of a named row being x against y can move from the prior's at most when rows are
+    independent a priori (e^{2/b}, Laplace noise of scale b; None: no finite factor).
+    """
+
+    prior: str
+    counts: pd.DataFrame
+    entropy_bits: float
+    entropy_counts_bits: float
+    uninformed_bits: float
+    remainder: float
+    odds_factor: float | None
+    expected_rows: float
+    release: EncodedRelease
+    _found: CountPosterior = field(repr=False)
+    _cells: Cells = field(repr=False)
+
+    @property
+    def bits_removed(self) -> float:
+        """Return the bits that the noisy counts take away, against the same prior."""
+        return self.uninformed_bits - self.entropy_bits
+
+    @property
+    def bits_removed_per_row(self) -> float | None:
+        """Return them per row expected."""
+        return self.bits_removed / self.expected_rows if self.expected_rows else None
+
+    @property
+    def prior_text(self) -> str:
+        """Return the prior in words."""
+        return PRIORS[self.prior]
+
+    def membership(self, profiles: Profiles) -> pd.DataFrame:
+        """Return per profile: probability (that a row fits), probability_before, expected_count, expected_before."""
+        shares = self._shares(select_frame(self.release, as_frame(profiles)))
+        return pd.DataFrame(
+            {
+                "probability": self._present(shares),
+                "probability_before": 1.0 - self._found.absent_before(shares),
+                "expected_count": self._found.expected_rows(shares),
+                "expected_before": self._found.expected_before(shares),
+            }
+        )
+
+    def _present(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return P(a row fits), kept off 0 and 1 by the remainder where no share makes it so."""
+        found, spare = 1.0 - self._found.absent(shares), self.remainder
+        held = np.array([size > 0 for size in self._cells.low])
+        found = np.where((shares > 0).any(axis=1), np.maximum(found, min(spare, 0.5)), 0.0)
+        every: NDArray[np.bool_] = (shares[:, held] == 1.0).all(axis=1)
+        return np.where(every, found, np.minimum(found, 1.0 - min(spare, 0.5)))
+
+    def empty(self) -> NDArray[np.float64]:
+        """Return per count the probability that it is 0."""
+        found = self._found
+        return np.array([
+            float(m[0]) if int(low) == 0 and len(m) else 0.0
+            for low, m in zip(found.low, found.marginals, strict=True)
+        ])  # fmt: skip
+
+    def distance(self, counts: NDArray[np.int64]) -> float:
+        """Return how many rows change cells on average from these counts: half of E Σ |c - counts|."""
+        found = self._found
+        pairs = zip(found.low, found.marginals, counts.tolist(), strict=True)
+        gone = (float(m @ np.abs(np.arange(int(low), int(low) + len(m)) - c)) for low, m, c in pairs)
+        return math.fsum(gone) / 2
+
+    def expected(self, chosen: Selections) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the expected number of rows of every selection, after and before the release."""
+        shares = self._shares(chosen)
+        return self._found.expected_rows(shares), self._found.expected_before(shares)
+
+    def _shares(self, chosen: Selections) -> NDArray[np.float64]:
+        """Return (selections, cells) shares of each cell's raw rows that a selection holds."""
+        distinct, back = np.unique(chosen.codes, axis=0, return_inverse=True)
+        out = np.zeros((len(distinct), len(self._cells.low)))
+        for i, codes in enumerate(distinct.tolist()):
+            sizes = {k: chosen.sizes[k][c] for k, c in enumerate(codes) if c}
+            low, _ = self._cells.sizes_within(sizes)
+            out[i] = [a / b if b else 0.0 for a, b in zip(low, self._cells.low, strict=True)]
+        return out[back.reshape(-1)]
+
+
+def posterior(release: EncodedRelease, prior: Prior = "counts", limits: Limits | None = None) -> Posterior:
+    """Return the posterior over the true counts of a release that is one noisy tree or rule list.
+
+    `prior` "counts" (default) is uniform over count vectors that sum to the number of rows, "worlds" uniform over
+    sequences of rows. Raises `Unsupported` for other releases and where the number of rows is neither known nor in
+    an interval, `Inconclusive` when time is up. Cost: one convolution per count over windows around it.
+    """
+    if prior not in PRIORS:
+        raise Unsupported(f"there is no prior '{prior}': choose counts or worlds")
+    reason = why_none(release)
+    if reason is not None:
+        raise Unsupported(reason)
+    key = f"posterior {prior}"
+    memo = release.statements.memo
+    if key not in memo:
+        memo[key] = computed(release, prior, limits or Limits())
+    found: Posterior = memo[key]
+    return found
+
+
+def single(release: EncodedRelease) -> bool:
+    """Tell whether a release is exactly one tree or rule list."""
+    blocks = release.statements.blocks
+    return len(blocks) == 1 and isinstance(blocks[0], Partition)
+
+
+def why_none(release: EncodedRelease) -> str | None:
+    """Return why a release has no exact posterior, or None."""
+    rows = release.declared
+    if not release.noisy:
+        return "the counts carry no noise: the posterior is the worlds themselves"
+    if not single(release):
+        return "an exact posterior needs exactly one noisy tree or rule list; others are sampled (recon posterior)"
+    if rows is None or rows.high is None:
+        return "a posterior needs the number of rows, or an interval for it (uniform prior): give 'rows' (--rows N)"
+    if release.domain.continuous:
+        return "a continuous attribute has no 'resolution': regions have no sizes"
+    return None
+
+
+def computed(release: EncodedRelease, prior: Prior, limits: Limits) -> Posterior:
+    """Return the posterior; see `posterior`."""
+    sure, rows = release.at_confidence(1).statements, release.declared
+    assert rows is not None
+    assert rows.high is not None
+    cells = cells_of(sure, limits)
+    if not cells.exact:
+        raise Inconclusive("the sizes of the regions are only known between bounds: no exact posterior")
+    block = cells.block
+    seen = {o.statement: o for o in observations(sure)}
+    top = rows.high
+
+    def flat(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+        return np.zeros(len(counts))
+
+    terms, lines = [], []
+    for s, size in enumerate(cells.low):
+        one = seen.get(s)
+        law: Callable[[NDArray[np.int64]], NDArray[np.float64]] = (
+            flat if one is None else partial(one.law.log_likelihood, one.published)
+        )
+        terms.append(Term(law, size, int(block.low[s]), min(top, int(block.high[s]))))
+        lines.append((block.source(s), math.nan if one is None else float(one.published)))
+    found = posterior_of(terms, (rows.low, rows.high), prior, limits)
+    low, high = found.interval(0.95)
+    frame = pd.DataFrame(lines, columns=["source", "published"]).assign(
+        expected=found.expected, likely=found.likely, low=low, high=high
+    )
+    scales = [float(o.law.scale) for o in seen.values() if o.law.name in LAPLACE]
+    finite = len(scales) == len(seen) and len(seen) > 0
+    return Posterior(
+        prior,
+        frame,
+        found.entropy("ordered"),
+        found.entropy_counts_bits,
+        found.prior_entropy("ordered"),
+        found.remainder,
+        math.exp(2 / min(scales)) if finite and 2 / min(scales) < 700 else None,
+        float(found.expected.sum()),
+        release,
+        found,
+        cells,
+    )

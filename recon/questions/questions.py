@@ -1,0 +1,417 @@
+"""The questions of the contract: each builds a query, asks the engines, and returns what users read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from encoders.domain.domain import GUESSED
+from encoders.domain.values import MISSING, Continuous, Listed, Value, intersection
+from encoders.encode.encoder import EncodedRelease
+from recon.answers.undecided import decide, leave_one_out, share, why_open
+from recon.certificates.issuing import profile_certificates
+from recon.frames.naming import column_like, named_like
+from recon.frames.outside import answered
+from recon.frames.selections import columns_by_attribute, one_of, profile_ranges, select_frame, selections_of
+from recon.frames.world import World, wrap
+from recon.measures.unsized import settled_only
+from solvers.engine import ask
+from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
+from solvers.foundation.exact import level_text
+from solvers.foundation.limits import Limits, ended
+from solvers.questions.query import (
+    CONVENTIONS,
+    Convention,
+    Count,
+    CountAnswer,
+    DecideAnswer,
+    Enumerate,
+    LeaveOneOut,
+    MostLikely,
+    Sample,
+    Selections,
+    Share,
+    WorldsAnswer,
+)
+from solvers.statements.release import Partition
+from solvers.statements.release import World as SolverWorld
+
+MOST_CERTIFIED = 1_000  # profiles that get certificates without being asked for
+VALUE_BYTES = 24  # of a world: an index, the value, and a copy on the way into the table
+TOLD = 64  # worlds between two lines of progress
+NAMES_SHOWN = 3
+NEARLY = float(np.nextafter(1.0, 0.0))  # the share of worlds where some world, however rare, has none
+MOST_VALUES = 1_000  # a sensitive attribute is answered value by value
+BARE = {
+    True: "no proof was found within the limits; more time (--time) or cells (--max-cells) may find one",
+    False: f"they are made for at most {MOST_CERTIFIED:,} profiles unless asked for",
+}
+Profiles = pd.DataFrame | Sequence[dict[str, Any]]
+
+
+def convention_of(release: EncodedRelease, convention: str | None) -> Convention:
+    """Return the convention asked for; by default `assigned` for one partition, else `ordered`."""
+    blocks = release.statements.blocks
+    one = len(blocks) == 1 and isinstance(blocks[0], Partition) and blocks[0].open_counts <= 1
+    one = one and not release.noisy and not release.statements.loosened
+    if convention is None:
+        return "assigned" if one else "ordered"
+    if convention not in CONVENTIONS:
+        raise Unsupported(f"there is no convention '{convention}': choose assigned, ordered or multiset")
+    if convention == "assigned" and not one:
+        raise Unsupported("the convention 'assigned' needs exactly one tree or rule list with exact counts")
+    return convention
+
+
+def count(release: EncodedRelease, convention: str | None = None, limits: Limits | None = None) -> CountAnswer:
+    """Return how many worlds there are: `.value`, `.factors`, `.log2`, `.bounds` (log2), `.status`.
+
+    Raises `Unsupported` (no engine accepts) and `Inconclusive` (the number of rows is unbounded).
+    """
+    found = ask(release.statements, Count(convention_of(release, convention)), CountAnswer, limits)
+    return (
+        found
+        if release.certain or found.status == "unsat"
+        else replace(found, guarantee=f"confidence {level_text(release.confidence)}")
+    )
+
+
+def worlds(
+    release: EncodedRelease, limit: int | None = 10, convention: str | None = None, limits: Limits | None = None
+) -> Iterator[World]:
+    """Yield worlds, each dataset once up to row order, at most `limit` (None: all); nothing is built ahead.
+
+    Raises `Inconclusive` between two worlds when time is up.
+    The worlds are the same in every convention; `convention` is checked and otherwise ignored.
+    """
+    convention_of(release, convention)
+    refuse_continuous(release)
+    if limit is not None and limit < 0:
+        raise ReleaseError(f"cannot list {limit} worlds")
+    one_fits(release, limits)
+    found = ask(release.statements, Enumerate(), WorldsAnswer, limits).worlds
+    yield from heard(release, found, limit, limits)
+
+
+def heard(
+    release: EncodedRelease, found: Iterator[SolverWorld], most: int | None, limits: Limits | None
+) -> Iterator[World]:
+    """Yield worlds (at most so many) while there is time; raises `Inconclusive` between two of them when it is up."""
+    said = "worlds" if most is None else f"of {most:,} worlds"
+    try:
+        for i, world in enumerate(islice(found, most)):
+            if limits is not None and i % TOLD == 0:
+                limits.report(f"{i:,} {said}")
+            if limits is not None and limits.expired():
+                raise Inconclusive(f"{ended(limits)} after {i:,} {said}")
+            yield wrap(release, world)
+    finally:
+        if callable(close := getattr(found, "close", None)):
+            close()  # a search in a thread of its own ends here, not with the program
+
+
+def one_fits(release: EncodedRelease, limits: Limits | None) -> None:
+    """Raise `Inconclusive` where the rows of one world do not fit into the memory."""
+    rows, width = release.rows.high or 0, len(release.domain.all)
+    if limits is not None and rows * width * VALUE_BYTES > limits.memory:
+        needed = rows * width * VALUE_BYTES
+        said = f"one world of {rows:,} rows x {width} columns needs about {needed / 1e6:,.0f} MB (--memory)"
+        raise Inconclusive(said)
+
+
+def sample(
+    release: EncodedRelease, k: int = 100, seed: int = 0, convention: str | None = None, limits: Limits | None = None
+) -> list[World]:
+    """Return k worlds drawn independently, exactly uniform over the convention's worlds.
+
+    With the number of rows in an interval, it is drawn uniformly first. Of noisy counts: over the worlds inside the
+    joint intervals, which their note says; `recon.sampled` weighs worlds by the noise. Raises `Inconclusive` when time
+    is up; `drawn` yields worlds one by one and keeps none.
+    """
+    return list(drawn(release, k, seed, convention, limits))
+
+
+def drawn(
+    release: EncodedRelease, k: int = 100, seed: int = 0, convention: str | None = None, limits: Limits | None = None
+) -> Iterator[World]:
+    """Yield k worlds as `sample` returns them, one by one; raises `Inconclusive` between two when time is up."""
+    if k < 0:
+        raise ReleaseError(f"cannot draw {k} worlds")
+    refuse_continuous(release)
+    one_fits(release, limits)
+    query = Sample(k, seed, convention_of(release, convention))
+    found = ask(release.statements, query, WorldsAnswer, limits).worlds
+    if not release.certain:
+        level = level_text(release.confidence)
+        level = f"from the worlds inside the joint intervals at confidence {level}, not weighted by the noise"
+        found = (replace(w, note="; ".join(filter(None, (w.note, level)))) for w in found)
+    yield from heard(release, found, k, limits)
+
+
+def refuse_continuous(release: EncodedRelease) -> None:
+    """Refuse to give back rows where an attribute has no single values; `Unsupported` says first what to do."""
+    if not (names := release.domain.continuous):
+        return
+    shown = ", ".join(f"'{name}'" for name in names[:NAMES_SHOWN]) + (", ..." if len(names) > NAMES_SHOWN else "")
+    guessed = release.domain.source == GUESSED
+    remedy = "give --domain (the model file does not say which values there are)" if guessed else "give a 'resolution'"
+    raise Unsupported(f"{remedy}: there are no single rows to give back while {shown} can be any number of a range")
+
+
+def reconstruct(release: EncodedRelease, seed: int = 0, limits: Limits | None = None) -> World:
+    """Return a world of maximum likelihood, among equals with the heaviest histogram; `.unique` says if it is alone.
+
+    Exact counts leave all worlds equally likely; noisy ones favour worlds that need little noise, whatever the
+    confidence. Inside a cell rows are spread evenly and drawn with `seed`.
+    """
+    refuse_continuous(release)
+    one_fits(release, limits)
+    statements = release.statements
+    if release.noisy:
+        from recon.noisy.denoising import certain_release
+
+        statements = certain_release(release, limits or Limits())
+    return wrap(release, next(ask(statements, MostLikely(seed), WorldsAnswer, limits).worlds))
+
+
+def as_frame(profiles: Profiles) -> pd.DataFrame:
+    """Return profiles as a frame of objects; missing keys are empty cells."""
+    if isinstance(profiles, pd.DataFrame):
+        return profiles
+    listed = [profiles] if isinstance(profiles, dict) else profiles
+    if isinstance(listed, str) or not all(isinstance(p, dict) for p in listed):
+        raise ReleaseError("profiles are a DataFrame, or a list of objects such as {'age': 30}")
+    return pd.DataFrame(list(listed), dtype=object)
+
+
+def certify(
+    release: EncodedRelease,
+    profiles: Profiles,
+    convention: str | None = None,
+    limits: Limits | None = None,
+    certificates: bool | None = None,
+    label: str | None = None,
+) -> pd.DataFrame:
+    """Return one line per profile: verdict certain | possible | impossible | unknown | outside, and how sure.
+
+    Columns: profile (0-based), verdict, min_count, max_count (rows over all worlds), probability (share of worlds
+    of the convention with at least one such row), probability_before (the same before the release),
+    expected_count, confidence (1: it holds for certain; below, noisy counts: it holds at that confidence, jointly for
+    all profiles, and the verdict is never "certain"), certificate (of the verdicts certain and impossible: an
+    object that `recon.verify` accepts, verified before it is given out; None where there is none). Certificates are
+    made for at most 1,000 profiles unless asked for. Of one noisy tree or rule list, the probabilities are those of
+    `recon.posterior` (`attrs["prior"]`), of other noisy releases NaN. `attrs` has the assumptions and the convention.
+    A profile that no row of the domain can be is "outside": its figures are empty, and the column `reason` (None for
+    all others) says why. What the limits leave open is "unknown", between 0 rows and all; `Inconclusive` is not raised,
+    but for `EmptyConfidenceSet`. `label`: the profiles' name for the domain's label; names that differ in signs only
+    are matched.
+    Cost: linear in distinct profiles times attributes; certificates about 1 ms per profile of a deep forest.
+    """
+    frame, said = named_like(as_frame(profiles), release.domain, label)
+    chosen = convention_of(release, convention)
+
+    def answer(inside: pd.DataFrame) -> pd.DataFrame:
+        if release.noisy:
+            from recon.noisy.verdicts import certify_noisy
+
+            return certify_noisy(release, inside, chosen, limits, certificates)
+        return certify_exact(release, inside, chosen, limits, certificates)
+
+    out = answered(release, frame, answer)
+    out.attrs["notes"] = [*said, *out.attrs.get("notes", ())]
+    return out
+
+
+def certify_exact(
+    release: EncodedRelease,
+    frame: pd.DataFrame,
+    chosen: Convention,
+    limits: Limits | None,
+    certificates: bool | None = None,
+) -> pd.DataFrame:
+    """Return the verdicts that hold for certain where the statements do; see `certify`."""
+    found = decide(release, select_frame(release, frame), chosen, limits)
+    verdict = np.where(found.low > 0, "certain", np.where(found.high > 0, "possible", "impossible")).astype(object)
+    verdict[found.open] = "unknown"
+    shares = undefined_if_continuous(release, found)
+    likely = shares["probability"]
+    out = pd.DataFrame(
+        {
+            "profile": np.arange(len(frame)),
+            "verdict": verdict,
+            "min_count": found.low,
+            "max_count": most_rows(release, found),
+            "probability": np.where(verdict == "possible", np.minimum(likely, NEARLY), likely),
+            "probability_before": shares["before"],
+            "expected_count": shares["expected"],
+            "confidence": 1.0,
+            "certificate": None,
+        }
+    )
+    wanted = certificates or (certificates is None and len(frame) <= MOST_CERTIFIED)
+    if wanted:
+        out["certificate"] = pd.Series(
+            list[Any](profile_certificates(release, frame, verdict.tolist(), limits)), dtype=object
+        )
+    bare = int((np.isin(verdict, ["certain", "impossible"]) & out["certificate"].isna().to_numpy()).sum())
+    notes = [f"{bare:,} certain or impossible verdicts have no certificate: {BARE[bool(wanted)]}"] if bare else []
+    out.attrs.update(assumptions=list(release.assumptions), convention=chosen, notes=[*why_open(found), *notes])
+    return out
+
+
+def most_rows(release: EncodedRelease, found: DecideAnswer) -> Any:
+    """Return the most rows per profile; missing where the number of rows is open."""
+    return found.high if release.rows.high is not None else pd.array([None] * len(found.high), dtype="Int64")
+
+
+def undefined_if_continuous(release: EncodedRelease, found: DecideAnswer) -> dict[str, Any]:
+    """Return the shares, NaN for a domain with a continuous attribute: a point has no share of a volume."""
+    names = ("probability", "before", "expected")
+    if release.domain.continuous:
+        return {name: np.where(found.low > 0, 1.0, np.nan) if name == "probability" else np.nan for name in names}
+    return {name: getattr(found, name) for name in names}
+
+
+def attribute(
+    release: EncodedRelease,
+    profiles: Profiles,
+    sensitive: str,
+    convention: str | None = None,
+    limits: Limits | None = None,
+    label: str | None = None,
+) -> pd.DataFrame:
+    """Return what follows for a sensitive column of people known to be in the data, with partial profiles q.
+
+    One line per profile and value v: probability E[#(q,v)]/E[#q] over worlds; lower and upper bounds on the share
+    #(q,v)/#q over the worlds that have a q; certain (no world has q with another value, and some has q with v);
+    min_count, max_count of (q,v); probability_before (the row space alone); leave_one_out (what the release
+    without one row that is (q,v) would say: what the person's own presence does not add; NaN where nothing else
+    remains). Undefined shares are NaN. A profile that no row of the domain can be has one line, without a value or
+    figures, and `reason` says why. `label`: the profiles' name for the domain's label.
+    """
+    domain = release.domain
+    frame, said = named_like(as_frame(profiles), domain, label)
+    sensitive = column_like(sensitive, domain, label)
+    k = domain.place.get(sensitive)
+    if k is None and sensitive not in domain.columns:
+        raise ReleaseError(f"the sensitive column '{sensitive}' is neither an attribute nor a column of the domain")
+    source = domain.all[k] if k is not None else Listed(sensitive, (0, 1))
+    if isinstance(source, Continuous) or source.span[1] > MOST_VALUES:
+        limit = f"the sensitive attribute '{sensitive}' must have at most {MOST_VALUES:,} values"
+        raise ReleaseError(f"{limit} ({source.describe()})")
+    values = tuple(MISSING if v is None else v for v in map(source.value, range(source.span[1])))
+    chosen = convention_of(release, convention)
+
+    def answer(inside: pd.DataFrame) -> pd.DataFrame:
+        refuse_known(release, inside, sensitive)
+        if release.noisy:
+            from recon.noisy.verdicts import attribute_noisy
+
+            return attribute_noisy(release, inside, (sensitive, values), chosen, limits)
+        return attribute_exact(release, inside, (sensitive, values), chosen, limits)
+
+    out = answered(release, frame, answer)
+    out.attrs["notes"] = [*said, *out.attrs.get("notes", ())]
+    return out
+
+
+def attribute_exact(
+    release: EncodedRelease,
+    frame: pd.DataFrame,
+    target: tuple[str, tuple[Value, ...]],
+    chosen: Convention,
+    limits: Limits | None,
+) -> pd.DataFrame:
+    """Return what exact statements say about a sensitive column; see `attribute`."""
+    sensitive, values = target
+    known = decide(release, select_frame(release, frame), chosen, limits)
+    lines = [
+        attribute_value(release, frame, (sensitive, values, i), known, (chosen, limits)) for i in range(len(values))
+    ]
+    out = pd.concat(lines).sort_values(["profile", "order"], kind="stable").drop(columns="order")
+    status = "bounds" if any(line.attrs["status"] != "exact" for line in lines) else known.status
+    out = out.reset_index(drop=True)
+    out = settled_only(out) if release.cut.unsized else out
+    out.attrs.update(assumptions=list(release.assumptions), convention=chosen, status=status, notes=why_open(known))
+    return out
+
+
+def refuse_known(release: EncodedRelease, frame: pd.DataFrame, sensitive: str) -> None:
+    """Refuse profiles that say the sensitive column: by its name, or by other columns that leave one value of it.
+
+    Columns that only narrow it down stay: they are part of what is known of a person.
+    """
+    domain = release.domain
+    if sensitive in frame.columns:
+        raise ReleaseError(f"the profiles already say '{sensitive}', the sensitive column")
+    k = domain.place[sensitive] if sensitive in domain.place else domain.view_ranges(sensitive)[0]
+    if k not in (said := profile_ranges(release, frame)):
+        return
+    back, every = said[k]
+    for code, left in enumerate(every):
+        if sensitive in domain.columns:
+            settled = intersection(left, domain.view_ranges(sensitive)[1]) in ((), left)
+        else:
+            settled = sum(end - start for start, end in left) == 1
+        if settled and left != (domain.all[k].span,):
+            names = ", ".join(f"'{frame.columns[i]}'" for i in columns_by_attribute(frame, domain)[k])
+            message = f"the profiles already say '{sensitive}', the sensitive column: leave out {names}"
+            place = f"row {int(np.argmax(back == code)) + 1}"
+            raise ReleaseError(message, place=place, file=frame.attrs.get("file", ""))
+
+
+def attribute_value(
+    release: EncodedRelease,
+    frame: pd.DataFrame,
+    target: tuple[str, tuple[Value, ...], int],
+    known: DecideAnswer,
+    how: tuple[Convention, Limits | None],
+) -> pd.DataFrame:
+    """Return the lines of one sensitive value; see `attribute`."""
+    sensitive, values, at = target
+    value = values[at]
+    chosen, limits = how
+    selected = select_with(release, frame, sensitive, [value])
+    with_value = decide(release, selected, chosen, limits, known)
+    rest = [v for i, v in enumerate(values) if i != at]
+    others = select_with(release, frame, sensitive, rest)
+    without = decide(release, others, chosen, limits, known)
+    outer = select_frame(release, frame)
+    loo = leave_one_out(release, LeaveOneOut(selected, outer, chosen), limits, known).share
+    between = share(release, Share(selected, others, outer), limits, known)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        probability = with_value.expected / known.expected
+        before = with_value.expected_before / known.expected_before
+    out = pd.DataFrame(
+        {
+            "profile": np.arange(len(frame)),
+            "value": [value] * len(frame),
+            "probability": probability,
+            "lower": between.lower,
+            "upper": between.upper,
+            "certain": (with_value.high > 0) & (without.high == 0),
+            "min_count": with_value.low,
+            "max_count": most_rows(release, with_value),
+            "probability_before": before,
+            "leave_one_out": loo,
+            "order": at,
+        }
+    )
+    exact = all(a.status == "exact" for a in (with_value, without, between))
+    out.attrs["status"] = "exact" if exact else "bounds"
+    return out
+
+
+def select_with(release: EncodedRelease, frame: pd.DataFrame, name: str, values: list[Any]) -> Selections:
+    """Return the frame's selections, each narrowed to the given values of one column."""
+    found = profile_ranges(release, frame)
+    k, wanted = release.domain.ranges(name, one_of(release.domain, name, values))
+    span = release.domain.all[k].span
+    back, every = found.get(k, (np.zeros(len(frame), dtype=np.int64), [(span,)]))
+    narrowed = [intersection(r, wanted) for r in every]
+    return selections_of(release, len(frame), {**found, k: (back, narrowed)})

@@ -1,0 +1,231 @@
+"""What reports say of groups of rows: the most exposed ones, and what published groups give away by themselves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from typing import Any
+
+import pandas as pd
+
+from encoders.encode.encoder import EncodedRelease
+from encoders.models.models import Forest, Table, Tree
+from recon.auditing.findings import Findings, GroupDisclosure
+from recon.bounds.disclosure import ValueDisclosure
+from recon.bounds.intervals import IntervalCells
+from recon.measures.measures import Measures
+from recon.measures.system import groups_left_out, published_cells
+
+SHOWN = 8
+SMALL_GROUP = 10  # rows; the same as in the audit
+LISTED = 10_000  # groups written into JSON; a forest has hundreds of thousands
+
+
+def exposure_lines(m: Measures) -> list[str]:
+    """Return the lines on the most exposed leaves or rules."""
+    held = m.exposure[m.exposure["rows"] > 0]
+    rows = "unknown" if m.rows is None else f"{m.rows:,}"
+    least, most = ("at least ", "at most ") if m.figures == "bounds" else ("", "")
+    undefined = "NOT ASSESSED" if m.counted.relative else "not known" if m.figures == "bounds" else "not defined"
+    determined = undefined if m.determined_rows is None else f"{least}{m.determined_rows:,}"
+    if least and m.determined_rows == 0:
+        determined = "none proved"
+    of_rows = f" (of {rows})" if m.counted.relative else f" of {rows}"
+    lines = [
+        f"rows determined completely: {determined}{of_rows}; fewest raw rows that fit a published row: "
+        f"{undefined if m.smallest_region is None else most + power_of(m.smallest_region)}"
+    ]
+    whose = "all rows" if (held["rows"] == held["rows_most"]).all() else "the rows placed for certain"
+    worst = held.sort_values(["entropy_reduction_ratio", "rows"]).drop_duplicates("region").head(SHOWN)
+    for line in worst.to_dict("records"):
+        of_region = held[held["region"] == line["region"]]
+        ratio = line["entropy_reduction_ratio"]
+        known = (
+            ("bits removed not defined" if m.counted.relative else "size only known between bounds")
+            if ratio is None or math.isnan(ratio)
+            else f"{number(line['bits_removed'], 2)} bits removed"
+            if m.counted.relative
+            else known_row(line, of_region)
+            if line["worlds_per_row"] == 1
+            else (
+                f"each is one of {power_of(line['worlds_per_row'])} rows, "
+                f"{number(line['bits_removed'], 2)} bits removed, {100 * ratio:.0f} % of its uncertainty left "
+                f"({100 * line['share_of_rows_at_most']:.1f} % of {whose} have as little or less)"
+            )
+        )
+        ends = int(of_region["rows"].sum()), int(of_region["rows_most"].sum())
+        lines.append(f"{line['name']}, {rows_between(*ends)}: {line['where']}")
+        lines.append(f"  {known}")
+    return lines
+
+
+def known_row(line: dict[Hashable, Any], of_region: pd.DataFrame) -> str:
+    """Return what is known of a cell with only one raw row: the row, and how many such rows unless that is open."""
+    removed = f"{number(line['bits_removed'], 2)} bits removed"
+    if (of_region["rows"] == of_region["rows_most"]).all():
+        return f"known exactly, {removed}"
+    return f"each is known exactly, how many there are is not: {removed}"
+
+
+def group_json(groups: GroupDisclosure) -> dict[str, Any]:
+    """Return what the groups give away as an object ready for JSON; lists hold at most `LISTED` entries."""
+    out: dict[str, Any] = {
+        "class_disclosure": f"not defined: {groups.undefined}" if groups.undefined else "evaluated",
+        "pure_regions": [
+            {"name": n, "class": c, "rows": least, "rows_most": most} for n, c, least, most in groups.pure[:LISTED]
+        ],
+        "pure_regions_in_all": len(groups.pure),
+        "rows_in_pure_regions": None if groups.undefined else groups.rows_in_pure,
+    }
+    if groups.models > 1 and not groups.undefined:
+        out["rows_in_pure_regions_summed_over_models"] = groups.rows_in_pure_summed
+    return out | {
+        "zero_cells": [{"name": n, "class": c} for n, c in groups.zeros[:LISTED]],
+        "zero_cells_in_all": len(groups.zeros),
+        "small_groups": small_json(groups.small),
+        "small_groups_in_all": len(groups.small),
+        "perhaps_small_groups": small_json(groups.perhaps_small),
+        "perhaps_small_groups_in_all": len(groups.perhaps_small),
+        "smallest_group": groups.smallest,
+        "small_class_counts": [{"name": n, "class": c, "rows": k} for n, c, k in groups.small_cells[:LISTED]],
+        "small_class_counts_in_all": len(groups.small_cells),
+        "target_disclosed": values_json(groups.values),
+    }
+
+
+def small_json(groups: tuple[tuple[str, int, int], ...]) -> list[dict[str, Any]]:
+    """Return groups with the least and most rows that they can have: equal where the count was published."""
+    return [{"name": n, "rows": least, "rows_most": most} for n, least, most in groups[:LISTED]]
+
+
+def values_json(values: ValueDisclosure) -> dict[str, Any]:
+    """Return the values given away as an object; `rows` is null where the release has no figures of numbers."""
+    listed = values.groups[:LISTED]
+    return {
+        "rows": values.rows,
+        "groups": [{"name": one.name, "of": one.of, "rows": one.rows, "value": one.value} for one in listed],
+        "groups_in_all": len(values.groups),
+        "rows_alone_in_a_leaf": values.alone,
+    }
+
+
+def group_lines(found: Findings) -> list[str]:
+    """Return the lines on group disclosure; what was not evaluated is said, with the reason."""
+    groups, cells = found.groups, published_cells(found.release)
+    evaluated, why = groups_left_out(found.release)
+    values = value_lines(groups.values, found.measures.rows)
+    left_out = [f"not evaluated: {why}"] if why else []
+    if not evaluated and not cells:
+        return [*values, *left_out]
+    smallest = min((n for n in (groups.smallest, *(k for _, k in cells)) if n is not None), default=None)
+    exact = "smallest published group"
+    if smallest is None and (groups.small or groups.perhaps_small):
+        exact = "smallest group with an exact count"
+    lines = [f"{exact}: {'none' if smallest is None else rows_text(smallest)}", *values]
+    if evaluated:
+        lines += class_lines(groups, found.release)
+    lines += small_lines(found, cells)
+    if groups.small_cells:
+        first = ", ".join(f"{n}, class {c} ({k})" for n, c, k in groups.small_cells[:SHOWN])
+        rows = f"counts of one class below {SMALL_GROUP} rows, in larger groups"
+        lines.append(f"{rows}: {len(groups.small_cells):,}: {first}")
+    if cells and not evaluated:
+        return [*lines, f"groups of one class only (class disclosure): not defined ({why})"]
+    return [*lines, *left_out]
+
+
+def small_lines(found: Findings, published: list[tuple[str, int]]) -> list[str]:
+    """Return the lines on groups that are, or may be, below SMALL_GROUP rows, each with the interval of its rows."""
+    hidden = [(one.name, *one.feasible) for one in found.intervals.cells]
+    surely = [*found.groups.small, *((n, k, k) for n, k in published if k < SMALL_GROUP)]
+    surely += [one for one in hidden if 0 < one[1] <= one[2] < SMALL_GROUP]
+    perhaps = {one[0]: one for one in found.groups.perhaps_small}
+    perhaps |= {one[0]: one for one in hidden if one[2] and (not one[1] or one[1] < SMALL_GROUP <= one[2])}
+    lines = []
+    for said, groups in (("groups below", surely), ("groups that may be below", list(perhaps.values()))):
+        first = sorted(groups, key=lambda one: one[1:])[:SHOWN]
+        named = ", ".join(f"{n} ({a if a == b else f'{a:,} to {b:,}'})" for n, a, b in first)
+        if groups or groups is surely:
+            lines.append(f"{said} {SMALL_GROUP} rows: {f'{len(groups):,}: {named}' if groups else 'none'}")
+    return lines
+
+
+def interval_lines(cells: IntervalCells) -> list[str]:
+    """Return one line per suppressed or interval cell: as published, what is left of it, and whether it is recovered.
+
+    The narrowest first; nothing where there are none.
+    """
+    if not cells.cells:
+        return []
+    noun = "cell" if len(cells.cells) == 1 else "cells"
+    lines = [
+        f"{len(cells.cells):,} {noun} without an exact count; recovered, because only one count is left: "
+        f"{cells.recovered:,}"
+    ]
+    for one in sorted(cells.cells, key=lambda one: one.width)[:LISTED]:
+        low, high = one.published
+        told = f"{low or 0:,} or more" if high is None else f"{low or 0:,} to {high:,}"
+        told = f"nothing ({one.suppressed} suppression)" if (low, high) == (None, None) else told
+        least, most = one.feasible
+        left = f"RECOVERED: {rows_text(least)} in every world"
+        if not one.recovered:
+            outer = "" if one.tight else ", proved outer bounds: it may be narrower"
+            left = f"{least:,} to {rows_text(most)} (width {one.width:,}{outer})"
+        lines.append(f"{one.name}: published {told}; feasible {left}")
+    if cells.left_out:
+        lines.append(f"and {cells.left_out:,} more that were not evaluated")
+    return lines
+
+
+def class_lines(groups: GroupDisclosure, release: EncodedRelease) -> list[str]:
+    """Return the lines on groups of one class, and on cells without rows."""
+    said = "groups of one class only (class disclosure)"
+    if groups.undefined:
+        return [f"{said}: not defined ({groups.undefined})"]
+    zeros = f"(group, class) cells with no row (says who is not there): {len(groups.zeros):,}"
+    if not groups.pure:
+        return [f"{said}: none", zeros]
+    named = ", ".join(f"{n} ({rows_between(a, b)}, all class {c})" for n, c, a, b in groups.pure[:SHOWN])
+    rows, where = rows_text(groups.rows_in_pure), ""
+    if any(least < most for _, _, least, most in groups.pure):
+        rows = f"at least {rows}"
+    if groups.models > 1:
+        trees = all(isinstance(model, Tree | Forest | Table) for model in release.models)
+        what = f"{groups.models:,} {'trees' if trees else 'models'}"
+        rows = f"at least {rows_text(groups.rows_in_pure)} in one of them (they are about the same rows)"
+        where = f" in {what}"
+    return [f"{said}: {len(groups.pure):,}{where}, {rows}: {named}", zeros]
+
+
+def value_lines(values: ValueDisclosure, rows: int | None) -> list[str]:
+    """Return the lines on values that means, totals and medians give away; none where there are no such figures."""
+    said = "rows whose value is published exactly (target disclosure)"
+    if values.rows is None:
+        if not values.alone:
+            return []
+        alone = f"{values.alone:,}{'' if rows is None else f' of {rows:,}'}"
+        return [f"{said}: not read; {alone} are alone in a leaf of one tree, whose stored value is then their target"]
+    if not values.groups:
+        return [f"{said}: none"]
+    named = ", ".join(f"{one.name} ({rows_text(one.rows)}, {one.of} = {one.value})" for one in values.groups[:SHOWN])
+    return [f"{said}: at least {values.rows:,}{'' if rows is None else f' of {rows:,}'}: {named}"]
+
+
+def rows_text(n: int) -> str:
+    """Return a number of rows for people."""
+    return "1 row" if n == 1 else f"{n:,} rows"
+
+
+def rows_between(least: int, most: int) -> str:
+    """Return a number of rows for people, as an interval where it is one."""
+    return rows_text(most) if least == most else f"{least:,} to {rows_text(most)}"
+
+
+def power_of(value: int) -> str:
+    """Return a size for people."""
+    return f"{value:,}" if value < 10**9 else f"about 2^{math.log2(value):.1f}"
+
+
+def number(x: float | None, places: int = 4) -> str:
+    """Return a figure for people."""
+    return "not defined" if x is None else f"{x:,.{places}f}"

@@ -1,0 +1,205 @@
+"""Worlds and entropy in words: first what is left beyond the order of rows, then the convention that was asked for."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from recon.answers.reasons import plain_reasons
+from recon.measures.measures import Measures
+from recon.measures.unordered import bits_left, dist_g, removed_per_row, row_order
+from recon.report.group_report import number
+from recon.report.rendering import DIGITS
+from solvers.questions.query import Convention, CountAnswer
+
+LOG2_10 = math.log2(10)
+LEGEND: dict[Convention, str] = {
+    "multiset": "[multiset: 1 = nothing revealed, 0 = everything]",
+    "ordered": "[ordered, row order included: 1 = nothing revealed, 0 = every row and its place]",
+    "assigned": "[assigned, order inside leaves or rules included: 1 = nothing revealed but classes, 0 = every row]",
+}
+
+
+def decimal(value: int) -> str:
+    """Return an integer's decimal digits, past Python's limit on printing long integers."""
+    if abs(value) < 10**4000:
+        return str(value)
+    half = int(abs(value).bit_length() / LOG2_10 / 2)
+    high, low = divmod(abs(value), 10**half)
+    return ("-" if value < 0 else "") + decimal(high) + decimal(low).zfill(half)
+
+
+def worlds_text(answer: CountAnswer, digits: int = DIGITS) -> str | None:
+    """Return the number of worlds in decimal, None where not exact or longer than `digits`."""
+    if answer.status == "unsat":
+        return "0"
+    if answer.log2 is None or answer.log2 / LOG2_10 > digits:
+        return None
+    value = answer.value
+    return None if value is None else decimal(value)
+
+
+def finite(x: float | None) -> float | None:
+    """Return x, None where JSON has no number for it."""
+    return x if x is not None and math.isfinite(x) else None
+
+
+def power(answer: CountAnswer) -> str:
+    """Return the number of worlds for people: digits if few, else a power of ten."""
+    if answer.status == "unsat":
+        return "0"
+    if answer.relative:
+        return "not countable (a continuous attribute has no resolution)"
+    lower, upper = answer.bounds
+    if answer.status != "exact" and math.isinf(lower):
+        return f"at most 10^{upper / LOG2_10:,.2f} (no world was found)"
+    if answer.status != "exact":
+        least = f"10^{lower / LOG2_10:,.2f}" if lower > 0 else "1"
+        return f"between {least} and 10^{upper / LOG2_10:,.2f}"
+    text = worlds_text(answer, 24)
+    return f"{int(text):,}" if text else f"about 10^{lower / LOG2_10:,.2f}"
+
+
+def datasets_text(found: CountAnswer) -> str:
+    """Return the number of datasets for people."""
+    text = power(found)
+    if text.endswith(")"):  # in brackets stands what else is to be said
+        return " datasets (".join(text.rsplit(" (", 1))
+    return "1 dataset" if text == "1" else f"{text} datasets"
+
+
+def ends_text(ends: tuple[float, float] | None, places: int = 1) -> str:
+    """Return a figure, or what is proved of it where its least and greatest value differ, rounded outwards."""
+    if ends is None:
+        return "not known"
+    scale = 10**places
+    least, most = math.floor(ends[0] * scale) / scale, math.ceil(ends[1] * scale) / scale
+    if ends[0] == ends[1]:
+        return number(ends[0], places)
+    upper = number(most, places)
+    return f"at most {upper}" if least <= 0 else f"between {number(least, places)} and {upper}"
+
+
+def headline_lines(m: Measures) -> list[str]:
+    """Return a report's first figures: datasets without an order, bits left beyond it, rows known.
+
+    They are the same whatever convention was asked for, so that any two releases of the same rows can be compared.
+    """
+    if m.datasets is None:
+        return []
+    known = "not known" if m.determined_rows is None else f"{m.determined_rows:,}"
+    if m.figures == "bounds" and m.determined_rows is not None:
+        known = f"at least {known}" if m.determined_rows else "none proved"
+    everybody = "" if m.rows is None else f" of {m.rows:,}"
+    left, before = bits_left(m), m.unordered_before
+    per_row = ""
+    if left is not None and before is not None and m.rows and left[0] == left[1]:
+        per_row = f" ({number(left[0] / m.rows, 2)} of {number(before / m.rows, 2)} bits per row)"
+    of_all = "" if before is None else f" of {number(before, 1)}"
+    bits = ends_text(left)
+    if left is not None and before is not None and left[0] <= 0 < before <= left[1]:
+        bits = "at most all"  # not more than all of them by rounding
+    share = dist_g(m)
+    shown = "not defined" if share is None else "not known" if share[0] < 1 <= share[1] else ends_text(share, 4)
+    return [
+        f"datasets that agree, whatever the order of their rows: {power(m.datasets)}   [multiset; {m.datasets.status}]",
+        f"bits left beyond the order of rows: {bits}{of_all}{per_row}",
+        f"rows known completely, in every one of them: {known}{everybody}",
+        f"Dist_G without the order of rows: {shown}   {LEGEND['multiset']}",
+    ]
+
+
+def headline_json(m: Measures, digits: int = DIGITS) -> dict[str, Any]:
+    """Return the same figures as an object ready for JSON; intervals where a figure is not exact."""
+    left, share, removed = bits_left(m), dist_g(m), removed_per_row(m)
+    out: dict[str, Any] = {
+        "convention": "multiset",
+        "datasets_are": None if m.datasets is None else m.datasets.status,
+        "datasets": None if m.datasets is None else worlds_text(m.datasets, digits),
+        "log2_datasets": None if m.datasets is None else [finite(x) for x in m.datasets.bounds],
+        "bits_before": finite(m.unordered_before),
+    }
+    for key, ends in (("bits_left", left), ("bits_removed_per_row", removed), ("dist_g", share)):
+        out[key] = exactly(ends)
+        out[f"{key}_bounds"] = outside(ends)
+    known = None if m.determined_rows is None else "exact" if m.figures == "exact" else "at least"
+    return out | {"rows_known": m.determined_rows, "rows_known_is": known, "rows": m.rows}
+
+
+def exactly(ends: tuple[float, float] | None) -> float | None:
+    """Return a figure whose least and greatest value are one, else None."""
+    return None if ends is None or ends[0] < ends[1] else finite(ends[0])
+
+
+def outside(ends: tuple[float, float] | None) -> list[float | None] | None:
+    """Return the least and greatest value of a figure that is not exact, None where it is, or nothing is known."""
+    return None if ends is None or ends[0] >= ends[1] else [finite(x) for x in ends]
+
+
+def order_json(m: Measures) -> dict[str, Any]:
+    """Return how many of the bits left are the order of rows, and bounds on it where it is not exact."""
+    ends = row_order(m)
+    return {"bits_of_row_order": exactly(ends), "bits_of_row_order_bounds": outside(ends)}
+
+
+def dist_text(m: Measures) -> str:
+    """Return the line on Dist_G and Dist; where worlds are bounded, the greatest Dist_G that is possible."""
+    shown = number(m.dist_g)
+    if m.dist_g_bounds is not None:
+        most = math.ceil(10**4 * m.dist_g_bounds[1]) / 10**4
+        shown = f"at most {number(most)}" if most < 1 else "not known"
+    rest = f"over the attributes the release names {number(m.dist_g_mentioned)}; Dist {number(m.dist)}"
+    return f"Dist_G {shown}; {rest}   {LEGEND[m.convention]}"
+
+
+def worlds_lines(m: Measures, told: bool = False) -> list[str]:
+    """Return the lines on worlds and entropy in the convention asked for; `told`: those without an order are said."""
+    order = (
+        [] if m.bits_due_to_order is None else [f"bits due to the order of the rules: {number(m.bits_due_to_order, 1)}"]
+    )
+    per_row = (
+        ""
+        if not m.rows or m.entropy_bits is None or m.uninformed_bits is None
+        else (f" ({number(m.entropy_bits / m.rows, 2)} of {number(m.uninformed_bits / m.rows, 2)} bits per row)")
+    )
+    without_order = None if m.convention == "multiset" else m.datasets
+    sets = rows = []
+    if without_order is not None:
+        sets = [f"the same without the order of rows: {datasets_text(without_order)}   [multiset]"]
+        rows = [f"of it, the order of rows: {ends_text(row_order(m))} bits"]
+    why = plain_reasons(m.counted.trail) if m.status == "bounds" else ""
+    if m.counted.relative:
+        removed = "NOT ASSESSED" if m.bits_removed_per_row is None else number(m.bits_removed_per_row)
+        return [
+            f"training sets that agree with the release: {power(m.counted)}   [convention: {m.convention}; {m.status}]",
+            f"uncertainty left, Dist_G and Dist: NOT ASSESSED; bits removed per row: {removed}",
+            *([f"why bounds only: {why}"] if why else []),
+            *order,
+        ]
+    return [
+        f"training sets that agree with the release: {power(m.counted)}   [convention: {m.convention}; {m.status}]",
+        *([] if told else sets),
+        f"uncertainty left: {bits_text(m)} of {number(m.uninformed_bits, 1)} bits{per_row}",
+        *rows,
+        f"bits removed per row: {removed_text(m)}",
+        dist_text(m),
+        *([f"why bounds only: {why}"] if why else []),
+        *order,
+    ]
+
+
+def bits_text(m: Measures) -> str:
+    """Return the bits left, as an interval where sizes are bounds."""
+    if m.status != "bounds" or m.counted.relative:
+        return number(m.entropy_bits, 1)
+    lower, upper = (number(x, 1) for x in m.counted.bounds)
+    return f"at most {upper}" if math.isinf(m.counted.bounds[0]) else f"between {lower} and {upper}"
+
+
+def removed_text(m: Measures) -> str:
+    """Return the bits removed per row; where worlds are bounded, the bounds that follow, rounded outwards."""
+    if m.removed_bounds is None:
+        return number(m.bits_removed_per_row)
+    least, most = (10**4 * x for x in m.removed_bounds)
+    lower = f"at least {number(math.floor(least) / 10**4)}" if math.floor(least) > 0 else "0 or more"
+    return lower if math.isinf(m.counted.bounds[0]) else f"{lower}, at most {number(math.ceil(most) / 10**4)}"

@@ -1,0 +1,132 @@
+"""What reports say of noisy counts: the level of their figures, and the posterior with its prior."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from typing import Any
+
+from encoders.encode.encoder import EncodedRelease
+from recon.auditing.findings import Bought, BoughtWorlds, Emptiness
+from recon.certificates.certificate_format import certified_lines
+from recon.measures.measures import Measures
+from recon.noisy.posterior import Posterior, why_none
+from recon.report.provenance import assumption_lines
+from solvers.foundation.exact import complement_text, level_text
+
+
+def noise_json(release: EncodedRelease, measures: Measures) -> dict[str, Any]:
+    """Return what noise adds to JSON results, nothing for exact counts."""
+    if not release.noisy:
+        return {}
+    out: dict[str, Any] = {"confidence": release.confidence, "posterior_entropy_bits": None}
+    return out if measures.posterior is None else out | posterior_json(measures.posterior)
+
+
+def posterior_json(found: Posterior) -> dict[str, Any]:
+    """Return the figures of a posterior."""
+    return {
+        "posterior_entropy_bits": found.entropy_bits,
+        "posterior_uninformed_bits": found.uninformed_bits,
+        "posterior_bits_removed_per_row": found.bits_removed_per_row,
+        "posterior_prior": f"{found.prior}: {found.prior_text}",
+        "posterior_remainder": found.remainder,
+        "posterior_odds_factor": found.odds_factor,
+    }
+
+
+def posterior_lines(found: Posterior) -> list[str]:
+    """Return the figures of a posterior for people."""
+    per_row = found.bits_removed_per_row
+    removed = "" if per_row is None else f", {per_row:,.4f} bits removed per row"
+    lines = [
+        f"posterior uncertainty: {found.entropy_bits:,.1f} of {found.uninformed_bits:,.1f} bits{removed}"
+        f"   [prior {found.prior}: {found.prior_text}]"
+    ]
+    if found.bits_removed < 0:
+        lines.append("more is open than before: the counts put rows into larger regions than the prior expected")
+    if found.odds_factor is None:
+        return [*lines, "this noise gives no finite factor for the odds of a named row"]
+    moved = f"{found.odds_factor:,.4g}"
+    said = f"if rows are independent, the odds of a named row being x against y move by a factor {moved} at most"
+    return [*lines, f"{said}, by these counts alone (not by how the regions were chosen)"]
+
+
+def bought_json(found: Bought | BoughtWorlds) -> dict[str, Any]:
+    """Return what the noise bought; a count of worlds that has no bound is null."""
+    if isinstance(found, Bought):
+        return asdict(found)
+    ends = {"noisy": found.noisy, "exact": found.exact}
+    bits = {f"bits_left_{name}": [x if math.isfinite(x) else None for x in pair] for name, pair in ends.items()}
+    return {"confidence": found.confidence, "convention": "ordered", **bits}
+
+
+def between(ends: tuple[float, float]) -> str:
+    """Return bits, or bounds on them, in words."""
+    low, high = ends
+    if math.isinf(low):
+        return f"at most {high:,.1f}"
+    return f"{low:,.1f}" if high - low < 0.05 else f"{low:,.1f} to {high:,.1f}"
+
+
+def bought_line(found: Bought | BoughtWorlds) -> str:
+    """Return what the noise bought, one line."""
+    if isinstance(found, BoughtWorlds):
+        left = f"{between(found.noisy)} bits left at confidence {level_text(found.confidence)}"
+        return f"what the noise bought: {left} instead of {between(found.exact)} (log2 of the datasets, rows in order)"
+    return (
+        f"what the noise bought: {found.noisy:,.4f} bits removed per row instead of {found.exact:,.4f}, rows in order "
+        f"(prior {found.prior}, which alone takes {found.prior_alone:,.4f}); rows to change from the exact counts: "
+        f"{found.likely:,.0f} to the most likely ones, "
+        f"{found.typical:,.1f} on average"
+    )
+
+
+def noise_lines(release: EncodedRelease, measures: Measures, bought: Bought | BoughtWorlds | None = None) -> list[str]:
+    """Return what noisy counts still say; nothing for exact counts."""
+    if not release.noisy:
+        return []
+    level = (
+        "whatever the noise, which is bounded" if release.certain else f"at confidence {level_text(release.confidence)}"
+    )
+    lines = [f"the counts carry noise: figures on training sets that agree with them hold {level}"]
+    if measures.posterior is None:
+        lines.append(f"no posterior: {why_none(release) or 'not within the limits'}")
+    else:
+        lines += posterior_lines(measures.posterior)
+    return lines if bought is None else [*lines, bought_line(bought)]
+
+
+def empty_json(found: Emptiness) -> dict[str, Any]:
+    """Return the object that stands in place of a count where no dataset fits at the confidence."""
+    out: dict[str, Any] = {
+        "status": "empty",
+        "confidence": found.release.confidence,
+        "conflict": list(found.found.clashing),
+        "improbability": found.found.improbability,
+        "posterior_entropy_bits": None,
+    }
+    out |= posterior_json(found.posterior) if found.posterior is not None else {}
+    out |= {"certificate": found.certificate} if found.certificate is not None else {}
+    return out | {"assumptions": list(found.release.assumptions), "release_sha256": found.release.sha256 or None}
+
+
+def empty_sections(found: Emptiness) -> list[tuple[str, list[str]]]:
+    """Return the sections of a report on a release that no dataset fits at the confidence."""
+    level, improbable = found.release.confidence, found.found.improbability
+    lines = ["these cannot all hold:"] if found.found.clashing else []
+    lines += [f"  {source}" for source in found.found.clashing]
+    if improbable is None:
+        lines.append("from which confidence on there is one was not found within the limits")
+    else:
+        lines.append(
+            f"beyond confidence {complement_text(improbable)} there is one: noise of the stated law gives counts that "
+            f"fit every dataset as badly with probability {improbable:.3g} at most"
+        )
+    lines += certified_lines(found.certificate)
+    told = [] if found.posterior is None else posterior_lines(found.posterior)
+    return [
+        (f"No dataset has all its noise inside the joint intervals at confidence {level_text(level)}", lines),
+        *([("What the noise leaves", told)] if told else []),
+        ("This assumes", assumption_lines(found.release)),
+    ]

@@ -1,0 +1,185 @@
+"""What kind of counts a release holds and where they were read from, for reports and for people who convert."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from encoders.domain.domain import GUESSED
+from encoders.encode.encoder import EncodedRelease
+from encoders.models.models import AnyModel, CountKind, Forest, Provenance, Support, Table, Tree
+from recon.formats.drafts.guessing import WANTING
+from recon.formats.drafts.suggesting import not_assessed_lines
+from recon.inspection.findings.severity import is_counting
+from recon.inspection.inspecting import Inspection
+from recon.report.rendering import DIGITS, Rendered, Sections
+from solvers.statements.release import UNBOUNDED
+
+MEANING: dict[CountKind, str] = {
+    "exact": "training rows per class",
+    "bag": "drawn rows per class of a resample, one training row may count several times",
+    "distinct": "how many different training rows a resample holds",
+    "ratio": "shares of classes, the number of rows behind them unknown",
+    "size": "training rows, whatever their class",
+    "label": "only which class is the commonest",
+    "noisy": "counts with noise",
+}
+MODELS_SHOWN = 5
+FACTS_SHOWN = 40
+NOTES_SHOWN = 12
+GRAVE = ("critical", "high", "unknown")  # what is about single training rows, or may be
+
+
+def kinds_of(model: AnyModel) -> tuple[CountKind, ...]:
+    """Return the kinds of a model's counts: as its reader declared them, else by what is in it."""
+    if model.noise is not None:
+        return ("noisy",)
+    if model.origin is not None:
+        return model.origin.counts
+    if isinstance(model, Forest) and model.resampled:
+        return ("bag", "distinct") if model.bootstrap else ("distinct",)
+    if isinstance(model, Table):
+        return ("exact",)
+    supports = supports_of(model)
+    found: list[CountKind] = []
+    if any(s.counts is not None for s in supports):
+        found.append("exact")
+    if any(s.count is not None for s in supports):
+        found.append("size")
+    return tuple(found)
+
+
+def supports_of(model: AnyModel) -> list[Support]:
+    """Return what the leaves or rules of a model publish."""
+    if isinstance(model, Table):
+        return []
+    if isinstance(model, Forest):
+        return [node.support for tree in model.trees for node in tree.nodes if node.condition is None]
+    if isinstance(model, Tree):
+        return [node.support for node in model.nodes if node.condition is None]
+    return [rule.support for rule in model.rules]
+
+
+def provenance_json(release: EncodedRelease) -> list[dict[str, Any]]:
+    """Return one object per model: its kind, the format it was read from (null: a release file), kinds of counts."""
+    return [
+        {"model": m.name, "format": None if m.origin is None else m.origin.format, "counts": list(kinds_of(m))}
+        for m in release.models
+    ]
+
+
+def provenance_lines(release: EncodedRelease) -> list[str]:
+    """Return where the models were read from, what their counts are, and what their readers have to say."""
+    found: dict[tuple[Provenance | None, tuple[CountKind, ...]], list[str]] = {}
+    for model in release.models:
+        found.setdefault((model.origin, kinds_of(model)), []).append(model.name)
+    lines = []
+    for (origin, kinds), names in list(found.items())[:MODELS_SHOWN]:
+        what = "; ".join(f"{kind}: {MEANING[kind]}" for kind in kinds) or "none"
+        source = "a release file" if origin is None else origin.format
+        lines.append(f"{names[0] if len(names) == 1 else f'{len(names)} models'}, read from {source}; counts {what}")
+    if len(found) > MODELS_SHOWN:
+        lines.append(f"and {len(found) - MODELS_SHOWN} more kinds of models")
+    return [*lines, *release.said]
+
+
+def stored_lines(found: Inspection) -> list[str]:
+    """Return what a file stores about single training rows, one line each, and how much else.
+
+    Not its counts: what they say of single rows is the rest of the report.
+    """
+    if found.format.startswith("not inspected"):
+        return [f"{found.file}: {found.format}"]
+    grave = [one for one in found.findings if one.level in GRAVE and not is_counting(one.rule)]
+    lines = [f"{one.level}: {one.path}: {one.follows}" for one in grave]
+    counted = any(is_counting(one.rule) for one in found.findings)
+    others = sum(1 for one in found.findings if one.level == "medium" and not is_counting(one.rule))
+    kinds = "1 kind" if others == 1 else f"{others} kinds"
+    further = ["counts of training rows: what they give away is the rest of this report"] if counted else []
+    further += [f"{kinds} of other exact statistics of the training set (means, extremes, ...)"] if others else []
+    remedy = ", and how to take it out" if grave else ""
+    return [*lines, "; ".join([*further, f"recon inspect {found.file} lists everything{remedy}"])]
+
+
+def assumption_lines(release: EncodedRelease) -> list[str]:
+    """Return the assumptions, the notes on the domain in one line (`recon domain` and --json give them whole)."""
+    notes = release.domain.notes
+    kept = [a for a in release.assumptions if a not in notes]
+    if release.domain.source != GUESSED or not notes:
+        return kept + ([f"the domain makes {len(notes)} further assumptions, listed by --json"] if notes else [])
+    more = f"; and {len(notes) - NOTES_SHOWN} more, listed by --json" if len(notes) > NOTES_SHOWN else ""
+    return [*kept, "; ".join(notes[:NOTES_SHOWN]).replace(f"; {WANTING}", "; ") + more]
+
+
+def doubts(release: EncodedRelease) -> list[str]:
+    """Return what else may be wrong where no training set fits: the guessed domain."""
+    guess = "nobody declared a domain: the guessed one may exclude the training rows (give --domain)"
+    return [guess] if release.domain.source == GUESSED else []
+
+
+@dataclass(frozen=True)
+class Facts(Rendered):
+    """What can be said of a release whose number of rows is open: what it states, one line each."""
+
+    release: EncodedRelease
+    stored: tuple[Inspection, ...]
+
+    @property
+    def about(self) -> str:
+        """Return the file."""
+        return self.release.file
+
+    @property
+    def status(self) -> str:
+        """Return "unbounded": the number of rows is, so that worlds cannot be counted."""
+        return "unbounded"
+
+    @property
+    def title(self) -> str:
+        """Return the title."""
+        return f"Facts of {self.about or 'a release'}"
+
+    def to_dict(self, digits: int = DIGITS) -> dict[str, Any]:
+        """Return the same as an object ready for JSON; there are no long numbers in it."""
+        return {
+            "audit": 1,
+            "file": self.about,
+            "status": self.status,
+            "not_assessed": not_assessed_lines(self.release),
+            "stored": [one.to_json() for one in self.stored],
+            "read_from": provenance_json(self.release),
+            "facts": facts(self.release),
+            "assumptions": list(self.release.assumptions),
+        }
+
+    def sections(self) -> Sections:
+        """Return the sections as titles and lines; empty ones are left out."""
+        stored = [line for one in self.stored for line in stored_lines(one)]
+        sections = [
+            ("NOT ASSESSED", not_assessed_lines(self.release)),
+            ("What the file stores outright, without any attack", stored),
+            ("What the counts are", provenance_lines(self.release)),
+            ("What is said of the training rows (their number is not: --rows makes worlds countable)",
+             facts(self.release)),
+            ("This assumes", list(self.release.assumptions)),
+        ]  # fmt: skip
+        return [(title, lines) for title, lines in sections if lines]
+
+
+def facts(release: EncodedRelease) -> list[str]:
+    """Return the statements in words, at most `FACTS_SHOWN` of them."""
+    found: dict[str, None] = {}
+    more = 0
+    for statement in release.statements.statements():
+        low, high = statement.low, statement.high
+        upper = "" if high >= UNBOUNDED else f", at most {high}"
+        noun = "row" if low == 1 else "rows"
+        interval = f"exactly {low} {noun}" if low == high else f"at least {low} {noun}{upper}"
+        line = statement.source if statement.of is not None else f"{statement.source}: {interval}"
+        if line in found or (statement.of is None and low <= 0 and high >= UNBOUNDED):
+            continue
+        if len(found) < FACTS_SHOWN:
+            found[line] = None
+        else:
+            more += 1
+    return [*found, *([f"and {more} more"] if more else [])]

@@ -1,0 +1,272 @@
+"""The report: formats what an audit found as JSON, Markdown, HTML or text; asks nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from encoders.encode.encoder import EncodedRelease
+from recon.answers.reasons import plain_reasons
+from recon.auditing.findings import Findings, TruthCheck
+from recon.bounds.bounding import BoundAnswer
+from recon.certificates.certificate_format import certified_lines
+from recon.formats.drafts.suggesting import not_assessed_json, not_assessed_lines
+from recon.measures.measures import Measures
+from recon.report.group_report import SHOWN, exposure_lines, group_json, group_lines, interval_lines, number, rows_text
+from recon.report.headline import (
+    decimal,
+    finite,
+    headline_json,
+    headline_lines,
+    order_json,
+    worlds_lines,
+    worlds_text,
+)
+from recon.report.noise_report import bought_json, empty_json, empty_sections, noise_json, noise_lines
+from recon.report.provenance import assumption_lines, doubts, provenance_json, provenance_lines, stored_lines
+from recon.report.rendering import DIGITS, Rendered, Sections
+from solvers.foundation.escaping import shown
+from solvers.foundation.exact import level_text
+
+
+def interval_json(ends: tuple[float, float] | None) -> list[float | None] | None:
+    """Return the least and greatest value a figure can have, None where nothing is known of it."""
+    return None if ends is None else [finite(x) for x in ends]
+
+
+def count_json(release: EncodedRelease, measures: Measures, digits: int = DIGITS) -> dict[str, Any]:
+    """Return the object that `recon count --json` prints (design.md, section 5)."""
+    answer = measures.counted
+    lower, upper = (None, None) if answer.status == "unsat" or answer.relative else answer.bounds
+    out: dict[str, Any] = {
+        "convention": measures.convention,
+        "status": answer.status,
+        "guarantee": answer.guarantee,
+        "worlds": worlds_text(answer, digits),
+        "log2_worlds": finite(answer.log2) if answer.status == "exact" else None,
+        "log2_lower": finite(lower),
+        "log2_upper": finite(upper),
+        "rows": measures.rows,
+        "uninformed_bits": finite(measures.uninformed_bits),
+        "entropy_bits": finite(measures.entropy_bits),
+        "bits_removed_per_row": finite(measures.bits_removed_per_row),
+        "bits_removed_per_row_bounds": interval_json(measures.removed_bounds),
+        "dist_g": finite(measures.dist_g),
+        "dist_g_bounds": interval_json(measures.dist_g_bounds),
+        "dist_g_mentioned": finite(measures.dist_g_mentioned),
+        "dist": finite(measures.dist),
+        "bits_due_to_order": finite(measures.bits_due_to_order),
+        **order_json(measures),
+        "not_assessed": not_assessed_json(release),
+        "figures": measures.figures,
+        "determined_rows": measures.determined_rows,
+        "smallest_region": None if measures.smallest_region is None else decimal(measures.smallest_region),
+        "smallest_group": measures.smallest_group,
+        "regions": regions_json(measures),
+        "assumptions": list(release.assumptions),
+        "engine": answer.engine,
+        "seconds": round(answer.seconds, 6),
+        "trail": list(answer.trail),
+    }
+    if answer.status == "bounds":
+        out["why_bounds"] = plain_reasons(answer.trail)
+    out |= noise_json(release, measures)
+    if len(answer.log2_per_rows) > 1:
+        out["per_rows"] = {str(n): finite(x) for n, x in answer.log2_per_rows.items()}
+        out["prior_on_rows"] = "uniform"
+    if measures.datasets is not None:
+        out["datasets"] = worlds_text(measures.datasets, digits)
+        out["log2_datasets"] = [finite(x) for x in measures.datasets.bounds]
+    if answer.status == "unsat":
+        out["conflict"] = list(answer.conflict)
+    if release.sha256:
+        out["release_sha256"] = release.sha256
+    return out
+
+
+def regions_json(measures: Measures) -> list[dict[str, Any]]:
+    """Return one object per leaf or rule in file order: name, rows, worlds_per_row (a decimal string).
+
+    `rows_most` is more than `rows` where the number of rows leaves the count open; the classes have the least.
+    Empty where the release is not one partition.
+    """
+    out: list[dict[str, Any]] = []
+    if measures.of_cells:
+        return out
+    for line in measures.exposure.to_dict("records"):
+        same = bool(out) and out[-1]["region"] == line["region"]
+        if same:
+            out[-1]["rows"] += line["rows"]
+            out[-1]["rows_most"] += line["rows_most"]
+            out[-1]["classes"].append([line["class"], line["rows"]])
+            continue
+        size = line["worlds_per_row"]
+        out.append(
+            {
+                "name": line["name"],
+                "region": line["region"],
+                "where": line["where"],
+                "rows": line["rows"],
+                "rows_most": line["rows_most"],
+                "worlds_per_row": None if size is None else decimal(size),
+                "classes": [] if line["class"] is None else [[line["class"], line["rows"]]],
+                "bits_removed": finite(line["bits_removed"]),
+                "entropy_reduction_ratio": finite(line["entropy_reduction_ratio"]),
+                "share_of_rows_at_most": finite(line["share_of_rows_at_most"]),
+            }
+        )
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class Report(Rendered):
+    """A finished audit; `to_json`, `to_markdown`, `to_html` and `to_text` show the same figures."""
+
+    findings: Findings
+
+    @property
+    def about(self) -> str:
+        """Return the file of the release."""
+        return self.findings.release.file
+
+    @property
+    def status(self) -> str:
+        """Return exact, bounds, unsat, or empty: at the confidence asked for, no dataset fits the noisy counts."""
+        return self.findings.measures.status if self.findings.empty is None else "empty"
+
+    def to_dict(self, digits: int = DIGITS) -> dict[str, Any]:
+        """Return the report as an object ready for JSON."""
+        found = self.findings
+        head = {"audit": 1, "file": found.release.file, "read_from": provenance_json(found.release)}
+        if found.empty is not None:
+            return head | empty_json(found.empty)
+        out = {
+            **head,
+            "without_row_order": headline_json(found.measures, digits),
+            "not_assessed": not_assessed_json(found.release),
+            **count_json(found.release, found.measures, digits),
+            "group_disclosure": group_json(found.groups),
+            "interval_cells": [cell.to_json() for cell in found.intervals.cells],
+            "interval_cells_recovered": found.intervals.recovered,
+            "interval_cells_left_out": found.intervals.left_out,
+        }
+        if found.stored:
+            out["stored"] = [one.to_json() for one in found.stored]
+        if found.truth is not None:
+            out["truth"] = truth_json(found.truth)
+        if found.bought is not None:
+            out["without_noise"] = bought_json(found.bought)
+        if found.certificate is not None:
+            out["certificate"] = found.certificate
+        return out
+
+    def sections(self) -> Sections:
+        """Return the report's sections as titles and lines."""
+        found = self.findings
+        if found.empty is not None:
+            return empty_sections(found.empty)
+        if found.measures.status == "unsat":
+            conflict = [*found.measures.counted.conflict, *certified_lines(found.certificate), *doubts(found.release)]
+            return [("No possible world: the statements contradict each other", conflict)]
+        noise, certain = noise_lines(found.release, found.measures, found.bought), found.release.certain
+        level = (
+            ""
+            if certain
+            else f", at confidence {level_text(found.release.confidence)} (rows: at least; never for certain)"
+        )
+        at = "" if certain else f", at confidence {level_text(found.release.confidence)}"
+        told = headline_lines(found.measures)
+        first = told or worlds_lines(found.measures)
+        unassessed, hidden = not_assessed_lines(found.release), interval_lines(found.intervals)
+        stored = [line for one in found.stored for line in stored_lines(one)]
+        out = [
+            *([("NOT ASSESSED", unassessed)] if unassessed else []),
+            *([("What the file stores outright, without any attack", stored)] if stored else []),
+            ("What an adversary is left with" + at, [*first, *certified_lines(found.certificate)]),
+            *([("What the noise leaves", noise)] if noise else []),
+            *([("The same counted otherwise", worlds_lines(found.measures, told=True))] if told else []),
+            ("Who is most exposed" + level, exposure_lines(found.measures)),
+            *([("Suppressed and interval cells: what they can still be" + at, hidden)] if hidden else []),
+            ("What the counts say without any reconstruction" + level, group_lines(found)),
+        ]
+        if found.truth is not None:
+            out.append(("The true rows", truth_lines(found.truth)))
+        out.append(("What the counts are", provenance_lines(found.release)))
+        return [*out, ("This assumes", assumption_lines(found.release))]
+
+
+def bound_json(found: BoundAnswer) -> dict[str, Any]:
+    """Return the object that `recon bound --json` prints."""
+    keys = ("min", "max", "expectation", "status", "convention", "engine")
+    why = {"why_bounds": plain_reasons(found.trail)} if found.status == "bounds" and found.trail else {}
+    out = {k: getattr(found, k) for k in keys} | {"assumptions": list(found.assumptions), "trail": list(found.trail)}
+    out["informative"] = found.informative
+    return out | why
+
+
+def bound_line(found: BoundAnswer, of: str | None) -> str:
+    """Return the line that `recon bound` prints."""
+    if found.min is None or found.max is None:
+        return f"in no world is there a figure to bound   [{found.convention}; {found.status}]"
+    said, of = f"   [{found.convention}; {found.status}]", None if of is None else shown(of)
+    if found.informative is False:
+        said += "\nthis says no more than the domain and the number of rows do by themselves"
+    if found.status == "bounds" and found.trail:
+        said += f"\nwhy bounds only: {shown(plain_reasons(found.trail))}"
+    if of is None:
+        if found.min == found.max:
+            return f"{rows_text(int(found.min))} in every world{said}"
+        return f"between {found.min:,} and {rows_text(int(found.max))}{expected_text(found)}{said}"
+    what = "correlation" if "," in of else "mean"
+    if found.min == found.max:
+        return f"{what} of {of}: {number(found.min)} in every world that has one{said}"
+    return f"{what} of {of}: between {number(found.min)} and {number(found.max)}{expected_text(found)}{said}"
+
+
+def expected_text(found: BoundAnswer) -> str:
+    """Return the mean over worlds for people, and that there is none where it is not known."""
+    known = found.expectation
+    return ", expected value not known" if known is None else f", {number(known)} expected"
+
+
+def truth_json(check: TruthCheck) -> dict[str, Any]:
+    """Return the truth check as an object ready for JSON."""
+    out: dict[str, Any] = {"is_world": check.is_world, "violated": list(check.violated), "note": check.note}
+    out |= {"trail": list(check.trail)} if check.trail else {}
+    if check.comparison is not None:
+        match = check.comparison.match
+        out["reconstruction"] = {
+            "rows_right": match.rows_right,
+            "share_right": match.share_right,
+            "cells_right": finite(match.cells_right),
+            "unique_rows": match.unique_rows,
+            "unique_right": match.unique_right,
+            "unique_proved": check.proved,
+        }
+        out["baselines"] = [
+            {"name": b.name, "share_right": b.share_right, "cells_right": finite(b.cells_right)}
+            for b in check.comparison.baselines
+        ]
+    return out
+
+
+def truth_lines(check: TruthCheck) -> list[str]:
+    """Return the lines on the truth."""
+    lines = ["the true rows are a possible world" if check.is_world else "the true rows are NOT a possible world:"]
+    lines += list(check.violated[:SHOWN])
+    if check.comparison is None:
+        return [*lines, check.note]
+
+    def shares(rows: float, cells: float | None) -> str:
+        return f"{100 * rows:.1f} % of rows, {'-' if cells is None else f'{100 * cells:.1f} %'} of cells right"
+
+    match = check.comparison.match
+    lines.append(f"one reconstruction: {shares(match.share_right, match.cells_right)}")
+    lines += [f"baseline, {b.name}: {shares(b.share_right, b.cells_right)}" for b in check.comparison.baselines]
+    lines += [match.note] if match.note else []
+    proved = "not decided" if check.proved is None else f"{check.proved:,}"
+    lines.append(
+        f"rows that occur once in the truth: {match.unique_rows:,}; given back: {match.unique_right:,}; "
+        f"in every possible world: {proved}"
+    )
+    return lines

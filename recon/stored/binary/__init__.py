@@ -1,0 +1,1 @@
+"""Bounded readers of binary forms: FlatBuffers, UBJSON, R's serialization."""

@@ -1,0 +1,1 @@
+"""Objects of stored files that were never built: names, arrays, numbers."""

@@ -1,0 +1,1 @@
+"""Machines that read pickle, joblib and skops without running anything."""

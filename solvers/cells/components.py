@@ -1,0 +1,138 @@
+"""What propagation leaves free, cut into parts that have nothing to do with each other.
+
+Statements that the bounds already imply are dropped, equal ones merged; cells and statements that remain form a
+graph whose connected components are solved one by one. Worlds multiply over components.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
+
+from solvers.cells.linear_system import FREE, Ints, Linear, Propagated, add_up, same_rows
+from solvers.foundation.limits import Limits
+
+if TYPE_CHECKING:
+    from solvers.cells.system import System
+
+MOST_DENSE = 20_000_000  # entries of a component's dense matrix
+PHASE = "what propagation leaves free was cut into components"
+
+
+@dataclass(frozen=True, eq=False)
+class Component:
+    """Free cells with the statements that tie them: `low <= matrix @ y <= high`, 0 <= y <= room, z = lower + y.
+
+    `cells` are their numbers in the system. `matrix` is (statements, cells) int64, None where it would be too
+    large. `statements` are the numbers of the rows in the system (of equal ones the first). `keep`: the rows whose
+    sums are asked for, `asked` the statements they are, in the same order.
+    """
+
+    cells: Ints
+    room: Ints
+    statements: Ints
+    matrix: NDArray[np.int64] | None
+    low: Ints
+    high: Ints
+    keep: tuple[int, ...] = ()
+    asked: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Presolve:
+    """How far propagation and clean-up got: cells and statements before and after, and the components left."""
+
+    cells: int
+    fixed: int
+    statements: int
+    kept: int
+    components: tuple[Component, ...]
+
+    def __str__(self) -> str:
+        largest = max((len(c.cells) for c in self.components), default=0)
+        return (
+            f"presolve fixed {self.fixed:,} of {self.cells:,} cells and kept {self.kept:,} of {self.statements:,} "
+            f"statements; {len(self.components):,} components, the largest of {largest:,} cells"
+        )
+
+
+def known_presolve(system: System, limits: Limits) -> Presolve:
+    """Return the components of the unconditional statements of a system, made once; see `presolve`."""
+    if "presolve" not in system.memo:
+        linear = system.linear.take(system.always) if system.choices else system.linear
+        system.memo["presolve"] = presolve(linear, system.bounds, (), limits)
+    found: Presolve = system.memo["presolve"]
+    return found
+
+
+def presolve(system: Linear, bounds: Propagated, keep: tuple[int, ...] = (), limits: Limits | None = None) -> Presolve:
+    """Return the components of the cells that the bounds leave free.
+
+    `keep` are statements whose sums are asked for (the number of rows where that is open): they stay.
+    Cost: linear in the entries, and the distinct statements of each component are compared once. Raises
+    `Inconclusive` when time is up.
+    """
+    limits = limits or Limits()
+    limits.check(PHASE)
+    lower, upper = bounds.lower, bounds.upper
+    free = lower < upper
+    entry = free[system.col]
+    row, col, coef = system.row[entry], system.col[entry], system.coef[entry]
+    base = system.sums(lower)
+    room = upper - lower
+    low = np.where(system.low < -FREE, -FREE, system.low - base)
+    high = np.where(system.high > FREE, FREE, system.high - base)
+    least = add_up(np.minimum(coef, 0) * room[col], row, len(system))
+    most = add_up(np.maximum(coef, 0) * room[col], row, len(system))
+    needed = (least < low) | (most > high)
+    needed[list(keep)] = True
+    entry = needed[row]
+    row, col, coef = row[entry], col[entry], coef[entry]
+    cells = np.flatnonzero(free)
+    nodes = len(free) + len(system)
+    tied = len(free) + np.array(keep, dtype=np.int64)  # the sums asked for vary together: one component
+    ends = np.concatenate([col, tied[:-1]]), np.concatenate([len(free) + row, tied[1:]])
+    graph = coo_matrix((np.ones(len(ends[0]), dtype=np.int8), ends), shape=(nodes, nodes))
+    _, group = connected_components(graph, directed=False)
+    parts: list[Component] = []
+    cell_order = cells[np.argsort(group[cells], kind="stable")]
+    row_group = group[len(free) + row]
+    entry_order = np.argsort(row_group, kind="stable")
+    sorted_groups = row_group[entry_order]
+    starts = np.flatnonzero(np.diff(group[cell_order], prepend=-1))
+    place = np.zeros(len(free), dtype=np.int64)  # of a cell in its component
+    place[cell_order] = np.arange(len(cells)) - np.repeat(starts, np.diff(starts, append=len(cells)))
+    for members in limits.paced(np.split(cell_order, starts[1:]) if len(cells) else [], PHASE):
+        g = group[members[0]]
+        first, last = np.searchsorted(sorted_groups, [g, g + 1])
+        at = entry_order[first:last]
+        entries = row[at], place[col[at]], coef[at]
+        parts.append(component(members.astype(np.int64), room, entries, (low, high), keep))
+    kept = sum(len(c.statements) for c in parts)
+    return Presolve(len(free), int((~free).sum()), len(system), kept, tuple(parts))
+
+
+def component(
+    cells: Ints, room: Ints, entries: tuple[Ints, Ints, Ints], bounds: tuple[Ints, Ints], keep: tuple[int, ...]
+) -> Component:
+    """Return one component, equal statements merged; `entries` (statement, place among the cells, coefficient)."""
+    row, at, coef = entries
+    rows, r = np.unique(row, return_inverse=True)
+    low, high = bounds[0][rows], bounds[1][rows]
+    if len(rows) * len(cells) > MOST_DENSE:
+        return Component(cells, room[cells], rows, None, low, high)
+    matrix = np.zeros((len(rows), len(cells)), dtype=np.int64)
+    matrix[r.reshape(-1), at] = coef
+    first, group = same_rows(matrix)
+    tight_low, tight_high = low[first].copy(), high[first].copy()
+    np.maximum.at(tight_low, group, low)
+    np.minimum.at(tight_high, group, high)
+    place = {int(s): int(g) for s, g in zip(rows, group, strict=True)}
+    kept = tuple(place[s] for s in keep if s in place)
+    asked = tuple(s for s in keep if s in place)
+    return Component(cells, room[cells], rows[first], matrix[first], tight_low, tight_high, kept, asked)

@@ -1,0 +1,1 @@
+"""The search for proofs that the kernel accepts."""

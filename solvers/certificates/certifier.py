@@ -1,0 +1,218 @@
+"""Finds proofs for claims, each checked by `certificate.Verifier` before it is given out.
+
+Cheapest first: regions that settle a claim by themselves; steps, weighted sums and cases over cells; clauses.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator
+from functools import cached_property
+
+import numpy as np
+
+from solvers.cells.bit_boxes import Layout, padded
+from solvers.certificates.search import Base, Search
+from solvers.foundation.errors import CertificateError, EngineError, Inconclusive, Unsupported
+from solvers.foundation.limits import Limits
+from solvers.kernel.cells import AnyCut, PartitionCut, cuts_of, labels_of, live_cells, start_of
+from solvers.kernel.checker import Verifier, negated, outside, possible_rows
+from solvers.kernel.claims import AtLeast, AtMost, Claim, Drat, Node, NoWorld, OnlyWorld, OverCells, Proof, Regions, Sum
+from solvers.statements.release import Box, Release
+
+SECONDS = 60.0  # for all claims, where no limit is given
+SHARES = 8  # one hard claim takes no more than such a part of the time that is left
+RESERVED = 0.1  # of a time limit, on top of it, for proofs by regions where the answers left no time for any
+MOST_CLAUSES = 300_000  # beyond, clauses row by row are too many to refute
+MOST_LEFT = 4_096  # pieces of a box that regions counting 0 may leave on the way
+MOST_COUNTED = 5_000  # statements of a rule list tried one by one
+
+
+class Certifier:
+    """Proofs about one release; what is derived once serves every claim."""
+
+    def __init__(self, release: Release, limits: Limits | None = None) -> None:
+        self.release = release
+        self.limits, self.late = allowed(limits)
+        self.verifier = Verifier(release, self.limits)
+        self.facts = self.verifier.facts
+        self.blocks = tuple(range(len(release.blocks)))
+
+    def within(self, limits: Limits | None) -> Certifier:
+        """Return this one with other limits; what was derived before stays, what met a limit is forgotten."""
+        if self.__dict__.get("base", self) is None:
+            del self.__dict__["base"]
+        self.limits, self.late = allowed(limits)
+        self.verifier.limits = self.facts.limits = self.limits
+        return self
+
+    def prove(self, claim: Claim, clauses: bool = True) -> Proof | None:
+        """Return a proof that was verified, None where none was found within the limits.
+
+        `clauses`: as the last resort a solver may look for a refutation in clauses, in a process of its own.
+        """
+        if self.release.rows.high is None:
+            return None
+        for proof in self.candidates(claim, clauses):
+            try:
+                self.verifier.verify(claim, proof)
+            except CertificateError:
+                continue
+            return proof
+        return None
+
+    def regions(self, claim: Claim) -> Regions | None:
+        """Return regions that settle a claim, None where none were found within the limits."""
+        try:
+            return regions_for(self, claim)
+        except CertificateError:
+            return None
+
+    def candidates(self, claim: Claim, by_clauses: bool = True) -> Iterator[Proof]:
+        """Yield proofs that may hold, the shortest kinds first; of a box, only by regions where it is late."""
+        if (by_regions := self.regions(claim)) is not None:
+            yield by_regions
+        if self.late and isinstance(claim, AtMost | AtLeast):
+            return
+        if self.base is not None:
+            share = self.limits.lasting(max(1.0, self.limits.left() / SHARES))
+            for branching in (False, True):
+                if (found := Search(self.base, claim, share).proof(branching)) is not None:
+                    yield found
+        if self.base is None and (columns := self.by_columns(claim)) is not None:
+            yield columns
+        if by_clauses and not isinstance(claim, OnlyWorld) and (clauses := self.by_clauses(claim)) is not None:
+            yield clauses
+
+    @cached_property
+    def cuts(self) -> list[AnyCut]:
+        """Return what cuts the row space, block by block."""
+        return cuts_of(self.facts, self.blocks)
+
+    @cached_property
+    def base(self) -> Base | None:
+        """Return the cells of all blocks, None where they are too many."""
+        try:
+            live = live_cells(self.facts, self.blocks, self.limits.cells)
+        except CertificateError:
+            return None
+        return Base(self.facts, self.verifier.remember(self.blocks, live), self.blocks, self.limits)
+
+    def by_columns(self, claim: Claim) -> OverCells | None:
+        """Return the weighted sum that column generation found, over the cells of the blocks that it weighs."""
+        if not isinstance(claim, AtMost | AtLeast):
+            return None
+        known = self.release.memo.get("column_multipliers", {}).get((claim.box, isinstance(claim, AtMost)))
+        if known is None:
+            return None
+        multipliers, scale, _ = known
+        pairs = tuple((int(s), int(y)) for s, y in sorted(multipliers.items()) if y)
+        blocks = tuple(sorted({self.facts.block_of(s) for s, _ in pairs if s != self.facts.rows}))
+        return OverCells(blocks, (), (Sum(int(scale), pairs),), Node((), 0))
+
+    def by_clauses(self, claim: Claim) -> Drat | None:
+        """Return a refutation of the claim's opposite in clauses, None where none was found."""
+        from solvers.clauses.lowering import clauses_needed, lower
+        from solvers.clauses.sat import satisfy
+
+        opposite = negated(self.release, self.blocks, claim)
+        if clauses_needed(opposite, raw=False) > MOST_CLAUSES or importlib.util.find_spec("pysat") is None:
+            return None
+        try:
+            share = self.limits.lasting(max(1.0, self.limits.left() / SHARES))
+            lowered = lower(opposite, share, raw=False, sorted_rows=True)
+            found = satisfy(lowered, share, proof=True)
+        except (Unsupported, Inconclusive, EngineError):
+            return None
+        return None if found.proof is None else Drat(self.blocks, tuple(found.proof))
+
+
+def allowed(limits: Limits | None) -> tuple[Limits, bool]:
+    """Return the limits of proofs, and whether what was asked before has used up the time: then there is a tenth more.
+
+    A verdict that took all the time still needs its proof, which mostly is a look at one leaf.
+    """
+    limits = limits or Limits()
+    if limits.seconds is None:
+        return limits.lasting(SECONDS), False
+    reserved = RESERVED * limits.seconds
+    return (limits.lasting(reserved), True) if limits.left() < reserved else (limits, False)
+
+
+def regions_for(certifier: Certifier, claim: Claim) -> Regions | None:
+    """Return regions that settle a claim by themselves, None where none were found."""
+    if isinstance(claim, AtMost):
+        return covering(certifier, claim)
+    if isinstance(claim, AtLeast):
+        return enough_inside(certifier, claim)
+    return empty_but_counted(certifier) if isinstance(claim, NoWorld) else None
+
+
+def covering(certifier: Certifier, claim: AtMost) -> Regions | None:
+    """Return statements whose regions cover the box: of one partition, or, each counting 0, of several blocks."""
+    facts, cuts = certifier.facts, certifier.cuts
+    if claim.rows <= 0 and certifier.base is not None and certifier.base.live.meeting(claim.box).any():
+        return None  # what regions that count 0 leave is known
+    layout = Layout(certifier.release.domain)
+    left = start_of(facts, cuts, possible_rows(facts, claim.box))
+    zeros: list[int] = []
+    for cut in cuts:
+        if not len(left) or len(left) > MOST_LEFT:
+            break
+        words, _, value = cut.apply(left, labels_of(layout, left), False)
+        if isinstance(cut, PartitionCut):
+            met = np.unique(value)
+            if not zeros and sum(facts.high[met].tolist()) <= claim.rows:
+                return Regions(tuple(met.tolist()))
+            empty = facts.high[value] <= 0
+            new = np.unique(value[empty]).tolist()
+        else:
+            new = [s for s in cut.statements if cut.of is None and facts.usable[s] and facts.high[s] <= 0][:1]
+            empty = (value >= 0) & bool(new)
+        if empty.any():
+            zeros += new
+            left = words[~empty]
+    return Regions(tuple(zeros)) if not len(left) and claim.rows >= 0 else None
+
+
+def enough_inside(certifier: Certifier, claim: AtLeast) -> Regions | None:
+    """Return statements of one block whose regions lie inside the box and count enough rows."""
+    facts, layout = certifier.facts, Layout(certifier.release.domain)
+    for cut in certifier.cuts:
+        if isinstance(cut, PartitionCut):
+            beyond = np.zeros(len(cut.block.boxes), dtype=bool)
+            labels = np.ones(certifier.release.domain.labels, dtype=bool)
+            rows = layout.rows(cut.block.boxes)
+            for k, mask in claim.box.literals:
+                span = layout.span(k)
+                if k == certifier.release.domain.label:
+                    labels = np.array([bool(mask >> i & 1) for i in range(len(labels))])
+                else:
+                    beyond |= (rows[:, span] & ~padded(mask, span.stop - span.start)).any(axis=1)
+            inside = ~beyond[cut.block.region] & (labels.all() | (cut.block.label >= 0) & labels[cut.block.label])
+            counted = np.flatnonzero(inside & (cut.block.low > 0))
+            if int(cut.block.low[counted].sum()) >= claim.rows > 0:
+                enough = int(np.searchsorted(np.cumsum(cut.block.low[counted]), claim.rows)) + 1
+                return Regions(tuple((counted[:enough] + facts.first[cut.b]).tolist()))
+            continue
+        for s in cut.statements if cut.of is None else ():
+            if facts.usable[s] and facts.low[s] >= claim.rows and not len(outside(facts, cut.region, claim.box)):
+                return Regions((s,))
+    return within_one(certifier, claim.box, claim.rows) if certifier.base is None else None
+
+
+def empty_but_counted(certifier: Certifier) -> Regions | None:
+    """Return a statement that counts rows where none can be, looked for where cells are too many."""
+    return within_one(certifier, Box(((0, 0),)), 1) if certifier.base is None else None
+
+
+def within_one(certifier: Certifier, box: Box, rows: int) -> Regions | None:
+    """Return a statement that counts enough rows and whose region, earlier rules left out, lies inside a box."""
+    facts = certifier.facts
+    candidates = np.flatnonzero(facts.usable & (facts.low >= rows))
+    for s in candidates[candidates < facts.rows][:MOST_COUNTED].tolist():
+        if certifier.limits.expired():
+            return None
+        if facts.statement(s).of is None and not len(outside(facts, facts.statement(s).region, box)):
+            return Regions((s,))
+    return None

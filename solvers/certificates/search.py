@@ -1,0 +1,303 @@
+"""Looks for a proof over cells: propagation, weighted sums, cases; then writes down only what matters.
+
+Source: as in `solvers.kernel.claims`; branching on the number of rows in a cell as in branch and bound (Land, Doig 1960).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.cells.linear_system import Ints, Linear, Propagated, propagate
+from solvers.certificates.derivations import Bound, Trace
+from solvers.foundation.limits import Limits
+from solvers.kernel.cells import Live
+from solvers.kernel.checker import Goal, Replay, goal_of
+from solvers.kernel.claims import Branch, Cases, Claim, Node, OverCells, Step, Sum
+from solvers.programs.farkas import Program
+from solvers.statements.numbering import Facts
+from solvers.statements.release import Choice
+
+MOST_NODES = 400
+MOST_FIXED = 2_000  # cells whose bounds one weighted sum may move
+
+
+@dataclass(eq=False)
+class Draft:
+    """A node under construction: what propagation found there, its own steps, and how it ends."""
+
+    linear: Linear
+    found: Propagated
+    trace: Trace
+    open: tuple[int, ...]  # choices not yet taken apart
+    sum: int | None = None
+    branch: tuple[int, int] | None = None
+    choice: int | None = None
+    inner: list[Draft] = field(default_factory=list)
+
+
+class Base:
+    """The cells of some blocks with what propagation says about them: the start of every proof about them."""
+
+    def __init__(self, facts: Facts, live: Live, blocks: tuple[int, ...], limits: Limits) -> None:
+        self.facts, self.live, self.blocks = facts, live, blocks
+        most = int(facts.release.rows.high or 0)
+        self.usable = facts.within(blocks) & facts.usable
+        self.linear = live.linear.take(self.usable)
+        start = np.zeros(live.cells, dtype=np.int64)
+        self.found = propagate(self.linear, start, np.full(live.cells, most, dtype=np.int64), limits.expired)
+        self.trace = Trace(live.linear)
+        self.trace.extend(self.found)
+        self.choices = tuple(b for b in blocks if isinstance(facts.release.blocks[b], Choice))
+
+
+class Search:
+    """One claim's proof over the cells of a base."""
+
+    def __init__(self, base: Base, claim: Claim, limits: Limits) -> None:
+        self.base, self.limits = base, limits
+        self.goal: Goal = goal_of(base.facts, base.live, claim)
+        self.sums: list[Sum] = []
+        self.kept: dict[Trace, set[int]] = {}
+        self.nodes = 0
+        self.replay = Replay(base.facts, base.live, OverCells(base.blocks, (), (), Node()), limits)
+
+    def proof(self, branching: bool) -> OverCells | None:
+        """Return a proof, None where none was found; `branching` allows cases on the rows in a cell."""
+        base = self.base
+        root = Draft(base.linear, base.found, Trace(base.live.linear, base.trace), base.choices)
+        return Writer(self, root).proof() if self.close(root, self.base.usable, branching) else None
+
+    def close(self, draft: Draft, usable: NDArray[np.bool_], branching: bool) -> bool:
+        """Find how a node ends; tell whether it was found."""
+        self.nodes += 1
+        if self.nodes > MOST_NODES or self.limits.expired():
+            return False
+        if draft.found.conflict is not None:
+            self.end_in_conflict(draft)
+            return True
+        self.replay.usable = usable
+        while True:
+            if self.ends_in_bounds(draft) or self.ends_in_sum(draft):
+                return True
+            if self.goal.target is None or not self.moves_many(draft):
+                break
+        if draft.open:
+            return self.close_choice(draft, usable, branching)
+        return branching and self.close_branch(draft, usable, branching)
+
+    def keep(self, draft: Draft, bounds: Iterable[Bound]) -> None:
+        """Keep what these bounds rest on."""
+        draft.trace.closure(draft.trace.behind_bounds(bounds), self.kept)
+
+    def end_in_conflict(self, draft: Draft) -> None:
+        """End a node whose bounds cross, after one more step where a statement cannot be met within them."""
+        found, linear = draft.found, draft.linear
+        crossed = np.flatnonzero(found.lower > found.upper)
+        if len(crossed):
+            self.keep(draft, [(int(crossed[0]), True), (int(crossed[0]), False)])
+            return
+        s = int(found.conflict or 0)
+        span = slice(int(linear.start[s]), int(linear.start[s + 1]))
+        cells, coef = linear.col[span], linear.coef[span]
+        if not len(cells):  # a statement that counts rows where none can be
+            y = int(found.upper.sum()) + abs(self.goal.most) + 1
+            draft.sum = self.add_sum(Sum(1, ((s, -y if int(linear.low[s]) > 0 else y),)))
+            return
+        least = int(np.minimum(coef * found.lower[cells], coef * found.upper[cells]).sum())
+        cell, upper = int(cells[0]), (least > int(linear.high[s])) == (int(coef[0]) > 0)
+        draft.trace.add(cell, upper, s)
+        self.keep(draft, [(cell, True), (cell, False)])
+
+    def ends_in_bounds(self, draft: Draft) -> bool:
+        """Tell whether the bounds alone settle the claim."""
+        lower, upper, goal = draft.found.lower, draft.found.upper, self.goal
+        if goal.target is not None:
+            if not (np.array_equal(lower, goal.target) and np.array_equal(upper, goal.target)):
+                return False
+            self.keep(draft, [(c, side) for c in range(len(lower)) for side in (True, False)])
+            return True
+        if int((goal.weights * np.where(goal.weights > 0, upper, lower)).sum()) > goal.most:
+            return False
+        at = np.flatnonzero(goal.weights)
+        self.keep(draft, zip(at.tolist(), (goal.weights[at] > 0).tolist(), strict=True))
+        return True
+
+    def ends_in_sum(self, draft: Draft) -> bool:
+        """Tell whether a weighted sum of statements settles the claim, found by linear programming."""
+        program = Program(draft.linear, draft.found.lower, draft.found.upper)
+        if not len(program.free):
+            return False
+        weights, scale = None, 1
+        if self.goal.weights.any():
+            weights = program.bounding(self.goal.weights, self.limits)
+        if weights is None:
+            weights, scale = program.refuting(self.limits), int(draft.found.upper.sum()) + abs(self.goal.most) + 1
+            scale = scale if self.goal.weights.any() else 1
+        if weights is None:
+            return False
+        found = self.first_sum(draft, program.sums(weights, scale), self.goal.weights, self.goal.most)
+        if found is None:
+            return False
+        draft.sum = self.add_sum(found)
+        self.keep(draft, self.used(found, self.goal.weights))
+        return True
+
+    def first_sum(self, draft: Draft, sums: Iterable[Sum], weights: Ints, most: int) -> Sum | None:
+        """Return the first sum that proves weights @ z <= most within the bounds of a node."""
+        self.replay.lower, self.replay.upper = draft.found.lower, draft.found.upper
+        for one in sums:
+            if self.replay.by_sum(weights, one, self.replay.combine(one)) <= most:
+                return one
+        return None
+
+    def used(self, one: Sum, weights: Ints) -> list[Bound]:
+        """Return the bounds on cells that a sum makes use of."""
+        rest = weights.astype(object) * one.over - self.replay.combine(one)
+        at = np.flatnonzero(rest != 0)
+        return [(c, bool(rest[c] > 0)) for c in at.tolist()]
+
+    def add_sum(self, one: Sum) -> int:
+        """Note a sum; return its number."""
+        self.sums.append(one)
+        return len(self.sums) - 1
+
+    def moves_many(self, draft: Draft) -> bool:
+        """Fix cells at the bound where the world has them, all by one weighted sum; tell whether any was fixed.
+
+        If Σ (z_c - lower_c) <= 0 over some cells follows, then z_c <= lower_c follows for each of them alone.
+        """
+        found, target = draft.found, self.goal.target
+        if target is None:
+            return False
+        free = found.lower < found.upper
+        weights = np.where(free & (target == found.lower), 1, np.where(free & (target == found.upper), -1, 0))
+        cells = np.flatnonzero(weights)
+        program = Program(draft.linear, found.lower, found.upper)
+        y = program.bounding(weights, self.limits) if 0 < len(cells) <= MOST_FIXED else None
+        one = None if y is None else self.first_sum(draft, program.sums(y), weights, int(weights @ target))
+        if one is None:
+            return False
+        number = self.add_sum(one)
+        behind = draft.trace.behind_bounds(self.used(one, weights))
+        lower, upper = found.lower.copy(), found.upper.copy()
+        for c in cells.tolist():
+            draft.trace.add(c, bool(weights[c] > 0), -1 - number, behind)
+        upper[weights > 0], lower[weights < 0] = target[weights > 0], target[weights < 0]
+        draft.found = propagate(draft.linear, lower, upper, self.limits.expired)
+        draft.trace.extend(draft.found)
+        return True
+
+    def close_choice(self, draft: Draft, usable: NDArray[np.bool_], branching: bool) -> bool:
+        """End a node in one node per alternative of a choice."""
+        draft.choice = draft.open[0]
+        for numbers in self.base.facts.alternatives(draft.choice):
+            holds = usable.copy()
+            holds[numbers] = True
+            linear = self.base.live.linear.take(holds)
+            inner = self.child(draft, linear, (draft.found.lower, draft.found.upper), draft.open[1:])
+            if not self.close(inner, holds, branching):
+                return False
+        return True
+
+    def close_branch(self, draft: Draft, usable: NDArray[np.bool_], branching: bool) -> bool:
+        """End a node in two: few and many rows in a cell."""
+        found, target = draft.found, self.goal.target
+        room = found.upper - found.lower
+        if not room.any():
+            return False
+        asked = (room > 0) & (self.goal.weights != 0)
+        candidates = np.flatnonzero(asked if asked.any() else room > 0)
+        cell = int(candidates[np.argmin(room[candidates])])
+        value = int(found.lower[cell] + found.upper[cell]) // 2
+        if target is not None and found.lower[cell] <= target[cell] <= found.upper[cell]:
+            value = int(target[cell]) - (1 if target[cell] > found.lower[cell] else 0)
+        draft.branch = cell, value
+        for below in (True, False):
+            lower, upper = found.lower.copy(), found.upper.copy()
+            if below:
+                upper[cell] = value
+            else:
+                lower[cell] = value + 1
+            if not self.close(self.child(draft, draft.linear, (lower, upper), draft.open), usable, branching):
+                return False
+        return True
+
+    def child(self, draft: Draft, linear: Linear, bounds: tuple[Ints, Ints], choices: tuple[int, ...]) -> Draft:
+        """Return a node below another, propagated."""
+        found = propagate(linear, *bounds, self.limits.expired)
+        inner = Draft(linear, found, Trace(self.base.live.linear, draft.trace), choices)
+        inner.trace.extend(inner.found)
+        draft.inner.append(inner)
+        return inner
+
+
+class Writer:
+    """Writes a search's drafts down as a proof: kept steps with the values that they imply, in order."""
+
+    def __init__(self, search: Search, root: Draft) -> None:
+        self.search, self.base, self.root = search, search.base, root
+        self.named: dict[int, int] = {}
+        for trace, numbers in search.kept.items():
+            for n in numbers:
+                self.named.setdefault(trace.steps[n - trace.first][0], len(self.named))
+        stack = [root]
+        while stack:
+            draft = stack.pop()
+            stack += draft.inner
+            if draft.branch is not None:
+                self.named.setdefault(draft.branch[0], len(self.named))
+        cells = rows_in(self.base.live, list(self.named))
+        self.shell = OverCells(self.base.blocks, cells, tuple(search.sums), Node())
+        self.replay = Replay(self.base.facts, self.base.live, self.shell, search.limits)
+
+    def proof(self) -> OverCells:
+        """Return the proof."""
+        return replace(self.shell, tree=self.node(self.root, self.base.trace))
+
+    def node(self, draft: Draft, *before: Trace) -> Node:
+        """Return a node; the replay stands at its start."""
+        steps = []
+        for trace in (*before, draft.trace):
+            for n in sorted(self.search.kept.get(trace, ())):
+                cell, upper, reason = trace.steps[n - trace.first]
+                value = self.replay.implied(cell, upper, reason)
+                bound = self.replay.upper if upper else self.replay.lower
+                if value is not None and (value < bound[cell] if upper else value > bound[cell]):
+                    bound[cell] = value
+                    steps.append(Step(self.named[cell], upper, value, reason))
+        if draft.choice is not None:
+            alternatives = self.base.facts.alternatives(draft.choice)
+            pairs = zip(draft.inner, alternatives, strict=True)
+            return Node(tuple(steps), Cases(draft.choice, tuple(self.case(inner, holds) for inner, holds in pairs)))
+        if draft.branch is not None:
+            cell, value = draft.branch
+            below = self.case(draft.inner[0], (), (cell, True, value))
+            above = self.case(draft.inner[1], (), (cell, False, value + 1))
+            return Node(tuple(steps), Branch(self.named[cell], value, below, above))
+        return Node(tuple(steps), draft.sum)
+
+    def case(self, draft: Draft, holds: Sequence[int] | Ints, bound: tuple[int, bool, int] | None = None) -> Node:
+        """Return a case, where some statements hold or a bound does; the replay is put back where it was."""
+        replay = self.replay
+        saved = replay.lower.copy(), replay.upper.copy(), replay.usable.copy()
+        replay.usable[list(holds)] = True
+        if bound is not None:
+            (replay.upper if bound[1] else replay.lower)[bound[0]] = bound[2]
+        out = self.node(draft)
+        replay.lower, replay.upper, replay.usable = saved
+        return out
+
+
+def rows_in(live: Live, cells: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+    """Return a row of each cell: the first part that its first piece has of every attribute."""
+    if not cells:
+        return ()
+    first = np.full(live.cells, -1, dtype=np.int64)
+    first[live.cell[::-1]] = np.arange(len(live.cell))[::-1]
+    words = live.words[first[list(cells)]]
+    found = [np.argmax(live.layout.parts(words, k), axis=1) for k in range(len(live.layout.domain.attributes))]
+    return tuple(map(tuple, np.stack(found, axis=1).tolist()))

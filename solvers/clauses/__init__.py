@@ -1,0 +1,1 @@
+"""A release as clauses over bits of rows, for SAT solvers, model counters and proof checkers."""

@@ -1,0 +1,1 @@
+"""Bounds where the cells are too many: a linear program whose columns pricing brings in."""

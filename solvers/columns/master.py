@@ -1,0 +1,318 @@
+"""Bounds where the cells are too many to be written down: a linear program that gets its columns one by one.
+
+The restricted program knows some possible rows; what a row that is missing could add is found by pricing. Its
+multipliers prove a bound at any time, whatever rounding HiGHS did and however far pricing came: for whole y, whole t
+at least as great as every D c(x) - Σ_j y_j a_j(x), D Σ c(x) z_x <= Σ_j max(y_j low_j, y_j high_j) + t Σ z_x.
+
+Source: column generation and its Lagrangian bound, Lübbecke and Desrosiers, "Selected topics in column generation",
+Operations Research 53, 2005; safe dual bounds, Neumaier and Shcherbina, Mathematical Programming 99, 2004.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import highspy
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.cells.linear_system import Ints
+from solvers.columns.pricing import UNLIMITED, Pricer, within
+from solvers.foundation.errors import Inconclusive, Unsupported
+from solvers.foundation.limits import Limits
+from solvers.foundation.threads import natively
+from solvers.statements.release import ANY_LABEL, Box, Choice, Partition, Release
+
+BATCH = 200  # rows that one round of pricing may start from, and add
+PRIMAL = 4  # HiGHS' number of the primal simplex method
+PENALTY = 4.0  # what a unit of slack costs at first, and how much more when slack remains
+MOST_PENALTY = 1 << 12
+LEAST_SCALE, MOST_SCALE = 1 << 20, 1 << 36
+SMALL = 1e-6
+TRIES = 4  # searches that find nothing before CP-SAT is asked
+KEPT = 512  # fractional worlds remembered, to tell which questions they settle
+PIVOT, PER_STATEMENT = 1e-4, 8e-9  # seconds of a pivot, and per statement on top: about half of what was measured
+
+
+@dataclass(frozen=True, eq=False)
+class Bound:
+    """An outer bound on the rows in a box, and what proves it.
+
+    With s = 1 (greatest) or -1: s scale [x in box] <= Σ_j multipliers_j a_j(x) for every possible row x, so that
+    s scale (rows in box) <= Σ_j max(multipliers_j low_j, multipliers_j high_j). Rows that a statement with high 0
+    counts are not possible. `proved`: no further column can improve the bound by more than rounding.
+    """
+
+    value: int
+    multipliers: dict[int, int]
+    scale: int
+    proved: bool = False
+
+
+class Master:
+    """The restricted program of a release over the rows generated so far, shared by all questions."""
+
+    def __init__(self, release: Release, limits: Limits = UNLIMITED) -> None:
+        """Start the program; raises `Inconclusive` where the time left cannot suffice, `TooLarge` for many boxes."""
+        if release.rows.high is None:
+            raise Unsupported("the number of rows is unbounded: no linear program over it")
+        check_time(release, limits)
+        self.release, self.pricer = release, Pricer(release, limits)
+        self.incidence = x = self.pricer.incidence
+        self.low, self.high = x.bounds
+        either = [j for j in range(x.total + 1) if (self.low[j], self.high[j]) != (None, None)]
+        stated = [j for j in either if not x.empty[j] or (self.low[j] or 0) > 0]
+        self.stated = np.array(stated, dtype=np.int64)
+        self.place = np.full(x.total + 1, -1, dtype=np.int64)
+        self.place[self.stated] = np.arange(len(stated))
+        biggest = [max(map(abs, y.statement.coefs), default=1) for y in x.loose]
+        rounding = len(x.partitions) + sum(biggest) + 2
+        self.scale = LEAST_SCALE
+        while self.scale < min(MOST_SCALE, 128 * rounding * max(1, release.rows.high)):
+            self.scale *= 2
+        self.tolerance = max(rounding, self.scale >> 20)
+        self.rows = np.zeros((0, len(release.domain.attributes)), dtype=np.int64)
+        self._seen: set[bytes] = set()
+        self._worlds: list[NDArray[np.float64]] = []
+        self._penalty = PENALTY
+        self._solver = self._empty_program()
+        nothing = np.zeros(x.total + 1, dtype=np.int64)
+        self.add(np.unique(self.pricer.improve(self._drawn(Box()), nothing, 0, Box(), limits=limits), axis=0))
+
+    @classmethod
+    def of(cls, release: Release, limits: Limits = UNLIMITED) -> Master:
+        """Return the program of a release, made once: what was generated for one question serves the next.
+
+        Raises `Inconclusive` where the time left cannot suffice, `TooLarge` where the boxes do not fit into the memory.
+        """
+        if "columns" not in release.memo:
+            release.memo["columns"] = cls(release, limits)
+        found: Master = release.memo["columns"]
+        return found
+
+    def _empty_program(self) -> Any:
+        """Return the program without rows: slack on every side of every statement, so that it is always feasible."""
+        solver = highspy.Highs()
+        solver.HandleUserInterrupt = True
+        solver.silent()
+        solver.setOptionValue("threads", 1)
+        solver.setOptionValue("presolve", "off")  # keeps the basis for the next round
+        solver.setOptionValue("simplex_strategy", PRIMAL)  # new columns leave the basis feasible
+        inf, n = highspy.kHighsInf, len(self.stated)
+        ends = ((self.low[j], self.high[j]) for j in self.stated.tolist())
+        sides = np.array([(-inf if a is None else a, inf if b is None else b) for a, b in ends]).reshape(-1, 2)
+        nothing = np.zeros(0, dtype=np.int32)
+        # All at once: one by one, HiGHS touches the whole program for every row and column.
+        solver.addRows(n, sides[:, 0].copy(), sides[:, 1].copy(), 0, nothing, nothing, nothing.astype(np.float64))
+        index, start = np.repeat(np.arange(n, dtype=np.int32), 2), np.arange(2 * n, dtype=np.int32)
+        costs, free = np.full(2 * n, self._penalty), np.full(2 * n, inf)
+        solver.addCols(2 * n, costs, np.zeros(2 * n), free, 2 * n, start, index, np.tile([1.0, -1.0], n))
+        return solver
+
+    def add(self, rows: Ints) -> int:
+        """Add the possible ones among the rows that no column stands for yet; return how many."""
+        if not len(rows):
+            return 0
+        statements, coefs, possible = self.incidence.columns(rows)
+        kept, indices, values = [], [], []
+        for i in np.flatnonzero(possible).tolist():
+            key = rows[i].tobytes()
+            if key in self._seen:
+                continue
+            self._seen.add(key)
+            at, inverse = self.place[statements[i]], coefs[i]
+            used = (at >= 0) & (inverse != 0)
+            indices.append(at[used].astype(np.int32))
+            values.append(inverse[used].astype(np.float64))
+            kept.append(i)
+        if kept:
+            none, start = np.zeros(len(kept)), np.cumsum([0, *map(len, indices)]).astype(np.int32)
+            index, value = np.concatenate(indices), np.concatenate(values)
+            free = np.full(len(kept), highspy.kHighsInf)
+            self._solver.addCols(len(kept), none, none, free, len(index), start[:-1].copy(), index, value)
+        self.rows = np.concatenate([self.rows, rows[kept]])
+        return len(kept)
+
+    def bound(self, box: Box, greatest: bool, limits: Limits, verdict: bool = False) -> Bound:
+        """Return an outer bound on the greatest (least) number of rows in a box over all worlds.
+
+        With `verdict`, the search ends as soon as it is known whether the bound can tell that no row, or that some
+        row, is in the box. Contradictory statements may give a bound below 0, or above the number of rows.
+        """
+        key, best = (box, greatest), self.apart(box, greatest)
+        for candidate in self._rounds(box, 1 if greatest else -1, limits):
+            if candidate is None:
+                if verdict and self.hopeless(box, greatest):
+                    break
+                continue
+            better = candidate.value < best.value if greatest else candidate.value > best.value
+            if better or (candidate.proved and candidate.value == best.value):
+                best = candidate
+            elif candidate.proved:  # both are proved: rounding alone makes them differ
+                best = replace(best, proved=True)
+            if verdict and (best.value <= 0 if greatest else best.value >= 1):
+                break
+        kept = self.release.memo.setdefault("column_multipliers", {})
+        kept[key] = (best.multipliers, best.scale, best.value)
+        return best
+
+    def refutes(self, limits: Limits) -> Bound | None:
+        """Return multipliers that prove that there is no world, None where none were found."""
+        for candidate in self._rounds(Box(), 0, limits):
+            if candidate is not None and candidate.value < 0:
+                return candidate
+            if candidate is None and self._worlds:
+                return None
+        return None
+
+    def hopeless(self, box: Box, greatest: bool) -> bool:
+        """Tell whether a fractional world is known with a row (none) in the box, so that no bound can tell anything."""
+        inside = within(self.rows, box)
+        sums = [float(z @ inside[: len(z)]) for z in self._worlds]
+        return any(s >= 1 - SMALL if greatest else s <= SMALL for s in sums)
+
+    def _rounds(self, box: Box, sign: int, limits: Limits) -> Iterator[Bound | None]:
+        """Yield None after every solution of the restricted program, and bounds as they are proved, until no better.
+
+        `sign` 1 bounds the rows in the box from above, -1 from below, 0 asks whether there is a world at all.
+        """
+        bonus = sign * self.scale
+        if sign:
+            nothing = np.zeros(self.incidence.total + 1, dtype=np.int64)
+            self.add(np.unique(self.pricer.improve(self._drawn(box), nothing, 0, box, box, limits), axis=0))
+        while not limits.expired():
+            if (solved := self._solve(box, sign, limits)) is None:
+                return
+            weights, used, slack = solved
+            yield None
+            if limits.expired():
+                return
+            if any(self._priced(used, weights, bonus, box, limits) for _ in range(TRIES)):
+                continue
+            try:
+                best = self.pricer.best(weights, bonus, box, self.tolerance, limits)
+            except Inconclusive:  # what was proved so far stands
+                return
+            closed = best.bound <= self.tolerance
+            yield self.proof(weights, best.bound, sign, closed and slack <= SMALL)
+            if closed and slack > SMALL and self._penalty < MOST_PENALTY:
+                self._penalty *= PENALTY
+                self._solver.changeColsCost(*self._slack_costs())
+            elif closed or best.row is None or not self.add(best.row[None]):
+                return
+
+    def _slack_costs(self) -> tuple[int, NDArray[np.int32], NDArray[np.float64]]:
+        count = 2 * len(self.stated)
+        return count, np.arange(count, dtype=np.int32), np.full(count, self._penalty)
+
+    def _drawn(self, box: Box) -> Ints:
+        """Return random rows inside a box."""
+        columns, masks = [], dict(box.literals)
+        for k, a in enumerate(self.release.domain.attributes):
+            parts = [p for p in range(len(a.sizes)) if masks.get(k, a.full) >> p & 1]
+            if not parts:
+                return self.rows[:0]
+            columns.append(self.pricer.random.choice(parts, size=BATCH))
+        return np.stack(columns, axis=1).astype(np.int64)
+
+    def _solve(self, box: Box, sign: int, limits: Limits) -> tuple[Ints, Ints, float] | None:
+        """Return (multipliers, rows in use, slack in use) of the restricted program, None where time is up."""
+        solver, first = self._solver, 2 * len(self.stated)
+        costs = -float(sign) * within(self.rows, box)
+        solver.changeColsCost(len(costs), np.arange(first, first + len(costs), dtype=np.int32), costs)
+        if limits.left() != float("inf"):
+            solver.setOptionValue("time_limit", float(solver.getRunTime() + max(0.001, limits.left())))
+        natively(solver.run, limits.stop, solver.cancelSolve, limits.left())
+        if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            return None
+        solution = solver.getSolution()
+        values, dual = np.array(solution.col_value), np.array(solution.row_dual)
+        slack, z = float(values[:first].sum()), values[first:]
+        if slack <= SMALL:
+            self._worlds = [*self._worlds[-KEPT:], z]
+        weights = np.zeros(self.incidence.total + 1, dtype=np.int64)
+        weights[self.stated] = -np.rint(dual * self.scale).astype(np.int64)
+        for j in self.stated.tolist():
+            if (self.low[j] is None and weights[j] < 0) or (self.high[j] is None and weights[j] > 0):
+                weights[j] = 0
+        return weights, self.rows[z > SMALL], slack
+
+    def _priced(self, used: Ints, weights: Ints, bonus: int, box: Box, limits: Limits) -> int:
+        """Add rows that a search near those in use finds to be worth something; return how many."""
+        if not self.pricer.fits(weights):
+            raise Unsupported("multipliers of one row may exceed 2^58")
+        used = used[self.pricer.random.permutation(len(used))[: 4 * BATCH]]
+        fresh = self.rows[self.pricer.random.integers(len(self.rows), size=BATCH)] if len(self.rows) else self.rows
+        rows = self.pricer.improve(np.concatenate([used, fresh]), weights, max(0, -bonus), box, limits=limits)
+        if bonus > 0:  # random rows miss a small box, so that it is searched on its own
+            inside = np.concatenate([self.rows[within(self.rows, box)][-BATCH // 4 :], self._drawn(box)])
+            rows = np.concatenate([rows, self.pricer.improve(inside, weights, 0, box, box, limits)])
+        if not len(rows):
+            return 0
+        rows = np.unique(rows, axis=0)
+        worth, possible = self.pricer.worth(rows, weights)
+        worth = worth + bonus * within(rows, box)
+        good = np.flatnonzero(possible & (worth > self.tolerance))
+        return self.add(rows[good[np.argsort(-worth[good])[:BATCH]]])
+
+    def proof(self, weights: Ints, most: int, sign: int, proved: bool = False) -> Bound:
+        """Return what multipliers prove whose rows are worth at most `most`: it is added to those of every row."""
+        exact = {j: int(weights[j]) for j in np.flatnonzero(weights).tolist()}
+        exact[self.incidence.total] = exact.get(self.incidence.total, 0) + most
+        total = 0
+        for j, y in exact.items():
+            end = self.high[j] if y > 0 else self.low[j]
+            total += y * (end or 0)
+        value = total // self.scale
+        return Bound(-value if sign < 0 else value, {j: y for j, y in exact.items() if y}, self.scale, proved)
+
+    def apart(self, box: Box, greatest: bool) -> Bound:
+        """Return the best bound that one partition alone, or the number of rows, gives on the rows in a box."""
+        x, sign = self.incidence, 1 if greatest else -1
+        weights = np.zeros(x.total + 1, dtype=np.int64)
+        weights[x.total] = self.scale if greatest else 0
+        found = self.proof(weights, 0, sign)
+        ends = self.high if greatest else self.low
+        for block, first_box, first in x.partitions:
+            chosen = self._counted(block, slice(first_box, first_box + len(block.boxes)), box, greatest)
+            at = first + np.flatnonzero(chosen)
+            if greatest and any(ends[j] is None for j in at.tolist()):
+                continue
+            weights = np.zeros(x.total + 1, dtype=np.int64)
+            weights[[j for j in at.tolist() if ends[j] is not None]] = sign * self.scale
+            other = self.proof(weights, 0, sign)
+            if (other.value < found.value) if greatest else (other.value > found.value):
+                found = other
+        return found
+
+    def _counted(self, block: Partition, span: slice, box: Box, meets: bool) -> NDArray[np.bool_]:
+        """Return which statements of a partition may count a row of the box (`meets`), or count only such rows."""
+        out = np.ones(len(block), dtype=bool)
+        for k, mask in box.literals:
+            sizes = self.release.domain.attributes[k].sizes
+            allowed = np.array([bool(mask >> p & 1) for p in range(len(sizes))])
+            held = np.ones((len(sizes), len(block.boxes)), dtype=bool)
+            if k in self.incidence.held:
+                held = self.incidence.held[k][:, span]
+            fits = (held[allowed].any(axis=0) if meets else ~held[~allowed].any(axis=0))[block.region]
+            if k == self.release.domain.label and self.incidence.labelled:
+                fits = np.where(block.label == ANY_LABEL, fits, allowed[block.label])
+            out &= fits
+        return out
+
+
+def check_time(release: Release, limits: Limits) -> None:
+    """Raise `Inconclusive` where the first solve would not end in the time left, whatever is asked.
+
+    No row is known at first, so that every statement that wants rows costs a pivot at least.
+    """
+    wanting = statements = 0
+    for block in release.blocks:
+        if isinstance(block, Partition):
+            wanting, statements = wanting + int((block.low > 0).sum()), statements + len(block)
+        elif not isinstance(block, Choice):
+            wanting, statements = wanting + sum(s.low > 0 for s in block), statements + len(block)
+    if wanting * (PIVOT + PER_STATEMENT * statements) > limits.left():
+        raise Inconclusive(f"the time left is too short for a linear program over {statements:,} statements (--time)")

@@ -1,0 +1,289 @@
+"""Pricing: the possible row that a set of multipliers values most, with a proved bound on every other row.
+
+The rows that statements tell apart are far too many to write down, but one row is a small problem: one part per
+attribute, one region per partition. A vectorised Gibbs search over the parts finds good rows; CP-SAT over the boxes
+(`solvers.columns.row_problem`) finds the best and proves that it is.
+
+Source: column generation, Gilmore and Gomory, "A linear programming approach to the cutting-stock problem", Operations
+Research 9, 1961; the one-row problem over trees: Mišić, "Optimization of tree ensembles", Operations Research 68, 2020.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.cells.bit_boxes import Layout
+from solvers.cells.linear_system import Ints
+from solvers.cells.refinement import statement_table
+from solvers.columns.row_problem import MOST, OneRow
+from solvers.foundation.errors import EngineError, TooLarge, Unsupported
+from solvers.foundation.limits import Limits
+from solvers.interval.lagrangian_dual import one_thread
+from solvers.statements.release import ANY_LABEL, UNBOUNDED, Box, Boxes, Choice, Partition, Release, Statement
+
+LARGEST = 1 << 20  # statements with larger coefficients are left out, which only loosens
+HEATS = (0.3, 0.1, 0.03, 0.003)  # temperatures of the sweeps, in units of the largest multiplier
+EVERYWHERE, UNLIMITED = Box(), Limits()
+HELD_BYTES = 3  # per part and box
+GIBBS_BYTES, INSIDE_BYTES = 16, 4  # per row and box
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Loose:
+    """A statement outside partitions, with its number and the boxes of its region among all boxes."""
+
+    statement: Statement
+    number: int
+    box: int
+    minus: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Priced:
+    """The best row found (None: none), what it is worth, and a proved bound on the worth of every possible row."""
+
+    row: Ints | None
+    value: int
+    bound: int
+
+
+class Incidence:
+    """Which statements count a row, and how often; statements are numbered as `release.statements()` yields them.
+
+    The number of rows is the statement after the last. Rows are (m, attributes), the part of every attribute.
+    Statements of alternatives and those with very large coefficients count no row: leaving them out only loosens.
+    """
+
+    def __init__(self, release: Release, limits: Limits = UNLIMITED) -> None:
+        """Give statements their numbers; raises `TooLarge` where what the boxes hold does not fit into the memory."""
+        self.release, self.layout, self.memory = release, Layout(release.domain), limits.memory
+        self.partitions: list[tuple[Partition, int, int]] = []  # block, first box, first statement
+        self.loose: list[Loose] = []
+        tables: list[Boxes] = []
+        boxes = number = 0
+        for block in release.blocks:
+            if isinstance(block, Partition):
+                self.partitions.append((block, boxes, number))
+                tables.append(block.boxes)
+                boxes, number = boxes + len(block.boxes), number + len(block)
+            elif isinstance(block, Choice):
+                number += sum(map(len, block.alternatives))
+            else:
+                for s in block:
+                    if max(map(abs, s.coefs), default=1) <= LARGEST:
+                        minus = tuple(range(boxes + 1, boxes + 1 + len(s.region.minus)))
+                        self.loose.append(Loose(s, number, boxes, minus))
+                        tables.append(Boxes.of([s.region.box, *s.region.minus]))
+                        boxes += 1 + len(minus)
+                    number += 1
+        self.impossible = range(boxes, boxes + len(release.impossible))
+        self.boxes, self.total = boxes + len(release.impossible), number
+        parts = sum(len(a.sizes) for a in release.domain.attributes)
+        if self.boxes * parts * HELD_BYTES > limits.memory:
+            raise TooLarge(f"{self.boxes:,} boxes over {parts:,} parts do not fit into the memory (--memory)")
+        words = [self.layout.rows(t) for t in (*tables, Boxes.of(release.impossible))]
+        every = range(len(release.domain.attributes))
+        spans = [np.concatenate([self.layout.parts(w, k) for w in words]) for k in every]
+        self.held = {k: held.T.copy() for k, held in enumerate(spans) if not held.all()}  # k -> (parts, boxes)
+        self.tables = [first + statement_table(p, release.domain.labels) for p, _, first in self.partitions]
+
+    @cached_property
+    def bounds(self) -> tuple[list[int | None], list[int | None]]:
+        """Return the least and greatest sum of every statement, None where there is none."""
+        low: list[int | None] = [None] * self.total
+        high: list[int | None] = [None] * self.total
+        for block, _, first in self.partitions:
+            low[first : first + len(block)], high[first : first + len(block)] = block.low.tolist(), block.high.tolist()
+        for x in self.loose:
+            low[x.number], high[x.number] = x.statement.low, x.statement.high
+        none = (-UNBOUNDED, UNBOUNDED)
+        low, high = ([None if x in none else x for x in ends] for ends in (low, high))
+        return [*low, self.release.rows.low], [*high, self.release.rows.high]
+
+    @cached_property
+    def empty(self) -> NDArray[np.bool_]:
+        """Tell which statements leave no room for any row that they count."""
+        out = np.array([h is not None and h <= 0 for h in self.bounds[1]])
+        for x in self.loose:
+            out[x.number] &= all(c >= 0 for c in x.statement.coefs)
+        out[self.total] = False
+        return out
+
+    @cached_property
+    def labelled(self) -> bool:
+        """Tell whether some partition counts per class."""
+        return any(bool((p.label != ANY_LABEL).any()) for p, _, _ in self.partitions)
+
+    def labels(self, rows: Ints) -> Ints:
+        """Return the label of every row (0: it does not matter)."""
+        k = self.release.domain.label
+        return rows[:, k] if k is not None and self.labelled else np.zeros(len(rows), dtype=np.int64)
+
+    def inside(self, rows: Ints) -> NDArray[np.bool_]:
+        """Return (rows, boxes): which boxes hold each row."""
+        out = np.ones((len(rows), self.boxes), dtype=bool)
+        for k, held in self.held.items():
+            out &= held[rows[:, k]]
+        return out
+
+    def chunks(self, rows: Ints, size: int) -> list[Ints]:
+        """Return the rows in chunks of which every row may take `size` bytes per box."""
+        step = max(1, self.memory // max(1, size * self.boxes))
+        return [rows[i : i + step] for i in range(0, len(rows), step)]
+
+    def columns(self, rows: Ints) -> tuple[Ints, Ints, NDArray[np.bool_]]:
+        """Return (statements, coefs, possible), the first two (rows, counted) with coefs 0 where none counts."""
+        if len(some := self.chunks(rows, INSIDE_BYTES)) > 1:
+            parts = list(zip(*map(self.columns, some), strict=True))
+            return np.concatenate(parts[0]), np.concatenate(parts[1]), np.concatenate(parts[2])
+        held, labels = self.inside(rows), self.labels(rows)
+        possible = ~held[:, list(self.impossible)].any(axis=1)
+        statements, coefs = [], []
+        for (block, first, _), table in zip(self.partitions, self.tables, strict=True):
+            region = np.argmax(held[:, first : first + len(block.boxes)], axis=1)
+            statements.append(table[region, labels])
+            coefs.append(np.ones(len(rows), dtype=np.int64))
+        for x in self.loose:
+            of, coefs_of = x.statement.of, np.array(x.statement.coefs or (1,), dtype=np.int64)
+            here = held[:, x.box] & ~held[:, list(x.minus)].any(axis=1)
+            statements.append(np.full(len(rows), x.number, dtype=np.int64))
+            coefs.append(here * coefs_of[0 if of is None else rows[:, of]])
+        statements.append(np.full(len(rows), self.total, dtype=np.int64))
+        coefs.append(np.ones(len(rows), dtype=np.int64))
+        found, times = np.stack(statements, axis=1), np.stack(coefs, axis=1)
+        possible &= ~(self.empty[found] & (times > 0)).any(axis=1)
+        return found, times, possible
+
+
+def within(rows: Ints, box: Box) -> NDArray[np.bool_]:
+    """Tell which rows a box holds."""
+    out = np.ones(len(rows), dtype=bool)
+    for k, mask in box.literals:
+        allowed = np.array([bool(mask >> p & 1) for p in range(int(rows[:, k].max(initial=0)) + 1)])
+        out &= allowed[rows[:, k]]
+    return out
+
+
+class Pricer:
+    """Finds rows of great value: bonus [row in box] - Σ_j weights_j (how often statement j counts the row)."""
+
+    def __init__(self, release: Release, limits: Limits = UNLIMITED) -> None:
+        self.incidence = Incidence(release, limits)
+        self.random = np.random.default_rng(0)
+        self._models: dict[int, OneRow] = {}
+
+    def worth(self, rows: Ints, weights: Ints) -> tuple[Ints, NDArray[np.bool_]]:
+        """Return -Σ_j weights_j a_j(row), exactly, and which rows are possible."""
+        statements, coefs, possible = self.incidence.columns(rows)
+        return -(weights[statements] * coefs).sum(axis=1), possible
+
+    def fits(self, weights: Ints) -> bool:
+        """Tell whether sums with these multipliers stay exact in 64 bits."""
+        x = self.incidence
+        most = sum(int(np.abs(weights[f : f + len(p)]).max(initial=0)) for p, _, f in x.partitions)
+        most += sum(abs(int(weights[y.number])) * max(map(abs, y.statement.coefs), default=1) for y in x.loose)
+        return most + abs(int(weights[x.total])) < MOST
+
+    def best(self, weights: Ints, bonus: int, box: Box, above: int | None, limits: Limits) -> Priced:
+        """Return the best row by CP-SAT and a proved bound on the worth of every possible row.
+
+        With `above`, the first row found to be worth more will do (the bound then may be as weak as 2^58), and a bound
+        equal to it says that there is none. Raises `Unsupported` where sums may exceed 64 bits.
+        """
+        if not self.fits(weights) or abs(bonus) >= MOST:
+            raise Unsupported("multipliers of one row may exceed 2^58")
+        sides: list[tuple[Box | None, bool, int]] = [(None, True, 0)]
+        if bonus > 0:  # a row in the box has it; to ask for rows outside it as well would bind more than it helps
+            sides = [(box, True, bonus), (None, True, 0)]
+        elif bonus:
+            sides = [(box, False, 0), (box, True, bonus)]
+        k, found = self.incidence.release.domain.label, list[Priced]()
+        labels = [ANY_LABEL]
+        if k is not None and self.incidence.labelled:
+            labels = list(range(len(self.incidence.release.domain.attributes[k].sizes)))
+        for label, (where, inside, extra) in product(labels, sides):
+            if label not in self._models:
+                self._models[label] = OneRow(self.incidence, label, limits)
+            least = None if above is None else above + 1 - extra
+            row, bound = self._models[label].best(weights, where, inside, least, limits)
+            found.append(Priced(row, self._checked(row, weights) + extra, bound + extra))
+            if above is not None and row is not None:
+                return Priced(row, found[-1].value, MOST)
+        top = max((f for f in found if f.row is not None), key=lambda f: f.value, default=Priced(None, 0, 0))
+        return Priced(top.row, top.value, max(f.bound for f in found))
+
+    def _checked(self, row: Ints | None, weights: Ints) -> int:
+        """Return what a row that CP-SAT gave is worth, exactly, after making sure that it is possible."""
+        if row is None:
+            return 0
+        value, possible = self.worth(row[None], weights)
+        if not possible[0]:
+            raise EngineError("CP-SAT gave a row that a statement excludes")
+        return int(value[0])
+
+    def improve(
+        self, rows: Ints, weights: Ints, malus: int, box: Box, kept: Box = EVERYWHERE, limits: Limits = UNLIMITED
+    ) -> Ints:
+        """Return rows near the given ones that are worth more, not all possible: Gibbs search, attribute by attribute.
+
+        Rows lose the malus inside the box, and stay in `kept` if they are there. Only for disjoint boxes (trees) and
+        counts of boxes, where the worth adds up; else the rows as they are. Ends early, no worse, when time is up.
+        """
+        if len(some := self.incidence.chunks(rows, GIBBS_BYTES)) > 1:
+            return np.concatenate([self.improve(part, weights, malus, box, kept, limits) for part in some])
+        terms = self._terms(weights, -malus, box)
+        if terms is None or not len(rows):
+            return rows
+        held, worth = terms
+        rows, labels = rows.copy(), self.incidence.labels(rows)
+        scale = float(np.abs(weights[:-1]).max(initial=1)) + malus
+        value = (worth / scale).astype(np.float32)[:, labels]  # (boxes, rows), which makes rows of memory to gather
+        fixed = self.incidence.release.domain.label if self.incidence.labelled else None
+        at = {k: np.flatnonzero(~h.all(axis=0)) for k, h in held.items()}  # the boxes that name attribute k
+        out = {k: (~h[:, at[k]]).T.astype(np.int16) for k, h in held.items()}  # (at, parts): which parts they exclude
+        gain = {k: h[:, at[k]].astype(np.float32) for k, h in held.items()}
+        wrong = np.zeros(value.shape, dtype=np.int16)  # how many attributes keep each row out of each box
+        for k in held:
+            wrong[at[k]] += out[k][:, rows[:, k]]
+        barred = {k: [p for p in range(len(held[k])) if not m >> p & 1] for k, m in kept.literals if k in held}
+        order = [(heat, k) for heat in HEATS for k in self.random.permutation([k for k in held if k != fixed]).tolist()]
+        with one_thread():
+            for heat, k in order:
+                if limits.expired():
+                    break
+                others = wrong[at[k]] - out[k][:, rows[:, k]]
+                score = gain[k] @ np.where(others == 0, value[at[k]], np.float32(0))
+                noise = self.random.random(score.shape, dtype=np.float32) + np.float32(1e-9)
+                score -= np.log(-np.log(noise)) * np.float32(heat)
+                score[barred.get(k, [])] = -np.inf
+                rows[:, k] = np.argmax(score, axis=0)
+                wrong[at[k]] = others + out[k][:, rows[:, k]]
+        return rows
+
+    def _terms(self, weights: Ints, bonus: int, box: Box) -> tuple[dict[int, NDArray[np.bool_]], Floats] | None:
+        """Return (attribute -> (parts, boxes), worth (boxes, labels)) where worth adds up over boxes, else None."""
+        x = self.incidence
+        ordered = any(p.first_match for p, _, _ in x.partitions)
+        if ordered or any(y.minus or y.statement.of is not None for y in x.loose):
+            return None
+        worth = np.zeros((x.boxes + 1, x.release.domain.labels))
+        bar = 4.0 * (float(np.abs(weights[:-1]).max(initial=1)) + abs(bonus))  # what an impossible row loses
+        for (block, first, _), table in zip(x.partitions, x.tables, strict=True):
+            worth[first : first + len(block.boxes)] = np.where(x.empty[table], -bar, -weights[table])
+        for y in x.loose:
+            worth[y.box] = -bar if x.empty[y.number] else -weights[y.number]
+        worth[list(x.impossible)] = -bar
+        worth[x.boxes] = bonus
+        held = {k: np.concatenate([h, np.ones((len(h), 1), dtype=bool)], axis=1) for k, h in x.held.items()}
+        for k, mask in box.literals if bonus else ():
+            sizes = x.release.domain.attributes[k].sizes
+            base = held.get(k, np.ones((len(sizes), x.boxes + 1), dtype=bool))
+            base[:, x.boxes] = [bool(mask >> p & 1) for p in range(len(sizes))]
+            held[k] = base
+        return held, worth

@@ -1,0 +1,94 @@
+"""Where the cells are too many: what every partition alone says, and a world of rows that were found by their parts.
+
+Shared by the engines that write rows out.
+
+Source: one partition has cells that are known without the others: Ferry et al., SaTML 2024 (captured rows).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.cells.partition_cells import cells_of
+from solvers.cells.refinement import loose_statements
+from solvers.foundation.errors import Unsupported
+from solvers.foundation.limits import Limits
+from solvers.histograms.partition_membership import Prior, decide
+from solvers.questions.query import Decide, DecideAnswer
+from solvers.regions.row_space import Space
+from solvers.statements.release import ANY_LABEL, Box, Partition, Release, World
+from solvers.worlds.row_lists import Dice, draw_box
+
+
+def coarse(release: Release) -> bool:
+    """Tell whether some statement says less than was published, so that rows that meet it may be no world."""
+    return any(s.coarse for s in loose_statements(release))
+
+
+def alone(release: Release) -> list[Release]:
+    """Return every partition with exact counts as a release of its own (more worlds); each keeps its cells."""
+    if "alone" not in release.memo:
+        release.memo["alone"] = [
+            Release(release.domain, release.rows, (block,), release.impossible)
+            for block in release.blocks
+            if isinstance(block, Partition) and (block.low == block.high).all()
+        ]
+    found: list[Release] = release.memo["alone"]
+    return found
+
+
+def decide_apart(release: Release, query: Decide, limits: Limits) -> DecideAnswer:
+    """Return the best bounds that any partition alone gives on the rows of every selection."""
+    found: list[DecideAnswer] = []
+    for one in alone(release):
+        limits.report(f"one tree at a time: {len(found)}")
+        cells = cells_of(one, limits)
+        found.append(decide(cells, cells.vectors, query))
+        if limits.expired():
+            break
+    if not found:
+        raise Unsupported("no partition with exact counts")
+    low, high = np.max([f.low for f in found], axis=0), np.min([f.high for f in found], axis=0)
+    return bounded(low, high, found[0])
+
+
+def decide_by_rows(release: Release, query: Decide, limits: Limits) -> DecideAnswer:
+    """Return what the number of rows alone says about every selection."""
+    q = len(query.selections)
+    none, unknown = np.zeros(q, dtype=np.int64), np.full(q, np.nan)
+    before, expected = unknown, unknown
+    if release.rows.exact:
+        rows = {ANY_LABEL: release.rows.low}
+        prior = Prior(Space.of(release, limits), query.selections, query.convention, {ANY_LABEL})
+        before, expected = -np.expm1(prior.log_absent(rows)), prior.expected(rows)
+    known = DecideAnswer("bounds", before=before, expected_before=expected)
+    return bounded(none, none + (release.rows.high or 0), known)
+
+
+def bounded(low: NDArray[np.int64], high: NDArray[np.int64], known: DecideAnswer) -> DecideAnswer:
+    """Return an answer with these bounds, and what is known before the release."""
+    return DecideAnswer(
+        "bounds",
+        low=low,
+        high=high,
+        probability=np.where(low > 0, 1.0, np.where(high == 0, 0.0, np.nan)),
+        before=known.before,
+        expected=np.full(len(low), np.nan),
+        expected_before=known.expected_before,
+        open=(low <= 0) & (high > 0),
+    )
+
+
+def world_of(release: Release, rows: NDArray[np.int64], dice: Dice, note: str) -> World:
+    """Return a world of rows given by their parts, free attributes drawn with the dice; `note` says how found."""
+    values = [
+        draw_box(release.domain, Box(tuple((k, 1 << p) for k, p in enumerate(row) if p >= 0)), 1, dice)
+        for row in rows.tolist()
+    ]
+    width = len(release.domain.attributes)
+    return World(
+        np.concatenate(values) if values else np.zeros((0, width), dtype=np.int64),
+        np.ones(len(rows), dtype=np.int64),
+        note=note,
+    )

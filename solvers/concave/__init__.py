@@ -1,0 +1,1 @@
+"""The greatest sum of concave functions of counts: relaxations, rounding, local search, proved bounds."""

@@ -1,0 +1,1 @@
+"""A release in files that other solvers read."""

@@ -1,0 +1,206 @@
+"""A release as an integer program over its live cells, for solvers that are not ours.
+
+One integer variable per live cell, the rows in it; one constraint per statement; per choice one binary selector and
+exactly one of them 1. Its solutions are the histograms that agree with the release, one to one: alternatives exclude
+each other, so selectors follow from the histogram. Nothing is presolved here, so that a solver outside checks our
+propagation too: every variable runs from 0 to the number of rows.
+
+Source: design.md, section 2 (cells, histogram); indicator constraints by big-M after Williams, "Model Building in
+Mathematical Programming", section 9.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.cells.linear_system import Ints
+from solvers.cells.refinement import loose_statements
+from solvers.cells.system import System, system_of
+from solvers.foundation.errors import Inconclusive, Unsupported
+from solvers.foundation.limits import Limits
+from solvers.statements.release import Choice, Partition, Release
+
+STEP = 4_096  # constraints between two looks at the clock
+ROWS = "rows"  # the name of the constraint on the number of rows
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """low <= Σ coefs * variables <= high in whole numbers; a side that is None is open.
+
+    `columns` number variables, cells first. With a `selector` (a column too) it holds where that is 1. `statement`
+    is the number of the statement in the system, None for the number of rows and for "exactly one alternative".
+    """
+
+    name: str
+    columns: Sequence[int]
+    coefs: Sequence[int]
+    low: int | None
+    high: int | None
+    selector: int | None = None
+    statement: int | None = None
+
+    @property
+    def sides(self) -> int:
+        """Return how many inequalities it takes; an equality is one."""
+        if self.low is not None and self.low == self.high:
+            return 1
+        return (self.low is not None) + (self.high is not None)
+
+
+@dataclass(frozen=True, eq=False)
+class IntegerProgram:
+    """The integer program of a release; `system` has the cells and what the statements say."""
+
+    system: System
+    limits: Limits
+
+    @classmethod
+    def of(cls, release: Release, limits: Limits) -> IntegerProgram:
+        """Return the program of a release.
+
+        Raises `Unsupported` for unbounded rows, `TooLarge` for too many cells, `Inconclusive` when time is up.
+        """
+        if release.rows.high is None:
+            raise Unsupported("the number of rows is unbounded, so variables have no upper end: give 'rows'")
+        return cls(system_of(release, limits), limits)
+
+    @property
+    def cells(self) -> int:
+        """Return the number of live cells, the columns 0..cells-1."""
+        return len(self.system.sizes)
+
+    @property
+    def most(self) -> int:
+        """Return the greatest number of rows, the upper end of every cell."""
+        return int(self.system.release.rows.high or 0)
+
+    @cached_property
+    def selectors(self) -> tuple[tuple[int, ...], ...]:
+        """Return the column of the selector of every alternative, choice by choice."""
+        out, at = [], self.cells
+        for choice in self.system.choices:
+            out.append(tuple(range(at, at + len(choice))))
+            at += len(choice)
+        return tuple(out)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the variables: c0, c1, ... and, for alternative a of choice i, yi_a."""
+        chosen = (f"y{i}_{a}" for i, columns in enumerate(self.selectors) for a in range(len(columns)))
+        return (*(f"c{c}" for c in range(self.cells)), *chosen)
+
+    def upper(self, column: int) -> int:
+        """Return the upper end of a variable; the lower end is 0."""
+        return self.most if column < self.cells else 1
+
+    @cached_property
+    def reach(self) -> tuple[Ints, Ints]:
+        """Return (least, most) of every statement's sum over the histograms of at most so many rows, exactly.
+
+        A row adds at least the least and at most the greatest coefficient, and the number of rows is a constraint.
+        """
+        linear = self.system.linear
+        least, most = np.zeros(len(linear), dtype=np.int64), np.zeros(len(linear), dtype=np.int64)
+        np.minimum.at(least, linear.row, linear.coef)
+        np.maximum.at(most, linear.row, linear.coef)
+        return least * self.most, most * self.most
+
+    @cached_property
+    def sided(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Tell, per statement, whether its low and its high end say anything beyond the number of rows.
+
+        Of an equality both ends are kept, if one of them says anything.
+        """
+        linear, (least, most) = self.system.linear, self.reach
+        low, high = linear.low > least, linear.high < most
+        equal = (linear.low == linear.high) & (low | high)
+        if self.system.total is not None:  # written apart, as the number of rows
+            low[self.system.total] = high[self.system.total] = equal[self.system.total] = False
+        return low | equal, high | equal
+
+    @cached_property
+    def written(self) -> Ints:
+        """Return the statements that become constraints."""
+        low, high = self.sided
+        return np.flatnonzero(low | high).astype(np.int64)
+
+    @property
+    def left_out(self) -> int:
+        """Return how many statements every histogram of at most so many rows meets; they are no constraints."""
+        return len(self.system.linear) - len(self.written) - (self.system.total is not None)
+
+    @property
+    def number(self) -> int:
+        """Return how many constraints there are: statements, the number of rows, one per choice."""
+        return 1 + len(self.written) + len(self.selectors)
+
+    def sources(self) -> Iterator[str]:
+        """Yield where every statement comes from, in words, in their order. Cost: linear."""
+        release = self.system.release
+        for block in release.blocks:
+            if isinstance(block, Partition):
+                yield from map(block.source, range(len(block)))
+        for statement in loose_statements(release):
+            yield statement.source
+
+    @cached_property
+    def choice_sources(self) -> tuple[str, ...]:
+        """Return where every choice comes from, in words."""
+        return tuple(block.source for block in self.system.release.blocks if isinstance(block, Choice))
+
+    def constraints(self) -> Iterator[Constraint]:
+        """Yield every constraint; those of alternatives with their selectors.
+
+        The number of rows comes first, then the statements, then exactly one alternative per choice. Raises
+        `Inconclusive` when time is up.
+        """
+        rows = self.system.release.rows
+        yield Constraint(ROWS, range(self.cells), [1] * self.cells, rows.low, self.most)
+        linear, (lows, highs) = self.system.linear, self.sided
+        columns, coefs, start = linear.col.tolist(), linear.coef.tolist(), linear.start.tolist()
+        selector = self.selector_of
+        for i, s in enumerate(self.written.tolist()):
+            if i % STEP == 0 and self.limits.expired():
+                raise Inconclusive("the time was up while the release was written for other solvers")
+            low = int(linear.low[s]) if lows[s] else None
+            high = int(linear.high[s]) if highs[s] else None
+            span = slice(start[s], start[s + 1])
+            yield Constraint(f"s{s}", columns[span], coefs[span], low, high, selector.get(s), s)
+        for i, chosen in enumerate(self.selectors):
+            yield Constraint(f"choice{i}", chosen, [1] * len(chosen), 1, 1)
+
+    @cached_property
+    def selector_of(self) -> dict[int, int]:
+        """Return statement -> column of the selector that it hangs on."""
+        pairs = zip(self.system.choices, self.selectors, strict=True)
+        return {
+            s: column
+            for choice, columns in pairs
+            for alternative, column in zip(choice, columns, strict=True)
+            for s in alternative
+        }
+
+    def linear(self) -> Iterator[Constraint]:
+        """Yield every constraint with selectors as variables: Σ >= low becomes Σ + (least - low) y >= least, and so on.
+
+        `least` and `most` are what the sum can be at all (`reach`), so that a selector of 0 leaves the sum free.
+        """
+        least, most = self.reach
+        for one in self.constraints():
+            if one.selector is None or one.statement is None:
+                yield one
+                continue
+            bounds, columns = (int(least[one.statement]), int(most[one.statement])), [*one.columns, one.selector]
+            free = replace(one, columns=columns, selector=None)
+            if one.low is not None and one.low > bounds[0]:
+                coefs = [*one.coefs, bounds[0] - one.low]
+                yield replace(free, name=f"{one.name}_low", coefs=coefs, low=bounds[0], high=None)
+            if one.high is not None and one.high < bounds[1]:
+                coefs = [*one.coefs, bounds[1] - one.high]
+                yield replace(free, name=f"{one.name}_high", coefs=coefs, low=None, high=bounds[1])

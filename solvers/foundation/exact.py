@@ -1,0 +1,195 @@
+"""Exact products of powers, their logarithms, and the counting formulas of the three conventions.
+
+Logarithms are sums of positive terms or of log1p terms, so that no cancellation eats digits: a multinomial is
+taken apart into prime powers (Legendre's formula) instead of subtracting log-gammas.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from decimal import ROUND_DOWN, Context
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.foundation.errors import ReleaseError
+
+Factor = tuple[int, int]  # (base, exponent); the product over all factors is an integer
+STEPS = 1 << 17  # terms that are added one by one
+FACTORS_AT_MOST = 2_000_000  # primes up to here are sieved; beyond, binomials stay products
+
+
+NUMBER = re.compile(r"\s*[-+]?(?=\d|\.\d)\d*(?:\.\d*)?(?:[eE](?P<exponent>[-+]?\d{1,6})|/\d+)?\s*", re.ASCII)
+MOST_DIGITS = 1_000  # of a number that somebody wrote in decimal
+MOST_EXPONENT = 1_000  # of ten, either way; doubles end at 308
+
+
+def exact_number(text: str) -> Fraction:
+    """Return a number as it is written (1/20, 0.05, 5e-2), exactly; the one reader of numbers that stand in text.
+
+    Raises `ReleaseError` for what is no number, and, before it is built, for one of more than 1,000 digits or with a
+    power of ten beyond 1,000: such as 1e-999999999 take minutes and gigabytes. Cost: the length of the text.
+    """
+    short = text if len(text) <= 40 else f"{text[:40]}..."
+    if len(text) > 2 * MOST_DIGITS + 10 or (found := NUMBER.fullmatch(text)) is None:
+        raise ReleaseError(f"{short!r} is no number, or one of too many digits")
+    if max(map(len, text.split("/"))) > MOST_DIGITS or abs(int(found["exponent"] or 0)) > MOST_EXPONENT:
+        raise ReleaseError(f"the number {short} has more than {MOST_DIGITS:,} digits, written out")
+    try:
+        return Fraction(text)
+    except ZeroDivisionError:
+        raise ReleaseError(f"{short!r} is no number: it divides by 0") from None
+
+
+def level_text(level: Fraction | float) -> str:
+    """Return a confidence with all digits that tell it from others: 0.9999999 is not 1."""
+    return repr(float(level)).removesuffix(".0")
+
+
+def complement_text(p: float) -> str:
+    """Return 1 - p for p in (0, 1], rounded up: six digits, or "1 - 1.8e-08" where they would all be 9."""
+    if p >= 1e-4:
+        return f"{math.ceil((1 - p) * 10**6) / 10**6:g}"
+    down = Context(prec=3, rounding=ROUND_DOWN).create_decimal(p)
+    return f"1 - {float(down):.3g}" if p > sys.float_info.min else "1 - 1e-307"
+
+
+@lru_cache(maxsize=4)
+def primes(limit: int) -> NDArray[np.int64]:
+    """Return the primes up to limit, ascending (sieve of Eratosthenes)."""
+    sieve = np.ones(limit + 1, dtype=bool)
+    sieve[:2] = False
+    for p in range(2, math.isqrt(limit) + 1):
+        if sieve[p]:
+            sieve[p * p :: p] = False
+    found: NDArray[np.int64] = np.flatnonzero(sieve).astype(np.int64)
+    return found
+
+
+def factorial_exponents(n: int, among: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the exponent of each prime in n! (Legendre)."""
+    exponents = np.zeros(len(among), dtype=np.int64)
+    quotient = n // among
+    while quotient.any():
+        exponents += quotient
+        quotient //= among
+    return exponents
+
+
+def multinomial_factors(counts: Sequence[int]) -> list[Factor]:
+    """Return n! / Π counts! as prime powers, n = Σ counts; empty for 1. Cost: O(n / log n) per distinct count."""
+    n = sum(counts)
+    among = primes(max(n, 2))
+    total = factorial_exponents(n, among)
+    values, times = np.unique(np.asarray(counts, dtype=np.int64), return_counts=True)
+    for count, repeated in zip(values.tolist(), times.tolist(), strict=True):
+        total -= repeated * factorial_exponents(count, among)
+    kept = total > 0
+    return list(zip(among[kept].tolist(), total[kept].tolist(), strict=True))
+
+
+def multiset_factors(size: int, count: int) -> list[Factor]:
+    """Return C(size + count - 1, count), the multisets of `count` out of `size` rows, as factors.
+
+    Prime powers where size + count is small; else (size)(size+1)...(size+count-1) over count!, with negative
+    exponents for the denominator.
+    """
+    if count == 0 or size == 1:
+        return []
+    if count >= size:  # the same number, as the shorter product
+        size, count = count + 1, size - 1
+    if size + count <= FACTORS_AT_MOST:
+        return multinomial_factors([count, size - 1])
+    among = primes(max(count, 2))
+    below = factorial_exponents(count, among)
+    down = [(p, -e) for p, e in zip(among.tolist(), below.tolist(), strict=True) if e]
+    return [(size + i, 1) for i in range(count)] + down
+
+
+def log2_product(factors: Iterable[Factor]) -> float:
+    """Return log2 of the product, each term to double precision and summed exactly (fsum)."""
+    return math.fsum(exponent * math.log2(base) for base, exponent in factors)
+
+
+def product(factors: Iterable[Factor]) -> int:
+    """Return the product as an integer; negative exponents divide exactly."""
+    above = tree_product([base**e for base, e in factors_of(factors, 1)])
+    below = tree_product([base**e for base, e in factors_of(factors, -1)])
+    return above // below
+
+
+def factors_of(factors: Iterable[Factor], sign: int) -> list[Factor]:
+    """Return the factors with positive (sign 1) or negative (-1) exponents, exponents made positive."""
+    return [(base, sign * e) for base, e in factors if sign * e > 0]
+
+
+def tree_product(numbers: list[int]) -> int:
+    """Return the product, multiplied in pairs so that operands stay of equal length."""
+    while len(numbers) > 1:
+        paired = [a * b for a, b in zip(numbers[::2], numbers[1::2], strict=False)]
+        numbers = paired + ([numbers[-1]] if len(numbers) % 2 else [])
+    return numbers[0] if numbers else 1
+
+
+def log2_multinomial(counts: Sequence[int]) -> float:
+    """Return log2(n! / Π counts!) to double precision."""
+    return log2_product(multinomial_factors(counts))
+
+
+def log2_multisets(size: int, count: int) -> float:
+    """Return log2 C(size + count - 1, count) to double precision, for integers of any length.
+
+    Uses Σ_{i<count} log2(1 + (size - 1)/(i + 1)), all terms positive; beyond STEPS terms Stirling's series (Robbins, "A
+    remark on Stirling's formula", American Mathematical Monthly 62, 1955: the next term is below 1 / (360 STEPS^3)).
+    """
+    if count == 0 or size == 1:
+        return 0.0
+    if count >= size:  # the same number, with fewer terms
+        size, count = count + 1, size - 1
+    if size >= 1 << 1000:
+        # (size + i)/(i + 1) with i/size below 2^-900: the sum of logs needs no correction in double precision.
+        return count * math.log2(size) - math.lgamma(count + 1) / math.log(2)
+    if count > STEPS:
+        a, b = float(size - 1), float(count)
+        rest = (1 / a + 1 / b) / (2 * math.pi)
+        series = (1 / (a + b) - 1 / a - 1 / b) / 12
+        whole = a * math.log1p(b / a) + b * math.log1p(a / b)
+        return (whole + math.log(rest) / 2 + series) / math.log(2)
+    steps = np.arange(1, count + 1, dtype=np.float64)
+    return math.fsum(np.log1p((size - 1) / steps)) / math.log(2)
+
+
+def log2_worlds(sizes: Sequence[int], counts: NDArray[np.int64], convention: str) -> float:
+    """Return log2 of the number of worlds with these counts (minus infinity where there is none)."""
+    filled = [(sizes[s], c) for s, c in enumerate(counts.tolist()) if c]
+    if any(size == 0 for size, _ in filled):
+        return -math.inf
+    if convention == "multiset":
+        return math.fsum(log2_multisets(size, c) for size, c in filled)
+    inside = math.fsum(c * math.log2(size) for size, c in filled)
+    return inside if convention == "assigned" else inside + log2_multinomial([c for _, c in filled])
+
+
+def log_absent_multiset(ratio: float, size: int, count: int) -> float:
+    """Return ln of the share of multisets without any of the ratio * size chosen rows of a cell.
+
+    Π_{i<count} (size - m + i)/(size + i) = Π (1 - ratio / (1 + i/size)).
+    """
+    if count == 0 or ratio == 0.0:
+        return 0.0
+    if ratio >= 1.0:
+        return -math.inf
+    inverse = 1 / size if size < 1 << 1000 else 0.0
+    steps = np.arange(count, dtype=np.float64)
+    return math.fsum(np.log1p(-ratio / (1.0 + steps * inverse)))
+
+
+def log2_sum(logs: list[float]) -> float:
+    """Return log2 Σ 2^x."""
+    top = max(logs)
+    return top if len(logs) == 1 or math.isinf(top) else top + math.log2(math.fsum(2.0 ** (x - top) for x in logs))

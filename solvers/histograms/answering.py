@@ -1,0 +1,290 @@
+"""From all histograms to answers: what every engine that knows them all says to each question.
+
+Source: Ferry et al., SaTML 2024 (possible worlds, equally likely); design.md, section 2 (conventions, membership).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.cells.linear_system import Ints
+from solvers.cells.system import System
+from solvers.foundation.exact import Factor, log2_sum, product
+from solvers.foundation.limits import Limits
+from solvers.histograms.branches import Branch, Final, Solution, branches_of, extreme_histogram
+from solvers.histograms.decision_diagram import Layers, incoming
+from solvers.histograms.system_membership import decide_coupled, leave_one_out_coupled, share_coupled
+from solvers.questions.query import (
+    Answer,
+    Attain,
+    Convention,
+    Count,
+    CountAnswer,
+    Decide,
+    Enumerate,
+    Extreme,
+    ExtremeAnswer,
+    Joint,
+    JointAnswer,
+    LeaveOneOut,
+    PerCell,
+    PerCellAnswer,
+    Query,
+    Sample,
+    Share,
+    WorldsAnswer,
+)
+from solvers.statements.release import World
+from solvers.worlds.row_lists import Dice
+from solvers.worlds.worlds import draw_world, filled_cells, list_worlds, spread_world
+
+
+def answer_from(system: System, branches: tuple[Branch, ...], query: Query, limits: Limits) -> Answer:
+    """Return the exact answer from every branch of a system; "unsat" where there is none.
+
+    Raises `Inconclusive` when time is up, `TooLarge` where numbers do not fit into the memory.
+    """
+    for branch in branches:
+        branch.hear(limits)
+    if not branches:
+        return refuted(query)
+    convention: Convention = getattr(query, "convention", "ordered")
+    solution = known_solution(system, branches, convention)
+    if isinstance(query, PerCell):
+        return per_cell(branches)
+    if isinstance(query, Count):
+        return count(solution, query.convention)
+    if isinstance(query, Decide):
+        return decide_coupled(solution, query, limits)
+    if isinstance(query, LeaveOneOut):
+        return leave_one_out_coupled(solution, query, limits)
+    if isinstance(query, Share):
+        return share_coupled(solution, query, limits)
+    if isinstance(query, Enumerate):
+        return WorldsAnswer("exact", worlds=enumerate_worlds(system, branches))
+    if isinstance(query, Sample):
+        return WorldsAnswer("exact", worlds=sample_worlds(solution, query))
+    if isinstance(query, Extreme):
+        return extreme(system, branches, query)
+    if isinstance(query, Joint):
+        asked, _ = system.asking(query.sums)
+        return joint(Solution(asked, tuple(listed_sums(b, query.sums) for b in branches), convention))
+    return WorldsAnswer("exact", worlds=iter([most_likely(system, branches, Dice(query.seed))]))
+
+
+def refuted(query: Query) -> Answer:
+    """Return that there is no world."""
+    return CountAnswer("unsat", convention=query.convention) if isinstance(query, Count) else Answer("unsat")
+
+
+def known_solution(system: System, branches: tuple[Branch, ...], convention: Convention) -> Solution:
+    """Return the solution of a convention, with everything it has computed so far."""
+    known: dict[tuple[int, Convention], Solution] = system.memo.setdefault("solutions", {})
+    key = (id(branches), convention)
+    if key not in known:
+        known[key] = Solution(system, branches, convention)
+    return known[key]
+
+
+def listed_sums(branch: Branch, sums: NDArray[np.int64]) -> Branch:
+    """Return a branch of one histogram with the sums it has among its totals."""
+    if branch.graphs:
+        raise TypeError("the branch is not one histogram")
+    return replace(branch, totals=np.concatenate([branch.totals, [sums @ branch.bounds.lower]], axis=1))
+
+
+def per_cell(branches: Sequence[Branch]) -> PerCellAnswer:
+    """Return the least and greatest number of rows of every cell over all histograms."""
+    least, most = [], []
+    for branch in branches:
+        low, high = branch.bounds.lower.copy(), branch.bounds.lower.copy()
+        for graph in branch.graphs:
+            few, many = graph.ranges()
+            low[graph.part.cells] += few
+            high[graph.part.cells] += many
+        least.append(low)
+        most.append(high)
+    return PerCellAnswer("exact", least=np.min(least, axis=0), most=np.max(most, axis=0))
+
+
+def count(solution: Solution, convention: Convention) -> CountAnswer:
+    """Return the exact number of worlds."""
+    by_rows: dict[int, list[Final]] = {}
+    for final in solution.finals:
+        by_rows.setdefault(solution.rows(final), []).append(final)
+
+    def factors() -> dict[int, list[Factor]]:
+        out = {}
+        for n, finals in sorted(by_rows.items()):
+            every = [solution.factors(f) for f in finals]
+            out[n] = every[0] if len(every) == 1 else [(sum(map(product, every)), 1)]
+        return out
+
+    logs = {n: log2_sum([solution.log2[f] for f in finals]) for n, finals in sorted(by_rows.items())}
+    log2 = log2_sum(list(logs.values()))
+    return CountAnswer(
+        "exact",
+        convention=convention,
+        bounds=(log2, log2),
+        per_rows=factors,
+        log2_per_rows=logs,
+        relative=solution.system.release.domain.relative,
+        trail=tuple(str(b.presolved) for b in solution.branches[:1]),
+    )
+
+
+def histograms(branch: Branch) -> Iterator[Ints]:
+    """Yield every histogram z of a branch once."""
+
+    def below(g: int, z: Ints) -> Iterator[Ints]:
+        if g == len(branch.graphs):
+            yield z.copy()
+            return
+        graph = branch.graphs[g]
+        for y in graph.paths():
+            z[graph.part.cells] = branch.bounds.lower[graph.part.cells] + y
+            yield from below(g + 1, z)
+
+    yield from below(0, branch.bounds.lower.copy())
+
+
+def enumerate_worlds(system: System, branches: Sequence[Branch]) -> Iterator[World]:
+    """Yield every world once up to row order, lazily."""
+    for branch in branches:
+        for z in histograms(branch):
+            yield from list_worlds(system.release.domain, filled_cells(system, z))
+
+
+def sample_worlds(solution: Solution, query: Sample) -> Iterator[World]:
+    """Yield k worlds drawn independently, exactly uniform: final state, backward walk by exact counts, rows.
+
+    An open number of rows is drawn uniformly first.
+    """
+    dice = Dice(query.seed)
+    by_rows: dict[int, list[Final]] = {}
+    for final in solution.finals:
+        by_rows.setdefault(solution.rows(final), []).append(final)
+    numbers = sorted(by_rows)
+    prefixes: dict[tuple[int, int], list[NDArray[Any]]] = {}
+    for _ in range(query.k):
+        finals = by_rows[numbers[dice.exact.randrange(len(numbers))]]
+        counts = [product(solution.factors(f)) for f in finals] if len(finals) > 1 else [1]
+        b, f = finals[ticket(counts, dice)]
+        branch = solution.branches[b]
+        z = branch.bounds.lower.copy()
+        for g, graph in enumerate(branch.graphs):
+            if (b, g) not in prefixes:
+                prefixes[b, g] = graph.prefixes(solution.weights(b, g))
+            walk(graph, prefixes[b, g], solution.weights(b, g), branch.final(g, f), z, dice)
+        yield draw_world(solution.system.release.domain, filled_cells(solution.system, z), query.convention, dice)
+
+
+def ticket(weights: Sequence[int], dice: Dice) -> int:
+    """Return an index drawn with probability proportional to its whole weight, exactly."""
+    rest = dice.exact.randrange(sum(weights))
+    for i, w in enumerate(weights):
+        if rest < w:
+            return i
+        rest -= w
+    raise AssertionError("the weights changed while a ticket was drawn")
+
+
+def walk(
+    graph: Layers, prefixes: list[NDArray[Any]], weights: list[list[int]], state: int, z: Ints, dice: Dice
+) -> None:
+    """Add to z a histogram drawn by exact counts, walking backward from a final state."""
+    for i in range(len(graph.layers) - 1, -1, -1):
+        layer, cell = graph.layers[i], graph.order[i]
+        edges = incoming(layer, state)
+        counts = [prefixes[i][layer.source[e]] * weights[cell][layer.y[e]] for e in edges]
+        e = edges[ticket(counts, dice)]
+        z[graph.part.cells[cell]] += int(layer.y[e])
+        state = int(layer.source[e])
+
+
+def spread_costs(system: System, branch: Branch, graph: Layers) -> list[NDArray[np.float64]]:
+    """Return, per free cell, ln of how much fewer orders its rows have when spread evenly: Σ_i ln ⌈i / size⌉."""
+    costs = []
+    for c, room in zip(graph.part.cells.tolist(), graph.part.room.tolist(), strict=True):
+        low, size = int(branch.bounds.lower[c]), system.sizes[c]
+        steps = [math.log(-(-i // size)) for i in range(low + 1, low + room + 1)]
+        costs.append(np.concatenate([[0.0], np.cumsum(steps)]))
+    return costs
+
+
+def most_likely(system: System, branches: Sequence[Branch], dice: Dice) -> World:
+    """Return a world with the heaviest histogram: the dataset that stands for most sequences of rows.
+
+    Exact statements leave all worlds equally likely. With the number of rows open, the largest is taken.
+    """
+    rows_kept = not system.release.rows.exact
+    best: tuple[int, float, Ints] | None = None
+    for branch in branches:
+        final = int(np.argmax(branch.totals[:, 0])) if rows_kept else 0
+        z, cost = branch.bounds.lower.copy(), fixed_cost(system, branch)
+        for g, graph in enumerate(branch.graphs):
+            found, y = graph.extreme(spread_costs(system, branch, graph), False, branch.final(g, final))
+            z[graph.part.cells] += y
+            cost += float(found)
+        if best is None or (int(z.sum()), -cost) > (best[0], -best[1]):
+            best = int(z.sum()), cost, z
+    if best is None:
+        raise AssertionError("no branch")
+    world = spread_world(system.release.domain, filled_cells(system, best[2]), dice)
+    return replace(world, unique=not system.coarse and alone(system, branches))
+
+
+def fixed_cost(system: System, branch: Branch) -> float:
+    """Return ln of the factor that the least counts of all cells cost, rows spread evenly."""
+    total = 0.0
+    for c in np.flatnonzero(branch.bounds.lower > 0).tolist():
+        z, size = int(branch.bounds.lower[c]), system.sizes[c]
+        base, extra = divmod(z, size)
+        total += (size - extra) * math.lgamma(base + 1) + extra * math.lgamma(base + 2)
+    return total
+
+
+def alone(system: System, branches: Sequence[Branch]) -> bool:
+    """Tell whether there is one histogram, and one dataset for it."""
+    if len(branches) > 1 or any(len(b.totals) > 1 for b in branches):
+        return False
+    paths = next(histograms(branches[0]))
+    several = any(g.count([[1] * (room + 1) for room in g.part.room.tolist()]) != [1] for g in branches[0].graphs)
+    return not several and all(system.sizes[c] == 1 for c in np.flatnonzero(paths).tolist())
+
+
+def extreme(system: System, branches: Sequence[Branch], query: Extreme) -> ExtremeAnswer:
+    """Return the extreme of a linear functional over all histograms, with a world that attains it."""
+    value, z = extreme_histogram(branches, query.coefs, query.greatest)
+    world = None
+    if not system.release.domain.relative:
+        world = spread_world(system.release.domain, filled_cells(system, z), Dice(query.seed))
+    return ExtremeAnswer("exact", bounds=(value, value), histogram=z, world=world)
+
+
+def joint(solution: Solution) -> JointAnswer:
+    """Return the joint distribution of the sums that the branches keep, behind an open number of rows."""
+    if not solution.branches:
+        return JointAnswer("unsat")
+    first = 1 if solution.open_rows else 0
+    values = np.array([solution.branches[b].totals[f, first:] for b, f in solution.finals], dtype=np.int64)
+    shares = np.array([solution.shares[final] for final in solution.finals])
+    distinct, back = np.unique(values, axis=0, return_inverse=True)
+    added = np.bincount(back.reshape(-1), shares, minlength=len(distinct)).astype(np.float64)
+    return JointAnswer("exact", values=distinct, shares=added)
+
+
+def attain(system: System, query: Attain, limits: Limits) -> Answer:
+    """Return a world in which the sums take the values; "unsat" where there is none."""
+    asked, _ = system.asking(query.sums, query.values)
+    for branch in branches_of(asked, limits):
+        z = next(histograms(branch))
+        world = spread_world(system.release.domain, filled_cells(system, z), Dice(query.seed))
+        return WorldsAnswer("exact", worlds=iter([world]))
+    return Answer("unsat")

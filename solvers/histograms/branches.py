@@ -1,0 +1,309 @@
+"""All histograms of a release: one branch per combination of alternatives, one layered graph per component.
+
+Branches exclude each other, components are independent, so that counts add over branches and multiply over
+components, and every mean over worlds is a mixture over branches.
+
+Source: Ferry et al., SaTML 2024 (possible worlds, equally likely); design.md, section 2 (conventions).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.cells.components import Presolve, known_presolve, presolve
+from solvers.cells.linear_system import Ints, Propagated, propagate
+from solvers.cells.system import System
+from solvers.foundation.errors import Inconclusive, Unsupported
+from solvers.foundation.exact import Factor, factorial_exponents, log2_product, multiset_factors, primes
+from solvers.foundation.limits import Limits
+from solvers.histograms.decision_diagram import Floats, Layers, Weighed, layers_of
+from solvers.questions.query import Convention
+
+MOST_BRANCHES = 2_000  # combinations of alternatives tried
+MOST_COMBINED = 20_000  # combinations before propagation drops some
+Final = tuple[int, int]  # branch, final state
+
+
+@dataclass(frozen=True, eq=False)
+class Branch:
+    """The histograms of one combination of alternatives: fixed cells, and a graph per component of free ones.
+
+    `totals` (final states, kept statements) are the sums of the kept statements; with nothing kept, one state.
+    """
+
+    bounds: Propagated
+    graphs: tuple[Layers, ...]
+    totals: NDArray[np.int64]
+    presolved: Presolve
+
+    @cached_property
+    def place(self) -> dict[int, tuple[int, int]]:
+        """Return cell -> (graph, position in its component) for the free cells."""
+        return {c: (g, i) for g, graph in enumerate(self.graphs) for i, c in enumerate(graph.part.cells.tolist())}
+
+    def hear(self, limits: Limits) -> None:
+        """Let every pass over the graphs look at these limits from here on."""
+        for graph in self.graphs:
+            graph.clock.limits = limits
+
+    def final(self, graph: int, state: int) -> int:
+        """Return the final state of a graph: only the graph with kept statements has several."""
+        return state if self.graphs[graph].part.keep else 0
+
+
+def branches_of(system: System, limits: Limits, keep: tuple[int, ...] = ()) -> tuple[Branch, ...]:
+    """Return every branch that has a histogram; none where the statements contradict each other.
+
+    `keep` are statements whose sums distinguish final states; the number of rows is kept first where it is open.
+    Raises `Unsupported` where graphs or combinations are too many, `Inconclusive` when time is up.
+    """
+    if not system.release.rows.exact and system.total is not None:
+        keep = (system.total, *keep)
+    out = []
+    for tried, (bounds, active) in enumerate(combinations(system, limits), start=1):
+        if tried > MOST_BRANCHES:
+            raise Unsupported(f"more than {MOST_BRANCHES:,} combinations of alternatives (medians of even groups)")
+        if (branch := branch_of(system, bounds, active, keep, limits)) is not None:
+            out.append(branch)
+    return tuple(out)
+
+
+def combinations(system: System, limits: Limits) -> Iterator[tuple[Propagated, NDArray[np.bool_]]]:
+    """Yield (bounds, active statements) for every combination of alternatives that propagation does not refute."""
+    order = sorted(system.choices, key=len)
+    visited = 0
+    if math.prod(map(len, order)) > MOST_COMBINED:
+        raise Unsupported(f"{math.prod(map(len, order)):,} combinations of alternatives (medians of even groups)")
+
+    def below(i: int, bounds: Propagated, active: NDArray[np.bool_]) -> Iterator[tuple[Propagated, NDArray[np.bool_]]]:
+        nonlocal visited
+        if i == len(order):
+            yield bounds, active
+            return
+        for alternative in order[i]:
+            visited += 1
+            if visited > 4 * MOST_BRANCHES:
+                raise Unsupported(f"more than {4 * MOST_BRANCHES:,} alternatives to try (medians of even groups)")
+            if limits.expired():
+                raise Inconclusive("the time was up while alternatives were tried")
+            chosen = active.copy()
+            chosen[list(alternative)] = True
+            found = propagate(system.linear.take(chosen), bounds.lower, bounds.upper, limits.expired, trace=False)
+            if found.conflict is None:
+                yield from below(i + 1, found, chosen)
+
+    if system.bounds.conflict is None:
+        yield from below(0, system.bounds, system.always)
+
+
+def branch_of(
+    system: System, bounds: Propagated, active: NDArray[np.bool_], keep: tuple[int, ...], limits: Limits
+) -> Branch | None:
+    """Return the branch of one combination, None where it has no histogram."""
+    linear = system.linear if active.all() else system.linear.take(active)
+    same = bounds is system.bounds and not keep and not system.choices
+    found = known_presolve(system, limits) if same else presolve(linear, bounds, keep, limits)
+    limits.report(str(found))
+    graphs = []
+    for part in found.components:
+        graph = layers_of(part, limits)
+        if graph is None:
+            return None
+        graphs.append(graph)
+    base = linear.sums(bounds.lower)
+    totals = np.array([[base[s] for s in keep]], dtype=np.int64)
+    for graph in graphs:
+        if graph.part.keep:  # at most one: the sums asked for are in one component
+            totals = np.repeat(totals, len(graph.totals), axis=0)
+            totals[:, [keep.index(s) for s in graph.part.asked]] += graph.totals
+    return Branch(bounds, tuple(graphs), totals, found)
+
+
+def extreme_histogram(branches: Sequence[Branch], coefs: Ints, greatest: bool) -> tuple[int, Ints]:
+    """Return the least or greatest coefs @ z over all histograms of the branches, and one that attains it."""
+    best: tuple[int, Ints] | None = None
+    for branch in branches:
+        z = branch.bounds.lower.copy()
+        for graph in branch.graphs:
+            costs = [
+                int(coefs[c]) * np.arange(room + 1, dtype=np.int64)
+                for c, room in zip(graph.part.cells.tolist(), graph.part.room.tolist(), strict=True)
+            ]
+            if any(cost.any() for cost in costs):
+                z[graph.part.cells] += graph.extreme(costs, greatest)[1]
+            else:
+                z[graph.part.cells] += next(graph.paths())
+        value = int(coefs @ z)
+        if best is None or (value > best[0] if greatest else value < best[0]):
+            best = value, z
+    if best is None:
+        raise ValueError("there is no branch")
+    return best
+
+
+def weights_of(size: int, low: int, room: int, convention: Convention) -> list[int]:
+    """Return the weights of low + y rows in a cell, y = 0..room, whole numbers up to a factor common to all.
+
+    `ordered`: size^y (low + room)! / (low + y)!; `multiset`: C(size + low + y - 1, low + y).
+    """
+    if convention == "multiset":
+        return [math.comb(size + low + y - 1, low + y) for y in range(room + 1)]
+    out, factor = [1] * (room + 1), 1
+    for y in range(room, -1, -1):
+        out[y] = size**y * factor
+        factor *= low + y
+    return out
+
+
+def logs_of(size: int, low: int, room: int, convention: Convention) -> Floats:
+    """Return natural logs of the weights of low + y rows, y = 0..room, up to a constant; sums of exact steps."""
+    steps = np.arange(low, low + room, dtype=np.float64)
+    if convention == "multiset":
+        gain = np.array([math.log(size + i) for i in range(low, low + room)])
+    else:
+        gain = np.full(room, math.log(size))
+    return np.concatenate([[0.0], np.cumsum(gain - np.log(steps + 1.0))])
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """All histograms of a system, weighted by how many worlds of a convention each stands for."""
+
+    system: System
+    branches: tuple[Branch, ...]
+    convention: Convention
+    _memo: dict[Any, Any] = field(init=False, default_factory=dict, compare=False)
+
+    @property
+    def open_rows(self) -> bool:
+        """Tell whether the number of rows is open; the first kept sum then is the number of rows."""
+        return not self.system.release.rows.exact
+
+    def rows(self, final: Final) -> int:
+        """Return the number of rows in a final state."""
+        b, f = final
+        branch = self.branches[b]
+        return int(branch.totals[f, 0]) if self.open_rows and branch.totals.shape[1] else int(self.known_rows)
+
+    @property
+    def known_rows(self) -> int:
+        """Return the exact number of rows."""
+        return self.system.release.rows.low
+
+    @cached_property
+    def finals(self) -> list[Final]:
+        """Return every final state of every branch."""
+        return [(b, f) for b, branch in enumerate(self.branches) for f in range(len(branch.totals))]
+
+    def weights(self, b: int, g: int) -> list[list[int]]:
+        """Return the exact weights of every cell of a graph."""
+        branch, graph = self.branches[b], self.branches[b].graphs[g]
+        lower, held, out = branch.bounds.lower, 0.0, []
+        for c, room in zip(graph.part.cells.tolist(), graph.part.room.tolist(), strict=True):
+            graph.clock.check("worlds were weighed")
+            size, low = self.system.sizes[c], int(lower[c])
+            held += (room + 1) * room * max(size, low + room).bit_length() / 16  # of numbers of up to `room` factors
+            graph.make_room(held)
+            out.append(weights_of(size, low, room, self.convention))
+        return out
+
+    def counts(self, b: int, g: int) -> list[int]:
+        """Return the exact weighted number of paths of a graph per final state."""
+        if ("counts", b, g) not in self._memo:
+            self._memo["counts", b, g] = self.branches[b].graphs[g].count(self.weights(b, g))
+        found: list[int] = self._memo["counts", b, g]
+        return found
+
+    def factors(self, final: Final) -> list[Factor]:
+        """Return the number of worlds that end in a final state as (base, exponent) pairs, exactly."""
+        b, f = final
+        branch = self.branches[b]
+        out = [(self.counts(b, g)[branch.final(g, f)], 1) for g in range(len(branch.graphs))]
+        lower, upper = branch.bounds.lower, branch.bounds.upper
+        if self.convention == "multiset":
+            fixed = np.flatnonzero((lower == upper) & (lower > 0)).tolist()
+            out += [x for c in fixed for x in multiset_factors(self.system.sizes[c], int(lower[c]))]
+        else:
+            held = np.flatnonzero(lower > 0).tolist()
+            out += [(self.system.sizes[c], int(lower[c])) for c in held if self.system.sizes[c] != 1]
+            out += factorial_ratio(self.rows(final), upper[upper > 0].tolist())
+        return [x for x in out if x[0] != 1]
+
+    @cached_property
+    def log2(self) -> dict[Final, float]:
+        """Return log2 of the number of worlds per final state."""
+        return {final: log2_product(self.factors(final)) for final in self.finals}
+
+    @cached_property
+    def shares(self) -> dict[Final, float]:
+        """Return the share of worlds per final state; every possible number of rows is taken as equally likely."""
+        by_rows: dict[int, list[Final]] = {}
+        for final in self.finals:
+            by_rows.setdefault(self.rows(final), []).append(final)
+        out = {}
+        for finals in by_rows.values():
+            top = max(self.log2[f] for f in finals)
+            terms = {f: 2.0 ** (self.log2[f] - top) for f in finals}
+            whole = math.fsum(terms.values()) * len(by_rows)
+            out.update({f: t / whole for f, t in terms.items()})
+        return out
+
+    def weighed(self, b: int, g: int, tilt: tuple[int, Floats] | None = None) -> Weighed:
+        """Return a graph with the shares of its edges; `tilt` adds logs to the weights of one cell (by position)."""
+        if tilt is None and ("weighed", b, g) in self._memo:
+            known: Weighed = self._memo["weighed", b, g]
+            return known
+        branch = self.branches[b]
+        part = branch.graphs[g].part
+        logs = [
+            logs_of(self.system.sizes[c], int(branch.bounds.lower[c]), room, self.convention)
+            for c, room in zip(part.cells.tolist(), part.room.tolist(), strict=True)
+        ]
+        if tilt is not None:
+            logs[tilt[0]] = logs[tilt[0]] + tilt[1]
+            return branch.graphs[g].weighed(logs)
+        found = self._memo["weighed", b, g] = branch.graphs[g].weighed(logs)
+        return found
+
+    def marginals(self, b: int, g: int, state: int) -> list[Floats]:
+        """Return, per cell of a graph, the share of worlds with y rows more than its least, given a final state."""
+        key = ("marginals", b, g, state)
+        if key not in self._memo:
+            self._memo[key] = self.weighed(b, g).marginals(state)
+        found: list[Floats] = self._memo[key]
+        return found
+
+    @cached_property
+    def means(self) -> Floats:
+        """Return the mean number of rows of every cell over all worlds."""
+        out = np.zeros(len(self.system.sizes))
+        for (b, f), share in self.shares.items():
+            out += share * self.branch_means(b, f)
+        return out
+
+    def branch_means(self, b: int, f: int) -> Floats:
+        """Return the mean number of rows of every cell given a final state."""
+        branch = self.branches[b]
+        out = branch.bounds.lower.astype(np.float64)
+        for g, graph in enumerate(branch.graphs):
+            for c, p in zip(graph.part.cells.tolist(), self.marginals(b, g, branch.final(g, f)), strict=True):
+                out[c] += float(p @ np.arange(len(p)))
+        return out
+
+
+def factorial_ratio(n: int, below: Sequence[int]) -> list[Factor]:
+    """Return n! over the product of the factorials of `below` as prime powers; exponents may be negative."""
+    among = primes(max(n, max(below, default=0), 2))
+    total = factorial_exponents(n, among)
+    values, times = np.unique(np.asarray(below, dtype=np.int64), return_counts=True)
+    for value, repeated in zip(values.tolist(), times.tolist(), strict=True):
+        total -= repeated * factorial_exponents(value, among)
+    kept = total != 0
+    return list(zip(among[kept].tolist(), total[kept].tolist(), strict=True))

@@ -1,0 +1,366 @@
+"""All histograms of one component as a layered graph: a path is a histogram, a state what the statements saw so far.
+
+Cell by cell, states that agree on every statement still open are one state. The graph is built once; counting,
+marginals, bounds, listing and drawing are passes over its edges. States that cannot be completed by what the
+remaining cells could still add are never made.
+
+Source: dynamic programming over the constraint graph's frontier; design.md, section 4 (coupled worlds, exact).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.cells.components import Component
+from solvers.cells.linear_system import HASHES, Ints
+from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
+from solvers.foundation.limits import Clock, Limits
+from solvers.histograms.elimination import elimination_order
+
+EDGE_BYTES = 48  # an edge, its place in both orders, and its share of the states
+MOST_STATES = 400_000
+EARLY = 0.02  # of them in the first layers, where states only multiply: what will not fit is given up soon
+CHECKED = 1 << 24  # state entries compared at a time
+LONG = 1 << 18  # edges of one cell: from here on their time and memory are foreseen
+STEP_BYTES, STEP_SECONDS = 96, 4e-7  # of an edge while its layer is made
+AT_ONCE = 1 << 14  # edges along which long integers are multiplied between two looks at the clock
+SAMPLE = 64  # states whose numbers are looked at to tell how long they have become
+PHASE = "histograms were counted"
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """The edges of one cell: from state `source` by `y` more rows to state `target`; ordered by source.
+
+    `by_target` sorts the edges by target, `first` says where each target's edges then begin.
+    """
+
+    source: NDArray[np.int32]
+    target: NDArray[np.int32]
+    y: NDArray[np.int32]
+    by_target: NDArray[np.int32]
+    first: NDArray[np.int32]
+    sources: int
+
+    def forward(self, values: NDArray[Any], weight: NDArray[Any], clock: Clock, add: Any = np.add) -> NDArray[Any]:
+        """Return Σ values[source] * weight[y] per target (`add` np.add), or the min or max of sums."""
+        clock.check(PHASE)
+        if values.dtype != object or len(self.y) <= AT_ONCE:
+            along = self.combine(values[self.source], weight[self.y], add)
+            return np.asarray(add.reduceat(along[self.by_target], self.first))
+        out = []
+        found = np.unique(np.searchsorted(self.first, np.arange(0, len(self.y), AT_ONCE)))
+        cuts = found[found < len(self.first)].tolist()  # of targets: whole ones, each of any number of edges
+        for a, b in zip(cuts, [*cuts[1:], len(self.first)], strict=True):
+            clock.check(PHASE)
+            start, end = int(self.first[a]), int(self.first[b]) if b < len(self.first) else len(self.y)
+            edges = self.by_target[start:end]
+            along = self.combine(values[self.source[edges]], weight[self.y[edges]], add)
+            out.append(np.asarray(add.reduceat(along, self.first[a:b] - start)))
+        return np.concatenate(out)
+
+    @staticmethod
+    def combine(values: NDArray[Any], weight: NDArray[Any], add: Any) -> NDArray[Any]:
+        """Return products for sums, sums for minima and maxima."""
+        return np.asarray(values * weight if add is np.add else values + weight)
+
+
+@dataclass(frozen=True, eq=False)
+class Layers:
+    """The layered graph of a component: `order` are its cells (positions in `part.cells`) layer by layer.
+
+    `totals` (final states, kept statements) are what the free cells add to `part.keep`, one final state for each.
+    """
+
+    part: Component
+    order: tuple[int, ...]
+    layers: tuple[Layer, ...]
+    totals: NDArray[np.int64]
+    clock: Clock = field(default_factory=Clock)
+
+    @property
+    def edges(self) -> int:
+        """Return the number of edges."""
+        return sum(len(layer.y) for layer in self.layers)
+
+    def count(self, weights: Sequence[Sequence[int]]) -> list[int]:
+        """Return, per final state, the exact sum over paths of the product of `weights[cell][y]`."""
+        values: NDArray[Any] = np.array([1], dtype=object)
+        for cell, layer in zip(self.order, self.layers, strict=True):
+            values = layer.forward(values, objects(weights[cell]), self.clock)
+            self.make_room(numbers_bytes(values))
+        return list(values)
+
+    def make_room(self, held: float) -> None:
+        """Refuse numbers that do not fit into the memory."""
+        if held > self.clock.limits.memory:
+            raise TooLarge(f"counts of histograms of about {held / 1e6:,.0f} MB (--memory)")
+
+    def prefixes(self, weights: Sequence[Sequence[int]]) -> list[NDArray[Any]]:
+        """Return the exact counts of the paths to every state, layer by layer (the start first)."""
+        out: list[NDArray[Any]] = [np.array([1], dtype=object)]
+        held = 0.0
+        for cell, layer in zip(self.order, self.layers, strict=True):
+            out.append(layer.forward(out[-1], objects(weights[cell]), self.clock))
+            held += numbers_bytes(out[-1])
+            self.make_room(held)
+        return out
+
+    def weighed(self, logs: Sequence[Floats]) -> Weighed:
+        """Return the share of every edge among the edges into its target, `logs[cell][y]` natural logs of weights.
+
+        The pass adds logarithms, so that no weight is too small or too large for it.
+        """
+        values, shares = np.zeros(1), []
+        for cell, layer in zip(self.order, self.layers, strict=True):
+            self.clock.check(PHASE)
+            along = values[layer.source] + logs[cell][layer.y]
+            top = np.maximum.reduceat(along[layer.by_target], layer.first)
+            base = np.where(np.isfinite(top), top, 0.0)  # a state that only weights of 0 lead to
+            part = np.exp(along - base[layer.target])
+            whole = np.add.reduceat(part[layer.by_target], layer.first)
+            shares.append(part / np.where(whole > 0.0, whole, 1.0)[layer.target])
+            with np.errstate(divide="ignore"):
+                values = base + np.log(whole)
+        return Weighed(self, tuple(shares))
+
+    def extreme(self, costs: Sequence[NDArray[Any]], greatest: bool, final: int | None = None) -> tuple[Any, Ints]:
+        """Return the least (greatest) sum of `costs[cell][y]` over all paths, and a histogram y that attains it.
+
+        `final`: only paths to this final state.
+        """
+        add = np.maximum if greatest else np.minimum
+        values = [np.zeros(1, dtype=costs[0].dtype)]
+        for cell, layer in zip(self.order, self.layers, strict=True):
+            values.append(layer.forward(values[-1], costs[cell], self.clock, add))
+        state = final
+        if state is None:
+            state = int(np.argmax(values[-1]) if greatest else np.argmin(values[-1]))
+        best, y = values[-1][state], np.zeros(len(self.order), dtype=np.int64)
+        for i in range(len(self.layers) - 1, -1, -1):
+            layer, cell = self.layers[i], self.order[i]
+            edges = incoming(layer, state)
+            sums = values[i][layer.source[edges]] + costs[cell][layer.y[edges]]
+            at = edges[int(np.argmax(sums) if greatest else np.argmin(sums))]
+            y[cell], state = layer.y[at], int(layer.source[at])
+        return best, y
+
+    def paths(self) -> Iterator[Ints]:
+        """Yield every histogram y once, in lexicographic order of `order`."""
+        alive = self.alive()
+        y = np.zeros(len(self.order), dtype=np.int64)
+        stack: list[Iterator[int]] = [iter(outgoing(self.layers[0], 0))] if self.layers else []
+        if not self.layers:
+            yield y.copy()
+        while stack:
+            depth = len(stack) - 1
+            edge = next(stack[-1], None)
+            if edge is None:
+                stack.pop()
+                continue
+            layer, target = self.layers[depth], int(self.layers[depth].target[edge])
+            if not alive[depth + 1][target]:
+                continue
+            y[self.order[depth]] = layer.y[edge]
+            if depth + 1 == len(self.layers):
+                yield y.copy()
+            else:
+                stack.append(iter(outgoing(self.layers[depth + 1], target)))
+
+    def ranges(self) -> tuple[Ints, Ints]:
+        """Return, per cell of the component, the least and greatest y of any histogram."""
+        alive, out = self.alive(), np.zeros((2, len(self.order)), dtype=np.int64)
+        for i, (cell, layer) in enumerate(zip(self.order, self.layers, strict=True)):
+            held = layer.y[alive[i + 1][layer.target]]
+            out[:, cell] = held.min(), held.max()
+        return out[0], out[1]
+
+    def alive(self) -> list[NDArray[np.bool_]]:
+        """Return, per layer, which states some complete path passes."""
+        out = [np.ones(len(self.totals), dtype=bool)]
+        for layer in reversed(self.layers):
+            self.clock.check(PHASE)
+            here = np.zeros(layer.sources, dtype=bool)
+            here[layer.source[out[-1][layer.target]]] = True
+            out.append(here)
+        return out[::-1]
+
+
+@dataclass(frozen=True, eq=False)
+class Weighed:
+    """A graph with, per edge, its share of the weight of its target: what a backward walk takes as probabilities."""
+
+    graph: Layers
+    shares: tuple[Floats, ...]
+
+    def marginals(self, final: int) -> list[Floats]:
+        """Return, per cell of the component, the share of weight with y rows more, y = 0..room, given a final state."""
+        mass = np.zeros(len(self.graph.totals))
+        mass[final] = 1.0
+        out: list[Floats] = [np.zeros(0)] * len(self.graph.order)
+        for i in range(len(self.graph.layers) - 1, -1, -1):
+            layer, cell = self.graph.layers[i], self.graph.order[i]
+            self.graph.clock.check(PHASE)
+            along = self.shares[i] * mass[layer.target]
+            room = int(self.graph.part.room[cell])
+            out[cell] = np.bincount(layer.y, along, minlength=room + 1).astype(np.float64)
+            mass = np.bincount(layer.source, along, minlength=layer.sources).astype(np.float64)
+        return out
+
+    def mean_product(self, ratios: dict[int, Floats]) -> Floats:
+        """Return, per final state, the mean over its paths of the product of `ratios[cell][y]` (all in [0, 1])."""
+        values = np.ones(1)
+        for share, cell, layer in zip(self.shares, self.graph.order, self.graph.layers, strict=True):
+            self.graph.clock.check(PHASE)
+            along = share * values[layer.source]
+            if cell in ratios:
+                along = along * ratios[cell][layer.y]
+            values = np.add.reduceat(along[layer.by_target], layer.first)
+        return values
+
+
+def objects(weights: Sequence[int]) -> NDArray[Any]:
+    """Return Python integers as an array of objects."""
+    out = np.empty(len(weights), dtype=object)
+    out[:] = weights
+    return out
+
+
+def numbers_bytes(values: NDArray[Any]) -> float:
+    """Return about how many bytes whole numbers of any length take, from some of them."""
+    some = values[:: max(1, len(values) // SAMPLE)]
+    return len(values) * (40 + max((int(v).bit_length() for v in some), default=0) / 8)
+
+
+def incoming(layer: Layer, target: int) -> NDArray[np.int32]:
+    """Return the edges into a state."""
+    end = layer.first[target + 1] if target + 1 < len(layer.first) else len(layer.y)
+    return layer.by_target[layer.first[target] : end]
+
+
+def outgoing(layer: Layer, source: int) -> range:
+    """Return the edges out of a state, fewest rows first."""
+    return range(*np.searchsorted(layer.source, [source, source + 1]).tolist())
+
+
+def layers_of(part: Component, limits: Limits) -> Layers | None:
+    """Return the layered graph of a component, None where no histogram meets its statements.
+
+    Raises `Unsupported` when states or edges exceed the limits, `Inconclusive` when time is up. Cost: linear in
+    edges; their number depends on how far the statements overlap, not on the number of rows.
+    """
+    if part.matrix is None:
+        raise TooLarge(f"a component of {len(part.cells):,} cells and {len(part.statements):,} statements")
+    order = elimination_order(part.matrix, limits)
+    builder, made, edges = Builder(part, order), [], 0
+    most = limits.memory // EDGE_BYTES
+    for i in range(len(order)):
+        layer = builder.step(i, most - edges, limits)
+        if layer is None:
+            return None
+        edges += len(layer.y)
+        made.append(layer)
+        if i % 16 == 0:
+            limits.report(f"counting: cell {i} of {len(order)}, {len(builder.states):,} states")
+        if limits.expired():
+            raise Inconclusive("the time was up while histograms were counted")
+    totals = builder.states[:, [builder.open.index(r) for r in part.keep]]
+    return Layers(part, tuple(order), tuple(made), totals, Clock(limits))
+
+
+class Builder:
+    """Grows the states of a component cell by cell."""
+
+    def __init__(self, part: Component, order: list[int]) -> None:
+        if part.matrix is None:
+            raise TypeError("the component has no matrix")
+        self.part, self.matrix, self.order = part, part.matrix, order
+        self.states: NDArray[np.int64] = np.zeros((1, 0), dtype=np.int64)
+        self.open: list[int] = []
+        added = self.matrix * part.room
+        self.least, self.most = np.minimum(added, 0).sum(axis=1), np.maximum(added, 0).sum(axis=1)
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order))
+        used = self.matrix != 0
+        # Kept statements stay open behind the last cell.
+        self.last = np.where(used.any(axis=1), np.where(used, place, -1).max(axis=1), -1)
+        self.last[list(part.keep)] = len(order)
+
+    def step(self, i: int, most: int, limits: Limits) -> Layer | None:
+        """Return the layer of the i-th cell, the states moved behind it; None where no state can go on."""
+        c = self.order[i]
+        rows = np.flatnonzero(self.matrix[:, c])
+        for r in rows.tolist():
+            if r not in self.open:
+                self.open.append(r)
+                self.states = np.concatenate([self.states, np.zeros((len(self.states), 1), dtype=np.int64)], axis=1)
+            self.least[r] -= min(0, int(self.matrix[r, c] * self.part.room[c]))
+            self.most[r] -= max(0, int(self.matrix[r, c] * self.part.room[c]))
+        first, last = self.span(c, rows)
+        times = np.maximum(last - first + 1, 0)
+        total = int(times.sum())
+        if not total:
+            return None
+        if total > most:
+            raise TooLarge(f"more than {most:,} edges of histograms at cell {i} of {len(self.order)} (--memory)")
+        if total > LONG and total * STEP_BYTES > limits.memory:
+            raise TooLarge(f"{total:,} edges of histograms at cell {i} of {len(self.order)} (--memory)")
+        if total > LONG and total * STEP_SECONDS > limits.left():
+            raise Inconclusive(f"too little time for {total:,} edges of histograms at cell {i} of {len(self.order)}")
+        source = np.repeat(np.arange(len(times), dtype=np.int32), times)
+        start = np.cumsum(times) - times
+        y = np.arange(total, dtype=np.int64) - np.repeat(start - first, times)
+        return self.merge(i, c, rows, source, y)
+
+    def span(self, c: int, rows: Ints) -> tuple[Ints, Ints]:
+        """Return, per state, the least and greatest y of cell c that can still be completed."""
+        first = np.zeros(len(self.states), dtype=np.int64)
+        last = np.full(len(self.states), int(self.part.room[c]), dtype=np.int64)
+        for r in rows.tolist():
+            a, x = int(self.matrix[r, c]), self.states[:, self.open.index(r)]
+            up, down = int(self.part.high[r] - self.least[r]) - x, int(self.part.low[r] - self.most[r]) - x
+            if a > 0:
+                last = np.minimum(last, up // a)
+                first = np.maximum(first, -((-down) // a))
+            else:
+                last = np.minimum(last, (-down) // -a)
+                first = np.maximum(first, -(up // -a))
+        return first, last
+
+    def merge(self, i: int, c: int, rows: Ints, source: NDArray[np.int32], y: Ints) -> Layer:
+        """Return the layer of the given edges; equal states become one."""
+        closing = [k for k, r in enumerate(self.open) if self.last[r] == i]
+        kept = [k for k in range(len(self.open)) if k not in closing]
+        moves = np.zeros(len(self.open), dtype=np.int64)
+        moves[[self.open.index(r) for r in rows.tolist()]] = self.matrix[rows, c]
+        hashes = np.resize(HASHES, len(self.open))[kept]
+        with np.errstate(over="ignore"):
+            keys = (self.states[:, kept].view(np.uint64) @ hashes)[source]
+            keys = keys + y.view(np.uint64) * (moves[kept].view(np.uint64) @ hashes)
+        _, first, group = np.unique(keys, return_index=True, return_inverse=True)
+        most = int(MOST_STATES * min(1.0, EARLY + 1.5 * i / len(self.order)))
+        if len(first) > most:
+            raise TooLarge(f"more than {most:,} states of histograms at cell {i} of {len(self.order)}")
+        fresh = self.states[source[first]][:, kept] + y[first, None] * moves[kept]
+        self.verify(source, y, group, fresh, kept, moves[kept])
+        sources = len(self.states)
+        self.states, self.open = np.ascontiguousarray(fresh), [self.open[k] for k in kept]
+        by_target = np.argsort(group, kind="stable").astype(np.int32)
+        starts = np.searchsorted(group[by_target], np.arange(len(first))).astype(np.int32)
+        return Layer(source, group.astype(np.int32), y.astype(np.int32), by_target, starts, sources)
+
+    def verify(self, source: Any, y: Ints, group: Ints, fresh: Any, kept: list[int], moves: Ints) -> None:
+        """Check that edges with equal hashes lead to equal states, so that no hash can falsify a count."""
+        step = max(1, CHECKED // max(1, len(kept)))
+        before = self.states[:, kept]
+        for i in range(0, len(y), step):
+            part = slice(i, i + step)
+            if not np.array_equal(before[source[part]] + y[part, None] * moves, fresh[group[part]]):
+                raise Unsupported("two states have the same hash")

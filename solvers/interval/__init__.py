@@ -1,0 +1,1 @@
+"""Rigorous bounds on the number of worlds where statements are too coupled to count."""

@@ -1,0 +1,1 @@
+"""Noisy counts: the most likely histogram, the exact posterior, Markov chains."""

@@ -1,0 +1,1 @@
+"""Noise laws of released counts: log-likelihoods, and tails proved in rationals."""

@@ -1,0 +1,279 @@
+"""Answers one solve at a time: rigorous bounds from outside, worlds found from inside, exact where they meet."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from solvers.cells.linear_system import Ints
+from solvers.cells.system import System
+from solvers.engine import COARSE
+from solvers.foundation.errors import Unsupported
+from solvers.foundation.limits import Limits
+from solvers.histograms.partition_membership import share_of_counts
+from solvers.histograms.system_membership import Met, before_release, met_cells
+from solvers.programs.cell_model import CellModel, Found
+from solvers.programs.linear_program import Relaxation
+from solvers.programs.mixed_integer import first_histogram
+from solvers.questions.query import (
+    Answer,
+    Decide,
+    DecideAnswer,
+    Enumerate,
+    Extreme,
+    ExtremeAnswer,
+    LeaveOneOut,
+    LeaveOneOutAnswer,
+    MostLikely,
+    Query,
+    Sample,
+    Selections,
+    Share,
+    ShareAnswer,
+    WorldsAnswer,
+)
+from solvers.statements.release import World
+from solvers.worlds.row_lists import Dice
+from solvers.worlds.worlds import draw_world, filled_cells, list_worlds, spread_world
+
+MANY = 2_000  # free cells; from here on HiGHS finds a first world sooner than CP-SAT
+POOL = 12  # worlds found first; many verdicts are settled by two of them
+SECONDS = 60.0  # for one question, where no limit is given
+LOG_SCALE = 1 << 10  # logarithms in the objective of the heaviest histogram are whole multiples of 1/1024
+STEPS = 64  # segments of a cell's concave objective
+NOT_UNIFORM = "found by CP-SAT with random objectives: a possible world, not a uniform draw"
+NO_WORLD = "no possible world was found in time, and none was excluded: what is said holds if there is one"
+NOT_HEAVIEST = "a possible world, not proved to be the heaviest"
+
+
+def prove(system: System, query: Query, limits: Limits) -> Answer:
+    """Return what CP-SAT and the relaxation say; status "unsat" where no histogram exists, "unknown" if not found."""
+    if math.isinf(limits.left()):
+        limits = limits.lasting(SECONDS)
+    if system.coarse and isinstance(query, Enumerate | Sample | MostLikely):
+        raise Unsupported(COARSE)
+    prover = Prover(system, limits)
+    if isinstance(query, Enumerate):
+        return WorldsAnswer("exact", worlds=enumerate_worlds(prover))
+    if isinstance(query, LeaveOneOut):
+        return LeaveOneOutAnswer("bounds", share=np.full(len(query.inner), np.nan))
+    first = prover.start(limits.left() / 2 if isinstance(query, Decide) else limits.left())
+    if first is not None:
+        if first.status == "unknown" and isinstance(query, Decide):
+            return replace(decide(prover, query), trail=first.trail)
+        return first
+    if isinstance(query, Decide):
+        return decide(prover, query)
+    if isinstance(query, Share):
+        lower, upper = share_of_counts(*(decide(prover, Decide(x, "ordered")) for x in (query.inner, query.other)))
+        return ShareAnswer("bounds", lower=lower, upper=upper)
+    if isinstance(query, Sample):
+        return WorldsAnswer("bounds", worlds=draw(prover, query), trail=(NOT_UNIFORM,))
+    if isinstance(query, Extreme):
+        return extreme(prover, query)
+    if isinstance(query, MostLikely):
+        return WorldsAnswer("exact", worlds=iter([heaviest(prover, query)]))
+    raise Unsupported(f"{type(query).__name__} needs all histograms")
+
+
+class Prover:
+    """A system with its models, and the histograms found so far."""
+
+    def __init__(self, system: System, limits: Limits) -> None:
+        self.system, self.limits = system, limits
+        self.model, self.relaxation = CellModel(system, limits), Relaxation(system, limits)
+        self.pool: list[Ints] = system.memo.setdefault("pool", [])
+
+    def start(self, seconds: float) -> Answer | None:
+        """Find a first histogram in so many seconds; return the answer where there is none or none was found."""
+        if self.pool:
+            return None
+        if not self.system.choices and len(self.system.free) > MANY:
+            z = first_histogram(self.system.linear, self.system.bounds, self.limits, seconds / 2)
+            if z is not None:
+                self.pool.append(z)
+                return None
+        found = self.model.solve(None, True, self.limits, seconds)
+        if found.none:
+            return Answer("unsat")
+        if found.histogram is None:
+            return Answer("unknown", trail=(NO_WORLD,))
+        self.pool.append(found.histogram)
+        return None
+
+    def widen(self) -> None:
+        """Find more histograms, far from each other: random objectives over the free cells."""
+        dice = random.Random(len(self.pool))
+        for i in range(POOL):
+            if self.limits.left() < 1.0 or self.limits.expired():
+                return
+            coefs = np.zeros(len(self.system.sizes), dtype=np.int64)
+            coefs[self.system.free] = [dice.choice((-1, 0, 1)) for _ in range(len(self.system.free))]
+            self.limits.report(f"worlds of different kinds: {i} of {POOL}")
+            expression, _ = self.model.weighted(coefs)
+            found = self.model.solve(expression, True, self.limits, seconds=min(1.0, self.limits.left() / 20))
+            if found.histogram is not None:
+                self.pool.append(found.histogram)
+
+    def indicator(self, cells: tuple[int, ...]) -> Ints:
+        """Return the coefficients that count the rows in some cells."""
+        out = np.zeros(len(self.system.sizes), dtype=np.int64)
+        out[list(cells)] = 1
+        return out
+
+    def outer(self, coefs: Ints, greatest: bool) -> int:
+        """Return a proved bound from the cells' own bounds, sharper by the relaxation while time is left."""
+        lower, upper = self.system.bounds.lower, self.system.bounds.upper
+        ends = np.where((coefs > 0) == greatest, upper, lower)
+        plain = int(coefs @ ends)
+        if not coefs[self.system.free].any() or self.limits.expired():
+            return plain
+        found, _ = self.relaxation.bound(coefs, greatest, self.limits)
+        return min(plain, found) if greatest else max(plain, found)
+
+    def exactly(self, coefs: Ints, greatest: bool, seconds: float) -> Found:
+        """Return what CP-SAT says about an extreme (nothing when time is up); its histogram joins the pool."""
+        if self.limits.expired():
+            return Found((0, 0), None)
+        expression, base = self.model.weighted(coefs)
+        found = self.model.solve(expression, greatest, self.limits, seconds)
+        if found.histogram is not None:
+            self.pool.append(found.histogram)
+        return replace(found, bounds=(found.bounds[0] + base, found.bounds[1] + base))
+
+
+def decide(prover: Prover, query: Decide) -> DecideAnswer:
+    """Return proved bounds on the rows of every selection, and which verdicts stay open.
+
+    Shares of worlds are NaN where they are not 0 or 1.
+    """
+    system = prover.system
+    chosen, back = np.unique(query.selections.codes, axis=0, return_inverse=True)
+    selections = Selections(chosen, query.selections.sizes)
+    found = met_cells(system, selections, prover.limits)
+    if 0 < len(prover.pool) < POOL:
+        prover.widen()
+    known: dict[tuple[tuple[int, ...], tuple[int, ...]], tuple[int, int, bool]] = {}
+    for i, met in enumerate(found):
+        key = (met.inside, met.cells)
+        if key not in known:
+            prover.limits.report(f"profiles: {i} of {len(found)}")
+            known[key] = settle(prover, met)
+    every = [known[met.inside, met.cells] for met in found]
+    low, high = (np.array([e[j] for e in every], dtype=np.int64) for j in (0, 1))
+    unsettled = np.array([e[2] for e in every], dtype=bool)
+    share = np.where(low > 0, 1.0, np.where(high == 0, 0.0, np.nan))
+    rows = system.release.rows
+    numbers = [rows.low] if rows.exact else []
+    nothing = np.full(len(found), np.nan)
+    before, expected_before = (
+        before_release(system, selections, query.convention, numbers) if numbers else (nothing, nothing)
+    )
+    expected = np.where(low == high, low.astype(np.float64), np.nan)
+    partial = np.array([met.inside != met.cells for met in found], dtype=bool)
+    return DecideAnswer(
+        "bounds",
+        low=low,
+        high=high,
+        probability=share,
+        before=before,
+        expected=np.where(partial & (high > 0), np.nan, expected),
+        expected_before=expected_before,
+        open=unsettled,
+    ).at(back)
+
+
+def settle(prover: Prover, met: Met) -> tuple[int, int, bool]:
+    """Return proved bounds on the rows of a selection, and whether its verdict stays open."""
+    inside, meets = prover.indicator(met.inside), prover.indicator(met.cells)
+    low, high = max(0, prover.outer(inside, greatest=False)), prover.outer(meets, greatest=True)
+    high = min(high, prover.system.release.rows.high or high)
+    if not prover.pool:
+        return low, high, not (low > 0 or high == 0)
+    least = min(int(inside @ z) for z in prover.pool)
+    most = max(int(meets @ z) for z in prover.pool)
+    if low <= 0 < least:
+        answer = prover.exactly(inside, False, seconds=5.0)
+        low = max(low, answer.bounds[0]) if answer.histogram is not None else low
+        least = min(least, answer.bounds[1]) if answer.histogram is not None else least
+    if most == 0 < high:
+        answer = prover.exactly(meets, True, seconds=5.0)
+        high = min(high, answer.bounds[1]) if answer.histogram is not None else high
+        most = max(most, answer.bounds[0]) if answer.histogram is not None else most
+    settled = least == 0 and most > 0 and not prover.system.coarse  # a coarse histogram may have no world
+    return low, high, not (low > 0 or high == 0 or settled)
+
+
+def enumerate_worlds(prover: Prover) -> Iterator[World]:
+    """Yield every world once up to row order, one histogram after the other."""
+    for z in prover.model.every(prover.limits):
+        yield from list_worlds(prover.system.release.domain, filled_cells(prover.system, z))
+
+
+def draw(prover: Prover, query: Sample) -> Iterator[World]:
+    """Yield k possible worlds that random objectives led to; they are not uniform, and say so."""
+    dice = Dice(query.seed)
+    for _ in range(query.k):
+        coefs = np.zeros(len(prover.system.sizes), dtype=np.int64)
+        coefs[prover.system.free] = [dice.exact.randrange(-8, 9) for _ in range(len(prover.system.free))]
+        found = prover.exactly(coefs, True, seconds=2.0)
+        z = found.histogram if found.histogram is not None else prover.pool[-1]
+        del prover.pool[POOL:]  # what is drawn is not kept
+        world = draw_world(prover.system.release.domain, filled_cells(prover.system, z), query.convention, dice)
+        yield replace(world, note=NOT_UNIFORM)
+
+
+def extreme(prover: Prover, query: Extreme) -> ExtremeAnswer:
+    """Return proved bounds on an extreme, exact where CP-SAT proves it, with the best world found."""
+    found = prover.exactly(query.coefs, query.greatest, prover.limits.left())
+    outer = prover.outer(query.coefs, query.greatest)
+    values = [int(query.coefs @ z) for z in prover.pool]
+    inner = max(values) if query.greatest else min(values)
+    best = prover.pool[values.index(inner)]
+    if found.histogram is not None:
+        outer = min(outer, found.bounds[1]) if query.greatest else max(outer, found.bounds[0])
+    bounds = (inner, outer) if query.greatest else (outer, inner)
+    world = None
+    if prover.system.coarse:
+        return ExtremeAnswer("bounds", bounds=bounds)
+    if not prover.system.release.domain.relative:
+        world = spread_world(prover.system.release.domain, filled_cells(prover.system, best), Dice(query.seed))
+    return ExtremeAnswer("exact" if inner == outer else "bounds", bounds=bounds, histogram=best, world=world)
+
+
+def heaviest(prover: Prover, query: MostLikely) -> World:
+    """Return the world of the heaviest histogram that CP-SAT found in half of the time left.
+
+    With the number of rows open, the most rows that any world was found to have come first.
+    """
+    system, model = prover.system, prover.model.model
+    complete = True
+    if not system.release.rows.exact:
+        most = prover.exactly(np.ones(len(system.sizes), dtype=np.int64), True, prover.limits.left() / 4)
+        complete = most.proved
+        total, base = prover.model.weighted(np.ones(len(system.sizes), dtype=np.int64))
+        model.add(total + base == max(int(z.sum()) for z in prover.pool))
+    terms = []
+    for c in system.free.tolist():
+        low, room = int(system.bounds.lower[c]), int(system.bounds.upper[c] - system.bounds.lower[c])
+        steps = [round(LOG_SCALE * math.log(-(-i // system.sizes[c]))) for i in range(low + 1, low + room + 1)]
+        reached = np.concatenate([[0], np.cumsum(steps)]).tolist()
+        total = model.new_int_var(0, 1 << 40, "")
+        chosen = np.unique(np.linspace(1, room, min(room, STEPS)).astype(int)).tolist()
+        complete = complete and len(chosen) == room
+        for i in chosen:  # convex: the greatest of its tangents
+            model.add(total >= reached[i - 1] + steps[i - 1] * (prover.model.variables[c] - low - i + 1))
+        terms.append(total)
+    hint = max(prover.pool, key=lambda z: int(z.sum()))
+    for c, variable in prover.model.variables.items():
+        model.add_hint(variable, int(hint[c]))
+    found = prover.model.solve(sum(terms), False, prover.limits, seconds=prover.limits.left() / 2)
+    z = found.histogram if found.histogram is not None else hint
+    world = spread_world(system.release.domain, filled_cells(system, z), Dice(query.seed))
+    several = any((z != other).any() for other in prover.pool) or any(system.sizes[c] > 1 for c in np.flatnonzero(z))
+    note = "" if found.proved and complete else NOT_HEAVIEST
+    return replace(world, unique=False if several else None, note=note)

@@ -1,0 +1,229 @@
+"""A release lowered row by row to CP-SAT: one integer per row and attribute, one Boolean per row and region.
+
+What stays when the cells are too many, and the quicker way for few rows under statistics of their values. Rows are
+sorted, so that every dataset stands for itself once.
+
+Source: the row-by-row formulation of forest reconstruction is that of Ferry et al., "Trained Random Forests
+Completely Reveal your Dataset", ICML 2024; sorted rows as symmetry breaking after Flener et al., CP 2002.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from ortools.sat.python import cp_model
+
+from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
+from solvers.foundation.limits import Limits
+from solvers.foundation.threads import solve
+from solvers.programs.cell_model import WORKERS, solutions
+from solvers.statements.release import ANY_LABEL, UNBOUNDED, Box, Choice, Partition, Region, Release, Statement
+
+LITERAL_BYTES = 6_000  # what a Boolean with its clauses costs CP-SAT, measured with two workers
+CAP = 1 << 60
+
+
+class RowModel:
+    """The CP-SAT model of a release with a known number of rows, row by row."""
+
+    def __init__(self, release: Release, limits: Limits) -> None:
+        if not release.rows.exact:
+            raise Unsupported("the number of rows is open: no model row by row")
+        self.release, self.n, self.limits = release, release.rows.low, limits
+        self.model = cp_model.CpModel()
+        named = sorted(release.mentioned())
+        regions = sum(len(b.boxes) if isinstance(b, Partition) else 1 for b in release.blocks)
+        needed = (regions + sum(len(release.domain.attributes[k].sizes) for k in named)) * self.n
+        if needed * LITERAL_BYTES > limits.memory:
+            size = needed * LITERAL_BYTES / (1 << 30)
+            raise TooLarge(f"a model row by row needs about {needed:,} Booleans, {size:.1f} GB (--memory)")
+        self.named = named
+        self.parts = [
+            {k: self.model.new_int_var(0, len(release.domain.attributes[k].sizes) - 1, f"p{i},{k}") for k in named}
+            for i in range(self.n)
+        ]
+        self._inside: dict[tuple[int, int, int], Any] = {}
+        self._boxes: dict[tuple[int, Box], Any] = {}
+        self._regions: dict[tuple[int, Region], Any] = {}
+        self._below: dict[tuple[Region, int, int], Any] = {}
+        self._scaled: dict[tuple[Region, int], Any] = {}
+        self._sort()
+        for box in release.impossible:
+            for i in range(self.n):
+                self.model.add_bool_or([~self.inside(i, k, m) for k, m in box.literals])
+        for block in release.blocks:
+            if limits.expired():
+                raise Inconclusive("the time was up while the model row by row was built")
+            self._block(block)
+
+    def _sort(self) -> None:
+        """Sort the rows by the number that their parts make, attribute by attribute."""
+        sizes = [len(self.release.domain.attributes[k].sizes) for k in self.named]
+        if float(np.prod([float(s) for s in sizes])) >= CAP:
+            return
+        keys = []
+        for row in self.parts:
+            weight, terms, weights = 1, [], []
+            for k, size in zip(reversed(self.named), reversed(sizes), strict=True):
+                terms.append(row[k])
+                weights.append(weight)
+                weight *= size
+            keys.append(cp_model.LinearExpr.weighted_sum(terms, weights))
+        for a, b in pairwise(keys):
+            self.model.add(a <= b)
+
+    def inside(self, i: int, k: int, mask: int) -> Any:
+        """Return the literal that row i has one of the parts in `mask` of attribute k."""
+        full = self.release.domain.attributes[k].full
+        if mask & full == full:
+            return self.model.new_constant(1)
+        if (i, k, mask) not in self._inside:
+            if (i, k, full & ~mask) in self._inside:
+                return ~self._inside[i, k, full & ~mask]
+            literal = self.model.new_bool_var("")
+            parts = [p for p in range(full.bit_length()) if mask >> p & 1]
+            others = [p for p in range(full.bit_length()) if not mask >> p & 1]
+            row = self.parts[i][k]
+            self.model.add_linear_expression_in_domain(row, cp_model.Domain.from_values(parts)).only_enforce_if(literal)
+            self.model.add_linear_expression_in_domain(row, cp_model.Domain.from_values(others)).only_enforce_if(
+                ~literal
+            )
+            self._inside[i, k, mask] = literal
+        return self._inside[i, k, mask]
+
+    def both(self, literals: list[Any]) -> Any:
+        """Return a literal for the conjunction."""
+        if len(literals) == 1:
+            return literals[0]
+        out = self.model.new_bool_var("")
+        self.model.add_bool_and(literals).only_enforce_if(out)
+        self.model.add_bool_or([*(~x for x in literals), out])
+        return out
+
+    def box(self, i: int, box: Box) -> Any:
+        """Return the literal that row i is in a box."""
+        if (i, box) not in self._boxes:
+            if box.literals:
+                self._boxes[i, box] = self.both([self.inside(i, k, m) for k, m in box.literals])
+            else:
+                self._boxes[i, box] = self.model.new_constant(1)
+        return self._boxes[i, box]
+
+    def region(self, i: int, region: Region) -> Any:
+        """Return the literal that row i is in a region."""
+        if (i, region) not in self._regions:
+            literals = [self.box(i, region.box), *(~self.box(i, b) for b in region.minus)]
+            self._regions[i, region] = self.both(literals)
+        return self._regions[i, region]
+
+    def _block(self, block: Any) -> None:
+        if isinstance(block, Partition):
+            self._partition(block)
+        elif isinstance(block, Choice):
+            literals = []
+            for alternative in block.alternatives:
+                literal = self.model.new_bool_var("")
+                literals.append(literal)
+                for statement in alternative:
+                    self._statement(statement, literal)
+            self.model.add_exactly_one(literals)
+        else:
+            for statement in block:
+                self._statement(statement, None)
+
+    def _partition(self, block: Partition) -> None:
+        """Add the regions of a partition: each row is in exactly one, and counted there by its class."""
+        members: list[list[Any]] = []
+        earlier: list[list[Any]] = [[] for _ in range(self.n)]
+        for box in block.boxes:
+            found = []
+            for i in range(self.n):
+                here = self.box(i, box)
+                if block.first_match:
+                    hit, here = here, self.both([here, *(~x for x in earlier[i])])
+                    earlier[i].append(hit)
+                found.append(here)
+            members.append(found)
+        for i in range(self.n):
+            self.model.add_exactly_one([found[i] for found in members])
+        k = self.release.domain.label
+        for s in range(len(block)):
+            found, label = members[int(block.region[s])], int(block.label[s])
+            if label != ANY_LABEL and k is not None:
+                found = [self.both([x, self.inside(i, k, 1 << label)]) for i, x in enumerate(found)]
+            self._linear(cp_model.LinearExpr.sum(found), int(block.low[s]), int(block.high[s]), None)
+
+    def _linear(self, total: Any, low: int, high: int, literal: Any) -> None:
+        """Add low <= total <= high, enforced by a literal where one is given."""
+        ends = cp_model.Domain(-CAP if low <= -UNBOUNDED else low, CAP if high >= UNBOUNDED else high)
+        added = self.model.add_linear_expression_in_domain(total, ends)
+        if literal is not None:
+            added.only_enforce_if(literal)
+
+    def _statement(self, s: Statement, literal: Any) -> None:
+        """Add a loose statement; sums of values by parts if they grow evenly, else by counts below each part."""
+        if s.of is None:
+            self._linear(self.count(s.region), s.low, s.high, literal)
+            return
+        steps = np.diff(s.coefs)
+        if len(steps) > 1 and (steps == steps[0]).all() and steps[0]:
+            total = s.coefs[0] * self.count(s.region) + int(steps[0]) * self.sum_of_parts(s.region, s.of)
+        else:
+            total = s.coefs[-1] * self.count(s.region)
+            for p in np.flatnonzero(steps).tolist():
+                total = total - int(steps[p]) * self.below(s.region, s.of, p)
+        self._linear(total, s.low, s.high, literal)
+
+    def count(self, region: Region) -> Any:
+        """Return the number of rows in a region."""
+        return cp_model.LinearExpr.sum([self.region(i, region) for i in range(self.n)])
+
+    def below(self, region: Region, k: int, part: int) -> Any:
+        """Return the number of rows in a region whose part of attribute k is at most `part`."""
+        if (region, k, part) not in self._below:
+            mask = (2 << part) - 1
+            literals = [self.both([self.region(i, region), self.inside(i, k, mask)]) for i in range(self.n)]
+            total = self.model.new_int_var(0, self.n, "")
+            self.model.add(total == cp_model.LinearExpr.sum(literals))
+            self._below[region, k, part] = total
+        return self._below[region, k, part]
+
+    def sum_of_parts(self, region: Region, k: int) -> Any:
+        """Return the sum of the parts of attribute k over the rows in a region."""
+        if (region, k) not in self._scaled:
+            terms, most = [], len(self.release.domain.attributes[k].sizes) - 1
+            for i in range(self.n):
+                inside, own = self.region(i, region), self.model.new_int_var(0, most, "")
+                self.model.add(own == self.parts[i][k]).only_enforce_if(inside)
+                self.model.add(own == 0).only_enforce_if(~inside)
+                terms.append(own)
+            self._scaled[region, k] = cp_model.LinearExpr.sum(terms)
+        return self._scaled[region, k]
+
+    def rows(self, value: Any) -> NDArray[np.int64]:
+        """Return (rows, attributes) the parts of a solution; attributes that nothing names are -1."""
+        out = np.full((self.n, len(self.release.domain.attributes)), -1, dtype=np.int64)
+        for i, row in enumerate(self.parts):
+            for k, part in row.items():
+                out[i, k] = value(part)
+        return out
+
+    def first(self, seconds: float | None = None) -> tuple[str, NDArray[np.int64] | None]:
+        """Return ("found", rows), ("none", None) where there is no world, or ("unknown", None)."""
+        solver = cp_model.CpSolver()
+        solver.parameters.num_workers = WORKERS
+        left = min(self.limits.left(), float("inf") if seconds is None else seconds)
+        if left != float("inf"):
+            solver.parameters.max_time_in_seconds = max(0.001, left)
+        status = solve(solver, self.model, self.limits.stop)
+        if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+            return "found", self.rows(solver.value)
+        return ("none" if status == cp_model.INFEASIBLE else "unknown"), None
+
+    def every(self) -> Iterator[NDArray[np.int64]]:
+        """Yield the parts of every dataset, each once; raises `Inconclusive` when the limits end the search."""
+        yield from solutions(self.model, self.rows, self.limits)

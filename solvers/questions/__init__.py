@@ -1,0 +1,1 @@
+"""Questions and answers as data, and what an engine is."""

@@ -1,0 +1,267 @@
+"""Questions and answers: a question is data, an answer says how good it is and who gave it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.foundation.exact import Factor, log2_product, product
+from solvers.statements.release import Box, World
+
+Convention = Literal["assigned", "ordered", "multiset"]
+CONVENTIONS: tuple[Convention, ...] = ("assigned", "ordered", "multiset")
+Status = Literal["exact", "bounds", "unsat", "unknown"]
+
+
+@dataclass(frozen=True, eq=False)
+class Selections:
+    """A batch of q selections of rows: per attribute, how many values of each part are allowed.
+
+    `codes` is (q, attributes) int32 into `sizes[attribute]`, whose entry 0 is the full attribute. Which values of
+    a part are meant does not matter, because no statement tells the values of a part apart.
+    """
+
+    codes: NDArray[np.int32]
+    sizes: tuple[tuple[tuple[int, ...], ...], ...]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def boxes(self) -> list[tuple[Box, Box]]:
+        """Return each selection as two boxes of parts: those that it meets, and those that it holds entirely."""
+        masks = [[part_masks(code, every[0]) for code in every] for every in self.sizes]
+        full = [(1 << len(every[0])) - 1 for every in self.sizes]
+        out = []
+        for codes in self.codes.tolist():
+            pairs = [(k, *masks[k][c]) for k, c in enumerate(codes) if c]
+            met = Box(tuple((k, m) for k, m, _ in pairs if m != full[k]))
+            out.append((met, Box(tuple((k, w) for k, _, w in pairs if w != full[k]))))
+        return out
+
+
+def part_masks(sizes: tuple[int, ...], full: tuple[int, ...]) -> tuple[int, int]:
+    """Return the parts of which some values are allowed, and those of which all are, as bits."""
+    pairs = list(enumerate(zip(sizes, full, strict=True)))
+    return sum((z > 0) << p for p, (z, _) in pairs), sum((z == f) << p for p, (z, f) in pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """Ask how many worlds there are."""
+
+    convention: Convention
+
+
+@dataclass(frozen=True, slots=True)
+class Decide:
+    """Ask for each selection: in how many rows at least and at most, and in which share of worlds at all."""
+
+    selections: Selections
+    convention: Convention
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOneOut:
+    """Ask what the release without one of its `inner` rows tells about the share of `inner` in `outer`."""
+
+    inner: Selections
+    outer: Selections
+    convention: Convention = "ordered"
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Ask for bounds on the share of rows in `inner` among those in `outer` = `inner` and `other` (disjoint)."""
+
+    inner: Selections
+    other: Selections
+    outer: Selections
+
+
+@dataclass(frozen=True, slots=True)
+class Enumerate:
+    """Ask for the worlds, each dataset once up to row order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Ask for k worlds drawn uniformly, in the convention's sense."""
+
+    k: int
+    seed: int
+    convention: Convention
+
+
+@dataclass(frozen=True, slots=True)
+class MostLikely:
+    """Ask for a world of maximum likelihood, among equals with the heaviest histogram."""
+
+    seed: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Extreme:
+    """Ask for the least or greatest Σ coefs[cell] z[cell] over all worlds of a system, and a world that attains it."""
+
+    coefs: NDArray[np.int64]
+    greatest: bool
+    seed: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """Ask how some sums over the cells of a system, sums @ z with sums (m, cells), are distributed over the worlds."""
+
+    sums: NDArray[np.int64]
+    convention: Convention
+
+
+@dataclass(frozen=True, slots=True)
+class PerCell:
+    """Ask for the least and greatest number of rows of every cell of the system over all worlds."""
+
+
+@dataclass(frozen=True, eq=False)
+class Attain:
+    """Ask for a world in which sums @ z (sums (m, cells)) take the given values (m,)."""
+
+    sums: NDArray[np.int64]
+    values: NDArray[np.int64]
+    seed: int = 0
+
+
+Query = Attain | PerCell | Count | Decide | LeaveOneOut | Share | Enumerate | Sample | MostLikely | Extreme | Joint
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What every answer carries: status, guarantee, engine, seconds and the refusals on the way (`trail`)."""
+
+    status: Status
+    guarantee: str = field(default="proved", kw_only=True)
+    engine: str = field(default="", kw_only=True)
+    seconds: float = field(default=0.0, kw_only=True)
+    trail: tuple[str, ...] = field(default=(), kw_only=True)
+    conflict: tuple[str, ...] = field(default=(), kw_only=True)
+
+
+@dataclass(frozen=True)
+class CountAnswer(Answer):
+    """The number of worlds, as bounds on its log2 and, where exact, as a product of powers.
+
+    `per_rows` maps each possible number of rows to its factors (one entry where the number is known); the count
+    is their sum. `relative` marks domains with a continuous attribute, where no number of worlds exists.
+    `estimate` is a number of worlds that nobody proved; `guarantee` says how good it is, the bounds do not use it.
+    """
+
+    convention: Convention = "ordered"
+    bounds: tuple[float, float] = (-math.inf, math.inf)
+    per_rows: Callable[[], dict[int, list[Factor]]] | None = None
+    log2_per_rows: dict[int, float] = field(default_factory=dict)
+    relative: bool = False
+    estimate: int | None = None
+
+    @cached_property
+    def factors(self) -> list[Factor]:
+        """Return the count as (base, exponent) pairs; `[(count, 1)]` where the number of rows is open."""
+        if self.status == "unsat":
+            return [(0, 1)]
+        if self.per_rows is None or self.relative:
+            return []
+        every = self.per_rows()
+        return next(iter(every.values())) if len(every) == 1 else [(sum(map(product, every.values())), 1)]
+
+    @cached_property
+    def value(self) -> int | None:
+        """Return the number of worlds, None where only bounds are known. May have millions of digits."""
+        if self.status == "unsat":
+            return 0
+        if self.status != "exact" or self.relative:
+            return None
+        return product(self.factors)
+
+    @property
+    def log2(self) -> float | None:
+        """Return log2 of the count, None where it is not exact or there is no world."""
+        return self.bounds[0] if self.status == "exact" and not self.relative else None
+
+    def log2_value(self) -> float:
+        """Return log2 of the factors, computed anew (a check on `log2`)."""
+        return log2_product(self.factors)
+
+
+@dataclass(frozen=True)
+class DecideAnswer(Answer):
+    """Per selection (arrays of length q): bounds on the number of rows, and shares of worlds.
+
+    `probability` and `before` are shares of worlds in [0, 1], after and before the release; `expected` is the
+    mean number of rows, `expected_before` that before the release; `open` marks selections for which even
+    "can, or must, a row be there" is not settled. NaN where a size is only known between bounds.
+    """
+
+    low: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    high: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    probability: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    before: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    expected: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    expected_before: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    open: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
+
+    def at(self, selections: NDArray[np.intp]) -> DecideAnswer:
+        """Return the answer for these of the selections, in this order (each may stand several times)."""
+        every = selections.reshape(-1)
+        names = ("low", "high", "probability", "before", "expected", "expected_before", "open")
+        return replace(self, **{name: getattr(self, name)[every] for name in names})
+
+
+@dataclass(frozen=True)
+class LeaveOneOutAnswer(Answer):
+    """Per pair of selections, the share of `inner` among `outer` without the person's own row; NaN if undefined."""
+
+    share: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+
+
+@dataclass(frozen=True)
+class ShareAnswer(Answer):
+    """Per selection the least and greatest share over the worlds where `outer` has a row; NaN if there is none."""
+
+    lower: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    upper: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+
+
+@dataclass(frozen=True)
+class WorldsAnswer(Answer):
+    """Worlds, lazily (`Enumerate`) or drawn (`Sample`, `MostLikely`)."""
+
+    worlds: Iterator[World] = field(default_factory=lambda: iter(()))
+
+
+@dataclass(frozen=True)
+class ExtremeAnswer(Answer):
+    """Rigorous bounds on an extreme, equal where exact; a histogram and a world of the inner one (None: none known)."""
+
+    bounds: tuple[int, int] = (0, 0)
+    histogram: NDArray[np.int64] | None = None
+    world: World | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class JointAnswer(Answer):
+    """The values (k, m) that the sums take together, and the share of worlds (k,) with each."""
+
+    values: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
+    shares: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+
+
+@dataclass(frozen=True, eq=False)
+class PerCellAnswer(Answer):
+    """The least and greatest number of rows (cells,) over all worlds; outer bounds where `status` is "bounds"."""
+
+    least: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    most: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))

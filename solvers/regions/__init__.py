@@ -1,0 +1,1 @@
+"""Exact sizes of regions: a box minus boxes, by products, diagrams, inclusion and exclusion."""

@@ -1,0 +1,346 @@
+"""The intermediate representation: a release as statements about one unknown dataset.
+
+A row is a tuple of finite attributes; an attribute is cut into *parts* that no statement tells apart inside.
+A box allows some parts of some attributes; what a rule captures is a box minus boxes. Blocks are backed by
+arrays, so that a forest with hundreds of thousands of statements costs no more than its numbers; a
+`Statement` object is a view, made when a message or a certificate names it.
+
+Source: Ferry et al., "Probabilistic Dataset Reconstruction from Interpretable Models", SaTML 2024 (possible
+worlds, captured rows); Suciu et al., "Probabilistic Databases", 2011.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.statements.masks import RunMasks, spans
+
+if TYPE_CHECKING:
+    from solvers.noise.laws import Law
+
+ANY_LABEL = -1
+NO_COUNT = "no count is near enough to the published one"  # an interval around a noisy count that holds none
+UNBOUNDED = int(np.iinfo(np.int64).max)
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """One attribute as the statements see it: its name and how many raw values each part holds."""
+
+    name: str
+    sizes: tuple[int, ...]
+
+    @cached_property
+    def total(self) -> int:
+        """Return the number of raw values."""
+        return sum(self.sizes)
+
+    @cached_property
+    def full(self) -> int:
+        """Return the bit mask that allows every part."""
+        return (1 << len(self.sizes)) - 1
+
+    @cached_property
+    def ends(self) -> tuple[int, ...]:
+        """Return how many raw values lie before each part, and in all behind the last."""
+        return (0, *accumulate(self.sizes))
+
+    def weight(self, mask: int) -> int:
+        """Return how many raw values the parts in `mask` hold. Cost: linear in the length of the mask in words."""
+        return sum(self.ends[end] - self.ends[start] for start, end in spans(mask & self.full))
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The row space: attributes, the label among them (or None), sizes exact.
+
+    `relative` says that some attribute is continuous without a grid: sizes then are proportional to volumes,
+    and only ratios of sizes mean anything.
+    """
+
+    attributes: tuple[Attribute, ...]
+    label: int | None = None
+    relative: bool = False
+
+    @cached_property
+    def size(self) -> int:
+        """Return the number of rows of the full product, label included."""
+        return math.prod(a.total for a in self.attributes)
+
+    @cached_property
+    def part_sizes(self) -> tuple[tuple[int, ...], ...]:
+        """Return the part sizes of every attribute."""
+        return tuple(a.sizes for a in self.attributes)
+
+    @property
+    def labels(self) -> int:
+        """Return the number of label values (1 without a label)."""
+        return 1 if self.label is None else self.attributes[self.label].total
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """Allowed parts per attribute, sparse: sorted (attribute, bit mask) pairs; absent means all.
+
+    A mask of 0 makes the box empty.
+    """
+
+    literals: tuple[tuple[int, int], ...] = ()
+
+    @classmethod
+    def of(cls, literals: Iterable[tuple[int, int]]) -> Box:
+        """Return the box of the given pairs; pairs on one attribute are intersected."""
+        masks: dict[int, int] = {}
+        for attribute, mask in literals:
+            masks[attribute] = masks[attribute] & mask if attribute in masks else mask
+        return cls(tuple(sorted(masks.items())))
+
+    def __and__(self, other: Box) -> Box:
+        return Box.of(self.literals + other.literals)
+
+    @property
+    def empty(self) -> bool:
+        """Tell whether some attribute allows no part."""
+        return any(mask == 0 for _, mask in self.literals)
+
+    def size(self, domain: Domain) -> int:
+        """Return the number of rows in the box, a product."""
+        named = dict(self.literals)
+        return math.prod(a.weight(named[k]) if k in named else a.total for k, a in enumerate(domain.attributes))
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """The rows of a box that are in none of the boxes `minus`."""
+
+    box: Box
+    minus: tuple[Box, ...] = ()
+
+    def holds(self, parts: Sequence[int]) -> bool:
+        """Tell whether the row with these parts (one per attribute) is in the region."""
+
+        def inside(box: Box) -> bool:
+            return all(mask >> parts[k] & 1 for k, mask in box.literals)
+
+        return inside(self.box) and not any(inside(b) for b in self.minus)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One statement, `low <= Σ over the rows in region <= high`, and where it comes from.
+
+    Each row counts 1 (`of` None: a count), or the whole number `coefs[part]` of its part of attribute `of` (totals,
+    means, medians). `low` -UNBOUNDED and `high` UNBOUNDED are no bounds. `coarse`: a part holds several values and
+    `coefs` is their least or greatest, so that the statement is implied by the published one but says less.
+    """
+
+    region: Region
+    low: int
+    high: int
+    source: str
+    of: int | None = None
+    coefs: tuple[int, ...] = ()
+    coarse: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Exactly one of the alternatives holds, each a conjunction of statements; no dataset fits two of them.
+
+    The median of an even number of rows is such a choice, over its two middle values.
+    """
+
+    alternatives: tuple[tuple[Statement, ...], ...]
+    source: str
+
+
+@dataclass(frozen=True, eq=False)
+class Boxes:
+    """k boxes in compressed rows: box i has the literals start[i]..start[i+1].
+
+    `attribute` is (literals,) int32; `mask` is (literals,) uint64, or where an attribute has more than 64 parts:
+    object, or `RunMasks`, which gives numbers as object does and holds their ends.
+    """
+
+    start: NDArray[np.int64]
+    attribute: NDArray[np.int32]
+    mask: NDArray[np.generic] | RunMasks
+
+    @classmethod
+    def of(cls, boxes: Sequence[Box]) -> Boxes:
+        """Return the table of the given boxes."""
+        start = np.zeros(len(boxes) + 1, dtype=np.int64)
+        np.cumsum([len(b.literals) for b in boxes], out=start[1:])
+        flat = [pair for b in boxes for pair in b.literals]
+        wide = any(mask >> 64 for _, mask in flat)
+        mask = np.empty(len(flat), dtype=object if wide else np.uint64)
+        mask[:] = [m for _, m in flat]
+        return cls(start, np.array([k for k, _ in flat], dtype=np.int32), mask)
+
+    def __len__(self) -> int:
+        return len(self.start) - 1
+
+    def __getitem__(self, i: int) -> Box:
+        if not 0 <= i < len(self):
+            raise IndexError(i)
+        span = slice(int(self.start[i]), int(self.start[i + 1]))
+        masks = self.mask[span].tolist()
+        return Box(tuple(zip(self.attribute[span].tolist(), masks, strict=True)))
+
+    def __iter__(self) -> Iterator[Box]:
+        return (self[i] for i in range(len(self)))
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """Regions that are disjoint and cover the row space, with counts, as arrays.
+
+    Region j is box j (`first_match` False, the boxes are disjoint), or box j minus the boxes before it
+    (`first_match` True, a rule list). Statement s says: between `low[s]` and `high[s]` rows lie in region
+    `region[s]` and have label index `label[s]` (ANY_LABEL: any). Every region has either one statement for
+    any label or one per label, so the statements are disjoint cells that cover the row space too.
+    """
+
+    kind: str
+    boxes: Boxes
+    first_match: bool
+    region: NDArray[np.int32]
+    label: NDArray[np.int32]
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]
+    names: tuple[str, ...]
+    labels: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.region)
+
+    @cached_property
+    def by_region(self) -> dict[int, list[int]]:
+        """Return region -> its statements."""
+        found: dict[int, list[int]] = {}
+        for s, j in enumerate(self.region.tolist()):
+            found.setdefault(j, []).append(s)
+        return found
+
+    @cached_property
+    def open_counts(self) -> int:
+        """Return how many counts are not exact."""
+        return int((self.low != self.high).sum())
+
+    def source(self, s: int) -> str:
+        """Say in words where statement s comes from."""
+        name = f"{self.kind}, {self.names[int(self.region[s])]}"
+        label = int(self.label[s])
+        return name if label == ANY_LABEL else f"{name}, class {self.labels[label]}"
+
+    def region_of(self, j: int) -> Region:
+        """Return region j, label not included."""
+        return Region(self.boxes[j], tuple(self.boxes[h] for h in range(j)) if self.first_match else ())
+
+    def statement(self, s: int, domain: Domain) -> Statement:
+        """Return the view of statement s, its label folded into the box."""
+        region = self.region_of(int(self.region[s]))
+        if int(self.label[s]) != ANY_LABEL and domain.label is not None:
+            at = Box(((domain.label, 1 << int(self.label[s])),))
+            region = Region(region.box & at, region.minus)
+        return Statement(region, int(self.low[s]), int(self.high[s]), self.source(s))
+
+
+Block = Partition | Choice | tuple[Statement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """The noisy figures behind a block: the law of the noise, and per statement what was published (None: no noise)."""
+
+    law: Law
+    published: tuple[Fraction | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The number of rows: exact (`low == high`), an interval, or unbounded above (`high` None)."""
+
+    low: int = 0
+    high: int | None = None
+
+    @property
+    def exact(self) -> bool:
+        """Tell whether the number of rows is known."""
+        return self.low == self.high
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """Everything that was released: domain, number of rows, blocks of statements, impossible boxes.
+
+    `observed` has one entry per block where counts carry noise, () elsewhere. The bounds of noisy statements are joint
+    intervals at `confidence` (over the noise, with the data fixed; 1: what bounded noise makes certain, None: nothing
+    is noisy). `rows` are those that these intervals leave, `certain_rows` what is known of them whatever the noise
+    (None: nothing but `rows`): whoever leaves the intervals must leave their rows too. `loosened` says what was
+    published and is not in the statements: the worlds that they leave are the true ones and others.
+    `memo` keeps what was derived from it (cells, systems) as long as the release itself lives, no longer: it is not a
+    field that `dataclasses.replace` carries along, so that no release ever answers from another one's cells.
+    """
+
+    domain: Domain
+    rows: Rows
+    blocks: tuple[Block, ...]
+    impossible: tuple[Box, ...] = ()
+    assumptions: tuple[str, ...] = ()
+    observed: tuple[Observed | None, ...] = ()
+    confidence: Fraction | None = None
+    loosened: tuple[str, ...] = ()
+    certain_rows: Rows | None = None
+    memo: dict[str, Any] = field(init=False, default_factory=dict, repr=False, compare=False)
+
+    def statements(self) -> Iterator[Statement]:
+        """Yield every statement as a view, block by block."""
+        for block in self.blocks:
+            if isinstance(block, Partition):
+                yield from (block.statement(s, self.domain) for s in range(len(block)))
+            elif isinstance(block, Choice):
+                yield from (s for alternative in block.alternatives for s in alternative)
+            else:
+                yield from block
+
+    def mentioned(self) -> frozenset[int]:
+        """Return the attributes that a block or an impossible box names, label statements included."""
+        seen = {k for box in self.impossible for k, _ in box.literals}
+        for block in self.blocks:
+            if isinstance(block, Partition):
+                seen.update(np.unique(block.boxes.attribute).tolist())
+                if self.domain.label is not None and bool((block.label != ANY_LABEL).any()):
+                    seen.add(self.domain.label)
+                continue
+            loose = block if not isinstance(block, Choice) else [s for every in block.alternatives for s in every]
+            boxes = (b for s in loose for b in (s.region.box, *s.region.minus))
+            seen.update(k for b in boxes for k, _ in b.literals)
+            seen.update(s.of for s in loose if s.of is not None)
+        return frozenset(seen)
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """One possible world: rows and how often each occurs (a row may be listed more than once).
+
+    `values` is (k, attributes), the raw value index of every attribute (0..total-1, parts in order); int64, or
+    object where an attribute has more than 2^62 values. `times` is (k,) int64 with Σ times = rows. `unique` says
+    whether no other world exists (None: not known), `note` how the world was found or what else is known, `figures`
+    the same as named numbers where there are some.
+    """
+
+    values: NDArray[Any]
+    times: NDArray[np.int64]
+    unique: bool | None = None
+    note: str = field(default="")
+    figures: Mapping[str, Any] = field(default_factory=dict)

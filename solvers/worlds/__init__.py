@@ -1,0 +1,1 @@
+"""Rows inside cells: histograms turned into datasets, listed, drawn and spread."""
