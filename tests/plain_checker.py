@@ -2,9 +2,9 @@
 
 Source: docs/certificates.md, and docs/release-file.md for what a release says. Where the page leaves the numbering open
 (an implicit default rule; the whole numbers of means, totals and medians) the encoders were read. One rule was changed
-after solvers/kernel/cells.py was read: that a row outside a region and one inside it that adds 0 are of two cells. Shares no
-code with the project: conditions and paths are read as the oracle reads them; only where the parts of an attribute
-begin is taken from the loaded release. Seals and hashes are ignored, `drat` is not read.
+after solvers/kernel/cells.py was read: that a row outside a region and one inside it that adds 0 are of two cells.
+Shares no code with the project: conditions and paths are read as the oracle reads them; only where the parts of an
+attribute begin is taken from the loaded release. Seals and hashes are ignored, `drat` is not read.
 """
 
 from __future__ import annotations

@@ -40,10 +40,27 @@ KINDS = ("ada", "bag", "boosting", "forest", "extra", "noisy")
 SETS = ("breast_cancer", "wine", "digits", "compas14", "adult19")
 BEYOND = 5.0  # seconds of CPU beyond the budget and the imports
 EVERYTHING = """
-import recon.cli.app, recon.questions.questions, recon.auditing.auditing, recon.report.report, recon.exporting.exporting, recon.certificates.verifying, recon.cli.output.streaming
-import recon.loading.loading, recon.questions.probabilistic, recon.noisy.likely_worlds, recon.measures.sweeping, recon.bounds.bounding, recon.auditing.ground_truth, pyarrow
+import recon.cli.app
+import recon.questions.questions
+import recon.auditing.auditing
+import recon.report.report
+import recon.exporting.exporting
+import recon.certificates.verifying
+import recon.cli.output.streaming
+import recon.loading.loading
+import recon.questions.probabilistic
+import recon.noisy.likely_worlds
+import recon.measures.sweeping
+import recon.bounds.bounding
+import recon.auditing.ground_truth
+import pyarrow
 from solvers.engine import engines
-import solvers.programs.linear_program, solvers.programs.bounded_answers, solvers.programs.row_model, solvers.clauses.sat, solvers.interval.bracket, solvers.columns.master
+import solvers.programs.linear_program
+import solvers.programs.bounded_answers
+import solvers.programs.row_model
+import solvers.clauses.sat
+import solvers.interval.bracket
+import solvers.columns.master
 engines()
 """
 

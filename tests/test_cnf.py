@@ -285,6 +285,9 @@ def test_the_same_release_gives_the_same_clauses_and_loads_no_solver(name):
 
 
 def test_the_modules_of_the_formula_import_no_solver():
-    code = "import sys, solvers.clauses.lowering, solvers.kernel.rup; print(sorted({m.split('.')[0] for m in sys.modules}))"
+    code = (
+        "import sys, solvers.clauses.lowering, solvers.kernel.rup\n"
+        "print(sorted({m.split('.')[0] for m in sys.modules}))"
+    )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout
     assert not {"pysat", "ortools", "highspy", "oxidd", "scipy", "pandas"} & set(json.loads(out.replace("'", '"')))

@@ -44,7 +44,8 @@ ORDERED = Count("ordered")
 
 @dataclass
 class Cnf:
-    """What the counters take of `solvers.clauses.lowering.Lowered`; every variable is counted where `counted` is None."""
+    """What the counters take of `solvers.clauses.lowering.Lowered`; every variable is counted where `counted` is
+    None."""
 
     variables: int
     clauses: tuple

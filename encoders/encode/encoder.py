@@ -174,9 +174,9 @@ class Encoder(ABC, Generic[M]):
 
 def encoder_for(kind: str) -> Encoder[AnyModel]:
     """Return the encoder of a kind; `Unsupported` when this version has none."""
-    if importlib.util.find_spec(f"encoders.{kind}") is None:
+    if importlib.util.find_spec(f"encoders.kinds.{kind}") is None:
         raise Unsupported(f"models of kind '{kind}' cannot be encoded by this version of recon")
-    found: Encoder[AnyModel] = importlib.import_module(f"encoders.{kind}").KindEncoder()
+    found: Encoder[AnyModel] = importlib.import_module(f"encoders.kinds.{kind}").KindEncoder()
     return found
 
 

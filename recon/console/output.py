@@ -54,7 +54,8 @@ def say(error: BaseException) -> None:
 def tell(*lines: object, file: TextIO | None = None) -> None:
     """Print lines for people (file None: to standard output), each by itself: what others wrote cannot add one.
 
-    This is the one place where text is printed; names, values and paths in it are shown by `solvers.foundation.escaping`.
+    This is the one place where text is printed; names, values and paths in it are shown by
+    `solvers.foundation.escaping`.
     """
     if lines:
         print(shown_lines(lines), file=file)
@@ -171,8 +172,8 @@ def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 def write_table(frame: pd.DataFrame, out: str | None, private: bool = False) -> None:
     """Write a frame to stdout as CSV, or to a file: Parquet, JSON or CSV by its extension.
 
-    Texts that a spreadsheet would run are quoted in CSV, unless --raw was given (`recon.files.spreadsheets`). `private`: it
-    holds people's rows, only the owner may read the file.
+    Texts that a spreadsheet would run are quoted in CSV, unless --raw was given (`recon.files.spreadsheets`).
+    `private`: it holds people's rows, only the owner may read the file.
     """
     if out is None:
         write_csv(frame, sys.stdout)

@@ -24,9 +24,9 @@ HEAD = 4096  # bytes that tell a text format
 
 # Readers of stored objects: each has KINDS, the class names it reads, and read(thing, container).
 OBJECTS = (
-    "sklearn.trees",
-    "sklearn.forests",
-    "sklearn.boosting",
+    "sklearn.trees.trees",
+    "sklearn.trees.forests",
+    "sklearn.trees.boosting",
     "rules.imodels_lists",
     "rules.imodels_figs",
     "rules.imodels_trees",
@@ -43,7 +43,7 @@ TEXTS = (
     ("printed.graphviz_dot", "looks_like_dot", "read_dot"),
     ("printed.export_text", "looks_like_export_text", "read_export_text"),
     ("printed.rpart_text", "looks_like_rpart", "read_rpart"),
-    ("boosters.lightgbm_model", "looks_like_lightgbm_text", "read_lightgbm_text"),
+    ("boosters.lightgbm.model", "looks_like_lightgbm_text", "read_lightgbm_text"),
     ("printed.corels_text", "looks_like_corels_text", "read_corels_text"),
     ("printed.count_table", "looks_like_count_table", "read_count_table"),
 )

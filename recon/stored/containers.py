@@ -29,8 +29,8 @@ _LATEST = 9  # protocols above 5 are refused by name, not taken for something el
 class Stored:
     """A stored file: its format ("pickle", "joblib", "joblib, zlib", "skops"), its root, and what identifies it.
 
-    `root` is raw (see `recon.stored.objects.things`); `protocol` is the one that `write_pickle` would keep; `sha256` is of the
-    file as it stands.
+    `root` is raw (see `recon.stored.objects.things`); `protocol` is the one that `write_pickle` would keep; `sha256` is
+    of the file as it stands.
     """
 
     format: str

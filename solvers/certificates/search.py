@@ -1,6 +1,7 @@
 """Looks for a proof over cells: propagation, weighted sums, cases; then writes down only what matters.
 
-Source: as in `solvers.kernel.claims`; branching on the number of rows in a cell as in branch and bound (Land, Doig 1960).
+Source: as in `solvers.kernel.claims`; branching on the number of rows in a cell as in branch and bound (Land, Doig
+1960).
 """
 
 from __future__ import annotations

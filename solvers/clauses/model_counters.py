@@ -1,9 +1,9 @@
 """Model counters of other people: ordered worlds counted on our CNF, each in a process of its own, none proved.
 
-The models of the CNF of a release are its ordered worlds (`solvers.clauses.lowering`), so any model counter counts worlds. None of
-these counters gives a proof, and a cache keyed by hashes or a random sample may be wrong: their figures are estimates
-with a stated guarantee and never enter the bounds of an answer. They cope with few rows only: eight rows of ten
-binary columns under three trees take d4 6 s and Ganak 9 s, ten rows more than 30 s.
+The models of the CNF of a release are its ordered worlds (`solvers.clauses.lowering`), so any model counter counts
+worlds. None of these counters gives a proof, and a cache keyed by hashes or a random sample may be wrong: their figures
+are estimates with a stated guarantee and never enter the bounds of an answer. They cope with few rows only: eight rows
+of ten binary columns under three trees take d4 6 s and Ganak 9 s, ten rows more than 30 s.
 
 Source: Sharma, Roy, Soos, Meel, "GANAK: a scalable probabilistic exact model counter", IJCAI 2019; Lagniez, Marquis,
 "An improved decision-DNNF compiler", IJCAI 2017 (d4); Chakraborty, Meel, Vardi, "A scalable approximate model

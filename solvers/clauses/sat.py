@@ -51,8 +51,8 @@ class Found:
 def satisfy(lowered: Lowered, limits: Limits, proof: bool = False) -> Found:
     """Return a model of the clauses, checked against the release, or that there is none, with `proof` if asked for.
 
-    The proof is DRAT text, one line each, by RUP steps alone (`solvers.kernel.rup.check`). Time that ends, or a solver that
-    crashes, is "unknown"; raises `TooLarge` for memory, `EngineError` where a model breaks a statement.
+    The proof is DRAT text, one line each, by RUP steps alone (`solvers.kernel.rup.check`). Time that ends, or a solver
+    that crashes, is "unknown"; raises `TooLarge` for memory, `EngineError` where a model breaks a statement.
     """
     payload = {"clauses": lowered.clauses, "variables": lowered.variables, "proof": proof}
     try:

@@ -1,7 +1,8 @@
 """The greatest sum of gains where no two noisy counts share a cell: one tree, one rule list, disjoint counts.
 
 Rows are then given out, or taken back, one by one where that costs least, which is optimal for concave gains; where
-very many are, by a multiplier. The optimum is proved by that multiplier (`solvers.concave.multipliers`), not by this search.
+very many are, by a multiplier. The optimum is proved by that multiplier (`solvers.concave.multipliers`), not by this
+search.
 
 Source: Gross (1956), Fox, "Discrete optimization via marginal analysis", Management Science 13, 1966; Ibaraki, Katoh,
 "Resource Allocation Problems", 1988, chapters 4 and 5.

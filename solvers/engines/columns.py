@@ -1,6 +1,7 @@
 """Rigorous outer bounds where the cells are too many: linear programming over columns that pricing brings in.
 
-Source: column generation, Lübbecke and Desrosiers, "Selected topics in column generation", 2005; see solvers.columns.master.
+Source: column generation, Lübbecke and Desrosiers, "Selected topics in column generation", 2005; see
+solvers.columns.master.
 """
 
 from __future__ import annotations

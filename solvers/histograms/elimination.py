@@ -1,7 +1,7 @@
 """In which order the cells of a component are settled, so that few statements are open at a time.
 
-A statement is open from its first cell to its last; the states of `solvers.histograms.decision_diagram` multiply over the open ones, so
-the greatest number of them at once (the width) decides whether histograms can be counted.
+A statement is open from its first cell to its last; the states of `solvers.histograms.decision_diagram` multiply over
+the open ones, so the greatest number of them at once (the width) decides whether histograms can be counted.
 """
 
 from __future__ import annotations

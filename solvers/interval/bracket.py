@@ -1,7 +1,8 @@
 """Rigorous bounds on the number of worlds of a system that is too coupled to count, within a given time.
 
-Components that can be counted are; of the others, the upper bound is that of `solvers.interval.lagrangian_dual` with the mixtures of
-`solvers.interval.mixture`, the lower bound that of a heavy histogram and the blocks around it (`solvers.interval.neighbourhoods`).
+Components that can be counted are; of the others, the upper bound is that of `solvers.interval.lagrangian_dual` with
+the mixtures of `solvers.interval.mixture`, the lower bound that of a heavy histogram and the blocks around it
+(`solvers.interval.neighbourhoods`).
 
 Source: design.md, sections 2 and 4; the modules named give theirs.
 """

@@ -1,4 +1,6 @@
-"""Mixtures of sets of independent columns: which cells the others determine, for the bounds of `solvers.interval.lagrangian_dual`.
+"""Mixtures of sets of independent columns: which cells the others determine.
+
+For the bounds of `solvers.interval.lagrangian_dual`.
 
 A tableau over a prime field holds one basis of the columns; the heaviest basis is reached by exchanging columns
 (optimal in a matroid). Independence modulo the prime implies independence, so every set is proved by its tableau.

@@ -1,8 +1,8 @@
 """The cells of some blocks, walked anew for proofs: box by box from the domain, no bound propagated on the way.
 
-What re-checks a proof must not trust what found it. This walk shares only the arithmetic of boxes (`solvers.cells.bit_boxes`)
-with the engines: it cuts the row space by the regions of the given blocks, drops rows that a region which counts 0
-holds, and joins pieces that all statements treat alike.
+What re-checks a proof must not trust what found it. This walk shares only the arithmetic of boxes
+(`solvers.cells.bit_boxes`) with the engines: it cuts the row space by the regions of the given blocks, drops rows that
+a region which counts 0 holds, and joins pieces that all statements treat alike.
 
 Source: design.md, sections 2 and 3 (cells; what verification may rely on).
 """

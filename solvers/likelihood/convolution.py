@@ -1,9 +1,10 @@
 """Sums of independent counts with log-concave weights: tilted windows, and passes over partial sums.
 
-What `solvers.likelihood.posterior` is computed with. Every cell has a log-concave weight per count; wanted is everything about the
-counts given their sum. Weights are tilted by e^(θc), which changes nothing once the sum is given, with θ such that the
-tilted means sum to what is asked: then each cell, and each partial sum, needs only a window around its mean. All
-numbers are positive, so that a convolution keeps its relative precision; what windows leave out is bounded.
+What `solvers.likelihood.posterior` is computed with. Every cell has a log-concave weight per count; wanted is
+everything about the counts given their sum. Weights are tilted by e^(θc), which changes nothing once the sum is given,
+with θ such that the tilted means sum to what is asked: then each cell, and each partial sum, needs only a window around
+its mean. All numbers are positive, so that a convolution keeps its relative precision; what windows leave out is
+bounded.
 
 Source: Esscher, "On the probability function in the collective theory of risk", 1932 (tilting); Keilson, Gerber, "Some
 results for discrete unimodality", JASA 66, 1971 (log-concave sequences convolve to log-concave ones, and a tail beyond

@@ -1,10 +1,10 @@
 """Noisy counts made consistent: the histogram with the greatest sum of concave functions of its counts.
 
 Such is the log-likelihood of every noise law. In order: the linear relaxation and the bound that it proves
-(`solvers.concave.fractional`, `solvers.concave.multipliers`); whole rows from it (`solvers.concave.rounding`); better ones by moving rows
-(`solvers.concave.local_search`); HiGHS' branch and bound; CP-SAT for a proof, with secants in the functions' place
-(`solvers.concave.secants`). Where no two counts share a cell (one noisy tree), the optimum is found directly
-(`solvers.concave.separable`).
+(`solvers.concave.fractional`, `solvers.concave.multipliers`); whole rows from it (`solvers.concave.rounding`); better
+ones by moving rows (`solvers.concave.local_search`); HiGHS' branch and bound; CP-SAT for a proof, with secants in the
+functions' place (`solvers.concave.secants`). Where no two counts share a cell (one noisy tree), the optimum is found
+directly (`solvers.concave.separable`).
 
 Source: the maximum-likelihood fit of noisy counts after Hay, Rastogi, Miklau, Suciu, "Boosting the accuracy of
 differentially private histograms through consistency", VLDB 2010; design.md, section 2.

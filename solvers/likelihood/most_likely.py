@@ -1,7 +1,7 @@
 """The most likely histogram of a noisy release, the one with the least noise, and the confidence at which one exists.
 
-It may have several partitions and loose counts, each with noise; `solvers.likelihood.maximum` finds the optimum. The level search
-narrows symmetric intervals around the published figures until no histogram is left; what remains
+It may have several partitions and loose counts, each with noise; `solvers.likelihood.maximum` finds the optimum. The
+level search narrows symmetric intervals around the published figures until no histogram is left; what remains
 is how unlikely the noise must have been at its most unlikely figure.
 
 Source: Hay, Rastogi, Miklau, Suciu, "Boosting the accuracy of differentially private histograms through

@@ -12,7 +12,8 @@ With n in an interval each n is equally likely beforehand, then each count vecto
 vector has weight 1 / (number of vectors that sum to n), or n! / S^n. Inconsistent figures are a normal input.
 
 Source: Barak et al., "Privacy, accuracy, and consistency too", PODS 2007, and Williams, McSherry, "Probabilistic
-inference and differential privacy", NIPS 2010 (likelihood of noisy counts); the convolution is in `solvers.likelihood.convolution`.
+inference and differential privacy", NIPS 2010 (likelihood of noisy counts); the convolution is in
+`solvers.likelihood.convolution`.
 """
 
 from __future__ import annotations

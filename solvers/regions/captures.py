@@ -1,7 +1,7 @@
 """The exact size of a box minus boxes, and what every rule of an ordered list captures.
 
-Capt(j) = number of rows in box j and in no box before j. Lists are reduced first (`solvers.regions.first_match`); what is not
-a product then is counted by splitting (few boxes) or by one incremental decision diagram,
+Capt(j) = number of rows in box j and in no box before j. Lists are reduced first (`solvers.regions.first_match`); what
+is not a product then is counted by splitting (few boxes) or by one incremental decision diagram,
 U_j = U_{j-1} ∧ ¬box_j, capture_j = #(U_{j-1} ∧ box_j). Where time or memory end, the boxes not reached get
 rigorous bounds: an upper one from the last diagrams, a lower one from a sub-box that rules most earlier boxes
 out. All figures are Python integers.

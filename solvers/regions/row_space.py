@@ -22,7 +22,10 @@ class Space:
 
     @classmethod
     def of(cls, release: Release, limits: Limits) -> Space:
-        """Return the space of a release. Cost: a box minus the impossible boxes (`solvers.regions.captures.captures`)."""
+        """Return the space of a release.
+
+        Cost: a box minus the impossible boxes (`solvers.regions.captures.captures`).
+        """
         if not release.impossible:
             return cls(release.domain, None)
         return cls(release.domain, captures(release.domain.part_sizes, [*release.impossible, Box()], limits))

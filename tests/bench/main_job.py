@@ -44,7 +44,8 @@ def plain_certify(tree, codes, profiles):
 def main() -> None:
     """Print every figure of the issue that is about time."""
     one, empty = fresh(
-        "import sys; sys.argv = ['recon', '--help']\nfrom recon.cli.app import main\ntry: main()\nexcept SystemExit: pass"
+        "import sys; sys.argv = ['recon', '--help']\nfrom recon.cli.app import main\n"
+        "try: main()\nexcept SystemExit: pass"
     )
     print(f"recon --help: {one:.2f} s (an empty interpreter: {empty:.2f} s)")
     one, empty = fresh("import recon")

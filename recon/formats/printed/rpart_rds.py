@@ -1,8 +1,9 @@
 """Reads rpart models straight from R's .rds files: the object becomes what `rpart_text` reads as JSON.
 
-Nothing of R runs (`recon.stored.binary.rds`). Of the object only what predict() needs is looked at: frame, splits, csplit
-and the levels, thresholds with all their digits; not where, y, nor the data that formulas drag along (`recon inspect`
-shows these). caret's `train` and parsnip's `model_fit` are opened, and lists or environments that hold one tree.
+Nothing of R runs (`recon.stored.binary.rds`). Of the object only what predict() needs is looked at: frame, splits,
+csplit and the levels, thresholds with all their digits; not where, y, nor the data that formulas drag along (`recon
+inspect` shows these). caret's `train` and parsnip's `model_fit` are opened, and lists or environments that hold one
+tree.
 
 Source: rpart.object of rpart 4.1; train.object and trainControl of caret 6.0; R Internals 1.8 (row.names, factors).
 """

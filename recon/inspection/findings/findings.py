@@ -32,8 +32,9 @@ class Finding:
     finding whose path has `*` for the numbers that differ, and `places` counts them. `rule` is its short name, `what`
     its class, shape and type, `follows` what can be concluded from it, `remove` what to do about it, `removable`
     whether `--strip` does so. `values` are a few examples. Of counts, `smallest` is the smallest published group (None:
-    not worked out) and `models` the number of trees, lists or tables (0: no counts); see `recon.inspection.findings.severity`.
-    `entries`: the length of what is stored, of rows their number (None: it has none).
+    not worked out) and `models` the number of trees, lists or tables (0: no counts); see
+    `recon.inspection.findings.severity`. `entries`: the length of what is stored, of rows their number (None: it has
+    none).
     """
 
     level: Level

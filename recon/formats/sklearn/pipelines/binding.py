@@ -1,7 +1,7 @@
 """Tests on prepared columns as tests on raw attributes, where a column need not grow with the attribute.
 
-`recon.formats.drafts.binding` bisects, which suits columns that grow with their attribute (scaled, binned, ordinal ones). A
-one-hot column is 1 in the middle and 0 around it: here the values that pass are gone through.
+`recon.formats.drafts.binding` bisects, which suits columns that grow with their attribute (scaled, binned, ordinal
+ones). A one-hot column is 1 in the middle and 0 around it: here the values that pass are gone through.
 """
 
 from __future__ import annotations

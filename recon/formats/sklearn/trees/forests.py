@@ -1,8 +1,8 @@
 """Stored scikit-learn forests and bags of trees as drafts, without importing scikit-learn.
 
 The trees of a forest number the classes; the labels and the names of the features are on the forest. A bootstrapped
-forest counts drawn rows, and its stored seeds give the bags away (`recon.formats.sklearn.trees.seeds`): they go into the draft
-where they fit what the trees say.
+forest counts drawn rows, and its stored seeds give the bags away (`recon.formats.sklearn.trees.seeds`): they go into
+the draft where they fit what the trees say.
 """
 
 from __future__ import annotations
