@@ -1,0 +1,435 @@
+"""What keeps bounds from linear programs and concave maxima true although floats err: each guard, its adverse input.
+
+Every test here fails when its guard is taken out: duals that are rounded the wrong way in rooms of 10^12 rows, solvers
+that answer nonsense, gains that err by all that their documentation allows, counts beyond 64 bits.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+import sys
+from dataclasses import replace
+from fractions import Fraction
+from types import SimpleNamespace
+
+import highspy
+import numpy as np
+import pytest
+
+from solvers.cells.linear_system import FREE
+from solvers.cells.system import system_of
+from solvers.columns.master import Master
+from solvers.concave.multipliers import ERROR, conjugates, dearest, heaviest, on_the_grid, proved, proved_anywhere
+from solvers.concave.secants import STRETCH, outwards, summit
+from solvers.concave.terms import Gain, Gains
+from solvers.conflicts.quickxplain import UNPROVEN, Judge, conflict_of, without_idle
+from solvers.foundation.limits import Limits
+from solvers.programs.cell_model import rounded
+from solvers.programs.feasibility import Verdict, by_program, combined, refutes
+from solvers.programs.linear_program import SCALE, Multipliers, Relaxation
+from solvers.statements.release import UNBOUNDED, Attribute, Box, Domain, Region, Release, Rows, Statement
+
+EVERY = Region(Box())
+
+
+def system(sums, rows, parts=2):
+    """Return the system of rows of one attribute of some parts, weighed sums of them between two ends."""
+    stated = tuple(
+        Statement(EVERY, low, high, f"sum {i}", of=0, coefs=tuple(coefs)) for i, (coefs, low, high) in enumerate(sums)
+    )
+    return system_of(Release(Domain((Attribute("a", (1,) * parts),)), Rows(*rows), (stated,)), Limits())
+
+
+def table(found):
+    """Return the statements of a system as dense rows of Python integers, with their ends."""
+    out = [[0] * found.linear.columns for _ in range(len(found.linear))]
+    for r, c, a in zip(found.linear.row.tolist(), found.linear.col.tolist(), found.linear.coef.tolist(), strict=True):
+        out[r][c] = a
+    return out, found.linear.low.tolist(), found.linear.high.tolist()
+
+
+def meets(z, rows, low, high):
+    """Tell whether a histogram meets statements."""
+    sums = (sum(a * k for a, k in zip(row, z, strict=True)) for row in rows)
+    return all(a <= n <= b for a, n, b in zip(low, sums, high, strict=True))
+
+
+# ---------------------------------------------------------------- duals of linear programs
+
+HUGE = 10**12
+
+
+@pytest.mark.parametrize("p", [3, 5, 7, 11, 13, 19, 23, 29])
+def test_bounds_of_linear_programs_hold_in_rooms_of_any_size(p):
+    """A dual of 1/p is no multiple of 2^-20: what it leaves of a row's cost counts 10^12 times."""
+    found = system([((0, 2, p), -UNBOUNDED, 2 * p * HUGE)], (0, 100 * HUGE), 3)
+    place = next(row for row in table(found)[0] if p in row)
+    relaxed = Relaxation(found)
+    for weights in ((0, 1, 1), (0, 1, 2), (0, 2, p - 1)):
+        coefs = np.array([dict(zip((0, 2, p), weights, strict=True))[a] for a in place], dtype=np.int64)
+        true = max(2 * p * HUGE * w // a for w, a in zip(weights[1:], (2, p), strict=True))
+        bound, multipliers = relaxed.bound(coefs, True, Limits())
+        assert true <= bound <= true * 1.001
+        assert multipliers is not None
+        assert -bound <= relaxed.bound(-coefs, False, Limits())[0] <= -true
+
+
+def hand_bound(relaxed, costs, values):
+    """Return the bound of the module's text, in whole numbers."""
+    total = Fraction(0)
+    reduced = [SCALE * int(c) for c in costs]
+    at = row = 0
+    for part in relaxed.parts:
+        for weights, low, high in zip(part.matrix.tolist(), part.low.tolist(), part.high.tolist(), strict=True):
+            y = int(values[row])
+            y = 0 if (high >= FREE and y < 0) or (low <= -FREE and y > 0) else y
+            total += y * (low if y > 0 else high) if y else 0
+            for k, a in enumerate(weights):
+                reduced[at + k] -= y * a
+            row += 1
+        at += len(part.cells)
+    total += sum(min(0, r) * int(u) for r, u in zip(reduced, relaxed.room, strict=True))
+    return math.ceil(total / SCALE)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_any_multipliers_prove_exactly_what_they_prove(seed):
+    """Multipliers, costs and coefficients of every size, beyond 64 bits too, and of sides without a bound."""
+    dice = random.Random(seed)
+    wide = dice.choice([1, 10**5, 10**12])
+    sums = [([dice.randrange(-3, 4) * wide for _ in range(4)], -UNBOUNDED if dice.random() < 0.3 else 1 - 9 * wide,
+             UNBOUNDED if dice.random() < 0.3 else 300 * wide) for _ in range(3)]  # fmt: skip
+    relaxed = Relaxation(system(sums, (0, 10**15 // wide), 4))
+    assert len(relaxed.cells)
+    for _ in range(25):
+        size = dice.choice([3, 1 << 20, 1 << 40, 1 << 62])
+        values = np.array([dice.randrange(-size, size) for _ in relaxed.low], dtype=np.int64)
+        costs = np.array([dice.randrange(-9, 9) * dice.choice([1, 10**9]) for _ in relaxed.cells], dtype=np.int64)
+        made = Multipliers(relaxed.statements, values)
+        assert relaxed.proved(costs, made) == hand_bound(relaxed, costs, values)
+    assert relaxed.proved(costs, None) == hand_bound(relaxed, costs, [0] * len(relaxed.low))
+
+
+def lying(status, **answers):
+    """Return a stand-in for HiGHS with made-up answers."""
+    solution = SimpleNamespace(row_dual=answers.get("dual"))
+    return SimpleNamespace(getModelStatus=lambda: status, getSolution=lambda: solution,
+                           getDualRay=lambda: (0, True, answers.get("ray")))  # fmt: skip
+
+
+def test_bounds_hold_whatever_the_solver_answers(monkeypatch):
+    found = system([((0, 1, 2, 5), 3, 25), ((4, 1, 0, 3), 2, 21)], (0, 8), 4)
+    rows, low, high = table(found)
+    worlds = [z for z in itertools.product(range(9), repeat=4) if sum(z) <= 8 and meets(z, rows, low, high)]
+    dice = np.random.default_rng(0)
+    for _ in range(60):
+        relaxed = Relaxation(found)
+        n = len(relaxed.low)
+        dual = dice.normal(size=n) * dice.choice([0.1, 1.0, 1e6])
+        solver = lying(highspy.HighsModelStatus.kOptimal, dual=dual)
+        monkeypatch.setattr(relaxed, "_run", lambda costs, limits, solver=solver: solver)
+        coefs = dice.integers(-4, 5, found.linear.columns)
+        for greatest, best in ((True, max), (False, min)):
+            true = best(int(coefs @ np.array(z)) for z in worlds)
+            bound = relaxed.bound(coefs, greatest, Limits())[0]
+            assert bound >= true if greatest else bound <= true
+        ray = lying(highspy.HighsModelStatus.kInfeasible, ray=dice.normal(size=n))
+        monkeypatch.setattr(relaxed, "_run", lambda costs, limits, solver=ray: solver)
+        assert relaxed.refutes(Limits()) is None, "there are worlds"
+    nothing = lying(highspy.HighsModelStatus.kInfeasible, ray=np.zeros(n))
+    monkeypatch.setattr(relaxed, "_run", lambda costs, limits: nothing)
+    assert relaxed.refutes(Limits()) is None
+
+
+def test_a_true_ray_refutes():
+    """Three sums of two that need more rows than there are: propagation does not see it, multipliers prove it."""
+    pairs = [((1, 1, 0), 3, UNBOUNDED), ((0, 1, 1), 3, UNBOUNDED), ((1, 0, 1), 3, UNBOUNDED)]
+    relaxed = Relaxation(system(pairs, (1, 4), 3))
+    found = relaxed.refutes(Limits())
+    assert found is not None
+    assert relaxed.proved(np.zeros(len(relaxed.cells), dtype=np.int64), found) > 0
+    assert Relaxation(system(pairs, (1, 5), 3)).refutes(Limits()) is None
+
+
+# ---------------------------------------------------------------- multipliers that refute
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_sums_that_refute_are_added_up_exactly(seed):
+    """Coefficients of 2^40 times multipliers of 2^40 wrap in 64 bits, which would refute what has worlds."""
+    dice = random.Random(seed)
+    wide = dice.choice([1, 1 << 20, 1 << 40])
+    sums = [([dice.randrange(-5, 6) * wide for _ in range(4)], -(1 << 50), 1 << 50) for _ in range(3)]
+    found = system(sums, (1, 1000), 4)
+    rows, low, high = table(found)
+    for _ in range(60):
+        values = [dice.randrange(-(1 << 40), 1 << 40) // dice.choice([1, 1 << 30]) for _ in rows]
+        weights = [sum(y * r[c] for y, r in zip(values, rows, strict=True)) for c in range(found.linear.columns)]
+        need = sum(y * (a if y > 0 else b) for y, a, b in zip(values, low, high, strict=True) if y)
+        most = sum(
+            w * (u if w > 0 else b)
+            for w, b, u in zip(weights, found.bounds.lower.tolist(), found.bounds.upper.tolist(), strict=True)
+        )
+        made = np.array(values, dtype=np.int64)
+        assert combined(found, made).tolist() == weights
+        assert refutes(found, made) == (most < need)
+
+
+@pytest.mark.parametrize("feasible", [False, True])
+def test_a_program_is_not_believed(monkeypatch, feasible):
+    """A linear program that answers a wrong solution, or wrong multipliers, settles nothing."""
+    import scipy.optimize
+
+    pairs = [((1, 1, 0), 3, UNBOUNDED), ((0, 1, 1), 3, UNBOUNDED), ((1, 0, 1), 3, UNBOUNDED)]
+    found = system(pairs[: 2 if feasible else 3], (1, 4), 3)  # all three: twice the rows are at least 9
+    assert found.bounds.conflict is None
+    dice, true, seen = np.random.default_rng(5), scipy.optimize.linprog, set()
+
+    def answered(*given, **named):
+        kept = true(*given, **named)
+        made = dice.choice([0.0, 0.4, 1.0, 2.0, 7.0, 1e9], 100) * dice.choice([1, 1, -1], 100)
+        kept.x = np.resize(made, len(kept.x)) if dice.random() < 0.8 else kept.x
+        kept.fun = dice.choice([0.0, 1.0])
+        if dice.random() < 0.8:
+            kept.ineqlin.marginals = -np.abs(np.resize(dice.permutation(made), len(kept.ineqlin.marginals)))
+        return kept
+
+    assert by_program(found, Limits()).solvable is feasible
+    monkeypatch.setattr(scipy.optimize, "linprog", answered)
+    for _ in range(80):
+        seen.add(by_program(found, Limits()).solvable)
+    assert seen == {None, feasible}
+
+
+# ---------------------------------------------------------------- columns
+
+
+def test_what_pricing_left_open_is_added_to_every_row():
+    """Multipliers alone claim too much: the most that a row is worth beyond them counts once per row."""
+    domain = Domain((Attribute("a", (1, 1)), Attribute("b", (1, 1))))
+    stated = (
+        Statement(Region(Box(((0, 1),))), 1, 3, "a = 0"),
+        Statement(Region(Box(((1, 1),))), 0, UNBOUNDED, "b = 0"),
+        Statement(EVERY, -4, 9, "a sum", of=1, coefs=(-1, 3)),
+    )
+    master = Master(Release(domain, Rows(2, 5), (stated,)))
+    x, dice = master.incidence, random.Random(1)
+    rows = np.array(list(itertools.product(range(2), repeat=2)), dtype=np.int64)
+    statements, coefs, possible = x.columns(rows)
+    assert all(possible)
+    counts = [dict(zip(s.tolist(), c.tolist(), strict=True)) for s, c in zip(statements, coefs, strict=True)]
+    ends = list(zip(master.low, master.high, strict=True))
+    worlds = [
+        z
+        for z in itertools.product(range(6), repeat=4)
+        if all(
+            (a is None or a <= n) and (b is None or n <= b)
+            for j, (a, b) in enumerate(ends)
+            for n in [sum(k * c.get(j, 0) for k, c in zip(z, counts, strict=True))]
+        )
+    ]
+    assert worlds
+    tight = 0
+    for _ in range(300):
+        inside = [bool(b) for b in (rows[:, 0] == 0)]
+        sign = dice.choice([1, -1])
+        size = dice.choice([2, 1 << 20, 1 << 40])
+        weights = np.array([dice.randrange(-size, size) for _ in ends], dtype=np.int64)
+        for j, (a, b) in enumerate(ends):
+            if (a is None and weights[j] < 0) or (b is None and weights[j] > 0):
+                weights[j] = 0
+        worth = [
+            sign * master.scale * is_in - sum(int(weights[j]) * n for j, n in c.items())
+            for is_in, c in zip(inside, counts, strict=True)
+        ]
+        found = master.proof(weights, max(worth), sign)
+        true = [sum(k for k, is_in in zip(z, inside, strict=True) if is_in) for z in worlds]
+        assert found.value >= max(true) if sign > 0 else found.value <= min(true)
+        tight += found.value == (max(true) if sign > 0 else min(true))
+        exact = sum(y * (ends[j][1] if y > 0 else ends[j][0]) for j, y in found.multipliers.items())
+        assert found.value == sign * (exact // master.scale)
+        for is_in, c in zip(inside, counts, strict=True):
+            assert sign * found.scale * is_in <= sum(y * c.get(j, 0) for j, y in found.multipliers.items())
+    assert tight
+
+
+# ---------------------------------------------------------------- greatest sums of concave gains
+
+
+def exact_gain(best, spread, top, count):
+    """Return a gain at a count: a parabola."""
+    return top - Fraction(count - best) ** 2 / (2 * Fraction(spread) ** 2)
+
+
+def erring(statement, best, spread, top):
+    """Return the gain whose values are too small by their documented error."""
+
+    def value(counts):
+        true = top - ((counts - best) / spread) ** 2 / 2
+        return true - np.abs(true) * 1e-13
+
+    return Gain(statement, value, 0, 60, best, float(value(np.array([best]))[0]))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_greatest_sum_holds_for_gains_that_err_as_much_as_they_may(seed):
+    """Every value is too small by its documented error, and the multipliers are any: the bound is still above."""
+    dice = random.Random(seed)
+    found = system([((0, 1, 1), 0, 12), ((0, 0, 1), 1, 9)], (10, 20), 3)
+    rows, low, high = table(found)
+    worlds = [z for z in itertools.product(range(21), repeat=3) if 10 <= sum(z) <= 20 and meets(z, rows, low, high)]
+    bests, spreads = [dice.randrange(0, 25) for _ in range(2)], [dice.choice([0.5, 3.0, 2.0**-7]) for _ in range(2)]
+    top = dice.choice([0, -(10**6), 10**6])
+    sums = [i for i, r in enumerate(rows) if 0 < sum(r) < 3]
+    gains = Gains([erring(i, best, spread, top) for i, best, spread in zip(sums, bests, spreads, strict=True)])
+    counts = {tuple(int(np.array(z) @ np.array(rows[i])) for i in sums) for z in worlds}
+    true = max(sum(exact_gain(b, w, top, k) for b, w, k in zip(bests, spreads, pair, strict=True)) for pair in counts)
+    others = np.array([s for s in range(len(rows)) if s not in sums], dtype=np.int64)
+    for size in (0.0, 1.0, 300.0, 1e13):
+        on = np.array([dice.uniform(-size, size) for _ in sums])
+        on_others = np.array([dice.choice([dice.uniform(-size, size), math.inf, math.nan, 1e300]) for _ in others])
+        assert Fraction(proved(found, gains, on, others, on_others)) >= true
+        assert Fraction(proved_anywhere(found, gains, on)) >= true
+
+
+def test_a_bound_at_the_optimum_is_tight_and_above():
+    """One gain, its own slope: the bound is the gain itself, moved up by its error and no more."""
+    for top in (0.0, -3e5, 7e8):
+        for best in (0, 7, 40):
+            found = system([((0, 1), 0, 40)], (0, 60), 2)
+            s = next(i for i, r in enumerate(table(found)[0]) if sorted(r) == [0, 1])
+            made = Gains([Gain(s, lambda k, b=best, t=top: t - (k - b) ** 2 / 3, 0, 40, best, top)])
+            bound = proved(found, made, np.zeros(1), np.zeros(0, dtype=np.int64), np.zeros(0))
+            assert top + ERROR * abs(top) <= bound <= top + 4 * ERROR * (abs(top) + 1)
+
+
+def test_slopes_that_floats_blur_leave_a_slack():
+    """Where the best count is told by differences below the floats' error, the slack covers what they hide."""
+    flat = [Gain(0, lambda k, a=a: 1e6 - a * np.abs(k - 20.0) * 1e-8, 0, 10**6, 0, 1e6) for a in (0.0, 1.0)]
+    for g in flat:
+        gains = Gains([g])
+        for y in (0.0, 1e-9, -1e-9):
+            count, value, slack = conjugates(gains, np.array([y]))
+            k = np.arange(0, 10**6, 997)
+            greatest = float((g.value(k) - g.top - y * k).max())
+            assert float(value[0]) - y * int(count[0]) + slack >= greatest + ERROR * 1e6
+
+
+def test_bounds_on_a_grid_are_rounded_down_only_there():
+    on = Gains([Gain(0, lambda k: -k / 4.0, 0, 9, 0, 0.0, grain=4, whole=True)] * 2)
+    off = Gains([on.each[0], replace(on.each[0], whole=False)])
+    assert on_the_grid(on, Fraction(-7, 16)) == Fraction(-2, 4)
+    assert on_the_grid(off, Fraction(-7, 16)) == Fraction(-7, 16)
+    mixed = Gains([on.each[0], replace(on.each[0], grain=6)])
+    assert on_the_grid(mixed, Fraction(-1, 13)) == Fraction(-1, 12)
+
+
+@pytest.mark.parametrize("wide", [1, 1 << 30, 1 << 50])
+def test_weights_are_added_up_exactly(wide):
+    """The greatest weighed sum over cells, by hand: whole numbers beyond 64 bits too."""
+    dice = random.Random(wide)
+    found = system([((0, 2, -3, 5), -50, 50)], (3, 9), 4)
+    rows, _, _ = table(found)
+    cells = list(itertools.product(range(10), repeat=found.linear.columns))
+    bounds = list(zip(found.bounds.lower.tolist(), found.bounds.upper.tolist(), strict=True))
+    inside = [z for z in cells if 3 <= sum(z) <= 9 and all(a <= k <= b for k, (a, b) in zip(z, bounds, strict=True))]
+    for _ in range(20):
+        weights = np.array([dice.randrange(-9, 10) * wide for _ in rows], dtype=object)
+        worth = [sum(w * r[c] for w, r in zip(weights, rows, strict=True)) for c in range(found.linear.columns)]
+        true = max(sum(w * k for w, k in zip(worth, z, strict=True)) for z in inside)
+        assert heaviest(found, weights) == true
+        assert dearest(found, weights) == 9 * sum(max(0, w) for w in weights)
+
+
+# ---------------------------------------------------------------- secants
+
+
+def laws():
+    """Yield concave functions of a count that rise, fall, bend and break."""
+    yield lambda k: -((k - 7.3) ** 2) / 11.0
+    yield lambda k: -np.abs(k - 12.4) / 0.37
+    yield lambda k: k - np.exp((k - 9.0) / 4.0)
+    yield lambda k: np.minimum(k * 0.013, 0.2 - k * 1.77)
+    yield lambda k: -np.log1p(np.exp(-k / 3.0)) * 5 - k * 0.001
+
+
+@pytest.mark.parametrize("unit", [1, 3, 1000, 10**7])
+@pytest.mark.parametrize("place", [-30, 0, 10**6])
+def test_secants_are_above_the_gain_at_every_count(unit, place):
+    """Slopes in whole units are coarse: the line is raised where it would cut off a count, and not by much."""
+    loose = 0.0
+    for f in laws():
+        counts = np.arange(place, place + 41)
+        values = f(counts - place)
+        best = int(counts[int(np.argmax(values))])
+        g = Gain(0, lambda k, f=f: f(k - place), place, place + 40, best, float(values.max()))
+        for k in range(place, place + 40):
+            slope, constant = outwards(g, k, unit)
+            line = slope * (counts - best) + constant
+            short = unit * (values - g.top) - line
+            assert float(short.max()) <= 2e-6 + 1e-9 * unit, (k, float(short.max()))
+            assert slope <= math.ceil((values[k - place + 1] - values[k - place]) * unit) + 0 or k < best
+            loose = max(loose, float(-short[k - place : k - place + 2].min()))
+    assert loose < 60
+
+
+def test_the_summit_of_a_long_range_is_found():
+    for high in (0, 5, STRETCH, 10**9, 1 << 50):
+        for top in {0, high // 3, high}:
+            found = summit(lambda k, top=top: -np.abs((k - top).astype(np.float64)), 0, high)
+            assert top in found
+            assert found.min() >= 0
+            assert found.max() <= high
+
+
+@pytest.mark.parametrize(("bound", "most", "least"), [(7.0, 7, 7), (7.4, 7, 8), (6.9999999, 7, 7), (7.0000001, 7, 7)])
+def test_bounds_of_whole_objectives_are_rounded_outwards(bound, most, least):
+    assert rounded(bound, True) == most
+    assert rounded(bound, False) == least
+
+
+# ---------------------------------------------------------------- conflicts
+
+MARGINS = Release(
+    Domain((Attribute("a", (1, 1)), Attribute("b", (1, 1)))),
+    Rows(3, 3),
+    (
+        (
+            Statement(Region(Box(((0, 1),))), 2, 2, "two with a = 0"),
+            Statement(Region(Box(((1, 1),))), 2, 2, "two with b = 0"),
+            Statement(Region(Box(((0, 1), (1, 1)))), 0, 0, "none with both"),
+        ),
+    ),
+)
+
+
+def test_a_set_that_was_not_shown_to_be_needed_is_called_so(monkeypatch):
+    """Where a limit leaves open whether less would do, the last line says so; where nothing is open, it does not."""
+    lines = conflict_of(MARGINS, Limits())
+    assert len(lines) == 4
+    assert UNPROVEN not in lines
+    module = sys.modules[conflict_of.__module__]
+    true = module.verdict
+
+    def short(system, limits):
+        found = true(system, limits)
+        return found if found.solvable is False else Verdict(None)
+
+    monkeypatch.setattr(module, "verdict", short)
+    lines = conflict_of(MARGINS, Limits())
+    assert lines[-1] == UNPROVEN
+    assert len(lines) == 5
+
+
+@pytest.mark.parametrize("answers", list(itertools.product([True, False, None], repeat=2)))
+def test_what_is_needed_and_what_was_proved(monkeypatch, answers):
+    """A statement goes only where the others are proved to be impossible; one that is open stays, and is no proof."""
+    judge = Judge(SimpleNamespace(mask=lambda groups: groups[0]), Limits())
+    turns = iter(answers)
+    monkeypatch.setattr(judge, "feasible", lambda on: next(turns))
+    groups = [np.array([True, False, False]), np.array([False, True, False])]
+    on, proved_all = without_idle(judge, np.ones(3, dtype=bool), groups)
+    assert on.tolist() == [answers[0] is not False, answers[1] is not False, True]
+    assert proved_all == (None not in answers)
