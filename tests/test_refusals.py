@@ -9,7 +9,7 @@ import ast
 import inspect
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -638,17 +638,20 @@ def test_a_forgery_is_refused_by_its_own_message(name):
     assert isinstance(error, NotVerified) == (name in LIMITS)
 
 
-def test_no_refusal_is_without_a_forgery():
-    """Each place of the kernel that refuses is reached by a forgery: adding one means to write down what it catches."""
-    reached = {place for _, forgery in FORGERIES.values() for place in raised(forgery)[1]}
+def unreached(functions: Sequence[object], forgeries: Iterable[Forgery]) -> list[str]:
+    """Return each `raise CertificateError` in the modules of some functions that no forgery reaches."""
+    reached = {place for forgery in forgeries for place in raised(forgery)[1]}
     missing = []
-    for one in KERNEL:
+    for one in functions:
         path = Path(inspect.getsourcefile(sys.modules[one.__module__]) or "")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Raise) and any(
-                name in ast.unparse(node) for name in ("CertificateError", "NotVerified")
-            ):
+            if isinstance(node, ast.Raise) and re.search("CertificateError|NotVerified", ast.unparse(node)):
                 lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
                 if not reached & {(str(path), line) for line in lines}:
                     missing.append(f"{path.name}:{node.lineno}: {ast.unparse(node)}")
-    assert not missing
+    return missing
+
+
+def test_no_refusal_is_without_a_forgery():
+    """Each place of the kernel that refuses is reached by a forgery: adding one means to write down what it catches."""
+    assert not unreached(KERNEL, [forgery for _, forgery in FORGERIES.values()])
