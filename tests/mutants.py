@@ -6,7 +6,7 @@ module from an import hook and runs, quickest first, the tests that reach the ch
 more with all tests of its module. What survives on purpose stands in `mutants_explained.txt` with its reason;
 another survivor is an error.
 
-    python tests/mutants.py [--only WORDS] [--minutes 60] [--share 1/4] [--list]
+    python tests/mutants.py [--only PATTERN] [--again] [--minutes 60] [--share 1/4] [--list]
 
 Source: DeMillo, Lipton, Sayward, "Hints on test data selection", Computer 11, 1978; King, Offutt, "A Fortran language
 system for mutation-based software testing", Software: Practice and Experience 21, 1991 (the operators).
@@ -50,7 +50,7 @@ class Target:
     everything: bool = False  # also constants, products and branches that cost time or tightness, not truth
 
 
-KERNEL = ("test_refusals.py",)
+KERNEL = ("test_refusals.py", "test_kernel.py")
 COUNTS, DUALS = ("test_guards_counts.py",), ("test_guards.py",)
 TARGETS = (
     Target("solvers.kernel.claims", KERNEL, everything=True),
@@ -87,7 +87,7 @@ TARGETS = (
 
 @dataclass(frozen=True)
 class Mutant:
-    """A change of node `node` (in the order of `ast.walk`): its place, the function, the line and what becomes of it."""
+    """A change of node `node` (in the order of `ast.walk`): its place and what becomes of it."""
 
     target: Target
     node: int
@@ -178,11 +178,11 @@ def other_options(made: ast.AST) -> Iterator[ast.AST]:
         yield ast.If(ast.Constant(False), [ast.Pass()], made.orelse)
         if not all(isinstance(s, ast.Raise) for s in made.body):
             yield ast.If(ast.Constant(True), made.body, [])
-    elif (isinstance(made, ast.Expr) and isinstance(made.value, ast.Call)) or isinstance(made, ast.AugAssign):
-        yield ast.Pass()
-    elif isinstance(made, ast.Assign) and all(isinstance(t, ast.Attribute | ast.Subscript) for t in made.targets):
-        yield ast.Pass()
-    elif isinstance(made, ast.Break | ast.Continue):
+    elif (
+        (isinstance(made, ast.Expr) and isinstance(made.value, ast.Call))
+        or isinstance(made, ast.AugAssign | ast.Break | ast.Continue)
+        or (isinstance(made, ast.Assign) and all(isinstance(t, ast.Attribute | ast.Subscript) for t in made.targets))
+    ):
         yield ast.Pass()
 
 
@@ -205,7 +205,7 @@ def places(tree: ast.Module) -> Iterator[tuple[int, ast.AST, str]]:
             parts = [node]
         elif isinstance(node, ast.Assign) and all(isinstance(t, ast.Name) and t.id[0].isupper() for t in node.targets):
             parts = [node]  # sizes and limits, type aliases
-        elif isinstance(node, ast.JoinedStr | ast.Assert):
+        elif isinstance(node, ast.JoinedStr | ast.Assert) or (isinstance(node, ast.keyword) and node.arg == "strict"):
             parts = [node]
         elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "isinstance":
             parts = [node.args[1]]
@@ -390,20 +390,26 @@ def why(mutant: Mutant, reasons: dict[str, str]) -> str | None:
     return None
 
 
+def save(path: Path, tried: Counter[str], told: Counter[str], left: list[Mutant]) -> None:
+    """Write what was found so far."""
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps({"tried": tried, "explained": told, "open": [str(m) for m in left]}, indent=1))
+
+
 def main() -> int:
     """Run all mutants, or those asked for, print what survives and return how many of them nobody explained."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--only", default="", help="words of which one must occur in `module: function: change`")
+    parser.add_argument("--only", default="", help="a regular expression found in `module: function: change`")
+    parser.add_argument("--again", action="store_true", help="only those that the last run left open")
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--share", default="1/1", help="i/n: every n-th mutant, from the i-th on")
     parser.add_argument("--list", action="store_true", help="print the mutants and run none")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "mutants.json")
     given = parser.parse_args()
     first, step = map(int, given.share.split("/"))
-    words = given.only.split()
-    chosen = [m for t in TARGETS for m in mutants_of(t) if not words or any(w in str(m) for w in words)][
-        first - 1 :: step
-    ]
+    last = set(json.loads(given.out.read_text(encoding="utf-8"))["open"]) if given.again else set()
+    every = [m for t in TARGETS for m in mutants_of(t) if re.search(given.only, str(m))]
+    chosen = [m for m in every if not given.again or str(m) in last][first - 1 :: step]
     if given.list:
         print(*chosen, sep="\n")
         return 0
@@ -425,15 +431,13 @@ def main() -> int:
             if why(mutant, reasons) is None:
                 left.append(mutant)
                 print(f"SURVIVED line {mutant.line}: {mutant}", flush=True)
+        save(given.out, tried, told, left)
     minutes = (time.monotonic() - begun) / 60
     lost = Counter(m.target.module for m in left)
     for module, n in tried.items():
-        print(
-            f"{module}: {n} mutants, {n - told[module] - lost[module]} killed, {told[module]} explained, {lost[module]} open"
-        )
+        known_ones, open_ones = told[module], lost[module]
+        print(f"{module}: {n} mutants, {n - known_ones - open_ones} killed, {known_ones} explained, {open_ones} open")
     print(f"{sum(tried.values())} of {len(chosen)} mutants tried in {minutes:.1f} minutes, {len(left)} open")
-    given.out.parent.mkdir(exist_ok=True)
-    given.out.write_text(json.dumps({"tried": tried, "explained": told, "open": [str(m) for m in left]}, indent=1))
     return min(1, len(left) + len(chosen) - sum(tried.values()))
 
 

@@ -1,0 +1,477 @@
+"""The trusted kernel against brute force: whatever a proof shows is true, and it shows what its rules say, no less.
+
+Random proofs over random tiny releases; steps and sums beyond 64 bits; what is read and remembered on the way.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from test_refusals import (
+    DOMAIN,
+    EITHER,
+    EXACT,
+    LEAVES,
+    ONLY,
+    PAIR,
+    RELEASE,
+    VERIFIER,
+    WORLD,
+    box,
+    claimed,
+    deep,
+    over,
+    raised,
+    tree,
+    verified,
+)
+
+from solvers.foundation.errors import CertificateError, NotVerified
+from solvers.foundation.limits import Limits
+from solvers.kernel import cells as cells_module
+from solvers.kernel.cells import cells_at, live_cells, statement_sums
+from solvers.kernel.checker import Replay, Verifier, goal_of
+from solvers.kernel.claims import (
+    AtLeast,
+    AtMost,
+    Branch,
+    Drat,
+    Node,
+    NoWorld,
+    OverCells,
+    Possible,
+    Regions,
+    Step,
+    Sum,
+    Witness,
+    node_from,
+    proof_from,
+    proof_json,
+    quoted,
+)
+from solvers.statements.numbering import Facts
+from solvers.statements.release import (
+    UNBOUNDED,
+    Attribute,
+    Box,
+    Choice,
+    Domain,
+    Partition,
+    Region,
+    Release,
+    Rows,
+    Statement,
+)
+
+# ---------------------------------------------------------------- random proofs against brute force
+
+
+def random_box(dice, domain):
+    """Return a box that leaves some parts of some attributes."""
+    pairs = [(k, dice.randrange(1, 1 << len(a.sizes))) for k, a in enumerate(domain.attributes) if dice.random() < 0.6]
+    return Box.of(pairs)
+
+
+def random_statement(dice, domain):
+    """Return a count or a sum of values over a box, maybe without another box."""
+    region = Region(random_box(dice, domain), (random_box(dice, domain),) if dice.random() < 0.3 else ())
+    if dice.random() < 0.6:
+        low = dice.randrange(0, 2)
+        return Statement(region, low, dice.choice([low, low + 1, UNBOUNDED]), "a count")
+    k = dice.randrange(len(domain.attributes))
+    coefs = tuple(dice.randrange(-2, 4) for _ in domain.attributes[k].sizes)
+    return Statement(region, dice.choice([-UNBOUNDED, -2, 1]), dice.choice([UNBOUNDED, 3, 6]), "a sum", k, coefs)
+
+
+def random_partition(dice, domain, rows):
+    """Return a tree or a rule list that counts some dataset of so many rows, labels apart or not."""
+    first_match = dice.random() < 0.5
+    if first_match:
+        boxes = [random_box(dice, domain) for _ in range(2)] + [Box()]
+    else:
+        k = dice.randrange(len(domain.attributes))
+        cut = dice.randrange(1, len(domain.attributes[k].sizes))
+        boxes = [Box(((k, (1 << cut) - 1),)), Box(((k, domain.attributes[k].full ^ ((1 << cut) - 1)),))]
+    made = tree(boxes, [(0, 0)] * len(boxes))
+    if domain.label is not None and dice.random() < 0.7:
+        n = domain.labels
+        region, label = np.repeat(made.region, n), np.tile(np.arange(n, dtype=np.int32), len(boxes))
+        none = np.zeros(len(region), dtype=np.int64)
+        made = replace(made, region=region, label=label, labels=tuple(map(str, range(n))), low=none, high=none)
+    made = replace(made, first_match=first_match)
+    at = [s for row in rows for s in range(len(made)) if made.statement(s, domain).region.holds(row)]
+    count = np.bincount(np.array(at, dtype=np.int64), minlength=len(made)).astype(np.int64)
+    slack = np.array([dice.random() < 0.3 for _ in range(len(made))])
+    return replace(made, low=np.maximum(0, count - slack), high=count + slack)
+
+
+def random_release(dice):
+    """Return a release of a tiny domain with a dataset that its partitions count."""
+    label = dice.choice([None, 2])
+    domain = Domain(
+        tuple(Attribute(f"x{i}", (1,) * dice.choice([2, 3])) for i in range(2 if label is None else 3)), label
+    )
+    space = list(itertools.product(*(range(len(a.sizes)) for a in domain.attributes)))
+    n = dice.randrange(1, 4)
+    rows = [dice.choice(space) for _ in range(n)]
+    blocks = [random_partition(dice, domain, rows) for _ in range(dice.randrange(0, 3))]
+    if dice.random() < 0.7:
+        blocks.append(tuple(random_statement(dice, domain) for _ in range(dice.randrange(1, 3))))
+    if dice.random() < 0.3:
+        blocks.append(Choice(tuple((random_statement(dice, domain),) for _ in range(2)), "a choice"))
+    impossible = (random_box(dice, domain),) if dice.random() < 0.3 else ()
+    low = dice.choice([n, n, n - 1])
+    return Release(domain, Rows(low, n), tuple(blocks), impossible), space
+
+
+def counted(statement, row):
+    """Return what a row counts in a statement."""
+    if not statement.region.holds(row):
+        return 0
+    return 1 if statement.of is None else statement.coefs[row[statement.of]]
+
+
+def agrees(release, space):
+    """Return a function that tells whether a dataset is a possible world."""
+    always, choices = [], []
+    for block in release.blocks:
+        if isinstance(block, Choice):
+            choices.append(block.alternatives)
+        else:
+            tree = isinstance(block, Partition)
+            always += [block.statement(s, release.domain) for s in range(len(block))] if tree else block
+    known = {s: {row: counted(s, row) for row in space} for s in (*always, *(s for c in choices for a in c for s in a))}
+    barred = {row for row in space for b in release.impossible if Region(b).holds(row)}
+
+    def met(statement, world):
+        return statement.low <= sum(known[statement][row] for row in world) <= statement.high
+
+    def holds(world):
+        return (
+            not barred.intersection(world)
+            and all(met(s, world) for s in always)
+            and all(sum(all(met(s, world) for s in every) for every in choice) == 1 for choice in choices)
+        )
+
+    return holds
+
+
+def random_steps(dice, replay, number):
+    """Return steps that a replay takes, each the bound that its reason implies."""
+    out = []
+    for _ in range(number):
+        cell, upper = dice.randrange(len(replay.cells)), dice.random() < 0.5
+        allowed = [-1 - i for i in range(len(replay.proof.sums))] + np.flatnonzero(replay.usable).tolist()
+        reason = dice.choice(allowed)
+        try:
+            value = replay.implied(int(replay.cells[cell]), upper, reason)
+        except CertificateError:
+            continue  # a sum that uses what is not stated
+        if value is not None:
+            out.append(Step(cell, upper, value, reason))
+            replay._step(out[-1], 0)
+    return tuple(out)
+
+
+def random_proof(dice, verifier, claim):
+    """Return a random proof and what it shows (None: that no histogram is left), by the rules of the page."""
+    facts = verifier.facts
+    blocks = tuple(dice.sample(range(len(facts.release.blocks)), dice.randrange(0, len(facts.release.blocks) + 1)))
+    live = verifier.live(blocks)
+    if not live.cells:
+        return None
+    attributes = range(len(facts.release.domain.attributes))
+    pieces = [int(np.flatnonzero(live.cell == c)[0]) for c in range(live.cells)]
+    named = [tuple(int(np.argmax(live.layout.parts(live.words[[p]], k)[0])) for k in attributes) for p in pieces]
+    known = np.flatnonzero(facts.within(blocks)).tolist()
+    sums = []
+    for _ in range(2):
+        used = dice.sample(known, min(len(known), dice.randrange(1, 4)))
+        sums.append(Sum(dice.choice([1, 2, 3]), tuple((s, dice.choice([-3, -1, 1, 2])) for s in used)))
+    proof = OverCells(blocks, tuple(named), tuple(sums), Node())
+    replay = Replay(facts, live, proof, Limits())
+    goal = goal_of(facts, live, claim)
+    steps, shown, ends = random_steps(dice, replay, dice.randrange(0, 5)), [], []
+    cell, value = dice.randrange(live.cells), dice.randrange(0, replay.most + 1)
+    saved = replay.lower.copy(), replay.upper.copy()
+    for below in (True, False) if dice.random() < 0.4 else (None,):
+        replay.lower, replay.upper = saved[0].copy(), saved[1].copy()
+        at = int(replay.cells[cell])
+        if below is True:
+            replay.upper[at] = min(replay.upper[at], value)
+        elif below is False:
+            replay.lower[at] = max(replay.lower[at], value + 1)
+        inner = random_steps(dice, replay, dice.randrange(0, 4))
+        end = dice.choice([None, 0, 1])
+        if not (replay.lower > replay.upper).any():
+            try:
+                shown.append(replay.greatest(goal.weights, end))
+            except CertificateError:
+                end = None
+                shown.append(replay.greatest(goal.weights, None))
+        ends.append(Node(inner, end))
+    node = Node((*steps, *ends[0].steps), ends[0].end) if len(ends) == 1 else Node(steps, Branch(cell, value, *ends))
+    return replace(proof, tree=node), max(shown, default=None)
+
+
+@pytest.mark.parametrize("batch", range(6))
+def test_what_a_proof_shows_is_true_and_no_more_is_accepted(batch):
+    dice, told, tight = random.Random(f"kernel {batch}"), 0, 0
+    for _ in range(25):
+        release, space = random_release(dice)
+        fits, numbers = agrees(release, space), range(release.rows.low, release.rows.high + 1)
+        worlds = [w for n in numbers for w in itertools.combinations_with_replacement(space, n) if fits(w)]
+        verifier = Verifier(release)
+        for _ in range(6):
+            asked = random_box(dice, release.domain)
+            counts = [sum(Region(asked).holds(row) for row in w) for w in worlds]
+            for claim in (AtMost(asked, 0), AtLeast(asked, 0)):
+                made = random_proof(dice, verifier, claim)
+                if made is None:
+                    assert not any(worlds)
+                    continue
+                proof, shown = made
+                if shown is None:
+                    assert not worlds
+                    verifier.verify(NoWorld(), proof)
+                    continue
+                k = shown if isinstance(claim, AtMost) else -shown
+                verifier.verify(replace(claim, rows=k), proof)
+                with pytest.raises(CertificateError, match="the proof shows"):
+                    verifier.verify(replace(claim, rows=k - 1 if isinstance(claim, AtMost) else k + 1), proof)
+                assert all(n <= k for n in counts) if isinstance(claim, AtMost) else all(n >= k for n in counts)
+                told += bool(worlds)
+                best = (max if isinstance(claim, AtMost) else min)(counts, default=None)
+                tight += k == best
+    assert told > 80
+    assert tight > 10
+
+
+@pytest.mark.parametrize("batch", range(4))
+def test_cells_and_worlds_are_those_of_the_statements(batch):
+    """Every row is in the cell, and every dataset has the sums, that the statements give it one by one."""
+    dice = random.Random(f"cells {batch}")
+    for _ in range(25):
+        release, space = random_release(dice)
+        facts, verifier = Facts(release), Verifier(release)
+        views = [facts.statement(s) for s in range(len(facts))]
+        weights = {row: [counted(v, row) for v in views] for row in space}
+        zero = [s for s, v in enumerate(views) if v.of is None and v.high == 0 and facts.usable[s]]
+        barred = [Region(b) for b in release.impossible]
+        dead = {row for row in space if any(b.holds(row) for b in barred) or any(weights[row][s] for s in zero)}
+        live = live_cells(facts, range(len(release.blocks)))
+        known = [row for row in space if row not in dead]
+        assert sum(live.sizes()) == len(known)
+        for row in dead:
+            with pytest.raises(CertificateError, match="no row can have"):
+                cells_at(facts, live, [row])
+        at = dict(zip(known, cells_at(facts, live, known).tolist(), strict=True))
+        for row, c in at.items():
+            column = np.zeros(len(facts), dtype=np.int64)
+            mine = live.linear.col == c
+            column[live.linear.row[mine]] = live.linear.coef[mine]
+            assert column.tolist() == weights[row]
+        asked = random_box(dice, release.domain)
+        for c in range(live.cells):
+            rows = [row for row in known if at[row] == c]
+            assert live.meeting(asked)[c] == any(Region(asked).holds(row) for row in rows)
+            assert live.inside(asked)[c] == all(Region(asked).holds(row) for row in rows)
+        for n in range(1, release.rows.high + 1):
+            world = tuple(dict.fromkeys(dice.choice(space) for _ in range(n)))
+            times = tuple(dice.randrange(1, 3) for _ in world)
+            assert statement_sums(facts, world, times).tolist() == [
+                sum(weights[row][s] * t for row, t in zip(world, times, strict=True)) for s in range(len(facts))
+            ]
+            data = [row for row, t in zip(world, times, strict=True) for _ in range(t)]
+            try:
+                verifier.verify(Possible(Box()), Witness(world, times))
+                good = True
+            except CertificateError:
+                good = False
+            assert good == (agrees(release, space)(data) and release.rows.low <= len(data) <= release.rows.high)
+
+
+def test_many_rows_are_found_like_few(monkeypatch):
+    """Rows are looked up one by one, or walked all at once: the same cells, and the same refusals."""
+    dice = random.Random(7)
+    for _ in range(40):
+        release, space = random_release(dice)
+        facts = Facts(release)
+        live = live_cells(facts, range(len(release.blocks)))
+        found = []
+        for few in (1 << 22, -1):
+            monkeypatch.setattr(cells_module, "FEW", few)
+            known = []
+            for row in space:
+                try:
+                    known.append(cells_at(facts, live, [row]).tolist())
+                except CertificateError as error:
+                    known.append(str(error))
+            fine = [row for row, cell in zip(space, known, strict=True) if isinstance(cell, list)]
+            found.append((known, cells_at(facts, live, fine).tolist() if fine else []))
+        assert found[0] == found[1]
+
+
+# ---------------------------------------------------------------- beyond 64 bits
+
+
+def wide(coefs, rows, low, high):
+    """Return a release of one attribute whose values are summed with huge coefficients."""
+    domain = Domain((Attribute("a", (1,) * len(coefs)),))
+    return Release(domain, Rows(0, rows), ((Statement(Region(Box()), low, high, "a sum", 0, tuple(coefs)),),))
+
+
+@pytest.mark.parametrize(
+    ("coefs", "rows", "low", "high"),
+    [
+        ((1, 1 << 40), 1 << 40, 5, UNBOUNDED),
+        ((1, -(1 << 40)), 1 << 40, -UNBOUNDED, -5),
+        ((1, *((1 << 30) + i for i in range(16))), (1 << 30) - 1, 5, UNBOUNDED),
+        ((1, 3), (1 << 61) + 1, 5, UNBOUNDED),
+    ],
+    ids=["coefficients", "negative ones", "many cells", "many rows"],
+)
+def test_steps_are_exact_where_64_bits_would_wrap(coefs, rows, low, high):
+    release = wide(coefs, rows, low, high)
+    verifier = Verifier(release)
+    replay = Replay(verifier.facts, verifier.live((0,)), proof_from(over([0], [(0,)])), Limits())
+    cell, upper = int(replay.cells[0]), high != UNBOUNDED
+    rest = sum(a * rows for a in coefs[1:])
+    assert replay.implied(cell, upper, 0) == (high if upper else low) - rest
+    assert replay.greatest(np.ones(len(coefs), dtype=np.int64), None) == rows * len(coefs)
+
+
+def test_bounds_far_out_settle_and_go_on():
+    """A step far below 0 or above all rows leaves nothing; what it says is kept small, and comes back no wider."""
+    release = wide((0, 1), 9, 0, 9)
+    verifier = Verifier(release)
+    proof = proof_from(over([0], [(0,), (1,)], sums=[(1, [(0, -(10**30))])]))
+    replay = Replay(verifier.facts, verifier.live((0,)), proof, Limits())
+    for cell in (0, 1):
+        for upper in (True, False):
+            implied = replay.implied(int(replay.cells[cell]), upper, -1)
+            replay._step(Step(cell, upper, implied, -1), 0)
+    assert (replay.upper <= 9).all()
+    assert (replay.upper >= -1).all()
+    assert (replay.lower >= 0).all()
+    assert (replay.lower <= 10).all()
+
+
+# ---------------------------------------------------------------- what is read, what is remembered
+
+
+def test_proofs_of_any_depth_below_the_limit_are_read():
+    node, levels = node_from(deep(200), "tree", 0), 0
+    while isinstance(node.end, Branch):
+        node, levels = node.end.below, levels + 1
+    assert levels == 200
+
+
+def test_proofs_by_clauses_are_written_and_read():
+    proof = Drat((0, 1), ("1 0", "0"))
+    assert proof_from(proof_json(proof)) == proof
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (5, "5"),
+        ("a\nb", r"'a\nb'"),
+        (1 << 199, "a number of 200 bits"),
+        ((1 << 199) - 1, str((1 << 199) - 1)),
+        (-(10**4400), "a number of 14,617 bits"),
+        ([10**4400], "a list that is too long to print"),
+        ({"a": 1}, "{'a': 1}"),
+        (None, "None"),
+    ],
+    ids=lambda x: x if isinstance(x, str) else type(x).__name__,
+)
+def test_values_are_quoted_in_words(value, words):
+    assert quoted(value) == words
+
+
+@pytest.mark.parametrize("data", [["kind"], "kind", [["kind", "regions"]], None, 7])
+def test_a_proof_that_is_no_object_is_refused(data):
+    with pytest.raises(CertificateError, match="proof has no 'kind'"):
+        proof_from(data)
+
+
+def test_an_object_is_no_list_of_its_keys():
+    made = over([0]) | {"kind": "farkas", "sums": [["over", "multipliers"]]}
+    with pytest.raises(CertificateError, match=r"proof.sums\[0\] has list instead of"):
+        proof_from(made)
+
+
+def test_the_first_row_may_be_exchanged():
+    """Rows that every statement weighs alike stand for each other, as long as they can exist."""
+    release = replace(RELEASE, blocks=(tree(LEAVES[0], [(1, 1), (2, 2)]),))
+    world = Witness(((0, 0), (1, 0)), (1, 2))
+    verified(Possible(box(a=1, b=4)), replace(world, instead=(0, (0, 2))), release)
+    barred = replace(release, impossible=(box(a=1, b=4),))
+    verified(Possible(box(a=1)), world, barred)
+    forged = claimed(Possible(box(a=1, b=4)), replace(world, instead=(0, (0, 2))), barred)
+    assert "no row can have the parts [0, 2]" in str(raised(forged)[0])
+
+
+def test_all_statements_of_an_alternative_count():
+    more = Statement(Region(box(a=2)), 2, 9, "more")
+    either = Choice((EITHER.alternatives[0], (*EITHER.alternatives[1], more)), "a choice")
+    release = Release(DOMAIN, Rows(1, 1), (either,))
+    assert "does not meet a choice" in str(raised(claimed(Possible(Box()), Witness(((1, 0),), (1,)), release))[0])
+
+
+def test_as_many_rows_as_fit_are_added_up():
+    most = Release(PAIR, Rows(1 << 61, 1 << 61), ())
+    verified(Possible(Box()), Witness(((0,),), (1 << 61,)), most)
+
+
+def test_one_open_bound_among_several_is_enough():
+    forged = claimed(AtMost(box(b=1), 1 << 80), Regions((0, 5)))
+    assert "count up to" in str(raised(forged)[0])
+
+
+def test_regions_are_cut_within_the_memory():
+    region = Region(box(a=1), (box(b=1),))
+    release = Release(DOMAIN, Rows(3, 3), ((Statement(region, 0, 2, "without"),),))
+    for memory in (1, 2 * 8 * 8 * 2):
+        forged = claimed(AtMost(Box(), 2), Regions((0,)), release, Limits(memory=memory))
+        assert isinstance(raised(forged)[0], NotVerified)
+    verified(AtMost(box(a=1, b=6), 2), Regions((0,)), release, Limits(memory=1 << 20))
+
+
+def test_at_least_over_cells():
+    proof = over([0], [(0, 0), (1, 0)], steps=[[0, "<=", 1, 0], [1, ">=", 2, 10]])
+    for rows in (0, 1, 2):
+        verified(AtLeast(box(a=2), rows), proof)
+    for rows in (3, 4, 9):
+        assert "the proof shows at most -2" in str(raised(claimed(AtLeast(box(a=2), rows), proof))[0])
+    assert "the proof shows" in str(raised(claimed(AtLeast(box(a=2, b=1), 1), proof))[0])
+
+
+def test_checked_worlds_and_walked_cells_are_remembered():
+    verifier = Verifier(RELEASE)
+    verifier.verify(Possible(box(a=1)), WORLD)
+    assert verifier._worlds == {(WORLD.parts, WORLD.times)}
+    assert verifier.live((0,)) is verifier.live((0,))
+    live = VERIFIER.live((0, 1))
+    assert verifier.remember((0, 1), live) is live
+    assert verifier.live((0, 1)) is live
+
+
+def test_a_case_proves_nothing_in_the_next():
+    """Bounds and statements of one case are forgotten in the other, those from before are not."""
+    one, two = {"steps": [[0, "<=", 1, 8]]}, {"steps": [[0, "<=", 0, 9]]}
+    verified(AtMost(box(a=1, b=1), 1), over([3], [(0, 0)], choice=3, cases=[one, two]))
+    for claim in (AtMost(box(a=1, b=1), 0), AtLeast(box(a=1, b=1), 1)):
+        assert "the proof shows" in str(raised(claimed(claim, over([3], [(0, 0)], choice=3, cases=[one, two])))[0])
+    before = over([0, 3], [(0, 0)], steps=[[0, "<=", 1, 0]], choice=3, cases=[{"steps": []}, {"steps": []}])
+    verified(AtMost(box(a=1, b=1), 1), before)
+    fixed = [[0, "<=", 1, 0], [0, ">=", 1, 0], [1, "<=", 2, 1], [1, ">=", 2, 1]]
+    cases = [{"steps": fixed}, {"steps": fixed[:2]}]
+    wrong = over([0], [(0,), (1,)], branch=[0, 1], cases=cases)
+    del wrong["tree"]["cases"][1]["steps"][1]
+    verified(ONLY, wrong, EXACT)
