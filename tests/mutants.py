@@ -51,7 +51,7 @@ class Target:
 
 
 KERNEL = ("test_refusals.py", "test_kernel.py")
-COUNTS, DUALS = ("test_guards_counts.py",), ("test_guards.py",)
+COUNTS, DUALS, PROGRAMS = ("test_guards_counts.py",), ("test_guards.py",), ("test_guards_relaxation.py",)
 TARGETS = (
     Target("solvers.kernel.claims", KERNEL, everything=True),
     Target("solvers.kernel.datasets", KERNEL, everything=True),
@@ -59,8 +59,8 @@ TARGETS = (
     Target("solvers.kernel.cells", KERNEL, everything=True),
     Target("solvers.statements.numbering", KERNEL, everything=True),
     Target("solvers.kernel.rup", KERNEL, everything=True),
-    Target("solvers.programs.linear_program", DUALS, ("proved", "reduced", "refutes", "bound")),
-    Target("solvers.programs.feasibility", DUALS, ("refutes", "combined", "by_program")),
+    Target("solvers.programs.linear_program", PROGRAMS, ("proved", "reduced", "refutes", "bound")),
+    Target("solvers.programs.feasibility", PROGRAMS, ("refutes", "combined", "by_program")),
     Target("solvers.columns.master", DUALS, ("proof",)),
     Target("solvers.concave.multipliers", DUALS),
     Target("solvers.concave.secants", DUALS, ("outwards", "summit")),
