@@ -1,10 +1,9 @@
 """Mutation testing of the trusted kernel and of the guards that floats cannot break: `make mutants`.
 
-One small change at a time is made to the source (a comparison, a bound, a rounding, a check left out) and the tests
-of that module must fail. No file is changed: a child process forked before the package is imported gets the changed
-module from an import hook and runs, quickest first, the tests that reach the changed line; a survivor is tried once
-more with all tests of its module. What survives on purpose stands in `mutants_explained.txt` with its reason;
-another survivor is an error.
+One small change at a time is made to a function (a comparison, a bound, a rounding, a check left out) and some test
+of its module must fail. No file is changed: pytest collects the tests once, and per mutant a forked child gives the
+live function the changed code and runs the tests that reach the changed line, quickest first. What survives on purpose
+stands in `mutants_explained.txt` with its reason; another survivor is an error.
 
     python tests/mutants.py [--only PATTERN] [--again] [--minutes 60] [--share 1/4] [--list]
 
@@ -17,9 +16,9 @@ from __future__ import annotations
 import argparse
 import ast
 import copy
-import importlib.abc
-import importlib.util
+import importlib
 import json
+import math
 import os
 import re
 import resource
@@ -28,16 +27,20 @@ import sys
 import tempfile
 import time
 import traceback
+import types
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import hypothesis
+import pytest
+from _pytest.runner import runtestprotocol
 
 ROOT = Path(__file__).parents[1]
 EXPLAINED = Path(__file__).with_name("mutants_explained.txt")
 MEMORY = 8 << 30  # bytes of address space of a child: a mutant may ask for any amount
-HEAVY = ("numpy", "scipy.optimize", "scipy.sparse.csgraph", "scipy.linalg", "pandas", "hypothesis", "pytest",
-         "ortools.sat.python.cp_model", "highspy", "oxidd.bcdd", "pydantic", "typer", "rich.console")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,7 @@ class Mutant:
     node: int
     option: int
     line: int
+    end: int
     function: str
     before: str
     after: str
@@ -236,7 +240,8 @@ def mutants_of(target: Target) -> list[Mutant]:
                 continue
             words = [" ".join(ast.unparse(ast.fix_missing_locations(x)).split())[:90] for x in (node, made)]
             line = getattr(node, "lineno", 0) or getattr(getattr(node, "iter", None), "lineno", 0)
-            out.append(Mutant(target, i, k, line, function, *words))
+            end = getattr(node, "end_lineno", 0) or line
+            out.append(Mutant(target, i, k, line, end, function, *words))
     return sorted(out, key=lambda m: m.line)
 
 
@@ -245,135 +250,159 @@ def path_of(module: str) -> Path:
     return ROOT.joinpath(*module.split(".")).with_suffix(".py")
 
 
-class Mutating(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Loads one module with a change; all others as they are."""
+def changed(mutant: Mutant) -> dict[str, Any]:
+    """Return the names of a module that was made anew with the change."""
+    path = path_of(mutant.target.module)
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    wanted = list(ast.walk(tree))[mutant.node]
+    made = list(options(wanted))[mutant.option]
 
-    def __init__(self, mutant: Mutant) -> None:
-        self.mutant = mutant
+    class Change(ast.NodeTransformer):
+        def visit(self, node: ast.AST) -> Any:
+            return ast.copy_location(made, node) if node is wanted else self.generic_visit(node)
 
-    def find_spec(self, name, path=None, target=None):
-        if name != self.mutant.target.module:
-            return None
-        return importlib.util.spec_from_file_location(name, path_of(name), loader=self)
+    module = types.ModuleType(mutant.target.module)
+    sys.modules["mutated"] = module  # where dataclasses look for the names in their annotations
+    module.__dict__.update(__name__="mutated", __file__=str(path))
+    exec(compile(ast.fix_missing_locations(Change().visit(tree)), str(path), "exec"), module.__dict__)
+    return module.__dict__
 
-    def create_module(self, spec):
-        return None
 
-    def exec_module(self, module):
-        path = path_of(module.__name__)
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        wanted = list(ast.walk(tree))[self.mutant.node]
-        made = list(options(wanted))[self.mutant.option]
+def functions_of(names: Mapping[str, Any], module: str, prefix: str = "") -> Iterator[tuple[str, types.FunctionType]]:
+    """Yield (name, function) of all functions and methods that a module defines; forget what they remember."""
+    for name, value in names.items():
+        if isinstance(value, type) and value.__module__ == module:
+            yield from functions_of(vars(value), module, f"{prefix}{name}.")
+            continue
+        if hasattr(value, "cache_clear"):
+            value.cache_clear()
+        inner = value
+        for wrapper in ("fget", "func", "__func__", "__wrapped__"):
+            inner = getattr(inner, wrapper, inner) if not isinstance(inner, types.FunctionType) else inner
+        if isinstance(inner, types.FunctionType) and inner.__module__ == module:
+            yield prefix + name, inner
 
-        class Change(ast.NodeTransformer):
-            def visit(self, node):
-                return ast.copy_location(made, node) if node is wanted else self.generic_visit(node)
 
-        exec(compile(ast.fix_missing_locations(Change().visit(tree)), str(path), "exec"), module.__dict__)
+def give(mutant: Mutant) -> None:
+    """Give the live functions of a module the changed code."""
+    live = dict(functions_of(vars(sys.modules[mutant.target.module]), mutant.target.module))
+    for name, made in functions_of(changed(mutant), "mutated"):
+        if name in live:
+            live[name].__code__, live[name].__defaults__ = made.__code__, made.__defaults__
+            live[name].__kwdefaults__ = made.__kwdefaults__
 
 
 # ---------------------------------------------------------------- runs
 
 
-class Watch:
-    """A plugin of pytest that writes, per test, its seconds and the lines of one file that it runs."""
+def traced(item: pytest.Item, path: str) -> tuple[bool, float, list[int]]:
+    """Run a test; return whether it passed, its seconds of CPU, and the lines of a file that it ran."""
+    lines: set[int] = set()
 
-    def __init__(self, path: Path, out: Path) -> None:
-        self.path, self.out = str(path), out
-        self.found: dict[str, tuple[float, list[int]]] = {}
+    def local(frame: Any, event: str, argument: Any) -> Any:
+        lines.add(frame.f_lineno)
+        return local
 
-    def pytest_runtest_protocol(self, item, nextitem):
-        from _pytest.runner import runtestprotocol
+    def called(frame: Any, event: str, argument: Any) -> Any:
+        if frame.f_code.co_filename != path:
+            return None
+        lines.add(frame.f_lineno)
+        return local
 
-        lines: set[int] = set()
+    begun = time.process_time()
+    sys.settrace(called)
+    try:
+        passed = not any(r.failed for r in runtestprotocol(item, log=False, nextitem=None))
+    finally:
+        sys.settrace(None)
+    return passed, time.process_time() - begun, sorted(lines)
 
-        def local(frame, event, argument):
-            lines.add(frame.f_lineno)
-            return local
 
-        def traced(frame, event, argument):
-            return local if frame.f_code.co_filename == self.path else None
+def forked(work: Callable[[], int], seconds: float) -> int:
+    """Run in a fork without output; return the exit code, below 0 where it was killed (by a limit, say)."""
+    sys.stdout.flush()
+    if pid := os.fork():
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    try:
+        null = os.open(os.devnull, os.O_RDWR)
+        for stream in (0, 1, 2) if not os.environ.get("MUTANTS_SHOW") else ():
+            os.dup2(null, stream)
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(seconds), math.ceil(seconds) + 1))
+        signal.alarm(math.ceil(20 * seconds))  # asleep, or on a busy machine
+        os._exit(work())
+    except BaseException:  # also where the interpreter's own memory ends
+        traceback.print_exc()
+        os._exit(99)
 
-        begun = time.perf_counter()
-        sys.settrace(traced)
-        try:
-            runtestprotocol(item, nextitem=nextitem)
-        finally:
-            sys.settrace(None)
-        self.found[item.nodeid] = time.perf_counter() - begun, sorted(lines)
+
+class Runs:
+    """A plugin of pytest: runs mutants where pytest would run its tests."""
+
+    def __init__(self, chosen: list[Mutant], minutes: float, out: Path) -> None:
+        self.chosen, self.until, self.out = chosen, time.monotonic() + 60 * minutes, out
+        self.known: dict[Target, dict[str, tuple[float, set[int]]]] = {}
+        self.tried, self.told, self.left = Counter[str](), Counter[str](), list[Mutant]()
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Run every mutant against the tests of its module."""
+        items = {item.nodeid: item for item in session.items}
+        reasons = explained()
+        for mutant in self.chosen:
+            if time.monotonic() > self.until:
+                break
+            target = mutant.target
+            if target not in self.known:
+                self.known[target] = self.baseline(target, items)
+            self.tried[target.module] += 1
+            if self.survives(mutant, items):
+                self.told[target.module] += why(mutant, reasons) is not None
+                if why(mutant, reasons) is None:
+                    self.left.append(mutant)
+                    print(f"SURVIVED line {mutant.line}: {mutant}", flush=True)
+            self.save()
         return True
 
-    def pytest_sessionfinish(self, session, exitstatus):
-        self.out.write_text(json.dumps(self.found))
+    def baseline(self, target: Target, items: Mapping[str, pytest.Item]) -> dict[str, tuple[float, set[int]]]:
+        """Return, per test of a target, its seconds and lines; ends the program where a test fails unchanged."""
+        mine = [item for item in items.values() if item.path.name in target.tests]
+        importlib.import_module(target.module)
+        with tempfile.TemporaryDirectory() as folder:
+            out = Path(folder) / "lines.json"
 
+            def work() -> int:
+                found = {item.nodeid: traced(item, str(path_of(target.module))) for item in mine}
+                out.write_text(json.dumps(found))
+                return 0
 
-def child(tests: list[str], mutant: Mutant | None, watch: Watch | None, seconds: float) -> int:
-    """Run tests in a fork; return pytest's exit code, -1 where the time was up."""
-    sys.stdout.flush()
-    pid = os.fork()
-    if not pid:
-        try:
-            null = os.open(os.devnull, os.O_RDWR)
-            for stream in (0, 1, 2) if not os.environ.get("MUTANTS_SHOW") else ():
-                os.dup2(null, stream)
-            os.setpgid(0, 0)
-            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-            if mutant is not None:
-                sys.meta_path.insert(0, Mutating(mutant))
-            import pytest
+            if forked(work, 900):
+                raise SystemExit(f"{', '.join(target.tests)} did not end")
+            found = json.loads(out.read_text())
+        failed = [name for name, (passed, _, _) in found.items() if not passed]
+        if failed:
+            raise SystemExit(f"without any change fail {', '.join(failed)}")
+        return {name: (cost, set(lines)) for name, (_, cost, lines) in found.items() if lines}
 
-            flags = [
-                "-x",
-                "-q",
-                "-p",
-                "no:cacheprovider",
-                "-p",
-                "no:xdist",
-                "-p",
-                "no:randomly",
-                "--tb=no",
-                "--assert=plain",
-            ]
-            os._exit(int(pytest.main([*flags, *tests], plugins=[watch] if watch else [])))
-        except BaseException:  # also where the interpreter's own memory ends
-            traceback.print_exc()
-            os._exit(99)
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        done, status = os.waitpid(pid, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.01)
-    os.killpg(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
-    return -1
+    def survives(self, mutant: Mutant, items: Mapping[str, pytest.Item]) -> bool:
+        """Tell whether no test notices a mutant."""
+        known = self.known[mutant.target]
+        lines = set(range(mutant.line, mutant.end + 1))
+        reached = sorted((name for name in known if known[name][1] & lines), key=lambda name: known[name][0])
 
+        def work() -> int:
+            give(mutant)
+            for name in reached:
+                if any(r.failed for r in runtestprotocol(items[name], log=False, nextitem=None)):
+                    return 1
+            return 0
 
-def baseline(target: Target) -> dict[str, tuple[float, set[int]]]:
-    """Return, per test of a target, its seconds and lines; ends the program where a test fails unmutated."""
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "watch.json"
-        files = [str(ROOT / "tests" / name) for name in target.tests]
-        code = child(files, None, Watch(path_of(target.module), out), 900)
-        if code:
-            raise SystemExit(f"{', '.join(target.tests)} fail without any change (exit code {code})")
-        return {name: (cost, set(lines)) for name, (cost, lines) in json.loads(out.read_text()).items()}
+        return not forked(work, 5 + 5 * sum(known[name][0] for name in reached))
 
-
-def survives(mutant: Mutant, known: dict[str, tuple[float, set[int]]]) -> bool:
-    """Tell whether no test notices a mutant."""
-    end = next((n.end_lineno for n in [node_of(mutant)] if getattr(n, "end_lineno", None)), mutant.line)
-    reached = [name for name in known if known[name][1] & set(range(mutant.line, (end or mutant.line) + 1))]
-    reached.sort(key=lambda name: known[name][0])
-    seconds = 20 + 4 * sum(cost for cost, _ in known.values())
-    if reached and child(reached, mutant, None, seconds):
-        return False
-    return not child([str(ROOT / "tests" / name) for name in mutant.target.tests], mutant, None, seconds)
-
-
-def node_of(mutant: Mutant) -> ast.AST:
-    """Return the node that a mutant changes."""
-    return list(ast.walk(ast.parse(path_of(mutant.target.module).read_text(encoding="utf-8"))))[mutant.node]
+    def save(self) -> None:
+        """Write what was found so far."""
+        self.out.parent.mkdir(exist_ok=True)
+        found = {"tried": self.tried, "explained": self.told, "open": [str(m) for m in self.left]}
+        self.out.write_text(json.dumps(found, indent=1))
 
 
 def explained() -> dict[str, str]:
@@ -390,14 +419,8 @@ def why(mutant: Mutant, reasons: dict[str, str]) -> str | None:
     return None
 
 
-def save(path: Path, tried: Counter[str], told: Counter[str], left: list[Mutant]) -> None:
-    """Write what was found so far."""
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps({"tried": tried, "explained": told, "open": [str(m) for m in left]}, indent=1))
-
-
 def main() -> int:
-    """Run all mutants, or those asked for, print what survives and return how many of them nobody explained."""
+    """Run all mutants, or those asked for, print what survives and return 1 where something is open."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--only", default="", help="a regular expression found in `module: function: change`")
     parser.add_argument("--again", action="store_true", help="only those that the last run left open")
@@ -415,30 +438,19 @@ def main() -> int:
         return 0
     os.chdir(ROOT)
     sys.path.insert(0, str(ROOT))
-    os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    for name in HEAVY:
-        importlib.import_module(name)
-    begun, known, reasons = time.monotonic(), dict[Target, dict[str, tuple[float, set[int]]]](), explained()
-    tried, left, told = Counter[str](), list[Mutant](), Counter[str]()
-    for mutant in chosen:
-        if time.monotonic() - begun > 60 * given.minutes:
-            break
-        if mutant.target not in known:
-            known[mutant.target] = baseline(mutant.target)
-        tried[mutant.target.module] += 1
-        if survives(mutant, known[mutant.target]):
-            told[mutant.target.module] += why(mutant, reasons) is not None
-            if why(mutant, reasons) is None:
-                left.append(mutant)
-                print(f"SURVIVED line {mutant.line}: {mutant}", flush=True)
-        save(given.out, tried, told, left)
-    minutes = (time.monotonic() - begun) / 60
-    lost = Counter(m.target.module for m in left)
-    for module, n in tried.items():
-        known_ones, open_ones = told[module], lost[module]
-        print(f"{module}: {n} mutants, {n - known_ones - open_ones} killed, {known_ones} explained, {open_ones} open")
-    print(f"{sum(tried.values())} of {len(chosen)} mutants tried in {minutes:.1f} minutes, {len(left)} open")
-    return min(1, len(left) + len(chosen) - sum(tried.values()))
+    hypothesis.settings.register_profile("mutants", deadline=None, derandomize=True, database=None)
+    hypothesis.settings.load_profile("mutants")
+    runs, begun = Runs(chosen, given.minutes, given.out.resolve()), time.monotonic()
+    tests = sorted({f"tests/{name}" for m in chosen for name in m.target.tests})
+    flags = ["-q", "-p", "no:cacheprovider", "-p", "no:randomly", "--assert=plain", "--no-header"]
+    pytest.main([*flags, *tests], plugins=[runs])
+    lost = Counter(m.target.module for m in runs.left)
+    for module, n in runs.tried.items():
+        known, left = runs.told[module], lost[module]
+        print(f"{module}: {n} mutants, {n - known - left} killed, {known} explained, {left} open")
+    tried, minutes = sum(runs.tried.values()), (time.monotonic() - begun) / 60
+    print(f"{tried} of {len(chosen)} mutants tried in {minutes:.1f} minutes, {len(runs.left)} open")
+    return int(bool(runs.left) or tried < len(chosen))
 
 
 if __name__ == "__main__":

@@ -19,7 +19,6 @@ from test_refusals import (
     ONLY,
     PAIR,
     RELEASE,
-    VERIFIER,
     WORLD,
     box,
     claimed,
@@ -457,7 +456,7 @@ def test_checked_worlds_and_walked_cells_are_remembered():
     verifier.verify(Possible(box(a=1)), WORLD)
     assert verifier._worlds == {(WORLD.parts, WORLD.times)}
     assert verifier.live((0,)) is verifier.live((0,))
-    live = VERIFIER.live((0, 1))
+    live = Verifier(RELEASE).live((0, 1))
     assert verifier.remember((0, 1), live) is live
     assert verifier.live((0, 1)) is live
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import re
 import sys
@@ -89,13 +90,18 @@ RELEASE = Release(
 )
 WORLD = Witness(((0, 0), (1, 0), (1, 2)), (1, 1, 1))
 OPEN = replace(RELEASE, blocks=(RELEASE.blocks[0],), rows=Rows(0, None))
-VERIFIER = Verifier(RELEASE)
+
+
+@functools.cache
+def verifier():
+    """Return the checker of the release; made where it is asked for, so that a mutant of it is noticed."""
+    return Verifier(RELEASE)
 
 
 def verified(claim, proof, release=RELEASE, limits=None):
     """Check a proof, given as an object or as JSON."""
-    verifier = VERIFIER if release is RELEASE and limits is None else Verifier(release, limits)
-    verifier.verify(claim, proof_from(proof) if isinstance(proof, dict) else proof)
+    checker = verifier() if release is RELEASE and limits is None else Verifier(release, limits)
+    checker.verify(claim, proof_from(proof) if isinstance(proof, dict) else proof)
 
 
 def over(blocks, cells=(), sums=(), **tree):
@@ -222,7 +228,7 @@ def deep(levels):
 def replayed(limits, steps=0):
     """Replay many steps under limits, the cells walked before."""
     proof = proof_from(over([0], [(0, 0)], steps=[[0, "<=", 1, 0]] * steps))
-    return lambda: Replay(VERIFIER.facts, VERIFIER.live((0,)), proof, limits()).check(AtMost(box(a=1), 1))
+    return lambda: Replay(verifier().facts, verifier().live((0,)), proof, limits()).check(AtMost(box(a=1), 1))
 
 
 READING: dict[str, tuple[str, Forgery]] = {
