@@ -52,7 +52,7 @@ from solvers.kernel.claims import (
     proof_json,
     quoted,
 )
-from solvers.statements.numbering import Facts
+from solvers.kernel.facts import Facts
 from solvers.statements.release import (
     UNBOUNDED,
     Attribute,
@@ -259,7 +259,7 @@ def test_cells_and_worlds_are_those_of_the_statements(batch):
         facts, verifier = Facts(release), Verifier(release)
         views = [facts.statement(s) for s in range(len(facts))]
         weights = {row: [counted(v, row) for v in views] for row in space}
-        zero = [s for s, v in enumerate(views) if v.of is None and v.high == 0 and facts.usable[s]]
+        zero = [s for s, v in enumerate(views) if v.of is None and v.high == 0 and facts.unconditional[s]]
         barred = [Region(b) for b in release.impossible]
         dead = {row for row in space if any(b.holds(row) for b in barred) or any(weights[row][s] for s in zero)}
         live = live_cells(facts, range(len(release.blocks)))

@@ -35,7 +35,7 @@ from solvers.kernel.claims import (
 )
 from solvers.kernel.datasets import check_world
 from solvers.kernel.rup import check as check_clauses
-from solvers.statements.numbering import Facts
+from solvers.kernel.facts import Facts
 from solvers.statements.release import (
     ANY_LABEL,
     UNBOUNDED,
