@@ -28,6 +28,7 @@ from test_refusals import (
     tree,
     verified,
 )
+from test_rup import accepted, follows, random_clauses, satisfiable, written
 
 from solvers.foundation.errors import CertificateError, NotVerified
 from solvers.foundation.limits import Limits
@@ -53,6 +54,7 @@ from solvers.kernel.claims import (
     quoted,
 )
 from solvers.kernel.facts import Facts
+from solvers.kernel.rup import check as check_clauses
 from solvers.statements.release import (
     UNBOUNDED,
     Attribute,
@@ -474,3 +476,81 @@ def test_a_case_proves_nothing_in_the_next():
     wrong = over([0], [(0,), (1,)], branch=[0, 1], cases=cases)
     del wrong["tree"]["cases"][1]["steps"][1]
     verified(ONLY, wrong, EXACT)
+
+
+# ---------------------------------------------------------------- clauses
+
+
+def forward(clauses, lines):
+    """Check a proof line by line, deletions done, every clause by unit propagation to a fixpoint."""
+    known = [tuple(c) for c in clauses]
+    for line in lines:
+        words = [w for w in line.split() if w not in ("d", "0")]
+        clause = tuple(map(int, words))
+        if line.startswith("d"):
+            same = [c for c in known if sorted(c) == sorted(clause)]
+            known.remove(same[0]) if same else None
+            continue
+        if not follows(known, clause):
+            return False
+        if not clause:
+            return True
+        known.append(clause)
+    return False
+
+
+def random_lines(dice, clauses, n, follow):
+    """Return lines of a proof: clauses that follow (or need not), deletions, comments, and the empty clause last."""
+    known, lines = [tuple(c) for c in clauses], []
+    for _ in range(dice.randrange(0, 12)):
+        kind = dice.random()
+        if kind < 0.2:
+            lines += [f"d {x}" for x in written([dice.choice(known)])]
+        elif kind < 0.3:
+            lines.append(dice.choice(["c 0 a comment", "", "  ", "c"]))
+        else:
+            some = tuple(v * dice.choice((1, -1)) for v in dice.sample(range(1, n + 1), dice.randint(1, min(n, 3))))
+            some += (some[0],) if kind > 0.9 else ()
+            if follow and not follows(known, some):
+                continue
+            known.append(some)
+            lines.append(" ".join(map(str, some)) + dice.choice([" 0", "  0 "]))
+    return [*lines, "0"]
+
+
+@pytest.mark.parametrize("batch", range(5))
+def test_clauses_are_accepted_where_they_refute_and_nowhere_else(batch):
+    """What the plain rule accepts is accepted, and nothing that can be satisfied is refuted, whatever the lines."""
+    dice, right, wrong = random.Random(f"clauses {batch}"), 0, 0
+    for _ in range(150):
+        n = dice.randint(2, 6)
+        clauses = random_clauses(dice, max(n, 3), dice.randint(n, 5 * n))
+        clauses += [tuple(dice.choice(clauses)) for _ in range(dice.randrange(0, 3))]
+        clauses += [[v, -v] for v in range(1, 3) if dice.random() < 0.2]
+        clauses += [[v * dice.choice((1, -1))] for v in range(1, n) if dice.random() < 0.15]
+        clauses += [()] if dice.random() < 0.03 else []
+        lines = random_lines(dice, clauses, max(n, 3), dice.random() < 0.8)
+        found = accepted(clauses, lines)
+        plain = [line for line in lines if line.strip() and not line.startswith("c")]
+        if satisfiable(clauses, max(n, 3)):
+            assert not found, (clauses, lines)
+            wrong += 1
+        elif forward(clauses, plain):
+            assert found, (clauses, lines)
+            right += 1
+        assert not accepted(clauses, [line for line in lines if line != "0"] + ["1 0"]) or [] in map(list, clauses)
+    assert right > 30
+    assert wrong > 20
+
+
+def test_a_line_of_clauses_is_told_by_its_number():
+    """Blank lines and comments count; the first clause that the end rests on and that does not follow is named."""
+    told = (["", "c 0", "2 0", "0"], 4), (["1 0", "0"], 2), (["c", "0"], 2), (["-1 0", "0"], 1)
+    for lines, number in told:
+        forged = lambda lines=lines: check_clauses([(1, 2), (-1, 2), (1, -2)], lines)  # noqa: E731
+        assert str(raised(forged)[0]).startswith(f"line {number}: does not follow")
+    for literal in (3, -3):
+        forged = lambda literal=literal: check_clauses([(1, 2), (-1, -2)], [f"{literal} 0", "0"])  # noqa: E731
+        assert "a literal beyond the 2 variables" in str(raised(forged)[0])
+    forged = lambda: check_clauses([(-1, -2)], ["2 0", "0"])  # noqa: E731
+    assert "does not follow" in str(raised(forged)[0])
