@@ -48,7 +48,6 @@ from solvers.kernel.claims import (
     Step,
     Sum,
     Witness,
-    node_from,
     proof_from,
     proof_json,
     quoted,
@@ -366,7 +365,8 @@ def test_bounds_far_out_settle_and_go_on():
 
 
 def test_proofs_of_any_depth_below_the_limit_are_read():
-    node, levels = node_from(deep(200), "tree", 0), 0
+    proof, levels = proof_from(over([0]) | {"kind": "branching", "tree": deep(200)}), 0
+    node = proof.tree
     while isinstance(node.end, Branch):
         node, levels = node.end.below, levels + 1
     assert levels == 200
