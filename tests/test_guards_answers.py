@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
+import random
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
+from recon.certificates.verifying import in_floats
+from recon.report.headline import ends_text
 from solvers.foundation.errors import Unsupported
+from solvers.foundation.exact import complement_text
 from solvers.questions.query import (
     Answer,
     Count,
@@ -120,3 +125,35 @@ def test_no_world_of_them_is_named(found):
         loosen(LOOSENED, ANY, found)
     with pytest.raises(Unsupported, match=r"take that out of the file"):
         loosen(replace(LOOSENED, loosened=("a mean",)), ANY, found)
+
+
+# ---------------------------------------------------------------- figures as people read them
+
+
+def test_a_confidence_below_1_is_never_1_in_floats():
+    """What holds at 1 - 10^-30 is not certain, whatever floats make of it."""
+    assert in_floats(Fraction(1)) == 1.0
+    for digits in (1, 15, 16, 17, 30, 400):
+        assert in_floats(1 - Fraction(1, 10**digits)) < 1.0
+    assert in_floats(Fraction(1, 3)) == 1 / 3
+
+
+def test_what_a_confidence_lacks_is_rounded_up():
+    """A failure probability that is said is at least the true one, and near it."""
+    dice = random.Random(0)
+    for _ in range(300):
+        p = dice.choice([dice.random(), 10.0 ** -dice.randint(1, 300), 1 - 10.0 ** -dice.randint(1, 15), 1.0])
+        words = complement_text(p)
+        said = 1 - Fraction(words[4:]) if words.startswith("1 - ") else Fraction(words)
+        assert said >= 1 - Fraction(p)
+        assert said - (1 - Fraction(p)) <= max(Fraction(1, 10**5), Fraction(p) / 100)
+
+
+def test_bounds_are_printed_outwards():
+    """Rounding to one digit behind the point must not make a bound better than it is."""
+    assert ends_text(None) == "not known"
+    assert ends_text((2.0, 2.0)) == "2.0"
+    assert ends_text((0.0, 1.01)) == "at most 1.1"
+    assert ends_text((-0.04, 1.0)) == "at most 1.0"
+    assert ends_text((1.99, 3.01)) == "between 1.9 and 3.1"
+    assert ends_text((1.99, 3.01), 2) == "between 1.99 and 3.01"
