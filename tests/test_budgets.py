@@ -325,7 +325,7 @@ def test_a_search_ends_with_the_listing_that_reads_it():
 
 
 def test_a_search_that_says_nothing_is_stopped():
-    from solvers.programs.cell_model import next_of
+    from solvers.programs.cpsat import next_of
 
     class Silent:
         def stop_search(self):

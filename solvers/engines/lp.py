@@ -34,10 +34,10 @@ class LinearProgramEngine(Engine):
 
         system = system_of(release, limits)
         relaxation = Relaxation(system, limits)
-        if system.bounds.conflict is not None or relaxation.refutes(limits) is not None:
+        if system.bounds.conflict is not None or relaxation.refutes(limits):
             return CountAnswer("unsat", convention=query.convention) if isinstance(query, Count) else Answer("unsat")
         if isinstance(query, Extreme):
-            value, _ = relaxation.bound(query.coefs, query.greatest, limits)
+            value = relaxation.bound(query.coefs, query.greatest, limits)
             ends = (-(1 << 62), value) if query.greatest else (value, 1 << 62)
             return ExtremeAnswer("bounds", bounds=ends)
         if not isinstance(query, Decide):
@@ -50,8 +50,8 @@ class LinearProgramEngine(Engine):
                 continue
             inside, meets = np.zeros((2, len(system.sizes)), dtype=np.int64)
             inside[list(met.inside)] = meets[list(met.cells)] = 1
-            low.append(max(0, relaxation.bound(inside, False, limits)[0]))
-            high.append(min(relaxation.bound(meets, True, limits)[0], release.rows.high or 0))
+            low.append(max(0, relaxation.bound(inside, False, limits)))
+            high.append(min(relaxation.bound(meets, True, limits), release.rows.high or 0))
         least, most = np.array(low, dtype=np.int64), np.array(high, dtype=np.int64)
         share = np.where(least > 0, 1.0, np.where(most == 0, 0.0, np.nan))
         unknown = np.full(len(least), np.nan)

@@ -150,7 +150,7 @@ class Prover:
         plain = int(coefs @ ends)
         if not coefs[self.system.free].any() or self.limits.expired():
             return plain
-        found, _ = self.relaxation.bound(coefs, greatest, self.limits)
+        found = self.relaxation.bound(coefs, greatest, self.limits)
         return min(plain, found) if greatest else max(plain, found)
 
     def exactly(self, coefs: Ints, greatest: bool, seconds: float) -> Found:
@@ -268,7 +268,7 @@ def heaviest(prover: Prover, query: MostLikely) -> World:
 
     With the number of rows open, the most rows that any world was found to have come first.
     """
-    system, model = prover.system, prover.model.model
+    system, model = prover.system, prover.model.model.clone()
     complete = True
     if not system.release.rows.exact:
         most = prover.exactly(np.ones(len(system.sizes), dtype=np.int64), True, prover.limits.left() / 4)
@@ -289,7 +289,7 @@ def heaviest(prover: Prover, query: MostLikely) -> World:
     hint = max(prover.pool, key=lambda z: int(z.sum()))
     for c, variable in prover.model.variables.items():
         model.add_hint(variable, int(hint[c]))
-    found = prover.model.solve(sum(terms), False, prover.limits, seconds=prover.limits.left() / 2)
+    found = prover.model.solve(sum(terms), False, prover.limits, prover.limits.left() / 2, model)
     z = found.histogram if found.histogram is not None else hint
     world = spread_world(system.release.domain, filled_cells(system, z), Dice(query.seed))
     several = any((z != other).any() for other in prover.pool) or any(system.sizes[c] > 1 for c in np.flatnonzero(z))
