@@ -54,7 +54,7 @@ class Target:
 
 
 KERNEL = ("test_refusals.py", "test_kernel.py")
-COUNTS, DUALS, PROGRAMS = ("test_guards_counts.py",), ("test_guards.py",), ("test_guards_relaxation.py",)
+COUNTS, DUALS, PROGRAMS = ("test_guards_counts.py",), ("test_guards.py",), ("test_guards_programs.py",)
 TARGETS = (
     Target("solvers.kernel.claims", KERNEL, everything=True),
     Target("solvers.kernel.datasets", KERNEL, everything=True),
@@ -65,12 +65,14 @@ TARGETS = (
     Target("solvers.cells.cutting", KERNEL, everything=True),
     Target("solvers.cells.bit_boxes", KERNEL),
     Target("solvers.statements.numbering", KERNEL, everything=True),
-    Target("solvers.programs.linear_program", PROGRAMS, ("proved", "reduced", "refutes", "bound")),
-    Target("solvers.programs.feasibility", PROGRAMS, ("refutes", "combined", "by_program")),
+    Target("solvers.programs.dual_bounds", PROGRAMS),
+    Target("solvers.programs.linear_program", PROGRAMS, ("bound", "refutation", "refutes")),
+    Target("solvers.programs.feasibility", PROGRAMS, ("by_program",)),
+    Target("solvers.foundation.exact", PROGRAMS, ("exact_dot", "magnitude")),
     Target("solvers.columns.master", DUALS, ("proof",)),
     Target("solvers.concave.multipliers", DUALS),
     Target("solvers.concave.secants", DUALS, ("outwards", "summit")),
-    Target("solvers.programs.cell_model", DUALS, ("rounded",)),
+    Target("solvers.programs.cpsat", DUALS, ("rounded",)),
     Target("solvers.conflicts.quickxplain", DUALS, ("without_idle", "conflict_of")),
     Target("solvers.questions.relaxed", ("test_guards_answers.py",)),
     Target("solvers.noise.tails", ("test_noise.py",)),

@@ -24,7 +24,7 @@ from solvers.concave.secants import STRETCH, outwards, summit
 from solvers.concave.terms import Gain, Gains
 from solvers.conflicts.quickxplain import UNPROVEN, Judge, conflict_of, without_idle
 from solvers.foundation.limits import Limits
-from solvers.programs.cell_model import rounded
+from solvers.programs.cpsat import rounded
 from solvers.programs.feasibility import Verdict
 from solvers.statements.release import UNBOUNDED, Attribute, Box, Domain, Region, Release, Rows, Statement
 
