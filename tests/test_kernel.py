@@ -554,3 +554,58 @@ def test_a_line_of_clauses_is_told_by_its_number():
         assert "a literal beyond the 2 variables" in str(raised(forged)[0])
     forged = lambda: check_clauses([(-1, -2)], ["2 0", "0"])  # noqa: E731
     assert "does not follow" in str(raised(forged)[0])
+
+
+@pytest.mark.parametrize("batch", range(4))
+def test_what_rests_on_a_clause_that_does_not_follow_is_refused(batch):
+    """A proof in which each line follows from those before it, but for one: found wherever the end rests on it."""
+    dice, tried = random.Random(f"bogus {batch}"), 0
+    while tried < 25:
+        n = dice.randint(3, 5)
+        clauses = [tuple(c) for c in random_clauses(dice, n, dice.randint(2, 2 * n))]
+        if not satisfiable(clauses, n):
+            continue
+        known, lines = list(clauses), []
+        while satisfiable(known, n):
+            some = tuple(v * dice.choice((1, -1)) for v in dice.sample(range(1, n + 1), dice.choice([1, 2, 2, 3])))
+            known.append(some)
+            lines += written([some])
+        bogus = list(lines)
+        signed = [x for v in range(1, n + 1) for x in (v, -v)]
+        every = [c for size in (3, 2, 1) for c in itertools.combinations(signed, size) if len({*map(abs, c)}) == size]
+        while not follows(known, ()):
+            some = dice.choice([c for c in every if c not in known and follows(known, c)])
+            known.append(some)
+            lines += written([some])
+        for kept in (lines, [*lines, f"d {bogus[0]}"]):
+            assert not accepted(clauses, [*kept, "0"]), (clauses, kept)
+        assert accepted([*clauses, *known[len(clauses) : len(clauses) + len(bogus)]], [*lines, "0"])
+        tried += 1
+
+
+def test_a_clause_is_followed_back_through_others():
+    """The end rests on line 2, which follows; line 2 rests on line 1, which does not."""
+    forged = lambda: check_clauses([(-2, 1), (-1, 3), (-1, -3)], ["1 2 0", "1 0", "0"])  # noqa: E731
+    assert str(raised(forged)[0]).startswith("line 1: does not follow by unit propagation: 1 2")
+    check_clauses([(-2, 1), (-1, 3), (-1, -3), (1, 2)], ["1 0", "0"])
+
+
+def test_deleted_clauses_are_gone_and_come_back():
+    """What is deleted serves no later line; the lines before it may rest on it; what is not there may be deleted."""
+    square = [(1, 2), (-1, 2), (1, -2), (-1, -2)]
+    for lines in (["d 1 2 0", "2 0", "0"], ["d 2 1 0", "2 0", "0"], ["d 2 0", "0"], ["d 1 2 3 0", "0"]):
+        assert not accepted([*square, (1, 2, 3)], lines), lines
+    for lines in (["2 0", "d 1 2 0", "0"], ["d 3 0", "2 0", "0"], ["d 1 2 3 0", "2 0", "0"], ["2 0", "d 2 0", "0"]):
+        assert accepted([*square, (1, 2, 3)], lines), lines
+    assert accepted([*square, (1, 2)], ["d 1 2 0", "2 0", "0"]), "it was there twice"
+    assert not accepted([*square, (1, 2)], ["d 1 2 0", "d 1 2 0", "2 0", "0"])
+
+
+def test_lines_that_nothing_rests_on_need_not_follow():
+    square = [(1, 2), (-1, 2), (1, -2), (-1, -2), (3, 4, 5)]
+    assert accepted(square, ["3 0", "4 5 0", "2 0", "0"])
+    assert accepted(square, ["1 -1 0", "3 -3 4 0", "2 0", "0"])
+
+
+def test_time_that_is_left_ends_nothing():
+    check_clauses([(1, 2), (-1, 2), (1, -2), (-1, -2)], ["1 2 0"] * 90 + ["2 0", "0"], limit=1e9)
