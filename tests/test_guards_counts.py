@@ -24,7 +24,7 @@ from solvers.foundation.errors import EngineError
 from solvers.foundation.limits import Limits
 from solvers.interval.bracket import Bracket, Budget, Case
 from solvers.interval.heavy_histogram import meets
-from solvers.interval.lagrangian_dual import LAMBDA, SLACK, Tilt, outward
+from solvers.interval.lagrangian_dual import LAMBDA, SLACK, Tilt, log_factorials, log_weights, outward, prefix_sums
 from solvers.interval.mixture import SHARES, Mixture, Tableau
 from solvers.interval.neighbourhoods import Around, Blocks, log2_ratio
 from solvers.regions.capture_bounds import SHIFT, _fixed_point, bound_plain, share
@@ -94,6 +94,29 @@ def test_the_upper_bound_holds_for_logs_that_err_as_much_as_they_may(convention,
     tilt = tilt_of([], [], room, size=10**6, convention=convention)
     true = by_hand(tilt, np.zeros(0))
     assert true <= Decimal(lowered(tilt).bound_of(np.zeros(0))) <= true * Decimal("1.00000000001")
+
+
+@pytest.mark.parametrize("convention", ["ordered", "multiset"])
+@pytest.mark.parametrize("size", [1, 9, 1 << 52, (1 << 53) + 1, 10**40])
+def test_logs_of_weights_err_no_more_than_they_say(convention, size):
+    """The slack that every bound adds is that of the logs, for cells of one row and of 10^40, in blocks and beyond."""
+    with localcontext(EXACT):
+        logs, magnitudes = log_weights(size, 3, 700, convention, log_factorials(703))
+        below, above = Decimal(6).ln(), sum((Decimal(size + i).ln() for i in range(3)), Decimal(0))
+        for y in range(701):
+            top = above if convention == "multiset" else (3 + y) * Decimal(size).ln()
+            assert abs(Decimal(logs[y]) - (top - below)) <= Decimal(SLACK) * Decimal(magnitudes[y])
+            assert abs(Decimal(magnitudes[y]) - (top + below)) <= Decimal(2.0**-40) * (top + below)
+            below, above = below + Decimal(4 + y).ln(), above + Decimal(size + 3 + y).ln()
+
+
+def test_sums_of_prefixes_are_right_to_the_last_places():
+    terms = np.random.default_rng(2).random(1000) * 1e3
+    with localcontext(EXACT):
+        true, found = Decimal(0), prefix_sums(terms)
+        for k in range(1001):
+            assert abs(Decimal(found[k]) - true) <= Decimal(2.0**-44) * true
+            true += Decimal(terms[k]) if k < 1000 else 0
 
 
 @pytest.mark.parametrize("seed", range(20))

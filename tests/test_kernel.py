@@ -351,14 +351,16 @@ def test_bounds_far_out_settle_and_go_on():
     verifier = Verifier(release)
     proof = proof_from(over([0], [(0,), (1,)], sums=[(1, [(0, -(10**30))])]))
     replay = Replay(verifier.facts, verifier.live((0,)), proof, Limits())
-    for cell in (0, 1):
-        for upper in (True, False):
-            implied = replay.implied(int(replay.cells[cell]), upper, -1)
-            replay._step(Step(cell, upper, implied, -1), 0)
-    assert (replay.upper <= 9).all()
-    assert (replay.upper >= -1).all()
-    assert (replay.lower >= 0).all()
-    assert (replay.lower <= 10).all()
+    for value, kept in ((-(10**30), -1), (-1, -1), (0, 0), (3, 3)):
+        replay = Replay(verifier.facts, verifier.live((0,)), proof, Limits())
+        replay.implied = lambda cell, upper, reason, value=value: value
+        replay._step(Step(0, True, value, 0), 0)
+        assert replay.upper[replay.cells[0]] == kept
+    for value, kept in ((10**30, 10), (10, 10), (9, 9), (3, 3)):
+        replay = Replay(verifier.facts, verifier.live((0,)), proof, Limits())
+        replay.implied = lambda cell, upper, reason, value=value: value
+        replay._step(Step(0, False, value, 0), 0)
+        assert replay.lower[replay.cells[0]] == kept
 
 
 # ---------------------------------------------------------------- what is read, what is remembered
@@ -609,3 +611,26 @@ def test_lines_that_nothing_rests_on_need_not_follow():
 
 def test_time_that_is_left_ends_nothing():
     check_clauses([(1, 2), (-1, 2), (1, -2), (-1, -2)], ["1 2 0"] * 90 + ["2 0", "0"], limit=1e9)
+
+
+# ---------------------------------------------------------------- the rules of sums and steps
+
+
+def test_a_sum_uses_lower_bounds_too():
+    """Three rows, two of which have a = 1: that leaves one, by the number of rows and a bound found before."""
+    proof = over([0], [(0, 0), (1, 0)], sums=[(1, [(10, 1)])], steps=[[1, ">=", 2, 10]], sum=0)
+    proof["tree"]["steps"] = [[0, "<=", 1, 0], [1, ">=", 2, 10]]
+    verified(AtMost(box(a=1), 1), proof)
+
+
+@pytest.mark.parametrize(("y", "low", "high"), [(-1, -UNBOUNDED, 9), (1, -9, UNBOUNDED)])
+def test_a_multiplier_of_an_open_side_is_refused(y, low, high):
+    stated = (Statement(Region(Box()), low, high, "a sum", of=1, coefs=(0, 1, 2)),)
+    release = Release(DOMAIN, Rows(3, 3), (stated,))
+    forged = claimed(AtMost(Box(), 1 << 80), over([0], sums=[(1, [(0, y)])], sum=0), release)
+    assert f"statement 0 says nothing that its multiplier {y} could use" in str(raised(forged)[0])
+    verified(AtMost(Box(), 1 << 80), over([0], sums=[(1, [(0, -y)])], sum=0), release)
+
+
+def test_long_proofs_are_replayed_to_the_end():
+    verified(AtMost(box(a=1), 1), over([0], [(0, 0)], steps=[[0, "<=", 1, 0]] * 600), limits=Limits(seconds=1e9))

@@ -34,8 +34,8 @@ from solvers.kernel.claims import (
     proof_json,
 )
 from solvers.kernel.datasets import check_world
-from solvers.kernel.rup import check as check_clauses
 from solvers.kernel.facts import Facts
+from solvers.kernel.rup import check as check_clauses
 from solvers.statements.release import (
     ANY_LABEL,
     UNBOUNDED,
