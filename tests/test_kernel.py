@@ -603,6 +603,12 @@ def test_deleted_clauses_are_gone_and_come_back():
     assert not accepted([*square, (1, 2)], ["d 1 2 0", "d 1 2 0", "2 0", "0"])
 
 
+def test_a_line_may_rest_on_what_is_deleted_after_it():
+    formula = [(1, 2, 3), (1, 2, -3), (1, -2), (-1, 2), (-1, -2)]
+    assert accepted(formula, ["1 2 0", "d 1 2 3 0", "2 0", "0"])
+    assert not accepted(formula, ["d 1 2 3 0", "1 2 0", "2 0", "0"])
+
+
 def test_lines_that_nothing_rests_on_need_not_follow():
     square = [(1, 2), (-1, 2), (1, -2), (-1, -2), (3, 4, 5)]
     assert accepted(square, ["3 0", "4 5 0", "2 0", "0"])
