@@ -23,7 +23,8 @@ from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.programs.dual_bounds import stated, usable
 from solvers.programs.linear_program import Program
-from solvers.statements.release import ANY_LABEL, UNBOUNDED, Block, Box, Partition, Release
+from solvers.statements.boxes import Box
+from solvers.statements.release import ANY_LABEL, UNBOUNDED, Block, Partition, Release
 
 BATCH = 200  # rows that one round of pricing may start from, and add
 PENALTY = 4.0  # what a unit of slack costs at first, and how much more when slack remains

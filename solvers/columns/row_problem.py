@@ -16,7 +16,8 @@ from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
 from solvers.programs.cpsat import refuse, rounded, run
 from solvers.programs.row_model import RowLiterals
-from solvers.statements.release import ANY_LABEL, Box, Partition
+from solvers.statements.boxes import Box
+from solvers.statements.release import ANY_LABEL, Partition
 
 if TYPE_CHECKING:
     from solvers.columns.pricing import Incidence, Priceable

@@ -24,7 +24,6 @@ from solvers.cells.system import System
 from solvers.concave.terms import Floats, Gains
 from solvers.foundation.exact import exact_dot
 from solvers.programs.dual_bounds import combined, stated, usable, whole
-from solvers.statements.numbering import StatementIndex
 from solvers.statements.release import UNBOUNDED
 
 BITS = 40
@@ -67,7 +66,7 @@ def proved_anywhere(system: System, gains: Gains, on_gains: Floats) -> float:
 
 def dearest(system: System, weights: NDArray[np.object_]) -> int:
     """Return an upper bound on Σ_s weights[s] (count of s) over all datasets, whatever their rows."""
-    index, worth = StatementIndex(system.release), 0
+    index, worth = system.index, 0
     for b in system.release.partitions:
         worth += max([0, *(int(w) for w in weights[index.span(b)])])
     others = ~index.partitioned[: len(weights)]

@@ -22,7 +22,8 @@ from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.programs.dual_bounds import combined
 from solvers.programs.feasibility import Verdict, verdict
-from solvers.statements.release import Box, Boxes, Release
+from solvers.statements.boxes import Box, Boxes
+from solvers.statements.release import Release
 
 MOST_SECONDS = 60.0  # without a time limit: a long conflict now is worth more than an irreducible one later
 MOST_LEFT = 20_000  # boxes left over while rows are barred

@@ -21,19 +21,8 @@ from ortools.sat.python import cp_model
 from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.programs.cpsat import CAP, FOUND, run, solutions
-from solvers.statements.release import (
-    ANY_LABEL,
-    UNBOUNDED,
-    Block,
-    Box,
-    Choice,
-    Domain,
-    Loose,
-    Partition,
-    Region,
-    Release,
-    Statement,
-)
+from solvers.statements.boxes import Box, Domain, Region
+from solvers.statements.release import ANY_LABEL, UNBOUNDED, Block, Choice, Loose, Partition, Release, Statement
 
 LITERAL_BYTES = 6_000  # what a Boolean with its clauses costs CP-SAT, measured with two workers
 
