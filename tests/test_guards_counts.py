@@ -24,7 +24,16 @@ from solvers.foundation.errors import EngineError
 from solvers.foundation.limits import Limits
 from solvers.interval.bracket import Bracket, Budget, Case
 from solvers.interval.heavy_histogram import meets
-from solvers.interval.lagrangian_dual import LAMBDA, SLACK, Tilt, log_factorials, log_weights, outward, prefix_sums
+from solvers.interval.lagrangian_dual import (
+    LAMBDA,
+    SLACK,
+    STEEPEST,
+    Tilt,
+    log_factorials,
+    log_weights,
+    outward,
+    prefix_sums,
+)
 from solvers.interval.mixture import SHARES, Mixture, Tableau
 from solvers.interval.neighbourhoods import Around, Blocks, log2_ratio
 from solvers.regions.capture_bounds import SHIFT, _fixed_point, bound_plain, share
@@ -129,8 +138,10 @@ def test_the_upper_bound_holds_with_multipliers_and_shares(seed):
     lam = dice.normal(size=len(tilt.row)) * dice.choice([1e-6, 1.0, 1e3, 1e5])
     for shares in (None, dice.choice([0, 1, SHARES // 3, SHARES], 6)):
         true, found = by_hand(tilt, lam, shares), Decimal(lowered(tilt).bound_of(lam, shares))
-        size = sum(abs(float(x)) for x in tilt.bound) * 2.0**12 + 2.0**12 * float(np.abs(matrix).sum()) * 60 + 1e3
-        assert true <= found <= true + Decimal(size * 1e-10)
+        slope = np.abs(tilt.matrix.toarray()).T @ np.abs(tilt.project(lam))
+        size = float(np.abs(tilt.project(lam)) @ np.abs(tilt.bound)) + float((slope * tilt.part.room).sum())
+        size += sum(float(b.sizes.max(axis=1).sum()) for b in tilt.buckets) + 10
+        assert true <= found <= true + Decimal(size * 2.0**-40)
 
 
 def test_sums_of_exponentials_are_rounded_up():
@@ -155,6 +166,15 @@ def test_the_sign_of_a_multiplier_is_kept():
     for lam in (-5.0, 0.0, 5.0):
         for other in (-5.0, 0.0, 5.0):
             assert tilt.bound_of(np.array([lam, other])) >= math.log(count)
+
+
+def test_multipliers_are_kept_to_their_signs_and_below_the_steepest():
+    part = Component(whole(0), whole(9), whole(0, 1), np.array([[1], [1]]), whole(3, 4), whole(7, 4))
+    tilt = Tilt.of(part, [1], whole(0), "ordered")
+    assert tilt.sign.tolist() == [0, 1, -1]
+    assert tilt.project(np.full(3, 1e9)).tolist() == [STEEPEST, STEEPEST, 0]
+    assert tilt.project(np.full(3, -1e9)).tolist() == [-STEEPEST, 0, -STEEPEST]
+    assert tilt.project(np.array([-0.5, 0.5, -0.5])).tolist() == [-0.5, 0.5, -0.5]
 
 
 # ---------------------------------------------------------------- sets of independent columns

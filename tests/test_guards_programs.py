@@ -156,3 +156,11 @@ def test_sums_for_certificates_have_the_signs_of_the_sides_they_use():
     for one in search.refuting(1, Limits()) or ():
         for s, y in one.multipliers:
             assert (made.linear.high[s] < FREE) if y > 0 else (made.linear.low[s] > -FREE)
+
+
+def test_many_statements_are_added_up_beyond_64_bits():
+    """Each product fits into 64 bits, eight of them do not."""
+    made = system([((1 << 20, 0), -UNBOUNDED, (1 << 30) + i) for i in range(9)], (0, 100), 2)
+    ends, costs = (made.bounds.lower, made.bounds.upper), np.zeros(made.linear.columns, dtype=np.int64)
+    values = np.full(len(made.linear), -(1 << 40), dtype=np.int64)
+    assert safe_bound(made.linear, ends, costs, values) == by_hand(made.linear, ends, costs, values, 1)

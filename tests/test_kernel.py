@@ -640,3 +640,15 @@ def test_a_multiplier_of_an_open_side_is_refused(y, low, high):
 
 def test_long_proofs_are_replayed_to_the_end():
     verified(AtMost(box(a=1), 1), over([0], [(0, 0)], steps=[[0, "<=", 1, 0]] * 600), limits=Limits(seconds=1e9))
+
+
+@pytest.mark.parametrize(("coef", "low", "high", "ends"), [(2, 3, 7, (2, 3)), (-2, -7, -3, (2, 3)), (3, -1, 8, (0, 2))])
+def test_steps_round_to_the_inside(coef, low, high, ends):
+    """Whole rows: 2z >= 3 says z >= 2, and -2z >= -7 says z <= 3; a side that is open says nothing."""
+    for least, most in ((low, high), (-UNBOUNDED, high), (low, UNBOUNDED)):
+        checker = Verifier(wide((coef,), 9, least, most))
+        replay = Replay(checker.facts, checker.live((0,)), proof_from(over([0], [(0,)])), Limits())
+        for upper in (False, True):
+            uses = most if upper == (coef > 0) else least
+            said = replay.implied(int(replay.cells[0]), upper, 0)
+            assert said == (None if abs(uses) == UNBOUNDED else ends[upper])
