@@ -652,3 +652,17 @@ def test_steps_round_to_the_inside(coef, low, high, ends):
             uses = most if upper == (coef > 0) else least
             said = replay.implied(int(replay.cells[0]), upper, 0)
             assert said == (None if abs(uses) == UNBOUNDED else ends[upper])
+
+
+def test_clauses_are_of_the_blocks_and_of_the_claims_opposite():
+    """One row, which has a = 1: each true claim is refuted when turned round, and no claim next to it."""
+    one = Release(PAIR, Rows(1, 1), (tree(LEAVES[0], [(0, 0), (1, 1)]),))
+    proof = {"kind": "drat", "blocks": [0], "lines": ["0"]}
+    for claim in (AtMost(box(a=1), 0), AtMost(box(a=2), 1), AtLeast(box(a=2), 1), AtLeast(box(a=2), 0)):
+        verified(claim, proof, one)
+        verified(claim, proof, one, Limits(seconds=1e9))
+    for claim in (AtMost(box(a=2), 0), AtLeast(box(a=1), 1), NoWorld()):
+        assert "does not follow" in str(raised(claimed(claim, proof, one))[0])
+    assert "does not follow" in str(raised(claimed(AtMost(box(a=1), 0), proof | {"blocks": []}, one))[0])
+    for blocks in ([0, 4], [4, 0], [0, -1]):
+        assert "or one that does not exist" in str(raised(claimed(NoWorld(), proof | {"blocks": blocks}, one))[0])
