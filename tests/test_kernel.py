@@ -666,3 +666,18 @@ def test_clauses_are_of_the_blocks_and_of_the_claims_opposite():
     assert "does not follow" in str(raised(claimed(AtMost(box(a=1), 0), proof | {"blocks": []}, one))[0])
     for blocks in ([0, 4], [4, 0], [0, -1]):
         assert "or one that does not exist" in str(raised(claimed(NoWorld(), proof | {"blocks": blocks}, one))[0])
+
+
+@pytest.mark.parametrize("parts", [65, 130])
+def test_attributes_of_more_parts_than_a_word_has_bits(parts):
+    """A cell lies inside a box where every word of it does, and meets it where some word does."""
+    domain, cut = Domain((Attribute("b", (1, 1)), Attribute("a", (1,) * parts))), parts - 1
+    leaves = [Box(((1, (1 << cut) - 1),)), Box(((1, 1 << cut),))]
+    live = live_cells(Facts(Release(domain, Rows(3, 3), (tree(leaves, [(1, 1), (2, 2)]),))), (0,))
+    first = int(cells_at(Facts(Release(domain, Rows(3, 3), ())), live, [(0, 0)])[0])
+    for mask in (1, (1 << 64) - 1, 1 << (cut - 1), (1 << cut) - 1, 1 << cut, (1 << parts) - 1):
+        held = [mask >> p & 1 for p in range(parts)]
+        asked = Box(((1, mask),))
+        assert live.meeting(asked)[first] == any(held[:cut])
+        assert live.inside(asked)[first] == all(held[:cut])
+        assert live.meeting(asked)[1 - first] == live.inside(asked)[1 - first] == bool(held[cut])
