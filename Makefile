@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench mutants clean
 demo: .venv/base
 	@$(BIN)/python examples/demo.py
 
@@ -23,6 +23,10 @@ bench: .venv/base
 	$(BIN)/python tests/bench/noise.py
 	$(BIN)/python tests/bench/denoise.py
 	$(BIN)/python tests/bench/readers.py
+
+# Changes the kernel and the guards in small ways, one at a time; some test must notice each (docs/measured.md).
+mutants: .venv/dev
+	$(BIN)/python tests/mutants.py
 
 .venv/base: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

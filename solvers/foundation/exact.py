@@ -204,6 +204,6 @@ def magnitude(values: NDArray[Any]) -> int:
 
 def exact_dot(a: NDArray[Any], b: NDArray[Any]) -> int:
     """Return Σ a b of whole numbers exactly: in 64 bits where it surely fits, in Python integers else."""
-    if magnitude(a) * magnitude(b) * max(1, len(a)) < EXACT:
+    if max(1, magnitude(a)) * max(1, magnitude(b)) * max(1, len(a)) < EXACT:
         return int(a.astype(np.int64) @ b.astype(np.int64))
     return sum(x * y for x, y in zip(a.tolist(), b.tolist(), strict=True) if x)

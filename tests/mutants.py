@@ -1,0 +1,462 @@
+"""Mutation testing of the trusted kernel and of the guards that floats cannot break: `make mutants`.
+
+One small change at a time is made to a function (a comparison, a bound, a rounding, a check left out) and some test
+of its module must fail. No file is changed: pytest collects the tests once, and per mutant a forked child gives the
+live function the changed code and runs the tests that reach the changed line, quickest first. What survives on purpose
+stands in `mutants_explained.txt` with its reason; another survivor is an error.
+
+    python tests/mutants.py [--only PATTERN] [--again] [--minutes 60] [--share 1/4] [--list]
+
+Source: DeMillo, Lipton, Sayward, "Hints on test data selection", Computer 11, 1978; King, Offutt, "A Fortran language
+system for mutation-based software testing", Software: Practice and Experience 21, 1991 (the operators).
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import copy
+import importlib
+import json
+import math
+import os
+import re
+import resource
+import signal
+import sys
+import tempfile
+import time
+import traceback
+import types
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+import pytest
+from _pytest.runner import runtestprotocol
+
+ROOT = Path(__file__).parents[1]
+EXPLAINED = Path(__file__).with_name("mutants_explained.txt")
+MEMORY = 8 << 30  # bytes of address space of a child: a mutant may ask for any amount
+
+
+@dataclass(frozen=True)
+class Target:
+    """A module, the functions of it that are mutated (none: all), and the test files that must notice."""
+
+    module: str
+    tests: tuple[str, ...]
+    functions: tuple[str, ...] = ()
+    everything: bool = False  # also constants, products and branches that cost time or tightness, not truth
+
+
+KERNEL = ("test_refusals.py", "test_kernel.py")
+COUNTS, DUALS, PROGRAMS = ("test_guards_counts.py",), ("test_guards.py",), ("test_guards_programs.py",)
+TARGETS = (
+    Target("solvers.kernel.claims", KERNEL, everything=True),
+    Target("solvers.kernel.datasets", KERNEL, everything=True),
+    Target("solvers.kernel.checker", KERNEL, everything=True),
+    Target("solvers.kernel.cells", KERNEL, everything=True),
+    Target("solvers.kernel.facts", KERNEL, everything=True),
+    Target("solvers.kernel.rup", KERNEL, everything=True),
+    Target("solvers.cells.cutting", KERNEL, everything=True),
+    Target("solvers.cells.bit_boxes", KERNEL),
+    Target("solvers.statements.numbering", KERNEL, everything=True),
+    Target("solvers.programs.dual_bounds", PROGRAMS),
+    Target("solvers.programs.linear_program", PROGRAMS, ("bound", "refutation", "refutes")),
+    Target("solvers.programs.feasibility", PROGRAMS, ("by_program",)),
+    Target("solvers.foundation.exact", PROGRAMS, ("exact_dot", "magnitude")),
+    Target("solvers.columns.master", DUALS, ("proof",)),
+    Target("solvers.concave.multipliers", DUALS),
+    Target("solvers.concave.secants", DUALS, ("outwards", "summit")),
+    Target("solvers.programs.cpsat", DUALS, ("rounded",)),
+    Target("solvers.conflicts.quickxplain", DUALS, ("without_idle", "conflict_of")),
+    Target("solvers.questions.relaxed", ("test_guards_answers.py",)),
+    Target("solvers.noise.tails", ("test_noise.py",)),
+    Target(
+        "solvers.interval.lagrangian_dual",
+        COUNTS,
+        ("bound_of", "outward", "project", "log_weights", "prefix_sums", "prefix"),
+    ),
+    Target("solvers.interval.mixture", COUNTS, ("whole_share", "pivot")),
+    Target("solvers.regions.capture_bounds", COUNTS, ("_odds", "_fixed_point", "share", "_space", "bound_plain")),
+    Target("solvers.interval.bracket", COUNTS, ("weight", "high", "low", "improve", "start")),
+    Target("solvers.interval.neighbourhoods", COUNTS, ("log2_ratio", "log2")),
+    Target("solvers.interval.heavy_histogram", COUNTS, ("meets",)),
+    Target("solvers.engines.interval", COUNTS, ("add_logs",)),
+)
+
+
+# ---------------------------------------------------------------- mutations
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A change of node `node` (in the order of `ast.walk`): its place and what becomes of it."""
+
+    target: Target
+    node: int
+    option: int
+    line: int
+    end: int
+    function: str
+    before: str
+    after: str
+
+    def __str__(self) -> str:
+        return f"{self.target.module}: {self.function}: {self.before} -> {self.after}"
+
+
+COMPARED = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
+            ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is}  # fmt: skip
+COMPUTED = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.FloorDiv, ast.FloorDiv: ast.Mult, ast.Div: ast.Mult,
+            ast.LShift: ast.RShift, ast.RShift: ast.LShift, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd,
+            ast.Pow: ast.Mult, ast.Mod: ast.FloorDiv}  # fmt: skip
+CALLED = {"min": "max", "max": "min", "any": "all", "all": "any", "floor": "ceil", "ceil": "floor",
+          "minimum": "maximum", "maximum": "minimum"}  # fmt: skip
+
+
+TIGHTNESS = (ast.Pow, ast.Mult, ast.FloorDiv, ast.Div, ast.Mod, ast.LShift, ast.RShift)
+
+
+def of_the_guard(node: ast.AST, made: ast.AST) -> bool:
+    """Tell whether a change may make a figure untrue, rather than loose, slow or another figure altogether."""
+    if isinstance(node, ast.BinOp):
+        return not isinstance(node.op, TIGHTNESS)
+    if isinstance(node, ast.Constant):
+        return not isinstance(node.value, int) or isinstance(node.value, bool)
+    if isinstance(node, ast.If):
+        return isinstance(made, ast.If) and ast.unparse(made.test) == "False"
+    return True
+
+
+def options(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield what a node may become."""
+    made = copy.deepcopy(node)
+    if isinstance(made, ast.Compare):
+        for i, op in enumerate(made.ops):
+            if type(op) in COMPARED:
+                other = copy.deepcopy(made)
+                other.ops[i] = COMPARED[type(op)]()
+                yield other
+    elif isinstance(made, ast.BoolOp):
+        for i in range(len(made.values)):
+            rest = made.values[:i] + made.values[i + 1 :]
+            yield rest[0] if len(rest) == 1 else ast.BoolOp(made.op, rest)
+    elif isinstance(made, ast.UnaryOp) and isinstance(made.op, ast.Not | ast.USub | ast.Invert):
+        yield made.operand
+    elif isinstance(made, ast.BinOp) and type(made.op) in COMPUTED:
+        made.op = COMPUTED[type(made.op)]()
+        yield made
+    elif isinstance(made, ast.IfExp):
+        yield made.body
+        yield made.orelse
+    elif isinstance(made, ast.comprehension):
+        for i in range(len(made.ifs)):
+            other = copy.deepcopy(made)
+            del other.ifs[i]
+            yield other
+    else:
+        yield from other_options(made)
+
+
+def other_options(made: ast.AST) -> Iterator[ast.AST]:
+    """Yield what a constant, a call or a statement may become."""
+    if isinstance(made, ast.Constant):
+        if isinstance(made.value, bool):
+            yield ast.Constant(not made.value)
+        elif isinstance(made.value, int):
+            yield ast.Constant(made.value + 1)
+        elif isinstance(made.value, float):
+            yield ast.Constant(0.0 if made.value else 1.0)
+    elif isinstance(made, ast.Call):
+        name = made.func.attr if isinstance(made.func, ast.Attribute) else getattr(made.func, "id", "")
+        if name in CALLED:
+            swapped = copy.deepcopy(made)
+            if isinstance(swapped.func, ast.Attribute):
+                swapped.func.attr = CALLED[name]
+            elif isinstance(swapped.func, ast.Name):
+                swapped.func.id = CALLED[name]
+            yield swapped
+        if name in {"nextafter", "abs", "clip"}:
+            yield made.args[0]
+    elif isinstance(made, ast.If):
+        yield ast.If(ast.Constant(False), [ast.Pass()], made.orelse)
+        if not all(isinstance(s, ast.Raise) for s in made.body):
+            yield ast.If(ast.Constant(True), made.body, [])
+    elif (
+        (isinstance(made, ast.Expr) and isinstance(made.value, ast.Call))
+        or isinstance(made, ast.AugAssign | ast.Break | ast.Continue)
+        or (isinstance(made, ast.Assign) and all(isinstance(t, ast.Attribute | ast.Subscript) for t in made.targets))
+    ):
+        yield ast.Pass()
+
+
+def places(tree: ast.Module) -> Iterator[tuple[int, ast.AST, str]]:
+    """Yield (number, node, function) of everything that may be mutated: no messages, annotations or decorators."""
+    number = {id(node): i for i, node in enumerate(ast.walk(tree))}
+    skipped: set[int] = set()
+    for node in ast.walk(tree):
+        parts: list[ast.AST] = []
+        if isinstance(node, ast.Raise):
+            parts = [node]
+        elif isinstance(node, ast.FunctionDef):
+            parts = [*node.decorator_list, *([node.returns] if node.returns else [])]
+            parts += [a.annotation for a in (*node.args.args, *node.args.kwonlyargs) if a.annotation]
+        elif isinstance(node, ast.ClassDef):
+            parts = [*node.decorator_list, *node.bases]
+        elif isinstance(node, ast.AnnAssign):
+            parts = [node.annotation]
+        elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            parts = [node]
+        elif isinstance(node, ast.Assign) and all(isinstance(t, ast.Name) and t.id[0].isupper() for t in node.targets):
+            parts = [node]  # sizes and limits, type aliases
+        elif isinstance(node, ast.JoinedStr | ast.Assert) or (isinstance(node, ast.keyword) and node.arg == "strict"):
+            parts = [node]
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "isinstance":
+            parts = [node.args[1]]
+        skipped.update(id(inner) for part in parts for inner in ast.walk(part))
+
+    def below(node: ast.AST, function: str) -> Iterator[tuple[int, ast.AST, str]]:
+        for child in ast.iter_child_nodes(node):
+            if id(child) in skipped:
+                continue
+            inner = function
+            if isinstance(child, ast.FunctionDef):
+                inner = f"{function}.{child.name}" if function else child.name
+            yield number[id(child)], child, inner
+            yield from below(child, inner)
+
+    yield from below(tree, "")
+
+
+def mutants_of(target: Target) -> list[Mutant]:
+    """Return every mutant of a target, in the order of the source."""
+    path = path_of(target.module)
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    out = []
+    for i, node, function in places(tree):
+        wanted = not target.functions or set(function.split(".")) & set(target.functions)
+        for k, made in enumerate(options(node)) if wanted and function else ():
+            if not target.everything and not of_the_guard(node, made):
+                continue
+            words = [" ".join(ast.unparse(ast.fix_missing_locations(x)).split())[:90] for x in (node, made)]
+            line = getattr(node, "lineno", 0) or getattr(getattr(node, "iter", None), "lineno", 0)
+            end = getattr(node, "end_lineno", 0) or line
+            out.append(Mutant(target, i, k, line, end, function, *words))
+    return sorted(out, key=lambda m: m.line)
+
+
+def path_of(module: str) -> Path:
+    """Return the file of a module."""
+    return ROOT.joinpath(*module.split(".")).with_suffix(".py")
+
+
+def changed(mutant: Mutant) -> dict[str, Any]:
+    """Return the names of a module that was made anew with the change."""
+    path = path_of(mutant.target.module)
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    wanted = list(ast.walk(tree))[mutant.node]
+    made = list(options(wanted))[mutant.option]
+
+    class Change(ast.NodeTransformer):
+        def visit(self, node: ast.AST) -> Any:
+            return ast.copy_location(made, node) if node is wanted else self.generic_visit(node)
+
+    module = types.ModuleType(mutant.target.module)
+    sys.modules["mutated"] = module  # where dataclasses look for the names in their annotations
+    module.__dict__.update(__name__="mutated", __file__=str(path))
+    exec(compile(ast.fix_missing_locations(Change().visit(tree)), str(path), "exec"), module.__dict__)
+    return module.__dict__
+
+
+def functions_of(names: Mapping[str, Any], module: str, prefix: str = "") -> Iterator[tuple[str, types.FunctionType]]:
+    """Yield (name, function) of all functions and methods that a module defines; forget what they remember."""
+    for name, value in names.items():
+        if isinstance(value, type) and value.__module__ == module:
+            yield from functions_of(vars(value), module, f"{prefix}{name}.")
+            continue
+        if hasattr(value, "cache_clear"):
+            value.cache_clear()
+        inner = value
+        for wrapper in ("fget", "func", "__func__", "__wrapped__"):
+            inner = getattr(inner, wrapper, inner) if not isinstance(inner, types.FunctionType) else inner
+        if isinstance(inner, types.FunctionType) and inner.__module__ == module:
+            yield prefix + name, inner
+
+
+def give(mutant: Mutant) -> None:
+    """Give the live functions of a module the changed code."""
+    live = dict(functions_of(vars(sys.modules[mutant.target.module]), mutant.target.module))
+    for name, made in functions_of(changed(mutant), "mutated"):
+        if name in live:
+            live[name].__code__, live[name].__defaults__ = made.__code__, made.__defaults__
+            live[name].__kwdefaults__ = made.__kwdefaults__
+
+
+# ---------------------------------------------------------------- runs
+
+
+def traced(item: pytest.Item, path: str) -> tuple[bool, float, list[int]]:
+    """Run a test; return whether it passed, its seconds of CPU, and the lines of a file that it ran."""
+    lines: set[int] = set()
+
+    def local(frame: Any, event: str, argument: Any) -> Any:
+        lines.add(frame.f_lineno)
+        return local
+
+    def called(frame: Any, event: str, argument: Any) -> Any:
+        if frame.f_code.co_filename != path:
+            return None
+        lines.add(frame.f_lineno)
+        return local
+
+    begun = time.process_time()
+    sys.settrace(called)
+    try:
+        passed = not any(r.failed for r in runtestprotocol(item, log=False, nextitem=None))
+    finally:
+        sys.settrace(None)
+    return passed, time.process_time() - begun, sorted(lines)
+
+
+def forked(work: Callable[[], int], seconds: float) -> int:
+    """Run in a fork without output; return the exit code, below 0 where it was killed (by a limit, say)."""
+    sys.stdout.flush()
+    if pid := os.fork():
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    try:
+        null = os.open(os.devnull, os.O_RDWR)
+        for stream in (0, 1, 2) if not os.environ.get("MUTANTS_SHOW") else ():
+            os.dup2(null, stream)
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(seconds), math.ceil(seconds) + 1))
+        signal.alarm(math.ceil(20 * seconds))  # asleep, or on a busy machine
+        os._exit(work())
+    except BaseException:  # also where the interpreter's own memory ends
+        traceback.print_exc()
+        os._exit(99)
+
+
+class Runs:
+    """A plugin of pytest: runs mutants where pytest would run its tests."""
+
+    def __init__(self, chosen: list[Mutant], minutes: float, out: Path) -> None:
+        self.chosen, self.until, self.out = chosen, time.monotonic() + 60 * minutes, out
+        self.known: dict[Target, dict[str, tuple[float, set[int]]]] = {}
+        self.tried, self.told, self.left = Counter[str](), Counter[str](), list[Mutant]()
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Run every mutant against the tests of its module."""
+        items = {item.nodeid: item for item in session.items}
+        reasons = explained()
+        for mutant in self.chosen:
+            if time.monotonic() > self.until:
+                break
+            target = mutant.target
+            if target not in self.known:
+                self.known[target] = self.baseline(target, items)
+            self.tried[target.module] += 1
+            if self.survives(mutant, items):
+                self.told[target.module] += why(mutant, reasons) is not None
+                if why(mutant, reasons) is None:
+                    self.left.append(mutant)
+                    print(f"SURVIVED line {mutant.line}: {mutant}", flush=True)
+            self.save()
+        return True
+
+    def baseline(self, target: Target, items: Mapping[str, pytest.Item]) -> dict[str, tuple[float, set[int]]]:
+        """Return, per test of a target, its seconds and lines; ends the program where a test fails unchanged."""
+        mine = [item for item in items.values() if item.path.name in target.tests]
+        importlib.import_module(target.module)
+        with tempfile.TemporaryDirectory() as folder:
+            out = Path(folder) / "lines.json"
+
+            def work() -> int:
+                found = {item.nodeid: traced(item, str(path_of(target.module))) for item in mine}
+                out.write_text(json.dumps(found))
+                return 0
+
+            if forked(work, 900):
+                raise SystemExit(f"{', '.join(target.tests)} did not end")
+            found = json.loads(out.read_text())
+        failed = [name for name, (passed, _, _) in found.items() if not passed]
+        if failed:
+            raise SystemExit(f"without any change fail {', '.join(failed)}")
+        return {name: (cost, set(lines)) for name, (_, cost, lines) in found.items() if lines}
+
+    def survives(self, mutant: Mutant, items: Mapping[str, pytest.Item]) -> bool:
+        """Tell whether no test notices a mutant."""
+        known = self.known[mutant.target]
+        lines = set(range(mutant.line, mutant.end + 1))
+        reached = sorted((name for name in known if known[name][1] & lines), key=lambda name: known[name][0])
+
+        def work() -> int:
+            give(mutant)
+            for name in reached:
+                if any(r.failed for r in runtestprotocol(items[name], log=False, nextitem=None)):
+                    return 1
+            return 0
+
+        return not forked(work, 5 + 5 * sum(known[name][0] for name in reached))
+
+    def save(self) -> None:
+        """Write what was found so far."""
+        self.out.parent.mkdir(exist_ok=True)
+        found = {"tried": self.tried, "explained": self.told, "open": [str(m) for m in self.left]}
+        self.out.write_text(json.dumps(found, indent=1))
+
+
+def explained() -> dict[str, str]:
+    """Return the mutants that survive on purpose, with the reason."""
+    lines = EXPLAINED.read_text(encoding="utf-8").splitlines() if EXPLAINED.exists() else []
+    return dict(line.split(" # ", 1) for line in lines if " # " in line and not line.startswith("#"))
+
+
+def why(mutant: Mutant, reasons: dict[str, str]) -> str | None:
+    """Return the reason why a mutant may survive; `*` in the file stands for any text."""
+    for pattern, reason in reasons.items():
+        if re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), str(mutant)):
+            return reason
+    return None
+
+
+def main() -> int:
+    """Run all mutants, or those asked for, print what survives and return 1 where something is open."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--only", default="", help="a regular expression found in `module: function: change`")
+    parser.add_argument("--again", action="store_true", help="only those that the last run left open")
+    parser.add_argument("--minutes", type=float, default=60.0)
+    parser.add_argument("--share", default="1/1", help="i/n: every n-th mutant, from the i-th on")
+    parser.add_argument("--list", action="store_true", help="print the mutants and run none")
+    parser.add_argument("--out", type=Path, default=ROOT / "build" / "mutants.json")
+    given = parser.parse_args()
+    first, step = map(int, given.share.split("/"))
+    last = set(json.loads(given.out.read_text(encoding="utf-8"))["open"]) if given.again else set()
+    every = [m for t in TARGETS for m in mutants_of(t) if re.search(given.only, str(m))]
+    chosen = [m for m in every if not given.again or str(m) in last][first - 1 :: step]
+    if given.list:
+        print(*chosen, sep="\n")
+        return 0
+    os.chdir(ROOT)
+    sys.path.insert(0, str(ROOT))
+    hypothesis.settings.register_profile("mutants", deadline=None, derandomize=True, database=None)
+    hypothesis.settings.load_profile("mutants")
+    runs, begun = Runs(chosen, given.minutes, given.out.resolve()), time.monotonic()
+    tests = sorted({f"tests/{name}" for m in chosen for name in m.target.tests})
+    flags = ["-q", "-p", "no:cacheprovider", "-p", "no:randomly", "--assert=plain", "--no-header"]
+    pytest.main([*flags, *tests], plugins=[runs])
+    lost = Counter(m.target.module for m in runs.left)
+    for module, n in runs.tried.items():
+        known, left = runs.told[module], lost[module]
+        print(f"{module}: {n} mutants, {n - known - left} killed, {known} explained, {left} open")
+    tried, minutes = sum(runs.tried.values()), (time.monotonic() - begun) / 60
+    print(f"{tried} of {len(chosen)} mutants tried in {minutes:.1f} minutes, {len(runs.left)} open")
+    return int(bool(runs.left) or tried < len(chosen))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,293 @@
+"""What keeps bounds from linear programs and concave maxima true although floats err: each guard, its adverse input.
+
+Every test here fails when its guard is taken out: duals that are rounded the wrong way in rooms of 10^12 rows, solvers
+that answer nonsense, gains that err by all that their documentation allows, counts beyond 64 bits.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+import sys
+from dataclasses import replace
+from fractions import Fraction
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from solvers.cells.system import system_of
+from solvers.columns.master import Master
+from solvers.concave.multipliers import ERROR, conjugates, dearest, heaviest, on_the_grid, proved, proved_anywhere
+from solvers.concave.secants import STRETCH, outwards, summit
+from solvers.concave.terms import Gain, Gains
+from solvers.conflicts.quickxplain import UNPROVEN, Judge, conflict_of, without_idle
+from solvers.foundation.limits import Limits
+from solvers.programs.cpsat import rounded
+from solvers.programs.feasibility import Verdict
+from solvers.statements.release import UNBOUNDED, Attribute, Box, Domain, Region, Release, Rows, Statement
+
+EVERY = Region(Box())
+
+
+def system(sums, rows, parts=2):
+    """Return the system of rows of one attribute of some parts, weighed sums of them between two ends."""
+    stated = tuple(
+        Statement(EVERY, low, high, f"sum {i}", of=0, coefs=tuple(coefs)) for i, (coefs, low, high) in enumerate(sums)
+    )
+    return system_of(Release(Domain((Attribute("a", (1,) * parts),)), Rows(*rows), (stated,)), Limits())
+
+
+def table(found):
+    """Return the statements of a system as dense rows of Python integers, with their ends."""
+    out = [[0] * found.linear.columns for _ in range(len(found.linear))]
+    for r, c, a in zip(found.linear.row.tolist(), found.linear.col.tolist(), found.linear.coef.tolist(), strict=True):
+        out[r][c] = a
+    return out, found.linear.low.tolist(), found.linear.high.tolist()
+
+
+def meets(z, rows, low, high):
+    """Tell whether a histogram meets statements."""
+    sums = (sum(a * k for a, k in zip(row, z, strict=True)) for row in rows)
+    return all(a <= n <= b for a, n, b in zip(low, sums, high, strict=True))
+
+
+# ---------------------------------------------------------------- columns
+
+
+def test_what_pricing_left_open_is_added_to_every_row():
+    """Multipliers alone claim too much: the most that a row is worth beyond them counts once per row."""
+    domain = Domain((Attribute("a", (1, 1)), Attribute("b", (1, 1))))
+    stated = (
+        Statement(Region(Box(((0, 1),))), 1, 3, "a = 0"),
+        Statement(Region(Box(((1, 1),))), 0, UNBOUNDED, "b = 0"),
+        Statement(EVERY, -4, 9, "a sum", of=1, coefs=(-1, 3)),
+    )
+    master = Master(Release(domain, Rows(2, 5), (stated,)))
+    x, dice = master.incidence, random.Random(1)
+    rows = np.array(list(itertools.product(range(2), repeat=2)), dtype=np.int64)
+    statements, coefs, possible = x.columns(rows)
+    assert all(possible)
+    counts = [dict(zip(s.tolist(), c.tolist(), strict=True)) for s, c in zip(statements, coefs, strict=True)]
+    ends = list(zip(master.low, master.high, strict=True))
+    worlds = [
+        z
+        for z in itertools.product(range(6), repeat=4)
+        if all(
+            (a is None or a <= n) and (b is None or n <= b)
+            for j, (a, b) in enumerate(ends)
+            for n in [sum(k * c.get(j, 0) for k, c in zip(z, counts, strict=True))]
+        )
+    ]
+    assert worlds
+    tight = 0
+    for _ in range(300):
+        inside = [bool(b) for b in (rows[:, 0] == 0)]
+        sign = dice.choice([1, -1])
+        size = dice.choice([2, 1 << 20, 1 << 40])
+        weights = np.array([dice.randrange(-size, size) for _ in ends], dtype=np.int64)
+        for j, (a, b) in enumerate(ends):
+            if (a is None and weights[j] < 0) or (b is None and weights[j] > 0):
+                weights[j] = 0
+        worth = [
+            sign * master.scale * is_in - sum(int(weights[j]) * n for j, n in c.items())
+            for is_in, c in zip(inside, counts, strict=True)
+        ]
+        found = master.proof(weights, max(worth), sign)
+        true = [sum(k for k, is_in in zip(z, inside, strict=True) if is_in) for z in worlds]
+        assert found.value >= max(true) if sign > 0 else found.value <= min(true)
+        tight += found.value == (max(true) if sign > 0 else min(true))
+        exact = sum(y * (ends[j][1] if y > 0 else ends[j][0]) for j, y in found.multipliers.items())
+        assert found.value == sign * (exact // master.scale)
+        for is_in, c in zip(inside, counts, strict=True):
+            assert sign * found.scale * is_in <= sum(y * c.get(j, 0) for j, y in found.multipliers.items())
+    assert tight
+
+
+# ---------------------------------------------------------------- greatest sums of concave gains
+
+
+def exact_gain(best, spread, top, count):
+    """Return a gain at a count: a parabola."""
+    return top - Fraction(count - best) ** 2 / (2 * Fraction(spread) ** 2)
+
+
+def erring(statement, best, spread, top):
+    """Return the gain whose values are too small by their documented error."""
+
+    def value(counts):
+        true = top - ((counts - best) / spread) ** 2 / 2
+        return true - np.abs(true) * 1e-13
+
+    return Gain(statement, value, 0, 60, best, float(value(np.array([best]))[0]))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_greatest_sum_holds_for_gains_that_err_as_much_as_they_may(seed):
+    """Every value is too small by its documented error, and the multipliers are any: the bound is still above."""
+    dice = random.Random(seed)
+    found = system([((0, 1, 1), 0, 12), ((0, 0, 1), 1, 9)], (10, 20), 3)
+    rows, low, high = table(found)
+    worlds = [z for z in itertools.product(range(21), repeat=3) if 10 <= sum(z) <= 20 and meets(z, rows, low, high)]
+    bests, spreads = [dice.randrange(0, 25) for _ in range(2)], [dice.choice([0.5, 3.0, 2.0**-7]) for _ in range(2)]
+    top = dice.choice([0, -(10**6), 10**6])
+    sums = [i for i, r in enumerate(rows) if 0 < sum(r) < 3]
+    gains = Gains([erring(i, best, spread, top) for i, best, spread in zip(sums, bests, spreads, strict=True)])
+    counts = {tuple(int(np.array(z) @ np.array(rows[i])) for i in sums) for z in worlds}
+    true = max(sum(exact_gain(b, w, top, k) for b, w, k in zip(bests, spreads, pair, strict=True)) for pair in counts)
+    others = np.array([s for s in range(len(rows)) if s not in sums], dtype=np.int64)
+    for size in (0.0, 1.0, 300.0, 1e13):
+        on = np.array([dice.uniform(-size, size) for _ in sums])
+        on_others = np.array([dice.choice([dice.uniform(-size, size), math.inf, math.nan, 1e300]) for _ in others])
+        assert Fraction(proved(found, gains, on, others, on_others)) >= true
+        assert Fraction(proved_anywhere(found, gains, on)) >= true
+
+
+def test_a_bound_at_the_optimum_is_tight_and_above():
+    """One gain, its own slope: the bound is the gain itself, moved up by its error and no more."""
+    for top in (0.0, -3e5, 7e8):
+        for best in (0, 7, 40):
+            found = system([((0, 1), 0, 40)], (0, 60), 2)
+            s = next(i for i, r in enumerate(table(found)[0]) if sorted(r) == [0, 1])
+            made = Gains([Gain(s, lambda k, b=best, t=top: t - (k - b) ** 2 / 3, 0, 40, best, top)])
+            bound = proved(found, made, np.zeros(1), np.zeros(0, dtype=np.int64), np.zeros(0))
+            assert top + ERROR * abs(top) <= bound <= top + 4 * ERROR * (abs(top) + 1)
+
+
+def test_slopes_that_floats_blur_leave_a_slack():
+    """Where the best count is told by differences below the floats' error, the slack covers what they hide."""
+    flat = [Gain(0, lambda k, a=a: 1e6 - a * np.abs(k - 20.0) * 1e-8, 0, 10**6, 0, 1e6) for a in (0.0, 1.0)]
+    for g in flat:
+        gains = Gains([g])
+        for y in (0.0, 1e-9, -1e-9):
+            count, value, slack = conjugates(gains, np.array([y]))
+            k = np.arange(0, 10**6, 997)
+            greatest = float((g.value(k) - g.top - y * k).max())
+            assert float(value[0]) - y * int(count[0]) + slack >= greatest + ERROR * 1e6
+
+
+def test_bounds_on_a_grid_are_rounded_down_only_there():
+    on = Gains([Gain(0, lambda k: -k / 4.0, 0, 9, 0, 0.0, grain=4, whole=True)] * 2)
+    off = Gains([on.each[0], replace(on.each[0], whole=False)])
+    assert on_the_grid(on, Fraction(-7, 16)) == Fraction(-2, 4)
+    assert on_the_grid(off, Fraction(-7, 16)) == Fraction(-7, 16)
+    mixed = Gains([on.each[0], replace(on.each[0], grain=6)])
+    assert on_the_grid(mixed, Fraction(-1, 13)) == Fraction(-1, 12)
+
+
+@pytest.mark.parametrize("wide", [1, 1 << 30, 1 << 50])
+def test_weights_are_added_up_exactly(wide):
+    """The greatest weighed sum over cells, by hand: whole numbers beyond 64 bits too."""
+    dice = random.Random(wide)
+    found = system([((0, 2, -3, 5), -50, 50)], (3, 9), 4)
+    rows, _, _ = table(found)
+    cells = list(itertools.product(range(10), repeat=found.linear.columns))
+    bounds = list(zip(found.bounds.lower.tolist(), found.bounds.upper.tolist(), strict=True))
+    inside = [z for z in cells if 3 <= sum(z) <= 9 and all(a <= k <= b for k, (a, b) in zip(z, bounds, strict=True))]
+    for _ in range(20):
+        weights = np.array([dice.randrange(-9, 10) * wide for _ in rows], dtype=object)
+        worth = [sum(w * r[c] for w, r in zip(weights, rows, strict=True)) for c in range(found.linear.columns)]
+        true = max(sum(w * k for w, k in zip(worth, z, strict=True)) for z in inside)
+        assert heaviest(found, weights) == true
+        assert dearest(found, weights) == 9 * sum(max(0, w) for w in weights)
+
+
+# ---------------------------------------------------------------- secants
+
+
+def laws():
+    """Yield concave functions of a count that rise, fall, bend and break."""
+    yield lambda k: -((k - 7.3) ** 2) / 11.0
+    yield lambda k: -np.abs(k - 12.4) / 0.37
+    yield lambda k: k - np.exp((k - 9.0) / 4.0)
+    yield lambda k: np.minimum(k * 0.013, 0.2 - k * 1.77)
+    yield lambda k: -np.log1p(np.exp(-k / 3.0)) * 5 - k * 0.001
+
+
+@pytest.mark.parametrize("unit", [1, 3, 1000, 10**7])
+@pytest.mark.parametrize("place", [-30, 0, 10**6])
+def test_secants_are_above_the_gain_at_every_count(unit, place):
+    """Slopes in whole units are coarse: the line is raised where it would cut off a count, and not by much."""
+    for f in laws():
+        counts = np.arange(place, place + 41)
+        values = f(counts - place)
+        best = int(counts[int(np.argmax(values))])
+        g = Gain(0, lambda k, f=f: f(k - place), place, place + 40, best, float(values.max()))
+        for k in range(place, place + 40):
+            slope, constant = outwards(g, k, unit)
+            short = unit * (values - g.top) - (slope * (counts - best) + constant)
+            assert float(short.max()) <= 2e-6 + 1e-9 * unit, (k, float(short.max()))
+            end = k if k >= best else k + 1
+            assert float(-short[end - place]) <= abs(end - best) + 1, "a unit per count is all that rounding costs"
+
+
+def test_whole_slopes_are_kept():
+    """Where nothing need be rounded nothing is: floats that are a hair off a whole number count as it."""
+    for hair in (0.0, 1e-9, -1e-9):
+        g = Gain(0, lambda k, h=hair: -(3.0 + h) * np.abs(k - 12.0), 0, 40, 12, 0.0)
+        for k in range(40):
+            assert outwards(g, k, 1) == (-3 if k >= 12 else 3, 0)
+
+
+def test_the_summit_of_a_long_range_is_found():
+    dice = random.Random(0)
+    for high in (0, 5, STRETCH, STRETCH + 1, 10**9, 1 << 50):
+        for top in {0, high, *(dice.randint(0, high) for _ in range(200))}:
+            for steep in (1.0, 9.0):
+                bent = lambda k, t=top, s=steep: np.where(k < t, k - t, s * (t - k)).astype(np.float64)  # noqa: E731
+                found = summit(bent, 0, high)
+                assert top in found
+                assert found.min() >= 0
+                assert found.max() <= high
+
+
+@pytest.mark.parametrize(("bound", "most", "least"), [(7.0, 7, 7), (7.4, 7, 8), (6.9999999, 7, 7), (7.0000001, 7, 7)])
+def test_bounds_of_whole_objectives_are_rounded_outwards(bound, most, least):
+    assert rounded(bound, True) == most
+    assert rounded(bound, False) == least
+
+
+# ---------------------------------------------------------------- conflicts
+
+MARGINS = Release(
+    Domain((Attribute("a", (1, 1)), Attribute("b", (1, 1)))),
+    Rows(3, 3),
+    (
+        (
+            Statement(Region(Box(((0, 1),))), 2, 2, "two with a = 0"),
+            Statement(Region(Box(((1, 1),))), 2, 2, "two with b = 0"),
+            Statement(Region(Box(((0, 1), (1, 1)))), 0, 0, "none with both"),
+        ),
+    ),
+)
+
+
+def test_a_set_that_was_not_shown_to_be_needed_is_called_so(monkeypatch):
+    """Where a limit leaves open whether less would do, the last line says so; where nothing is open, it does not."""
+    lines = conflict_of(MARGINS, Limits())
+    assert len(lines) == 4
+    assert UNPROVEN not in lines
+    module = sys.modules[conflict_of.__module__]
+    true = module.verdict
+
+    def short(system, limits):
+        found = true(system, limits)
+        return found if found.solvable is False else Verdict(None)
+
+    monkeypatch.setattr(module, "verdict", short)
+    lines = conflict_of(MARGINS, Limits())
+    assert lines[-1] == UNPROVEN
+    assert len(lines) == 5
+
+
+@pytest.mark.parametrize("answers", list(itertools.product([True, False, None], repeat=2)))
+def test_what_is_needed_and_what_was_proved(monkeypatch, answers):
+    """A statement goes only where the others are proved to be impossible; one that is open stays, and is no proof."""
+    judge = Judge(SimpleNamespace(mask=lambda groups: groups[0]), Limits())
+    turns = iter(answers)
+    monkeypatch.setattr(judge, "feasible", lambda on: next(turns))
+    groups = [np.array([True, False, False]), np.array([False, True, False])]
+    on, proved_all = without_idle(judge, np.ones(3, dtype=bool), groups)
+    assert on.tolist() == [answers[0] is not False, answers[1] is not False, True]
+    assert proved_all == (None not in answers)

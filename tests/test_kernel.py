@@ -1,0 +1,683 @@
+"""The trusted kernel against brute force: whatever a proof shows is true, and it shows what its rules say, no less.
+
+Random proofs over random tiny releases; steps and sums beyond 64 bits; what is read and remembered on the way.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from test_refusals import (
+    DOMAIN,
+    EITHER,
+    EXACT,
+    LEAVES,
+    ONLY,
+    PAIR,
+    RELEASE,
+    WORLD,
+    box,
+    claimed,
+    deep,
+    over,
+    raised,
+    tree,
+    verified,
+)
+from test_rup import accepted, follows, random_clauses, satisfiable, written
+
+from solvers.foundation.errors import CertificateError, NotVerified
+from solvers.foundation.limits import Limits
+from solvers.kernel import cells as cells_module
+from solvers.kernel.cells import cells_at, live_cells, statement_sums
+from solvers.kernel.checker import Replay, Verifier, goal_of
+from solvers.kernel.claims import (
+    AtLeast,
+    AtMost,
+    Branch,
+    Drat,
+    Node,
+    NoWorld,
+    OverCells,
+    Possible,
+    Regions,
+    Step,
+    Sum,
+    Witness,
+    proof_from,
+    proof_json,
+    quoted,
+)
+from solvers.kernel.facts import Facts
+from solvers.kernel.rup import check as check_clauses
+from solvers.statements.release import (
+    UNBOUNDED,
+    Attribute,
+    Box,
+    Choice,
+    Domain,
+    Partition,
+    Region,
+    Release,
+    Rows,
+    Statement,
+)
+
+# ---------------------------------------------------------------- random proofs against brute force
+
+
+def random_box(dice, domain):
+    """Return a box that leaves some parts of some attributes."""
+    pairs = [(k, dice.randrange(1, 1 << len(a.sizes))) for k, a in enumerate(domain.attributes) if dice.random() < 0.6]
+    return Box.of(pairs)
+
+
+def random_statement(dice, domain):
+    """Return a count or a sum of values over a box, maybe without another box."""
+    region = Region(random_box(dice, domain), (random_box(dice, domain),) if dice.random() < 0.3 else ())
+    if dice.random() < 0.6:
+        low = dice.randrange(0, 2)
+        return Statement(region, low, dice.choice([low, low + 1, UNBOUNDED]), "a count")
+    k = dice.randrange(len(domain.attributes))
+    coefs = tuple(dice.randrange(-2, 4) for _ in domain.attributes[k].sizes)
+    return Statement(region, dice.choice([-UNBOUNDED, -2, 1]), dice.choice([UNBOUNDED, 3, 6]), "a sum", k, coefs)
+
+
+def random_partition(dice, domain, rows):
+    """Return a tree or a rule list that counts some dataset of so many rows, labels apart or not."""
+    first_match = dice.random() < 0.5
+    if first_match:
+        boxes = [random_box(dice, domain) for _ in range(2)] + [Box()]
+    else:
+        k = dice.randrange(len(domain.attributes))
+        cut = dice.randrange(1, len(domain.attributes[k].sizes))
+        boxes = [Box(((k, (1 << cut) - 1),)), Box(((k, domain.attributes[k].full ^ ((1 << cut) - 1)),))]
+    made = tree(boxes, [(0, 0)] * len(boxes))
+    if domain.label is not None and dice.random() < 0.7:
+        n = domain.labels
+        region, label = np.repeat(made.region, n), np.tile(np.arange(n, dtype=np.int32), len(boxes))
+        none = np.zeros(len(region), dtype=np.int64)
+        made = replace(made, region=region, label=label, labels=tuple(map(str, range(n))), low=none, high=none)
+    made = replace(made, first_match=first_match)
+    at = [s for row in rows for s in range(len(made)) if made.statement(s, domain).region.holds(row)]
+    count = np.bincount(np.array(at, dtype=np.int64), minlength=len(made)).astype(np.int64)
+    slack = np.array([dice.random() < 0.3 for _ in range(len(made))])
+    return replace(made, low=np.maximum(0, count - slack), high=count + slack)
+
+
+def random_release(dice):
+    """Return a release of a tiny domain with a dataset that its partitions count."""
+    label = dice.choice([None, 2])
+    domain = Domain(
+        tuple(Attribute(f"x{i}", (1,) * dice.choice([2, 3])) for i in range(2 if label is None else 3)), label
+    )
+    space = list(itertools.product(*(range(len(a.sizes)) for a in domain.attributes)))
+    n = dice.randrange(1, 4)
+    rows = [dice.choice(space) for _ in range(n)]
+    blocks = [random_partition(dice, domain, rows) for _ in range(dice.randrange(0, 3))]
+    if dice.random() < 0.7:
+        blocks.append(tuple(random_statement(dice, domain) for _ in range(dice.randrange(1, 3))))
+    if dice.random() < 0.3:
+        blocks.append(Choice(tuple((random_statement(dice, domain),) for _ in range(2)), "a choice"))
+    impossible = (random_box(dice, domain),) if dice.random() < 0.3 else ()
+    low = dice.choice([n, n, n - 1])
+    return Release(domain, Rows(low, n), tuple(blocks), impossible), space
+
+
+def counted(statement, row):
+    """Return what a row counts in a statement."""
+    if not statement.region.holds(row):
+        return 0
+    return 1 if statement.of is None else statement.coefs[row[statement.of]]
+
+
+def agrees(release, space):
+    """Return a function that tells whether a dataset is a possible world."""
+    always, choices = [], []
+    for block in release.blocks:
+        if isinstance(block, Choice):
+            choices.append(block.alternatives)
+        else:
+            tree = isinstance(block, Partition)
+            always += [block.statement(s, release.domain) for s in range(len(block))] if tree else block
+    known = {s: {row: counted(s, row) for row in space} for s in (*always, *(s for c in choices for a in c for s in a))}
+    barred = {row for row in space for b in release.impossible if Region(b).holds(row)}
+
+    def met(statement, world):
+        return statement.low <= sum(known[statement][row] for row in world) <= statement.high
+
+    def holds(world):
+        return (
+            not barred.intersection(world)
+            and all(met(s, world) for s in always)
+            and all(sum(all(met(s, world) for s in every) for every in choice) == 1 for choice in choices)
+        )
+
+    return holds
+
+
+def random_steps(dice, replay, number):
+    """Return steps that a replay takes, each the bound that its reason implies."""
+    out = []
+    for _ in range(number):
+        cell, upper = dice.randrange(len(replay.cells)), dice.random() < 0.5
+        allowed = [-1 - i for i in range(len(replay.proof.sums))] + np.flatnonzero(replay.usable).tolist()
+        reason = dice.choice(allowed)
+        try:
+            value = replay.implied(int(replay.cells[cell]), upper, reason)
+        except CertificateError:
+            continue  # a sum that uses what is not stated
+        if value is not None:
+            out.append(Step(cell, upper, value, reason))
+            replay._step(out[-1], 0)
+    return tuple(out)
+
+
+def random_proof(dice, verifier, claim):
+    """Return a random proof and what it shows (None: that no histogram is left), by the rules of the page."""
+    facts = verifier.facts
+    blocks = tuple(dice.sample(range(len(facts.release.blocks)), dice.randrange(0, len(facts.release.blocks) + 1)))
+    live = verifier.live(blocks)
+    if not live.cells:
+        return None
+    attributes = range(len(facts.release.domain.attributes))
+    pieces = [int(np.flatnonzero(live.cell == c)[0]) for c in range(live.cells)]
+    named = [tuple(int(np.argmax(live.layout.parts(live.words[[p]], k)[0])) for k in attributes) for p in pieces]
+    known = np.flatnonzero(facts.within(blocks)).tolist()
+    sums = []
+    for _ in range(2):
+        used = dice.sample(known, min(len(known), dice.randrange(1, 4)))
+        sums.append(Sum(dice.choice([1, 2, 3]), tuple((s, dice.choice([-3, -1, 1, 2])) for s in used)))
+    proof = OverCells(blocks, tuple(named), tuple(sums), Node())
+    replay = Replay(facts, live, proof, Limits())
+    goal = goal_of(facts, live, claim)
+    steps, shown, ends = random_steps(dice, replay, dice.randrange(0, 5)), [], []
+    cell, value = dice.randrange(live.cells), dice.randrange(0, replay.most + 1)
+    saved = replay.lower.copy(), replay.upper.copy()
+    for below in (True, False) if dice.random() < 0.4 else (None,):
+        replay.lower, replay.upper = saved[0].copy(), saved[1].copy()
+        at = int(replay.cells[cell])
+        if below is True:
+            replay.upper[at] = min(replay.upper[at], value)
+        elif below is False:
+            replay.lower[at] = max(replay.lower[at], value + 1)
+        inner = random_steps(dice, replay, dice.randrange(0, 4))
+        end = dice.choice([None, 0, 1])
+        if not (replay.lower > replay.upper).any():
+            try:
+                shown.append(replay.greatest(goal.weights, end))
+            except CertificateError:
+                end = None
+                shown.append(replay.greatest(goal.weights, None))
+        ends.append(Node(inner, end))
+    node = Node((*steps, *ends[0].steps), ends[0].end) if len(ends) == 1 else Node(steps, Branch(cell, value, *ends))
+    return replace(proof, tree=node), max(shown, default=None)
+
+
+@pytest.mark.parametrize("batch", range(6))
+def test_what_a_proof_shows_is_true_and_no_more_is_accepted(batch):
+    dice, told, tight = random.Random(f"kernel {batch}"), 0, 0
+    for _ in range(25):
+        release, space = random_release(dice)
+        fits, numbers = agrees(release, space), range(release.rows.low, release.rows.high + 1)
+        worlds = [w for n in numbers for w in itertools.combinations_with_replacement(space, n) if fits(w)]
+        verifier = Verifier(release)
+        for _ in range(6):
+            asked = random_box(dice, release.domain)
+            counts = [sum(Region(asked).holds(row) for row in w) for w in worlds]
+            for claim in (AtMost(asked, 0), AtLeast(asked, 0)):
+                made = random_proof(dice, verifier, claim)
+                if made is None:
+                    assert not any(worlds)
+                    continue
+                proof, shown = made
+                if shown is None:
+                    assert not worlds
+                    verifier.verify(NoWorld(), proof)
+                    continue
+                k = shown if isinstance(claim, AtMost) else -shown
+                verifier.verify(replace(claim, rows=k), proof)
+                with pytest.raises(CertificateError, match="the proof shows"):
+                    verifier.verify(replace(claim, rows=k - 1 if isinstance(claim, AtMost) else k + 1), proof)
+                assert all(n <= k for n in counts) if isinstance(claim, AtMost) else all(n >= k for n in counts)
+                told += bool(worlds)
+                best = (max if isinstance(claim, AtMost) else min)(counts, default=None)
+                tight += k == best
+    assert told > 80
+    assert tight > 10
+
+
+@pytest.mark.parametrize("batch", range(4))
+def test_cells_and_worlds_are_those_of_the_statements(batch):
+    """Every row is in the cell, and every dataset has the sums, that the statements give it one by one."""
+    dice = random.Random(f"cells {batch}")
+    for _ in range(25):
+        release, space = random_release(dice)
+        facts, verifier = Facts(release), Verifier(release)
+        views = [facts.statement(s) for s in range(len(facts))]
+        weights = {row: [counted(v, row) for v in views] for row in space}
+        zero = [s for s, v in enumerate(views) if v.of is None and v.high == 0 and facts.unconditional[s]]
+        barred = [Region(b) for b in release.impossible]
+        dead = {row for row in space if any(b.holds(row) for b in barred) or any(weights[row][s] for s in zero)}
+        live = live_cells(facts, range(len(release.blocks)))
+        known = [row for row in space if row not in dead]
+        assert sum(live.sizes()) == len(known)
+        for row in dead:
+            with pytest.raises(CertificateError, match="no row can have"):
+                cells_at(facts, live, [row])
+        at = dict(zip(known, cells_at(facts, live, known).tolist(), strict=True))
+        for row, c in at.items():
+            column = np.zeros(len(facts), dtype=np.int64)
+            mine = live.linear.col == c
+            column[live.linear.row[mine]] = live.linear.coef[mine]
+            assert column.tolist() == weights[row]
+        asked = random_box(dice, release.domain)
+        for c in range(live.cells):
+            rows = [row for row in known if at[row] == c]
+            assert live.meeting(asked)[c] == any(Region(asked).holds(row) for row in rows)
+            assert live.inside(asked)[c] == all(Region(asked).holds(row) for row in rows)
+        for n in range(1, release.rows.high + 1):
+            world = tuple(dict.fromkeys(dice.choice(space) for _ in range(n)))
+            times = tuple(dice.randrange(1, 3) for _ in world)
+            assert statement_sums(facts, world, times).tolist() == [
+                sum(weights[row][s] * t for row, t in zip(world, times, strict=True)) for s in range(len(facts))
+            ]
+            data = [row for row, t in zip(world, times, strict=True) for _ in range(t)]
+            try:
+                verifier.verify(Possible(Box()), Witness(world, times))
+                good = True
+            except CertificateError:
+                good = False
+            assert good == (agrees(release, space)(data) and release.rows.low <= len(data) <= release.rows.high)
+
+
+def test_many_rows_are_found_like_few(monkeypatch):
+    """Rows are looked up one by one, or walked all at once: the same cells, and the same refusals."""
+    dice = random.Random(7)
+    for _ in range(40):
+        release, space = random_release(dice)
+        facts = Facts(release)
+        live = live_cells(facts, range(len(release.blocks)))
+        found = []
+        for few in (1 << 22, -1):
+            monkeypatch.setattr(cells_module, "FEW", few)
+            known = []
+            for row in space:
+                try:
+                    known.append(cells_at(facts, live, [row]).tolist())
+                except CertificateError as error:
+                    known.append(str(error))
+            fine = [row for row, cell in zip(space, known, strict=True) if isinstance(cell, list)]
+            found.append((known, cells_at(facts, live, fine).tolist() if fine else []))
+        assert found[0] == found[1]
+
+
+# ---------------------------------------------------------------- beyond 64 bits
+
+
+def wide(coefs, rows, low, high):
+    """Return a release of one attribute whose values are summed with huge coefficients."""
+    domain = Domain((Attribute("a", (1,) * len(coefs)),))
+    return Release(domain, Rows(0, rows), ((Statement(Region(Box()), low, high, "a sum", 0, tuple(coefs)),),))
+
+
+@pytest.mark.parametrize(
+    ("coefs", "rows", "low", "high"),
+    [
+        ((1, 1 << 40), 1 << 40, 5, UNBOUNDED),
+        ((1, -(1 << 40)), 1 << 40, -UNBOUNDED, -5),
+        ((1, *((1 << 30) + i for i in range(16))), (1 << 30) - 1, 5, UNBOUNDED),
+        ((1, 3), (1 << 61) + 1, 5, UNBOUNDED),
+    ],
+    ids=["coefficients", "negative ones", "many cells", "many rows"],
+)
+def test_steps_are_exact_where_64_bits_would_wrap(coefs, rows, low, high):
+    release = wide(coefs, rows, low, high)
+    verifier = Verifier(release)
+    replay = Replay(verifier.facts, verifier.live((0,)), proof_from(over([0], [(0,)])), Limits())
+    cell, upper = int(replay.cells[0]), high != UNBOUNDED
+    rest = sum(a * rows for a in coefs[1:])
+    assert replay.implied(cell, upper, 0) == (high if upper else low) - rest
+    assert replay.greatest(np.ones(len(coefs), dtype=np.int64), None) == rows * len(coefs)
+
+
+def test_bounds_far_out_settle_and_go_on():
+    """A step far below 0 or above all rows leaves nothing; what it says is kept small, and comes back no wider."""
+    release = wide((0, 1), 9, 0, 9)
+    verifier = Verifier(release)
+    proof = proof_from(over([0], [(0,), (1,)], sums=[(1, [(0, -(10**30))])]))
+    replay = Replay(verifier.facts, verifier.live((0,)), proof, Limits())
+    for value, kept in ((-(10**30), -1), (-1, -1), (0, 0), (3, 3)):
+        replay = Replay(verifier.facts, verifier.live((0,)), proof, Limits())
+        replay.implied = lambda cell, upper, reason, value=value: value
+        replay._step(Step(0, True, value, 0), 0)
+        assert replay.upper[replay.cells[0]] == kept
+    for value, kept in ((10**30, 10), (10, 10), (9, 9), (3, 3)):
+        replay = Replay(verifier.facts, verifier.live((0,)), proof, Limits())
+        replay.implied = lambda cell, upper, reason, value=value: value
+        replay._step(Step(0, False, value, 0), 0)
+        assert replay.lower[replay.cells[0]] == kept
+
+
+# ---------------------------------------------------------------- what is read, what is remembered
+
+
+def test_proofs_of_any_depth_below_the_limit_are_read():
+    proof, levels = proof_from(over([0]) | {"kind": "branching", "tree": deep(200)}), 0
+    node = proof.tree
+    while isinstance(node.end, Branch):
+        node, levels = node.end.below, levels + 1
+    assert levels == 200
+
+
+def test_proofs_by_clauses_are_written_and_read():
+    proof = Drat((0, 1), ("1 0", "0"))
+    assert proof_from(proof_json(proof)) == proof
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (5, "5"),
+        ("a\nb", r"'a\nb'"),
+        (1 << 199, "a number of 200 bits"),
+        ((1 << 199) - 1, str((1 << 199) - 1)),
+        (-(10**4400), "a number of 14,617 bits"),
+        ([10**4400], "a list that is too long to print"),
+        ({"a": 1}, "{'a': 1}"),
+        (None, "None"),
+    ],
+    ids=lambda x: x if isinstance(x, str) else type(x).__name__,
+)
+def test_values_are_quoted_in_words(value, words):
+    assert quoted(value) == words
+
+
+@pytest.mark.parametrize("data", [["kind"], "kind", [["kind", "regions"]], None, 7])
+def test_a_proof_that_is_no_object_is_refused(data):
+    with pytest.raises(CertificateError, match="proof has no 'kind'"):
+        proof_from(data)
+
+
+def test_an_object_is_no_list_of_its_keys():
+    made = over([0]) | {"kind": "farkas", "sums": [["over", "multipliers"]]}
+    with pytest.raises(CertificateError, match=r"proof.sums\[0\] has list instead of"):
+        proof_from(made)
+
+
+def test_the_first_row_may_be_exchanged():
+    """Rows that every statement weighs alike stand for each other, as long as they can exist."""
+    release = replace(RELEASE, blocks=(tree(LEAVES[0], [(1, 1), (2, 2)]),))
+    world = Witness(((0, 0), (1, 0)), (1, 2))
+    verified(Possible(box(a=1, b=4)), replace(world, instead=(0, (0, 2))), release)
+    barred = replace(release, impossible=(box(a=1, b=4),))
+    verified(Possible(box(a=1)), world, barred)
+    forged = claimed(Possible(box(a=1, b=4)), replace(world, instead=(0, (0, 2))), barred)
+    assert "no row can have the parts [0, 2]" in str(raised(forged)[0])
+
+
+def test_all_statements_of_an_alternative_count():
+    more = Statement(Region(box(a=2)), 2, 9, "more")
+    either = Choice((EITHER.alternatives[0], (*EITHER.alternatives[1], more)), "a choice")
+    release = Release(DOMAIN, Rows(1, 1), (either,))
+    assert "does not meet a choice" in str(raised(claimed(Possible(Box()), Witness(((1, 0),), (1,)), release))[0])
+
+
+def test_as_many_rows_as_fit_are_added_up():
+    most = Release(PAIR, Rows(1 << 61, 1 << 61), ())
+    verified(Possible(Box()), Witness(((0,),), (1 << 61,)), most)
+
+
+def test_one_open_bound_among_several_is_enough():
+    forged = claimed(AtMost(box(b=1), 1 << 80), Regions((0, 5)))
+    assert "count up to" in str(raised(forged)[0])
+
+
+def test_regions_are_cut_within_the_memory():
+    region = Region(box(a=1), (box(b=1),))
+    release = Release(DOMAIN, Rows(3, 3), ((Statement(region, 0, 2, "without"),),))
+    for memory in (1, 2 * 8 * 8 * 2):
+        forged = claimed(AtMost(Box(), 2), Regions((0,)), release, Limits(memory=memory))
+        assert isinstance(raised(forged)[0], NotVerified)
+    verified(AtMost(box(a=1, b=6), 2), Regions((0,)), release, Limits(memory=1 << 20))
+
+
+def test_at_least_over_cells():
+    proof = over([0], [(0, 0), (1, 0)], steps=[[0, "<=", 1, 0], [1, ">=", 2, 10]])
+    for rows in (0, 1, 2):
+        verified(AtLeast(box(a=2), rows), proof)
+    for rows in (3, 4, 9):
+        assert "the proof shows at most -2" in str(raised(claimed(AtLeast(box(a=2), rows), proof))[0])
+    assert "the proof shows" in str(raised(claimed(AtLeast(box(a=2, b=1), 1), proof))[0])
+
+
+def test_checked_worlds_and_walked_cells_are_remembered():
+    verifier = Verifier(RELEASE)
+    verifier.verify(Possible(box(a=1)), WORLD)
+    assert verifier._worlds == {(WORLD.parts, WORLD.times)}
+    assert verifier.live((0,)) is verifier.live((0,))
+    live = Verifier(RELEASE).live((0, 1))
+    assert verifier.remember((0, 1), live) is live
+    assert verifier.live((0, 1)) is live
+
+
+def test_a_case_proves_nothing_in_the_next():
+    """Bounds and statements of one case are forgotten in the other, those from before are not."""
+    one, two = {"steps": [[0, "<=", 1, 8]]}, {"steps": [[0, "<=", 0, 9]]}
+    verified(AtMost(box(a=1, b=1), 1), over([3], [(0, 0)], choice=3, cases=[one, two]))
+    for claim in (AtMost(box(a=1, b=1), 0), AtLeast(box(a=1, b=1), 1)):
+        assert "the proof shows" in str(raised(claimed(claim, over([3], [(0, 0)], choice=3, cases=[one, two])))[0])
+    before = over([0, 3], [(0, 0)], steps=[[0, "<=", 1, 0]], choice=3, cases=[{"steps": []}, {"steps": []}])
+    verified(AtMost(box(a=1, b=1), 1), before)
+    fixed = [[0, "<=", 1, 0], [0, ">=", 1, 0], [1, "<=", 2, 1], [1, ">=", 2, 1]]
+    cases = [{"steps": fixed}, {"steps": fixed[:2]}]
+    wrong = over([0], [(0,), (1,)], branch=[0, 1], cases=cases)
+    del wrong["tree"]["cases"][1]["steps"][1]
+    verified(ONLY, wrong, EXACT)
+
+
+# ---------------------------------------------------------------- clauses
+
+
+def forward(clauses, lines):
+    """Check a proof line by line, deletions done, every clause by unit propagation to a fixpoint."""
+    known = [tuple(c) for c in clauses]
+    for line in lines:
+        words = [w for w in line.split() if w not in ("d", "0")]
+        clause = tuple(map(int, words))
+        if line.startswith("d"):
+            same = [c for c in known if sorted(c) == sorted(clause)]
+            known.remove(same[0]) if same else None
+            continue
+        if not follows(known, clause):
+            return False
+        if not clause:
+            return True
+        known.append(clause)
+    return False
+
+
+def random_lines(dice, clauses, n, follow):
+    """Return lines of a proof: clauses that follow (or need not), deletions, comments, and the empty clause last."""
+    known, lines = [tuple(c) for c in clauses], []
+    for _ in range(dice.randrange(0, 12)):
+        kind = dice.random()
+        if kind < 0.2:
+            lines += [f"d {x}" for x in written([dice.choice(known)])]
+        elif kind < 0.3:
+            lines.append(dice.choice(["c 0 a comment", "", "  ", "c"]))
+        else:
+            some = tuple(v * dice.choice((1, -1)) for v in dice.sample(range(1, n + 1), dice.randint(1, min(n, 3))))
+            some += (some[0],) if kind > 0.9 else ()
+            if follow and not follows(known, some):
+                continue
+            known.append(some)
+            lines.append(" ".join(map(str, some)) + dice.choice([" 0", "  0 "]))
+    return [*lines, "0"]
+
+
+@pytest.mark.parametrize("batch", range(5))
+def test_clauses_are_accepted_where_they_refute_and_nowhere_else(batch):
+    """What the plain rule accepts is accepted, and nothing that can be satisfied is refuted, whatever the lines."""
+    dice, right, wrong = random.Random(f"clauses {batch}"), 0, 0
+    for _ in range(150):
+        n = dice.randint(2, 6)
+        clauses = random_clauses(dice, max(n, 3), dice.randint(n, 5 * n))
+        clauses += [tuple(dice.choice(clauses)) for _ in range(dice.randrange(0, 3))]
+        clauses += [[v, -v] for v in range(1, 3) if dice.random() < 0.2]
+        clauses += [[v * dice.choice((1, -1))] for v in range(1, n) if dice.random() < 0.15]
+        clauses += [()] if dice.random() < 0.03 else []
+        lines = random_lines(dice, clauses, max(n, 3), dice.random() < 0.8)
+        found = accepted(clauses, lines)
+        plain = [line for line in lines if line.strip() and not line.startswith("c")]
+        if satisfiable(clauses, max(n, 3)):
+            assert not found, (clauses, lines)
+            wrong += 1
+        elif forward(clauses, plain):
+            assert found, (clauses, lines)
+            right += 1
+        assert not accepted(clauses, [line for line in lines if line != "0"] + ["1 0"]) or [] in map(list, clauses)
+    assert right > 30
+    assert wrong > 20
+
+
+def test_a_line_of_clauses_is_told_by_its_number():
+    """Blank lines and comments count; the first clause that the end rests on and that does not follow is named."""
+    told = (["", "c 0", "2 0", "0"], 4), (["1 0", "0"], 2), (["c", "0"], 2), (["-1 0", "0"], 1)
+    for lines, number in told:
+        forged = lambda lines=lines: check_clauses([(1, 2), (-1, 2), (1, -2)], lines)  # noqa: E731
+        assert str(raised(forged)[0]).startswith(f"line {number}: does not follow")
+    for literal in (3, -3):
+        forged = lambda literal=literal: check_clauses([(1, 2), (-1, -2)], [f"{literal} 0", "0"])  # noqa: E731
+        assert "a literal beyond the 2 variables" in str(raised(forged)[0])
+    forged = lambda: check_clauses([(-1, -2)], ["2 0", "0"])  # noqa: E731
+    assert "does not follow" in str(raised(forged)[0])
+
+
+@pytest.mark.parametrize("batch", range(4))
+def test_what_rests_on_a_clause_that_does_not_follow_is_refused(batch):
+    """A proof in which each line follows from those before it, but for one: found wherever the end rests on it."""
+    dice, tried = random.Random(f"bogus {batch}"), 0
+    while tried < 25:
+        n = dice.randint(3, 5)
+        clauses = [tuple(c) for c in random_clauses(dice, n, dice.randint(2, 2 * n))]
+        if not satisfiable(clauses, n):
+            continue
+        known, lines = list(clauses), []
+        while satisfiable(known, n):
+            some = tuple(v * dice.choice((1, -1)) for v in dice.sample(range(1, n + 1), dice.choice([1, 2, 2, 3])))
+            known.append(some)
+            lines += written([some])
+        bogus = list(lines)
+        signed = [x for v in range(1, n + 1) for x in (v, -v)]
+        every = [c for size in (3, 2, 1) for c in itertools.combinations(signed, size) if len({*map(abs, c)}) == size]
+        while not follows(known, ()):
+            some = dice.choice([c for c in every if c not in known and follows(known, c)])
+            known.append(some)
+            lines += written([some])
+        for kept in (lines, [*lines, f"d {bogus[0]}"]):
+            assert not accepted(clauses, [*kept, "0"]), (clauses, kept)
+        assert accepted([*clauses, *known[len(clauses) : len(clauses) + len(bogus)]], [*lines, "0"])
+        tried += 1
+
+
+def test_a_clause_is_followed_back_through_others():
+    """The end rests on line 2, which follows; line 2 rests on line 1, which does not."""
+    forged = lambda: check_clauses([(-2, 1), (-1, 3), (-1, -3)], ["1 2 0", "1 0", "0"])  # noqa: E731
+    assert str(raised(forged)[0]).startswith("line 1: does not follow by unit propagation: 1 2")
+    check_clauses([(-2, 1), (-1, 3), (-1, -3), (1, 2)], ["1 0", "0"])
+
+
+def test_deleted_clauses_are_gone_and_come_back():
+    """What is deleted serves no later line; the lines before it may rest on it; what is not there may be deleted."""
+    square = [(1, 2), (-1, 2), (1, -2), (-1, -2)]
+    for lines in (["d 1 2 0", "2 0", "0"], ["d 2 1 0", "2 0", "0"], ["d 2 0", "0"], ["d 1 2 3 0", "0"]):
+        assert not accepted([*square, (1, 2, 3)], lines), lines
+    for lines in (["2 0", "d 1 2 0", "0"], ["d 3 0", "2 0", "0"], ["d 1 2 3 0", "2 0", "0"], ["2 0", "d 2 0", "0"]):
+        assert accepted([*square, (1, 2, 3)], lines), lines
+    assert accepted([*square, (1, 2)], ["d 1 2 0", "2 0", "0"]), "it was there twice"
+    assert not accepted([*square, (1, 2)], ["d 1 2 0", "d 1 2 0", "2 0", "0"])
+
+
+def test_a_line_may_rest_on_what_is_deleted_after_it():
+    formula = [(1, 2, 3), (1, 2, -3), (1, -2), (-1, 2), (-1, -2)]
+    assert accepted(formula, ["1 2 0", "d 1 2 3 0", "2 0", "0"])
+    assert not accepted(formula, ["d 1 2 3 0", "1 2 0", "2 0", "0"])
+
+
+def test_lines_that_nothing_rests_on_need_not_follow():
+    square = [(1, 2), (-1, 2), (1, -2), (-1, -2), (3, 4, 5)]
+    assert accepted(square, ["3 0", "4 5 0", "2 0", "0"])
+    assert accepted(square, ["1 -1 0", "3 -3 4 0", "2 0", "0"])
+
+
+def test_time_that_is_left_ends_nothing():
+    check_clauses([(1, 2), (-1, 2), (1, -2), (-1, -2)], ["1 2 0"] * 90 + ["2 0", "0"], limit=1e9)
+
+
+# ---------------------------------------------------------------- the rules of sums and steps
+
+
+def test_a_sum_uses_lower_bounds_too():
+    """Three rows, two of which have a = 1: that leaves one, by the number of rows and a bound found before."""
+    proof = over([0], [(0, 0), (1, 0)], sums=[(1, [(10, 1)])], steps=[[1, ">=", 2, 10]], sum=0)
+    proof["tree"]["steps"] = [[0, "<=", 1, 0], [1, ">=", 2, 10]]
+    verified(AtMost(box(a=1), 1), proof)
+
+
+@pytest.mark.parametrize(("y", "low", "high"), [(-1, -UNBOUNDED, 9), (1, -9, UNBOUNDED)])
+def test_a_multiplier_of_an_open_side_is_refused(y, low, high):
+    stated = (Statement(Region(Box()), low, high, "a sum", of=1, coefs=(0, 1, 2)),)
+    release = Release(DOMAIN, Rows(3, 3), (stated,))
+    forged = claimed(AtMost(Box(), 1 << 80), over([0], sums=[(1, [(0, y)])], sum=0), release)
+    assert f"statement 0 says nothing that its multiplier {y} could use" in str(raised(forged)[0])
+    verified(AtMost(Box(), 1 << 80), over([0], sums=[(1, [(0, -y)])], sum=0), release)
+
+
+def test_long_proofs_are_replayed_to_the_end():
+    verified(AtMost(box(a=1), 1), over([0], [(0, 0)], steps=[[0, "<=", 1, 0]] * 600), limits=Limits(seconds=1e9))
+
+
+@pytest.mark.parametrize(("coef", "low", "high", "ends"), [(2, 3, 7, (2, 3)), (-2, -7, -3, (2, 3)), (3, -1, 8, (0, 2))])
+def test_steps_round_to_the_inside(coef, low, high, ends):
+    """Whole rows: 2z >= 3 says z >= 2, and -2z >= -7 says z <= 3; a side that is open says nothing."""
+    for least, most in ((low, high), (-UNBOUNDED, high), (low, UNBOUNDED)):
+        checker = Verifier(wide((coef,), 9, least, most))
+        replay = Replay(checker.facts, checker.live((0,)), proof_from(over([0], [(0,)])), Limits())
+        for upper in (False, True):
+            uses = most if upper == (coef > 0) else least
+            said = replay.implied(int(replay.cells[0]), upper, 0)
+            assert said == (None if abs(uses) == UNBOUNDED else ends[upper])
+
+
+def test_clauses_are_of_the_blocks_and_of_the_claims_opposite():
+    """One row, which has a = 1: each true claim is refuted when turned round, and no claim next to it."""
+    one = Release(PAIR, Rows(1, 1), (tree(LEAVES[0], [(0, 0), (1, 1)]),))
+    proof = {"kind": "drat", "blocks": [0], "lines": ["0"]}
+    for claim in (AtMost(box(a=1), 0), AtMost(box(a=2), 1), AtLeast(box(a=2), 1), AtLeast(box(a=2), 0)):
+        verified(claim, proof, one)
+        verified(claim, proof, one, Limits(seconds=1e9))
+    for claim in (AtMost(box(a=2), 0), AtLeast(box(a=1), 1), NoWorld()):
+        assert "does not follow" in str(raised(claimed(claim, proof, one))[0])
+    assert "does not follow" in str(raised(claimed(AtMost(box(a=1), 0), proof | {"blocks": []}, one))[0])
+    for blocks in ([0, 4], [4, 0], [0, -1]):
+        assert "or one that does not exist" in str(raised(claimed(NoWorld(), proof | {"blocks": blocks}, one))[0])
+
+
+@pytest.mark.parametrize("parts", [65, 130])
+def test_attributes_of_more_parts_than_a_word_has_bits(parts):
+    """A cell lies inside a box where every word of it does, and meets it where some word does."""
+    domain, cut = Domain((Attribute("b", (1, 1)), Attribute("a", (1,) * parts))), parts - 1
+    leaves = [Box(((1, (1 << cut) - 1),)), Box(((1, 1 << cut),))]
+    live = live_cells(Facts(Release(domain, Rows(3, 3), (tree(leaves, [(1, 1), (2, 2)]),))), (0,))
+    first = int(cells_at(Facts(Release(domain, Rows(3, 3), ())), live, [(0, 0)])[0])
+    for mask in (1, (1 << 64) - 1, 1 << (cut - 1), (1 << cut) - 1, 1 << cut, (1 << parts) - 1):
+        held = [mask >> p & 1 for p in range(parts)]
+        asked = Box(((1, mask),))
+        assert live.meeting(asked)[first] == any(held[:cut])
+        assert live.inside(asked)[first] == all(held[:cut])
+        assert live.meeting(asked)[1 - first] == live.inside(asked)[1 - first] == bool(held[cut])
