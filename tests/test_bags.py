@@ -18,7 +18,8 @@ from extras import encoded, extra, run
 import recon
 from encoders.domain.values import Test
 from encoders.encode.encoder import encode
-from encoders.models.models import Forest, Node, Support, Tree
+from encoders.models.models import Forest, Tree
+from encoders.models.nodes import Node, Support
 from recon.certificates.verifying import verify
 from recon.formats.release.writing import dump, release_json
 from recon.frames.true_rows import violations

@@ -10,7 +10,8 @@ import recon
 from encoders.domain.domain import Domain
 from encoders.domain.values import Listed, Test
 from encoders.encode.encoder import encode
-from encoders.models.models import Rule, RuleList, Support
+from encoders.models.models import Rule, RuleList
+from encoders.models.nodes import Support
 from solvers.foundation.limits import Limits
 
 

@@ -17,7 +17,8 @@ from encoders.domain.domain import Domain
 from encoders.domain.values import Continuous, Grid, Listed, Test
 from encoders.domain.views import View
 from encoders.encode.encoder import encode
-from encoders.models.models import Node, Rule, RuleList, Support, Tree
+from encoders.models.models import Rule, RuleList, Tree
+from encoders.models.nodes import Node, Support
 from solvers.foundation import exact as numbers
 from solvers.statements.release import Rows
 

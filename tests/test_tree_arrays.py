@@ -11,15 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from encoders.domain.cuts import Cuts
-from encoders.domain.domain import Domain, View
+from encoders.domain.domain import Domain
 from encoders.domain.values import Continuous, Grid, Listed, Test, exact
+from encoders.domain.views import View
 from encoders.encode.encoder import encode
 from encoders.models.models import Forest, Tree
 from encoders.models.nodes import CountTable, Node, Nodes, Support
-from recon.formats.release.reading import parse, to_domain, to_models
+from recon.formats.release.parts import to_domain, to_models
+from recon.formats.release.reading import parse
 from recon.formats.release.writing import dump, release_json
 from solvers.foundation.errors import ReleaseError
-from solvers.statements.release import ANY_LABEL, Box
+from solvers.statements.boxes import Box
+from solvers.statements.release import ANY_LABEL
 
 DOMAIN = Domain(
     (

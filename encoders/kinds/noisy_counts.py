@@ -19,20 +19,8 @@ from encoders.domain.domain import Domain
 from encoders.domain.values import Position
 from encoders.kinds.table import source_of
 from encoders.kinds.tree import splits
-from encoders.models.models import (
-    AnyModel,
-    Figure,
-    Forest,
-    Noise,
-    Published,
-    Rule,
-    RuleList,
-    RuleSet,
-    Support,
-    Table,
-    Tree,
-)
-from encoders.models.nodes import UNPUBLISHED
+from encoders.models.models import AnyModel, Figure, Forest, Noise, Published, Rule, RuleList, RuleSet, Table, Tree
+from encoders.models.nodes import UNPUBLISHED, Support
 from encoders.parts.base import Encoder
 from encoders.parts.cut_domain import CutDomain
 from encoders.parts.resolutions import Resolutions

@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import EncodedRelease
 from encoders.encode.encoder import encode as encode_models
-from encoders.models.models import AnyModel, Forest, Nodes, Provenance, Rule, RuleList, RuleSet, Support, Table, Tree
+from encoders.models.models import AnyModel, Forest, Provenance, Rule, RuleList, RuleSet, Table, Tree
+from encoders.models.nodes import Nodes, Support
 from recon.formats.drafts.binding import Binder
 from recon.formats.drafts.drafts import Draft
 from recon.formats.drafts.facts import Feature

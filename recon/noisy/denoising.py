@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import EncodedRelease
-from encoders.models.models import AnyModel, Figure, Forest, Rule, Support, Table, Tree
-from encoders.models.nodes import UNPUBLISHED
+from encoders.models.models import AnyModel, Figure, Forest, Rule, Table, Tree
+from encoders.models.nodes import UNPUBLISHED, Support
 from recon.formats.release.writing import publishable
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits

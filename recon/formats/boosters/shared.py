@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from encoders.domain.domain import Condition
 from encoders.domain.values import Test, Value, equals
-from encoders.models.models import Figure, Node, Nodes, Support, Tree
+from encoders.models.models import Figure, Tree
+from encoders.models.nodes import Node, Nodes, Support
 from solvers.foundation.errors import ReleaseError
 
 MOST_NODES = 2_000_000  # in one tree

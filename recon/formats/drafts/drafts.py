@@ -9,18 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from encoders.models.models import (
-    AnyModel,
-    Figure,
-    Forest,
-    Nodes,
-    Rule,
-    RuleList,
-    RuleSet,
-    Support,
-    Tree,
-)
-from encoders.models.nodes import CountTable
+from encoders.models.models import AnyModel, Figure, Forest, Rule, RuleList, RuleSet, Tree
+from encoders.models.nodes import CountTable, Nodes, Support
 from recon.formats.drafts.binding import Binder
 from recon.formats.drafts.facts import DraftFacts
 

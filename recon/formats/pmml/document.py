@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from encoders.domain.values import AnyAttribute, Value
-from encoders.models.models import AnyModel, Provenance, Rule, RuleList, RuleSet, Support
+from encoders.models.models import AnyModel, Provenance, Rule, RuleList, RuleSet
+from encoders.models.nodes import Support
 from recon.files.budget import parsed_xml, told
 from recon.formats.boosters.shared import label_name
 from recon.formats.drafts.drafts import Draft

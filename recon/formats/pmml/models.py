@@ -12,7 +12,8 @@ from typing import Literal
 
 from encoders.domain.domain import Condition
 from encoders.domain.values import Test, Value, equals
-from encoders.models.models import AnyModel, CountKind, Figure, Statistic, Support, Table
+from encoders.models.models import AnyModel, CountKind, Figure, Statistic, Table
+from encoders.models.nodes import Support
 from recon.formats.pmml.fields import Fields
 from recon.formats.pmml.trees import PmmlNode, Unrolled, unroll
 from solvers.foundation.errors import ReleaseError, TooLarge, Unsupported

@@ -19,7 +19,8 @@ from fractions import Fraction
 
 from encoders.domain.domain import Condition
 from encoders.domain.values import Value, equals
-from encoders.models.models import AnyModel, Figure, Provenance, Rule, RuleList, Statistic, Support, Table
+from encoders.models.models import AnyModel, Figure, Provenance, Rule, RuleList, Statistic, Table
+from encoders.models.nodes import Support
 from encoders.parts.supports import MOST_ROWS
 from recon.formats.drafts.drafts import Draft
 from recon.formats.drafts.facts import Feature

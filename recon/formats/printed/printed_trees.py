@@ -17,7 +17,8 @@ from itertools import pairwise
 
 from encoders.domain.domain import Condition
 from encoders.domain.values import AnyAttribute, Continuous, Listed, Test, Value, equals, exact, is_number
-from encoders.models.models import AnyModel, Figure, Node, Nodes, Provenance, Statistic, Support, Table, Tree
+from encoders.models.models import AnyModel, Figure, Provenance, Statistic, Table, Tree
+from encoders.models.nodes import Node, Nodes, Support
 from encoders.parts.supports import MOST_ROWS
 from recon.formats.drafts.binding import Binder, border, comparison
 from recon.formats.drafts.drafts import Draft, bind

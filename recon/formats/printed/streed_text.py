@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from encoders.domain.values import Listed, Test, Value, equals, exact
-from encoders.models.models import Node, Nodes, Provenance, Support, Tree
+from encoders.models.models import Provenance, Tree
+from encoders.models.nodes import Node, Nodes, Support
 from recon.formats.drafts.drafts import Draft
 from recon.formats.rules.plain_values import MOST_PARTS, as_features, count, free_label
 from recon.formats.rules.skeletons import NO_COUNTS, SkeletonDraft

@@ -25,11 +25,10 @@ from encoders.models.models import (
     RuleSet,
     Statistic,
     StatisticKind,
-    Support,
     Table,
     Tree,
 )
-from encoders.models.nodes import LEAF, CountTable, Nodes, whole
+from encoders.models.nodes import LEAF, CountTable, Nodes, Support, whole
 from encoders.parts.supports import MOST_ROWS
 from recon.formats.release.noise import figure, to_noise
 from recon.formats.release.schema import (

@@ -10,7 +10,8 @@ from typing import Any
 from encoders.domain.domain import AS_BITS, Condition, Domain
 from encoders.domain.values import AnyAttribute, Continuous, Listed, Test, plain
 from encoders.domain.views import TRAINING_DATA, View
-from encoders.models.models import AnyModel, Figure, Forest, Node, RuleList, RuleSet, Support, Table
+from encoders.models.models import AnyModel, Figure, Forest, RuleList, RuleSet, Table
+from encoders.models.nodes import Node, Support
 from recon.formats.release.noise import noise_json
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.escaping import json_shown

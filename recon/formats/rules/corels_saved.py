@@ -14,7 +14,8 @@ from typing import Any
 
 from encoders.domain.domain import Condition
 from encoders.domain.values import Listed, Value, equals
-from encoders.models.models import Figure, Provenance, Rule, RuleList, Support, Table
+from encoders.models.models import Figure, Provenance, Rule, RuleList, Table
+from encoders.models.nodes import Support
 from recon.formats.drafts.drafts import Draft
 from recon.formats.rules.plain_values import as_features, count, free_label, number, parts, texts
 from recon.formats.rules.skeletons import NO_COUNTS, SkeletonDraft, commonest

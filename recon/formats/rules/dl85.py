@@ -15,7 +15,8 @@ from typing import Any
 
 from encoders.domain.domain import Condition
 from encoders.domain.values import Listed, Test, Value, equals
-from encoders.models.models import Figure, Node, Nodes, Provenance, Support, Table, Tree
+from encoders.models.models import Figure, Provenance, Table, Tree
+from encoders.models.nodes import Node, Nodes, Support
 from recon.formats.drafts.drafts import Draft
 from recon.formats.rules.plain_values import MOST_PARTS, as_features, count, free_label, parts, shown
 from recon.formats.rules.skeletons import NO_COUNTS, SkeletonDraft, commonest, leaf_paths

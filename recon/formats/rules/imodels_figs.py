@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.domain.values import Test, Value
-from encoders.models.models import CountKind, Forest, Node, Nodes, Provenance, Support, Tree
+from encoders.models.models import CountKind, Forest, Provenance, Tree
+from encoders.models.nodes import Node, Nodes, Support
 from recon.formats.drafts.drafts import Draft
 from recon.formats.rules.plain_values import (
     MOST_PARTS,

@@ -15,7 +15,8 @@ from typing import Any
 
 from encoders.domain.domain import Condition
 from encoders.domain.values import Listed, Test, equals
-from encoders.models.models import CountKind, Provenance, Rule, RuleList, Support, Table
+from encoders.models.models import CountKind, Provenance, Rule, RuleList, Table
+from encoders.models.nodes import Support
 from recon.formats.drafts.drafts import Draft
 from recon.formats.rules.plain_values import (
     MOST_ROWS,

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from encoders.domain.domain import Condition
 from encoders.domain.values import Test, Value
-from encoders.models.models import AnyModel, Figure, Node, RuleList, Statistic, Tree
+from encoders.models.models import AnyModel, Figure, RuleList, Statistic, Tree
+from encoders.models.nodes import Node
 from recon.formats.drafts.binding import Binder
 from recon.formats.drafts.drafts import Draft, bind
 from recon.formats.drafts.facts import conditions

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from encoders.domain.values import Test, Value, equals
-from encoders.models.models import Node, Nodes, Provenance, Support, Tree
+from encoders.models.models import Provenance, Tree
+from encoders.models.nodes import Node, Nodes, Support
 from recon.formats.drafts.drafts import Draft
 from recon.formats.rules.plain_values import MOST_PARTS, as_features, count, free_label
 from recon.formats.sklearn.trees.trees import plain_class

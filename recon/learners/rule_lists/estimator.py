@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from encoders.domain.values import Test, Value
-from encoders.models.models import Rule, RuleList, Support
+from encoders.models.models import Rule, RuleList
+from encoders.models.nodes import Support
 from solvers.foundation.errors import ReleaseError
 
 if TYPE_CHECKING:

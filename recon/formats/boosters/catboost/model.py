@@ -15,7 +15,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from encoders.domain.values import Test, Value
-from encoders.models.models import AnyModel, CountKind, Forest, Provenance, Support, Tree
+from encoders.models.models import AnyModel, CountKind, Forest, Provenance, Tree
+from encoders.models.nodes import Support
 from recon.formats.boosters.catboost.file import MEMORY, Booster, Branching, Symmetric, cbm_booster, json_booster
 from recon.formats.boosters.shared import Grown, Split, label_name, sums
 from recon.formats.drafts.drafts import Draft

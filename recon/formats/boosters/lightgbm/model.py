@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from encoders.domain.values import AnyAttribute, Continuous, Listed, Test, Value, exact
-from encoders.models.models import AnyModel, CountKind, Forest, Provenance, Support, Table
+from encoders.models.models import AnyModel, CountKind, Forest, Provenance, Table
+from encoders.models.nodes import Support
 from recon.formats.boosters.lightgbm.counts import Objective, Rates, Round, class_counts, number, parameters
 from recon.formats.boosters.lightgbm.file import (
     IS_NAN,

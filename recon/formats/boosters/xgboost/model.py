@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from encoders.domain.values import Value
-from encoders.models.models import AnyModel, CountKind, Figure, Forest, Provenance, Support, Table
+from encoders.models.models import AnyModel, CountKind, Figure, Forest, Provenance, Table
+from encoders.models.nodes import Support
 from recon.formats.boosters.shared import label_name, refuse
 from recon.formats.boosters.xgboost.counts import Cover, class_counts, sizes, starting_shares
 from recon.formats.boosters.xgboost.file import Booster, Stored, dump_booster, json_booster, part, real

@@ -14,7 +14,8 @@ import numpy as np
 
 from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import AnyAttribute, Cell, Continuous, Grid, Listed, Test, Value
-from encoders.models.models import AnyModel, Forest, Nodes, Tree
+from encoders.models.models import AnyModel, Forest, Tree
+from encoders.models.nodes import Nodes
 from recon.formats.drafts.binding import Binder, has, listed_test, passes
 from recon.formats.drafts.drafts import Draft
 from recon.formats.drafts.facts import Feature, conditions
