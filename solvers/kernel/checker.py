@@ -4,8 +4,8 @@ What has to be trusted is this module, `witness`, `facts`, `walk`, `pieces`, `ru
 release.
 Every check raises `CertificateError` in one sentence; a limit that is met means "not verified".
 
-Source: design.md, section 3; the rules of a step are those of bounds propagation (Harvey, Stuckey 2003), a weighted
-sum is Farkas' lemma with bounds on the variables, both as in VIPR (Cheung, Gleixner, Steffy 2017).
+Source: docs/certificates.md, "The kinds of proof"; the rules of a step are those of bounds propagation (Harvey, Stuckey
+2003), a weighted sum is Farkas' lemma with bounds on the variables, both as in VIPR (Cheung, Gleixner, Steffy 2017).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A system as a CP-SAT model over its free cells: one integer per cell, one Boolean per alternative.
 
-Source: CP-SAT (Google OR-Tools 9.15); design.md, section 4. Enumeration needs one worker and no objective, and is
-complete only when the status says OPTIMAL (briefs/solvers.md, finding 6).
+Source: CP-SAT (Google OR-Tools 9.15); docs/engines.md, "Worlds, extremes and refutations". Enumeration needs one worker
+and no objective, and is complete only when the status says OPTIMAL (docs/engines.md, "Traps of the native libraries").
 """
 
 from __future__ import annotations

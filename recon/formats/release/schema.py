@@ -1,4 +1,4 @@
-"""The release file as pydantic models: one self-contained JSON object, `"recon": 1` (design.md, section 5)."""
+"""The release file as pydantic models: one self-contained JSON object, `"recon": 1` (docs/release-file.md)."""
 
 from __future__ import annotations
 
