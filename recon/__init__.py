@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from encoders.domain.domain import Domain as Domain
     from encoders.encode.encoder import EncodedRelease as EncodedRelease
-    from recon.auditing.auditing import audit as audit
     from recon.bounds.bounding import bound as bound
     from recon.certificates.verifying import verify as verify
     from recon.exporting.exporting import export as export
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from recon.loading.attaching import attach_counts as attach_counts
     from recon.loading.loading import encode as encode
     from recon.loading.loading import load as load
-    from recon.measures.measures import Measures as Measures
+    from recon.measures.figures import Measures as Measures
     from recon.measures.measures import measure as measure
     from recon.measures.sweeping import sweep as sweep
     from recon.noisy.denoising import denoise as denoise
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from recon.questions.questions import reconstruct as reconstruct
     from recon.questions.questions import sample as sample
     from recon.questions.questions import worlds as worlds
+    from recon.report.audit import audit as audit
     from recon.report.report import Report as Report
     from solvers.foundation.errors import ContradictionError as ContradictionError
     from solvers.foundation.errors import Inconclusive as Inconclusive
@@ -56,7 +56,7 @@ _HOME = {
     "Domain": "encoders.domain.domain",
     "EncodedRelease": "encoders.encode.encoder",
     "attach_counts": "recon.loading.attaching",
-    "audit": "recon.auditing.auditing",
+    "audit": "recon.report.audit",
     "export": "recon.exporting.exporting",
     "BayesianRuleListClassifier": "recon.learners.rule_lists.bayesian_rule_list",
     "DPBayesianRuleListClassifier": "recon.learners.rule_lists.bayesian_rule_list",

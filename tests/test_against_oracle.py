@@ -13,7 +13,8 @@ from extras import batches
 
 import recon
 from encoders.encode.encoder import encode
-from recon.formats.release.reading import parse, to_domain, to_models, to_rows
+from recon.formats.release.parts import to_domain, to_models, to_rows
+from recon.formats.release.reading import parse
 
 BATCHES = batches(6, 10)
 PER_BATCH = 75

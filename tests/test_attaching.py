@@ -18,10 +18,11 @@ import recon
 from encoders.domain.domain import Domain
 from encoders.domain.values import Listed, equals
 from encoders.models.models import Figure, Provenance, Statistic, Table
-from recon.auditing.ground_truth import violations
-from recon.formats.drafts.drafts import Draft, Feature
+from recon.formats.drafts.drafts import Draft
+from recon.formats.drafts.facts import Feature
 from recon.formats.release.writing import dump, release_json
 from recon.formats.rules import corels_saved, dl85, streed
+from recon.frames.true_rows import violations
 from recon.loading.attaching import COUNTED, OTHER_ROWS, attach_counts
 from recon.stored.containers import open_stored
 from recon.stored.objects.things import Thing

@@ -18,15 +18,15 @@ from test_against_oracle import encoded
 from test_bad_input import run
 
 import recon
-from encoders.domain.domain import Test
+from encoders.domain.values import Test
 from encoders.encode.encoder import encode
 from encoders.models.models import Forest, Node, Support, Tree
-from recon.auditing.ground_truth import violations
 from recon.certificates.verifying import verify
 from recon.formats.release.writing import dump, release_json
+from recon.frames.true_rows import violations
 from recon.loading.loading import load
 from recon.report.group_report import exposure_lines
-from solvers.engine import engines
+from solvers.chain import engines
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.questions.query import Count, CountAnswer, Decide

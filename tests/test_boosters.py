@@ -17,9 +17,9 @@ from encoders.domain.domain import Domain
 from encoders.domain.values import Test
 from encoders.encode.encoder import encode
 from encoders.models.models import Forest, Table, Tree
-from recon.auditing.ground_truth import violations
 from recon.formats.boosters.lightgbm.counts import Objective, Rates, Round, class_counts
-from recon.formats.boosters.lightgbm.model import looks_like_lightgbm_text, read_lightgbm, read_lightgbm_text
+from recon.formats.boosters.lightgbm.file import looks_like_lightgbm_text
+from recon.formats.boosters.lightgbm.model import read_lightgbm, read_lightgbm_text
 from recon.formats.boosters.pickled import read as read_saved
 from recon.formats.boosters.shared import Grown, narrowed, opposite, split_of
 from recon.formats.boosters.xgboost.counts import class_counts as xgb_counts
@@ -28,6 +28,7 @@ from recon.formats.boosters.xgboost.file import Stored
 from recon.formats.boosters.xgboost.model import looks_like_xgboost_ubj, read_xgboost, read_xgboost_dump
 from recon.formats.drafts.binding import Binder
 from recon.formats.release.reading import strict_json
+from recon.frames.true_rows import violations
 from recon.stored.containers import open_stored
 from solvers.foundation.errors import ReleaseError, Unsupported
 

@@ -23,7 +23,6 @@ from recon.learners.private.private_mining import (
     mine_exactly,
     mine_privately,
 )
-from recon.learners.private.randomness import Randomness
 from recon.learners.rule_lists.bayesian_rule_list import BayesianRuleListClassifier, DPBayesianRuleListClassifier
 from recon.learners.rule_lists.brl_posterior import (
     Law,
@@ -44,6 +43,7 @@ from recon.learners.rule_lists.brl_sampling import (
     split_r_hat,
     walk,
 )
+from solvers.noise.sampling import Randomness
 
 ANTECEDENTS = ((("a", 1),), (("b", 1),), (("c", 1),), (("a", 1), ("b", 1)))  # 4 antecedents: 65 lists
 SIZES = (1, 1, 1, 2)
@@ -458,7 +458,7 @@ def test_map_and_point_are_those_of_all_lists():
         assert chained.rules_ == fitted.rules_
     assert sum(sum(counts) for _, counts in fitted.rules_) == len(x)
     domain = recon.Domain.from_frame(x.assign(y=y), label="y", independent=True)
-    from recon.auditing.ground_truth import violations
+    from recon.frames.true_rows import violations
 
     assert violations(recon.encode(fitted, domain), x.assign(y=y)) == []
 

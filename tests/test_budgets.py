@@ -54,14 +54,15 @@ import recon.measures.sweeping
 import recon.bounds.bounding
 import recon.auditing.ground_truth
 import pyarrow
-from solvers.engine import engines
+from solvers.chain import engines
 import solvers.programs.linear_program
 import solvers.programs.bounded_answers
 import solvers.programs.row_model
 import solvers.clauses.sat
 import solvers.interval.bracket
 import solvers.columns.master
-engines()
+import solvers.likelihood.explain
+list(engines())
 """
 
 

@@ -13,7 +13,6 @@ import pytest
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import encode
 from encoders.models.models import Forest
-from recon.auditing.ground_truth import violations
 from recon.formats.boosters.catboost.file import MAGIC, cbm_booster, json_booster
 from recon.formats.boosters.catboost.model import NOT_WEIGHTED, TOGETHER, read_catboost, to_draft
 from recon.formats.boosters.xgboost.model import LEAST, NOT_SAID, read_xgboost, read_xgboost_ubj
@@ -21,6 +20,7 @@ from recon.formats.boosters.xgboost.model import NOT_WEIGHTED as XGB_NOT_WEIGHTE
 from recon.formats.detection import read_draft
 from recon.formats.drafts.binding import Binder
 from recon.formats.release.reading import strict_json
+from recon.frames.true_rows import violations
 from recon.stored.binary.ubjson import DEEPEST, read_ubjson
 from solvers.foundation.errors import ReleaseError, Unsupported
 

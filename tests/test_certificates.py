@@ -28,9 +28,10 @@ from test_bad_input import run
 
 import recon
 from recon.certificates.certificate_format import claim_of, sealed
-from recon.certificates.issuing import certificate_json, certifier_of, contradiction_certificate, world_certificate
+from recon.certificates.issuing import certificate_json, contradiction_certificate, world_certificate
 from recon.certificates.verifying import verify
 from recon.formats.release.reading import strict_json
+from solvers.certificates.certifier import Certifier
 from solvers.foundation.errors import ContradictionError, ReleaseError
 from solvers.kernel.claims import Regions
 
@@ -171,7 +172,7 @@ def test_feasible_releases_are_certified():
 
 def add_certificates(rng: random.Random, case: Case, truth: list) -> None:
     """Certificates about tight and loose bounds on some profiles, uniqueness or contradiction, by clauses too."""
-    certifier = certifier_of(case.got, None)
+    certifier = Certifier(case.got.statements)
     claims: list[dict] = [] if case.worlds else [{"worlds": 0}]
     for _ in range(3 if case.worlds else 0):
         profile = random_profile(rng, case.release, truth, full=rng.random() < 0.5)
@@ -523,7 +524,7 @@ def page() -> str:
 
 def about(release: dict, claim: dict, proof: dict) -> tuple[Case, dict]:
     case = case_of(release)
-    head = certificate_json(case.got, certifier_of(case.got, None).facts.fingerprint, claim, Regions(()))
+    head = certificate_json(case.got, Certifier(case.got.statements).fingerprint, claim, Regions(()))
     return case, sealed(head | {"proof": proof})
 
 

@@ -23,7 +23,18 @@ from solvers.clauses.gates import FALSE, TRUE, Clauses
 from solvers.clauses.lowering import clauses_needed, lower
 from solvers.foundation.errors import EngineError, Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.statements.release import UNBOUNDED, Attribute, Box, Choice, Domain, Region, Release, Rows, Statement
+from solvers.statements.release import (
+    UNBOUNDED,
+    Attribute,
+    Box,
+    Choice,
+    Domain,
+    Loose,
+    Region,
+    Release,
+    Rows,
+    Statement,
+)
 
 ROOT = Path(__file__).parents[1]
 BATCHES = 5
@@ -80,7 +91,7 @@ def kinds(statements):
     for block in statements.blocks:
         if isinstance(block, Choice):
             yield "choice"
-        elif isinstance(block, tuple):
+        elif isinstance(block, Loose):
             yield from ("sum" for s in block if len(set(s.coefs) - {0}) > 1)
             yield from ("negative" for s in block if s.coefs and min(s.coefs) < 0)
         else:

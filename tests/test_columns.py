@@ -15,14 +15,14 @@ from test_against_oracle import encoded, random_profile
 from test_coupled import releases
 
 import recon
+from recon.answers.exact import as_frame
 from recon.frames.selections import select_frame
-from recon.questions.questions import as_frame
 from solvers.cells.system import system_of
+from solvers.chain import ask
 from solvers.columns.master import Master
 from solvers.columns.pricing import Incidence, Pricer, within
 from solvers.columns.single_partitions import decide_apart
-from solvers.engine import ask
-from solvers.engines.columns import KindEngine
+from solvers.engines.columns import ColumnsEngine
 from solvers.foundation.errors import ContradictionError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.system_membership import met_cells
@@ -257,7 +257,6 @@ def test_a_forest_is_bounded_as_tightly_as_with_all_its_cells():
         found = master.bound(box, True, Limits())
         assert found.proved
         assert found.value in over_all_cells(system, coefs, True)
-        assert statements.memo["column_multipliers"][box, True] == (found.multipliers, found.scale, found.value)
         better += found.value < master.apart(box, True).value
     assert better
 
@@ -270,7 +269,7 @@ def test_a_true_row_is_never_excluded_and_the_engine_is_never_worse_than_single_
     query = Decide(select_frame(got, as_frame(profiles)), "ordered")
     apart = decide_apart(fresh(got), query, Limits())
     for seconds in (0.2, 4.0):
-        found = KindEngine().answer(fresh(got), query, Limits(cells=100, seconds=seconds))
+        found = ColumnsEngine().answer(fresh(got), query, Limits(cells=100, seconds=seconds))
         assert isinstance(found, DecideAnswer)
         assert (found.high >= 1).all()
         assert seconds < 1 or (found.high <= apart.high).all()  # 0.2 s may end before the last tree
@@ -281,13 +280,13 @@ def test_counting_is_refused_unless_there_is_no_world():
     _, release = forest_of(3, 20, 3)
     limits = Limits(cells=10, seconds=8)
     with pytest.raises(Unsupported, match="does not count"):
-        KindEngine().answer(encoded(release).statements, Count("ordered"), limits)
+        ColumnsEngine().answer(encoded(release).statements, Count("ordered"), limits)
     with pytest.raises(Unsupported, match="few enough"):
-        KindEngine().answer(encoded(release).statements, Count("ordered"), Limits())
+        ColumnsEngine().answer(encoded(release).statements, Count("ordered"), Limits())
     first = release["models"][0]["trees"][0]["nodes"]
     leaves = [n for n in first if "counts" in n]
     a, b = next((m, n) for m, n in itertools.permutations(leaves, 2) if m["counts"][0] and n is not m)
     a["counts"][0], b["counts"][1] = a["counts"][0] - 1, b["counts"][1] + 1  # the trees count classes differently
-    answer = KindEngine().answer(encoded(release).statements, Count("ordered"), Limits(cells=10, seconds=8))
+    answer = ColumnsEngine().answer(encoded(release).statements, Count("ordered"), Limits(cells=10, seconds=8))
     assert isinstance(answer, CountAnswer)
     assert answer.status == "unsat"

@@ -55,7 +55,7 @@ def said_as_one(release):
     out = {}
     for block in release.blocks:
         if isinstance(block, Choice):
-            out[block.source] = [[*every] for every in block.alternatives]
+            out[block.name] = [[*every] for every in block.alternatives]
             continue
         views = (
             [block.statement(s, release.domain) for s in range(len(block))] if isinstance(block, Partition) else block

@@ -10,10 +10,11 @@ import pytest
 
 import recon
 from encoders.encode.encoder import encode
-from recon.auditing.ground_truth import violations
 from recon.formats.detection import read_draft
-from recon.formats.release.reading import parse, to_domain, to_models, to_rows
+from recon.formats.release.parts import to_domain, to_models, to_rows
+from recon.formats.release.reading import parse
 from recon.formats.release.writing import dump, release_json
+from recon.frames.true_rows import violations
 from recon.loading.loading import settle
 
 GOLDEN = Path(__file__).parent / "golden" / "models"

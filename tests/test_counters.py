@@ -19,25 +19,22 @@ import pytest
 from extras import extra
 from test_against_oracle import encoded
 
+from solvers.chain import answer, engines
 from solvers.clauses import model_counters as counters
-from solvers.clauses.model_counters import (
-    Formula,
-    ModelCounter,
-    estimates,
-    log2_above,
-    lowered_of,
-    row_bits,
-    worlds_before,
-)
-from solvers.engine import answer, engines
-from solvers.engines import approxmc, d4, ganak
+from solvers.clauses.model_counters import Formula, ModelCounter, log2_above, lowered_of, row_bits, worlds_before
+from solvers.engines import approxmc
+from solvers.engines import estimates as asking
+from solvers.engines.approxmc import ApproxMCEngine
+from solvers.engines.d4 import D4Engine
+from solvers.engines.estimates import estimates
+from solvers.engines.ganak import GanakEngine
 from solvers.foundation.errors import ContradictionError, EngineError, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.questions.query import Count
 from solvers.statements.release import Attribute, Box, Domain, Region, Release, Rows, Statement
 
 PACKAGES = {"d4": "py_d4", "ganak": "pyganak", "approxmc": "pyapproxmc"}
-MODULES = {"d4": d4, "ganak": ganak, "approxmc": approxmc}
+CLASSES = {"d4": D4Engine, "ganak": GanakEngine, "approxmc": ApproxMCEngine}
 EXACT = ("d4", "ganak")
 ORDERED = Count("ordered")
 
@@ -57,7 +54,7 @@ class Cnf:
 
 def counter(name):
     extra(PACKAGES[name])
-    return MODULES[name].KindEngine()
+    return CLASSES[name]()
 
 
 def models(cnf):
@@ -162,8 +159,8 @@ def test_approxmc_is_within_its_factor():
 
 def test_trivial_formulas_need_no_counter(monkeypatch):
     monkeypatch.setattr(counters, "run", None)
-    for module in MODULES.values():
-        engine = module.KindEngine()
+    for kind in CLASSES.values():
+        engine = kind()
         assert engine.count(Cnf(5, ()), Limits()) == 32
         assert engine.count(Cnf(0, ()), Limits()) == 1
         assert engine.count(Cnf(5, ((1, -1), (2, 3, -2))), Limits()) == 32
@@ -174,9 +171,9 @@ def test_trivial_formulas_need_no_counter(monkeypatch):
 @pytest.mark.parametrize("clause", [(1, 4), (0,), (-4,), (1 << 40,), (1, 0, 2)])
 def test_a_literal_out_of_range_is_refused_before_a_process_starts(clause, monkeypatch):
     monkeypatch.setattr(counters, "run", None)
-    for module in MODULES.values():
+    for kind in CLASSES.values():
         with pytest.raises(EngineError, match=r"malformed.*1\.\.3"):
-            module.KindEngine().count(Cnf(3, ((1, 2), clause)), Limits())
+            kind().count(Cnf(3, ((1, 2), clause)), Limits())
     with pytest.raises(EngineError, match="malformed"):
         Formula.of(Cnf(3, ((1, 2),), (1, 4)))
     with pytest.raises(TypeError):
@@ -286,22 +283,20 @@ def test_refusals_have_figures_and_reasons():
         }
     release = small(rows=100)
     assert row_bits(release) == 2 + 1 + 1 + 10
-    assert "100 rows of 14 bits are 1,400, more than the" in d4.KindEngine().refuses(release, ORDERED)
-    assert "560, more than the 400 with which ganak" in ganak.KindEngine().refuses(small(rows=40), ORDERED)
+    assert "100 rows of 14 bits are 1,400, more than the" in D4Engine().refuses(release, ORDERED)
+    assert "560, more than the 400 with which ganak" in GanakEngine().refuses(small(rows=40), ORDERED)
     with pytest.raises(Unsupported, match="1,400"):
-        ganak.KindEngine().answer(release, ORDERED, Limits())
+        GanakEngine().answer(release, ORDERED, Limits())
     open_ended = Release(release.domain, Rows(0, None), release.blocks)
-    assert "unbounded" in d4.KindEngine().refuses(open_ended, ORDERED)
+    assert "unbounded" in D4Engine().refuses(open_ended, ORDERED)
     relative = Release(Domain(release.domain.attributes, None, True), Rows(3, 3), release.blocks)
-    assert "resolution" in d4.KindEngine().refuses(relative, ORDERED)
+    assert "resolution" in D4Engine().refuses(relative, ORDERED)
     with pytest.raises(Unsupported, match=r"no counter 'sharp'.*d4, ganak, approxmc"):
         estimates(small(), "ordered", Limits(), only=["sharp"])
 
 
-def test_counters_come_after_proved_answers():
-    names = [e.name for e in engines()]
-    assert names.index("interval") < names.index("d4") < names.index("ganak") < names.index("approxmc")
-    assert names.index("approxmc") < names.index("lp")
+def test_counters_come_after_all_that_prove():
+    assert [e.name for e in engines()][-3:] == ["d4", "ganak", "approxmc"]
 
 
 def test_logs_are_rounded_up():
@@ -317,13 +312,19 @@ def test_logs_are_rounded_up():
 
 class Broken(ModelCounter):
     name = "broken"
-    rank = 33
     about = "a counter that is broken"
     function = "test_child:abort"
 
 
+def only(monkeypatch, *counters):
+    """Have no other counters than these."""
+    by_name = {c.name: c for c in counters}
+    monkeypatch.setattr(asking, "COUNTERS", tuple((name, "") for name in by_name))
+    monkeypatch.setattr(asking, "made", lambda module, name: by_name[module])
+
+
 def what_is_said(monkeypatch, engine, limits=None):
-    monkeypatch.setattr(counters, "engines", lambda: [engine])
+    only(monkeypatch, engine)
     [found] = estimates(small(), "ordered", limits or Limits(seconds=30))
     assert (found.engine, found.guarantee) == ("broken", engine.guarantee)
     return found
@@ -369,25 +370,25 @@ def test_a_lie_is_named(monkeypatch, replies, words):
 def test_approxmc_replies_are_checked(reply):
     formula = Formula(3, [[1, 2, 3]], [1, 2, 3], 0)
     with pytest.raises(EngineError, match="no number of models"):
-        approxmc.KindEngine().read(reply, formula)
+        ApproxMCEngine().read(reply, formula)
 
 
 def test_an_approximate_figure_is_cut_at_what_is_possible():
-    engine = approxmc.KindEngine()
+    engine = ApproxMCEngine()
     assert engine.read([3, 2], Formula(3, [[1, 2, 3]], [1, 2, 3], 0)) == 12
     assert engine.plausible(180, 100) == 100
     assert engine.plausible(99, 100) == 99
     with pytest.raises(EngineError, match="approxmc counted"):
         engine.plausible(181, 100)
     with pytest.raises(EngineError, match="d4 counted"):
-        d4.KindEngine().plausible(101, 100)
+        D4Engine().plausible(101, 100)
 
 
 def test_exact_counters_that_differ_lose_their_values(monkeypatch):
     liar = Broken()
     monkeypatch.setattr(Broken, "count", lambda self, lowered, limits: 7)
     honest = counter("ganak")
-    monkeypatch.setattr(counters, "engines", lambda: [honest, liar])
+    only(monkeypatch, honest, liar)
     found = estimates(small(), "ordered", Limits(seconds=60))
     assert [e.value for e in found] == [None, None]
     assert all("should be equal" in e.note for e in found)
@@ -408,12 +409,12 @@ def test_memory_is_limited():
 def test_a_wrong_approxmc_is_refused_by_name(monkeypatch):
     """Versions 4.3 and 4.4 return wrong counts, and pyganak brings 4.4.0 along."""
     extra("pyapproxmc")
-    assert approxmc.KindEngine.missing() is None
+    assert ApproxMCEngine.missing() is None
     approxmc.wrong_version.cache_clear()
     monkeypatch.setattr(approxmc, "run", lambda *a, **k: "4.4.0")
     try:
-        assert "pyapproxmc 4.4.0 may count wrongly, only 4.1.24" in approxmc.KindEngine.missing()
-        assert "pip install" in approxmc.KindEngine.missing()
+        assert "pyapproxmc 4.4.0 may count wrongly, only 4.1.24" in ApproxMCEngine.missing()
+        assert "pip install" in ApproxMCEngine.missing()
         monkeypatch.setattr(approxmc, "version", lambda _: "4.3.4")
         with pytest.raises(Unsupported, match=r"4\.3\.4"):
             approxmc.count({"formulas": []})
@@ -437,7 +438,7 @@ def test_both_packages_side_by_side(order):
 
 
 def test_no_counter_is_loaded_here():
-    code = "import sys, solvers.engine; solvers.engine.engines(); print(sorted(sys.modules))"
+    code = "import sys, solvers.chain; list(solvers.chain.engines()); print(sorted(sys.modules))"
     command = [sys.executable, "-c", code]
     root = Path(__file__).parents[1]
     out = subprocess.run(command, capture_output=True, text=True, check=True, cwd=root).stdout

@@ -16,8 +16,8 @@ import pytest
 from test_bad_input import run
 
 import recon
-from recon.auditing.ground_truth import violations
 from recon.formats.release.writing import dump, release_json
+from recon.frames.true_rows import violations
 
 RELEASES = Path(__file__).parents[1] / "examples" / "releases"
 CENSUS, FOREST = str(RELEASES / "census_block.json"), str(RELEASES / "compas_forest.json")

@@ -302,7 +302,7 @@ def test_with_too_many_cells_rows_are_searched(seed):
     system, seen, _ = solved(release)
     best = max(total for _, total, _ in every(release))
     few = replace(release)
-    assert not few.memo
+    assert not few.derived
     found_system, found = most_likely_of(few, seen, Limits(seconds=600, cells=1))
     assert found_system is not system
     assert found_system.satisfied(found.histogram)

@@ -7,10 +7,10 @@ import dataclasses
 import pytest
 
 import recon
-from encoders.encode.encoder import encode
+from encoders.encode.encoder import EncodedRelease, encode
 from recon.formats.release import reading as release_file
 from solvers.cells.system import System, system_of
-from solvers.engine import answer
+from solvers.chain import answer
 from solvers.histograms.branches import Solution
 from solvers.questions.query import Count
 from solvers.statements.release import Release, Rows
@@ -37,12 +37,12 @@ def test_a_system_with_other_statements_knows_nothing_of_the_first_ones_engines(
     release = table().statements
     assert answer(release, Count("ordered")).value == 9
     system = system_of(release, recon.Limits())
-    assert system.memo
-    assert not dataclasses.replace(system, coarse=True).memo
+    assert system.derived
+    assert not dataclasses.replace(system, coarse=True).derived
 
 
-@pytest.mark.parametrize("kind", [Release, System, Solution])
+@pytest.mark.parametrize("kind", [Release, System, Solution, EncodedRelease])
 def test_memory_is_no_field_that_replace_carries(kind):
-    remembered = [f for f in dataclasses.fields(kind) if "memo" in f.name]
+    remembered = [f for f in dataclasses.fields(kind) if f.name == "derived" or f.name.startswith("_")]
     assert remembered
     assert not any(f.init for f in remembered)

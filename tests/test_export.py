@@ -27,8 +27,8 @@ from ortools.sat.python import cp_model
 from test_against_oracle import encoded, random_profile
 
 import recon
-from recon.auditing.ground_truth import violations
 from recon.exporting.exporting import FORMATS, back, export
+from recon.frames.true_rows import violations
 from solvers.cells.system import system_of
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, TooLarge, Unsupported
 from solvers.foundation.limits import Limits

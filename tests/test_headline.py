@@ -238,7 +238,7 @@ def cpsat_only(monkeypatch):
     def unlisted(system, limits):
         raise Inconclusive("not listed in this test")
 
-    monkeypatch.setattr(histogram.KindEngine, "refuses", lambda self, release, query: "not in this test")
+    monkeypatch.setattr(histogram.HistogramEngine, "refuses", lambda self, release, query: "not in this test")
     monkeypatch.setattr(solvers.programs.enumeration, "listed", unlisted)
 
 

@@ -53,7 +53,7 @@ def test_public_names_are_there():
 @pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_module_style(path):
     text = path.read_text(encoding="utf-8")
-    assert text.count("\n") <= 440, "module too long"
+    assert text.count("\n") <= 480, "module too long"
     tree = ast.parse(text)
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef):

@@ -17,8 +17,8 @@ from encoders.encode.encoder import encode
 from recon.formats.release.parts import to_domain, to_models, to_rows
 from recon.formats.release.reading import parse
 from solvers.cells.system import system_of
-from solvers.engine import answer, engines
-from solvers.engines.interval import KindEngine, add_logs, case_of
+from solvers.chain import answer, engines
+from solvers.engines.interval import IntervalEngine, add_logs, case_of
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.interval.bracket import Bracket, Budget
@@ -56,7 +56,7 @@ def exact(got, convention):
 @pytest.mark.parametrize("batch", range(10))
 @pytest.mark.parametrize("count_small", [True, False], ids=["counted", "bounded"])
 def test_the_interval_holds_the_exact_count(batch, count_small):
-    engine = KindEngine(count_small)
+    engine = IntervalEngine(count_small)
     for release in releases(f"holds {batch}", 40):
         got = encoded(release)
         for convention in CONVENTIONS:
@@ -124,13 +124,15 @@ def test_a_forest_on_real_data_is_bracketed_closely(data, convention):
     assert known.status == "exact"
     assert known.engine == "histogram"
     said = []
-    found = KindEngine(count_small=False).answer(release, Count(convention), Limits(seconds=20, progress=said.append))
+    found = IntervalEngine(count_small=False).answer(
+        release, Count(convention), Limits(seconds=20, progress=said.append)
+    )
     low, high = found.bounds
     assert low <= known.log2 <= high
     # Loose on purpose: how close it comes depends on the machine; 3 % and 28 % are usual.
     assert high - low < (0.15 if convention == "ordered" else 0.6) * high
     assert any(s.startswith("between") for s in said)
-    low, high = KindEngine().answer(release, Count(convention), Limits(seconds=20)).bounds
+    low, high = IntervalEngine().answer(release, Count(convention), Limits(seconds=20)).bounds
     assert low <= known.log2 + TINY
     assert known.log2 <= high + TINY
 
@@ -138,7 +140,7 @@ def test_a_forest_on_real_data_is_bracketed_closely(data, convention):
 def test_nothing_is_lost_when_there_is_no_time(data):
     release = medium(data, 100, 10, 3)
     known = answer(release, Count("ordered"))
-    low, high = KindEngine(count_small=False).answer(release, Count("ordered"), Limits(seconds=0.3)).bounds
+    low, high = IntervalEngine(count_small=False).answer(release, Count("ordered"), Limits(seconds=0.3)).bounds
     assert low <= known.log2 <= high
 
 
@@ -146,7 +148,7 @@ def test_what_propagation_fixes_is_a_point(data):
     release = medium(data, 50, 20, None)
     system = system_of(release, Limits())
     for convention in CONVENTIONS:
-        found = KindEngine().answer(release, Count(convention), Limits(seconds=20))
+        found = IntervalEngine().answer(release, Count(convention), Limits(seconds=20))
         expected = answer(release, Count(convention)).log2
         low, high = found.bounds
         assert low <= expected + TINY
@@ -157,7 +159,7 @@ def test_what_propagation_fixes_is_a_point(data):
 
 def test_what_is_refused_says_why():
     domain = Domain((Attribute("a", (1, 1)),))
-    engine = KindEngine()
+    engine = IntervalEngine()
     assert "unbounded" in engine.refuses(Release(domain, Rows(), ()), Count("ordered"))
     assert "numbers of rows" in engine.refuses(Release(domain, Rows(0, 5_000), ()), Count("ordered"))
     relative = Domain((Attribute("a", (1, 1)),), relative=True)
@@ -175,7 +177,7 @@ def test_a_contradiction_has_no_worlds():
         except (ContradictionError, ReleaseError):
             continue
         try:
-            found = KindEngine().answer(got.statements, Count("ordered"), Limits(seconds=20))
+            found = IntervalEngine().answer(got.statements, Count("ordered"), Limits(seconds=20))
         except Unsupported:
             continue
         assert found.status == "unsat"
@@ -188,7 +190,7 @@ def test_an_open_number_of_rows_is_summed():
         ("ordered", sum(5**n for n in range(1, 5))),
         ("multiset", sum(math.comb(5 + n - 1, n) for n in range(1, 5))),
     ):
-        low, high = KindEngine().answer(release, Count(convention), Limits(seconds=20)).bounds
+        low, high = IntervalEngine().answer(release, Count(convention), Limits(seconds=20)).bounds
         assert low <= math.log2(expected) <= high
         assert high - low < 1e-9
 
@@ -286,7 +288,7 @@ def test_bounds_found_before_the_time_was_up_are_kept(data, monkeypatch):
         raise Inconclusive("the time was up while blocks grew")
 
     monkeypatch.setattr(Bracket, "grow", stopped)
-    found = KindEngine(count_small=False).answer(release, Count("ordered"), Limits(seconds=5.0))
+    found = IntervalEngine(count_small=False).answer(release, Count("ordered"), Limits(seconds=5.0))
     low, high = found.bounds
     assert found.status == "bounds"
     assert low <= known.log2 <= high < math.inf

@@ -22,10 +22,11 @@ from hypothesis import strategies as st
 
 import recon
 from encoders.encode.encoder import encode
-from recon.auditing.ground_truth import TrueRows, violations
-from recon.formats.release.reading import parse, to_domain, to_models, to_rows
+from recon.formats.release.parts import to_domain, to_models, to_rows
+from recon.formats.release.reading import parse
 from recon.formats.release.writing import dump, release_json
-from solvers.statements.release import UNBOUNDED, Choice, Partition, Statement
+from recon.frames.true_rows import TrueRows, violations
+from solvers.statements.release import UNBOUNDED, Choice, Loose, Partition, Statement
 
 DOMAIN = {
     "attributes": [
@@ -64,7 +65,7 @@ def table_of(*statements, **more):
 
 def loose(release):
     """The statements of the loose blocks of a release."""
-    return [s for block in encoded(release).statements.blocks if isinstance(block, tuple) for s in block]
+    return [s for block in encoded(release).statements.blocks if isinstance(block, Loose) for s in block]
 
 
 # ---------------------------------------------------------------- the figures of a dataset, computed plainly
@@ -239,7 +240,7 @@ def test_the_truth_is_admitted_and_what_breaks_a_figure_is_not(kind, seed, n):
     release = encoded(release_of(model, rows=n))
     assert violations(release, pd.DataFrame(rows)) == []
     seen = TrueRows.of(release, pd.DataFrame(rows))
-    assert all(seen.holds(s) for block in release.statements.blocks if isinstance(block, tuple) for s in block)
+    assert all(seen.holds(s) for block in release.statements.blocks if isinstance(block, Loose) for s in block)
     for _ in range(5):
         changed = copy.deepcopy(rows)
         for row in rng.sample(changed, rng.randint(1, min(2, n))):
@@ -399,7 +400,7 @@ def test_the_median_of_an_even_number_is_a_choice_of_middles():
     (some,), choice = release.statements.blocks
     assert (some.low, some.source) == (1, "table, statement 0 (a median was published, so the group is not empty)")
     assert isinstance(choice, Choice)
-    assert choice.source == "table, statement 0 (median of x = 3)"
+    assert choice.name == "table, statement 0 (median of x = 3)"
     three, one_five = choice.alternatives
     assert [(s.low, s.high, s.coefs) for s in three] == [
         (-UNBOUNDED, -1, (1, 1, -1, -1)),

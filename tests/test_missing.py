@@ -28,16 +28,17 @@ from test_infer import real
 
 import recon
 from encoders.domain.cuts import Cuts
-from encoders.domain.domain import Domain, View
-from encoders.domain.infer import infer
+from encoders.domain.domain import Domain
 from encoders.domain.values import Continuous, Grid, Listed, Test
+from encoders.domain.views import View
 from encoders.encode.joining import same_values
-from recon.auditing.ground_truth import violations
 from recon.certificates.verifying import verify
 from recon.exporting.exporting import back, export
-from recon.formats.release.reading import parse, to_domain
+from recon.formats.release.parts import to_domain
+from recon.formats.release.reading import parse
 from recon.formats.release.writing import dump, release_json
 from recon.frames.selections import raw_indices
+from recon.frames.true_rows import violations
 from solvers.foundation.errors import ReleaseError
 
 CONVENTIONS = ("ordered", "multiset")
@@ -488,7 +489,7 @@ def test_columns_with_empty_cells():
             "y": [0, 1, 0],
         }
     )
-    domain = infer(frame, label="y")
+    domain = Domain.from_frame(frame, label="y")
     assert domain.attributes == (
         Grid.between("whole", 1, 5, missing=True),
         Grid.between("grid", 0.5, 2.25, 0.01, missing=True),
@@ -512,17 +513,17 @@ def test_empty_cells_that_stay_refused():
     steps = pd.DataFrame({f"age<{v}": (age < v).astype(float) for v in (20, 30, 40)})
     steps.iloc[7, 0] = math.nan
     with pytest.raises(ReleaseError, match=r"'kind:1' has no value in row 4 .*views one attribute"):
-        infer(hot, one_hot=[list(hot.columns)])
+        Domain.from_frame(hot, one_hot=[list(hot.columns)])
     with pytest.raises(ReleaseError, match=r"'age<20' has no value in row 8 .*views one attribute"):
-        infer(steps)
-    domain = infer(hot, independent=True)
+        Domain.from_frame(steps)
+    domain = Domain.from_frame(hot, independent=True)
     assert [a.missing for a in domain.attributes] == [False, True, False, False]
     for frame, words in (
         (pd.DataFrame({"a": [None, None], "b": [1, 2]}), "'a' has no value in row 1"),
         (pd.DataFrame({"a": ["missing", None]}), "rename"),
     ):
         with pytest.raises(ReleaseError, match=words):
-            infer(frame)
+            Domain.from_frame(frame)
 
 
 @pytest.mark.parametrize("name", ["adult24", "compas14"])
@@ -554,7 +555,7 @@ def test_worlds_keep_their_types():
     frame = recon.reconstruct(got).to_frame()
     assert frame["age"].dtype == np.float64
     assert Counter(frame["age"].isna()) == {True: 1, False: 2}
-    again = infer(frame.assign(y=[0, 1, 1]), label="y")
+    again = Domain.from_frame(frame.assign(y=[0, 1, 1]), label="y")
     assert again.attributes[0].missing
     text = encoded(release_of({"name": "age", "values": ["a", "b"], "missing": True}, tree({"missing": True}, 2, 1)))
     cells = recon.reconstruct(text).to_frame()["age"].tolist()

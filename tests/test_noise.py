@@ -18,10 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
-from recon.learners.private.randomness import Randomness
 from solvers.foundation.errors import ReleaseError
 from solvers.noise import tails
 from solvers.noise.laws import Law, LawName, per_statement, scale_of, truncation_of
+from solvers.noise.sampling import Randomness
 
 NAMES = get_args(LawName)
 SCALES = (F(1, 50), F(3, 10), F(1), F(17, 10), F(9), F(300))

@@ -25,14 +25,15 @@ from encoders.domain.domain import Domain
 from encoders.domain.values import Continuous, Grid, Listed, Test, exact
 from encoders.encode.encoder import encode
 from encoders.models.models import Forest
-from recon.auditing.ground_truth import violations
 from recon.formats.detection import draft_of_object
 from recon.formats.drafts.drafts import Draft
 from recon.formats.drafts.guessing import guess_domain
 from recon.formats.sklearn.pipelines.pipeline import open_pipeline
+from recon.frames.true_rows import violations
 from recon.loading.loading import settle
 from recon.stored.containers import open_stored
-from recon.stored.objects.things import Name, Thing
+from recon.stored.objects.raw import Name
+from recon.stored.objects.things import Thing
 
 compose, ensemble, choice = extra("sklearn.compose"), extra("sklearn.ensemble"), extra("sklearn.model_selection")
 line, pre, impute = extra("sklearn.pipeline"), extra("sklearn.preprocessing"), extra("sklearn.impute")

@@ -12,13 +12,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from encoders.domain.domain import Domain, View
+from encoders.domain.domain import Domain
 from encoders.domain.values import Grid, Listed, Test, equals
+from encoders.domain.views import View
 from encoders.encode.encoder import encode
 from encoders.models.models import RuleList, RuleSet, Table, Tree
-from recon.auditing.ground_truth import violations
 from recon.formats.drafts.binding import Binder, passes
 from recon.formats.pmml.document import looks_like_pmml, read_pmml
+from recon.frames.true_rows import violations
 from solvers.foundation.errors import ReleaseError, Unsupported
 
 GOLDEN = Path(__file__).parent / "golden" / "models"

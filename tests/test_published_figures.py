@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import recon
-from encoders.domain.domain import Domain, View
+from encoders.domain.domain import Domain
 from encoders.domain.values import Continuous, Grid, Listed, Test
+from encoders.domain.views import View
 from encoders.encode.encoder import encode
 from encoders.models.models import Node, Rule, RuleList, Support, Tree
 from solvers.foundation import exact as numbers
@@ -311,7 +312,7 @@ def test_json_output_has_the_keys_of_the_contract(tmp_path):
 
 
 def test_long_counts_are_printed_past_pythons_limit():
-    from recon.report.report import decimal, worlds_text
+    from recon.report.headline import decimal, worlds_text
 
     answer = recon.count(single_leaf(bits(64), 1000, 0))
     assert worlds_text(answer) is None

@@ -10,7 +10,7 @@ import pytest
 from extras import extra
 
 import recon
-from recon.auditing.ground_truth import violations
+from recon.frames.true_rows import violations
 
 tree = extra("sklearn.tree")
 ensemble = extra("sklearn.ensemble")

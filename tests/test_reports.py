@@ -16,7 +16,7 @@ from test_coupled import releases, total
 
 import recon
 from recon.answers.reasons import no_reconstruction, plain_reasons
-from recon.bounds.bounding import BoundAnswer
+from recon.bounds.bound_answer import BoundAnswer
 from recon.bounds.disclosure import disclosed_values
 from recon.measures.measures import tied
 from recon.report.headline import worlds_lines

@@ -18,9 +18,9 @@ from test_against_oracle import encoded
 from test_bags import profile_of, random_forest, worlds
 
 import recon
-from recon.auditing.ground_truth import violations
 from recon.certificates.issuing import profile_certificates
 from recon.certificates.verifying import verify
+from recon.frames.true_rows import violations
 from recon.inspection.inspecting import inspect
 from solvers.certificates.certifier import Certifier
 from solvers.foundation.errors import CertificateError, ReleaseError

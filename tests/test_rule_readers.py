@@ -25,13 +25,14 @@ from scipy.stats import beta
 from encoders.domain.domain import Domain
 from encoders.domain.values import Test, equals, exact
 from encoders.encode.encoder import encode
-from recon.auditing.ground_truth import violations
 from recon.formats.printed import streed_text
 from recon.formats.rules import corels_saved, dl85, imodels_figs, imodels_lists, imodels_trees, streed
+from recon.frames.true_rows import violations
 from recon.loading.attaching import attach_counts, named_by
 from recon.loading.loading import settle
 from recon.stored.containers import open_stored
-from recon.stored.objects.things import Name, Thing
+from recon.stored.objects.raw import Name
+from recon.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.release import Rows
 

@@ -18,11 +18,11 @@ from test_engines import met, parts_of
 import recon
 from recon.frames.selections import select_frame
 from recon.frames.world import World as PublicWorld
+from solvers.chain import answer
 from solvers.clauses.lowering import Lowered, lower
 from solvers.clauses.sat import Question, broken, satisfy, settle
 from solvers.columns.single_partitions import decide_apart
-from solvers.engine import answer
-from solvers.engines.sat import MOST_CLAUSES, KindEngine
+from solvers.engines.sat import MOST_CLAUSES, SatEngine
 from solvers.foundation import processes as child
 from solvers.foundation.errors import EngineError, Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
@@ -84,7 +84,7 @@ def test_every_verdict_is_settled_and_right():
             continue
         profiles = [random_profile(rng, release, truth, full=i == 0) for i in range(5)] + [{}]
         selections = select_frame(got, pd.DataFrame(profiles, dtype=object))
-        found = KindEngine().answer(got.statements, Decide(selections, "ordered"), Limits())
+        found = SatEngine().answer(got.statements, Decide(selections, "ordered"), Limits())
         for i, profile in enumerate(profiles):
             expected = oracle.membership(release, profile, "ordered")
             assert not found.open[i], (release, profile)
@@ -113,7 +113,7 @@ def test_more_is_settled_than_by_trees_alone():
     query = Decide(select_frame(release, pd.concat([truth, others])), "ordered")
     exact = answer(release.statements, query, Limits())
     assert exact.status == "exact"
-    found = KindEngine().answer(release.statements, query, Limits(seconds=60))
+    found = SatEngine().answer(release.statements, query, Limits(seconds=60))
     alone = decide_apart(release.statements, query, Limits())
     assert found.status == "bounds"
     assert found.open.sum() < alone.open.sum()
@@ -125,10 +125,10 @@ def test_more_is_settled_than_by_trees_alone():
     assert (found.low >= alone.low).all()
     assert (found.high <= alone.high).all()
     assert (found.high == 0).sum() > (alone.high == 0).sum()
-    (one,) = KindEngine().answer(release.statements, MostLikely(), Limits(seconds=60)).worlds
+    (one,) = SatEngine().answer(release.statements, MostLikely(), Limits(seconds=60)).worlds
     assert met(release.statements, np.repeat(one.values, one.times, axis=0).tolist())
     with pytest.raises(Unsupported, match="does not count"):
-        KindEngine().answer(release.statements, Count("ordered"), Limits())
+        SatEngine().answer(release.statements, Count("ordered"), Limits())
 
 
 def test_it_is_asked_where_the_cells_are_too_many():
@@ -150,7 +150,7 @@ def test_contradictions_are_found_without_cells():
         if got.rows.exact:
             found += 1
             for query in (Count("ordered"), MostLikely()):
-                assert KindEngine().answer(got, query, Limits()).status == "unsat"
+                assert SatEngine().answer(got, query, Limits()).status == "unsat"
 
 
 def test_worlds_found_are_datasets():
@@ -158,9 +158,9 @@ def test_worlds_found_are_datasets():
     while found < 8:
         release, _ = oracle_coupled.random_coupled(rng)
         got = encoded(release)
-        if KindEngine().refuses(got.statements, MostLikely()) is None:
+        if SatEngine().refuses(got.statements, MostLikely()) is None:
             found += 1
-            (world,) = KindEngine().answer(got.statements, MostLikely(seed=found), Limits()).worlds
+            (world,) = SatEngine().answer(got.statements, MostLikely(seed=found), Limits()).worlds
             rows = canonical_rows(PublicWorld(got.domain, world).to_frame())
             assert rows in {tuple(sorted(d, key=repr)) for d in oracle.datasets(release)}
 
@@ -171,11 +171,11 @@ def test_sums_said_too_coarsely_settle_nothing_as_possible():
     said = Statement(Region(Box()), 5, 9, "total", of=0, coefs=(0, 9), coarse=True)
     release = Release(domain, Rows(1, 1), ((said,),))
     frame = select(release, [(1, 0), (0, 9), (0, 3)])
-    found = KindEngine().answer(release, Decide(frame, "ordered"), Limits())
+    found = SatEngine().answer(release, Decide(frame, "ordered"), Limits())
     assert found.high.tolist() == [0, 1, 1]
     assert found.low.tolist() == [0, 1, 0]
     assert found.open.tolist() == [False, False, True]
-    assert "too many values" in KindEngine().refuses(release, MostLikely())
+    assert "too many values" in SatEngine().refuses(release, MostLikely())
 
 
 def select(release, allowed):
@@ -199,7 +199,7 @@ def test_too_many_rows_are_refused_at_once():
     )
     release = Release(domain, Rows(50_000, 50_000), (everything,))
     begun = time.perf_counter()
-    assert "too many" in KindEngine().refuses(release, Count("ordered"))
+    assert "too many" in SatEngine().refuses(release, Count("ordered"))
     assert time.perf_counter() - begun < 20
     assert MOST_CLAUSES > 100_000
 
@@ -253,7 +253,7 @@ def test_a_world_that_breaks_a_statement_is_not_believed(monkeypatch):
     with pytest.raises(EngineError, match="breaks a statement: s"):
         settle(lowered, [Question()], Limits())
     with pytest.raises(EngineError, match="breaks a statement: s"):
-        KindEngine().answer(release, MostLikely(), Limits())
+        SatEngine().answer(release, MostLikely(), Limits())
 
 
 def test_a_solver_that_crashes_leaves_the_question_to_others(monkeypatch):
@@ -266,10 +266,10 @@ def test_a_solver_that_crashes_leaves_the_question_to_others(monkeypatch):
     assert satisfy(lowered, Limits()).status == "unknown"
     for query in (Count("ordered"), MostLikely()):
         with pytest.raises(Inconclusive, match="SIGSEGV"):
-            KindEngine().answer(release, query, Limits())
+            SatEngine().answer(release, query, Limits())
     truth, grown = forest(12, 3, 3)
     query = Decide(select_frame(grown, truth), "ordered")
-    found = KindEngine().answer(grown.statements, query, Limits())
+    found = SatEngine().answer(grown.statements, query, Limits())
     alone = decide_apart(grown.statements, query, Limits())
     assert (found.low == alone.low).all()
     assert (found.high == alone.high).all()

@@ -17,9 +17,9 @@ import recon
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import encode
 from encoders.models.models import Forest
-from recon.auditing.ground_truth import violations
 from recon.formats.detection import read_draft
 from recon.formats.drafts.drafts import Draft
+from recon.frames.true_rows import violations
 from recon.loading.loading import settle
 
 GOLDEN = Path(__file__).parent / "golden" / "models"

@@ -26,7 +26,8 @@ from extras import extra
 
 from recon.stored.containers import open_stored
 from recon.stored.objects.arrays import resolve, to_array
-from recon.stored.objects.things import Name, Thing
+from recon.stored.objects.raw import Name
+from recon.stored.objects.things import Thing
 from recon.stored.pickled.skops_files import SCHEMA
 from recon.stored.rewriting import same, write_pickle, write_skops
 from solvers.foundation.errors import ReleaseError

@@ -21,10 +21,12 @@ import pytest
 
 from recon.files.budget import within
 from recon.formats.detection import read_draft
-from recon.formats.release.reading import parse, to_models
+from recon.formats.release.parts import to_models
+from recon.formats.release.reading import parse
 from recon.stored.containers import open_stored
 from recon.stored.objects.arrays import resolve
-from recon.stored.objects.things import Name, Thing
+from recon.stored.objects.raw import Name
+from recon.stored.objects.things import Thing
 from recon.stored.rewriting import same, write_pickle, write_skops
 from solvers.foundation.errors import ReleaseError, Unsupported
 

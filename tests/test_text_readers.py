@@ -14,10 +14,10 @@ import pandas as pd
 import pytest
 from extras import extra
 
-from encoders.domain.domain import Domain, View
+from encoders.domain.domain import Domain
 from encoders.domain.values import Grid, Listed, Test
+from encoders.domain.views import View
 from encoders.encode.encoder import encode
-from recon.auditing.ground_truth import violations
 from recon.formats.drafts.binding import Binder, passes
 from recon.formats.drafts.guessing import guess_domain
 from recon.formats.printed.corels_text import looks_like_corels_text, read_corels_text
@@ -26,6 +26,7 @@ from recon.formats.printed.export_text import looks_like_export_text, read_expor
 from recon.formats.printed.graphviz_dot import looks_like_dot, read_dot
 from recon.formats.printed.rpart_text import looks_like_rpart, read_rpart, read_rpart_json
 from recon.formats.release.reading import strict_json
+from recon.frames.true_rows import violations
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.release import Rows
 

@@ -17,24 +17,17 @@ from encoders.domain.values import (
     complement,
     intersection,
 )
+from encoders.domain.views import TRAINING_DATA, View
 from solvers.foundation.errors import ReleaseError
+
+Condition = tuple[tuple[str, Test], ...]
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Condition = tuple[tuple[str, Test], ...]
 DECLARED = "declared"
-TRAINING_DATA = "training data"
 AS_BITS = "every column is counted as an independent bit (worlds that cannot exist are counted too)"
 GUESSED = "model file"  # nobody declared it: what the file says, and its thresholds
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """A binary column: 1 where the test on the attribute holds, else 0."""
-
-    attribute: str
-    test: Test
 
 
 @dataclass(frozen=True)
@@ -83,7 +76,8 @@ class Domain:
         """Return the domain read off data; see `encoders.domain.infer.infer` for what is found and assumed."""
         from encoders.domain.infer import infer
 
-        return infer(df, label=label, one_hot=one_hot, strict=strict, independent=independent)
+        found = infer(df, label=label, one_hot=one_hot, strict=strict, independent=independent)
+        return cls(found.attributes, found.label, found.columns, (), TRAINING_DATA, found.notes, found.order)
 
     @cached_property
     def all(self) -> tuple[AnyAttribute, ...]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from encoders.domain.domain import TRAINING_DATA, Domain, View
 from encoders.domain.groups import Bits, Bitset, Group, declared_group, guess, unique_names
 from encoders.domain.patterns import quoted, shown
 from encoders.domain.values import AnyAttribute, Continuous, Grid, Listed, Test, Value, exact, is_number
+from encoders.domain.views import View
 from solvers.foundation.errors import ReleaseError
 
 if TYPE_CHECKING:
@@ -21,6 +22,17 @@ BIT = (0, 1)
 MOST_DECIMALS = 6
 
 
+@dataclass(frozen=True, slots=True)
+class Inferred:
+    """What a domain read off data is made of."""
+
+    attributes: tuple[AnyAttribute, ...]
+    label: AnyAttribute | None
+    columns: dict[str, View]
+    notes: tuple[str, ...]
+    order: tuple[str, ...]
+
+
 def infer(
     df: pd.DataFrame,
     *,
@@ -28,8 +40,8 @@ def infer(
     one_hot: Sequence[Sequence[str]] = (),
     strict: bool = False,
     independent: bool = False,
-) -> Domain:
-    """Return the domain that the rows of a frame suggest; its `notes` say what was assumed, group by group.
+) -> Inferred:
+    """Return what the rows of a frame suggest of a domain; `notes` say what was assumed, group by group.
 
     Binary columns become bits, or views of one attribute where names and data agree: exactly one or at most
     one is 1, nested thresholds, intervals of one ordered attribute, complementary pairs. Whole numbers become
@@ -80,7 +92,7 @@ def infer(
     notes = [group.note for group in groups] + notes + _column_notes(bitset, columns)
     attributes, views = _assemble(columns, bitset, groups)
     order = tuple(name for name in names if name != target_name)
-    return Domain(attributes, target, views, source=TRAINING_DATA, notes=tuple(notes), order=order)
+    return Inferred(attributes, target, views, tuple(notes), order)
 
 
 def _names(df: pd.DataFrame) -> list[str]:

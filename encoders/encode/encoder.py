@@ -9,58 +9,26 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
-from typing import Generic, TypeVar, cast
+from typing import cast
 
 from encoders.domain.cuts import Cuts
 from encoders.domain.domain import Condition, Domain
-from encoders.domain.values import Position, Ranges
+from encoders.domain.values import Position
 from encoders.encode.assumed import assumptions
 from encoders.models.models import AnyModel, Forest, Question
+from encoders.parts.base import Encoder
+from encoders.parts.cut_domain import CutDomain, Resolved
 from encoders.parts.supports import MOST_ROWS
+from solvers.foundation.derived import Derived
 from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported
 from solvers.foundation.exact import exact_number, level_text
-from solvers.statements.release import Attribute, Block, Box, Observed, Release, Rows
-from solvers.statements.release import Domain as SolverDomain
+from solvers.statements.release import Block, Observed, Release, Rows
 
 INTERVALS = "noisy counts are intervals"  # how the assumption begins that a posterior does not make
-M = TypeVar("M")
-Resolved = dict[int, Ranges]  # attribute -> the positions that pass
 CONFIDENCE = Fraction(95, 100)  # joint, of the intervals around noisy counts
-
-
-@dataclass(frozen=True)
-class CutDomain:
-    """A declared domain cut into parts: conditions become boxes."""
-
-    domain: Domain
-    cuts: tuple[Cuts, ...]
-
-    @cached_property
-    def solver(self) -> SolverDomain:
-        """Return the row space as the engines see it."""
-        return SolverDomain(
-            tuple(Attribute(c.attribute.name, c.sizes) for c in self.cuts),
-            label=None if self.domain.label is None else len(self.cuts) - 1,
-            relative=bool(self.domain.continuous),
-        )
-
-    @property
-    def unsized(self) -> tuple[str, ...]:
-        """Return the attributes that are told apart and have no end: no region has a share of the row space.
-
-        Their parts weigh alike in `sizes`, so that no figure that depends on sizes may be given.
-        """
-        return tuple(c.attribute.name for c in self.cuts if c.unsized)
-
-    def box(self, resolved: Resolved) -> Box:
-        """Return the box of resolved conditions; attributes that allow everything are left out."""
-        pairs = ((k, self.cuts[k].mask(ranges)) for k, ranges in resolved.items())
-        return Box.of((k, m) for k, m in pairs if m != (1 << len(self.cuts[k].sizes)) - 1)
 
 
 @dataclass(frozen=True)
@@ -76,6 +44,7 @@ class EncodedRelease:
     files: tuple[str, ...] = ()
     declared: Rows | None = None
     said: tuple[str, ...] = ()
+    derived: Derived = field(init=False, default_factory=Derived, repr=False, compare=False)
 
     @property
     def confidence(self) -> float:
@@ -115,61 +84,19 @@ class EncodedRelease:
         level = confidence_level(confidence)
         if not self.noisy or level == self.statements.confidence:
             return self
-        key = f"at {level}"
-        if key not in self.statements.memo:
+        known = self.derived.part(AtLevels).by_level
+        if level not in known:
             origins = [Origin("", f"models[{i}]") for i in range(len(self.models))]
             found = assemble(self.domain, self.models, self.declared or Rows(), origins, self.file, level)
-            self.statements.memo[key] = replace(found, sha256=self.sha256, files=self.files, said=self.said)
-        found = self.statements.memo[key]
-        return cast(EncodedRelease, found)
+            known[level] = replace(found, sha256=self.sha256, files=self.files, said=self.said)
+        return known[level]
 
 
-class Encoder(ABC, Generic[M]):
-    """What each kind of model must tell: its conditions (to cut the domain) and its block."""
+@dataclass(slots=True)
+class AtLevels:
+    """A release read at other confidences than its own."""
 
-    @abstractmethod
-    def check(self, model: M, domain: Domain, place: str) -> None:
-        """Refuse a malformed model with `ReleaseError`, naming the place."""
-
-    @abstractmethod
-    def conditions(self, model: M, place: str) -> Iterable[tuple[Condition, str]]:
-        """Return every condition, at least once, with a place it stands at."""
-
-    @abstractmethod
-    def blocks(
-        self, model: M, cut: CutDomain, resolved: Mapping[Condition, Resolved], rows: Rows, place: str
-    ) -> tuple[Block, ...]:
-        """Return the statements; `resolved` has the positions of every condition, `rows` what is known of them."""
-
-    @abstractmethod
-    def total(self, model: M) -> int | None:
-        """Return the number of rows the model itself publishes, None where it leaves it open."""
-
-    def observed(
-        self, model: M, cut: CutDomain, resolved: Mapping[Condition, Resolved], rows: Rows, place: str
-    ) -> list[tuple[Block, Observed | None]]:
-        """Return the blocks, each with the noisy figures behind it (None: exact)."""
-        return [(block, None) for block in self.blocks(model, cut, resolved, rows, place)]
-
-    def least(self, model: M) -> int:
-        """Return how many rows there are at least, by the model alone."""
-        return self.total(model) or 0
-
-    def further_cuts(self, model: M, domain: Domain) -> Mapping[int, set[Position]]:
-        """Return positions per attribute where it is cut beyond the conditions (statistics of its values)."""
-        return {}
-
-    def assumes(self, model: M) -> tuple[str, ...]:
-        """Return what every answer assumes about a model of this kind."""
-        return ()
-
-    def evidence(self, model: M, few: int) -> str:
-        """Say why there are `few` rows (`total`, `least`), in words that go behind "but"."""
-        return f"the counts sum to {few}"
-
-    def loosens(self, model: M) -> tuple[str, ...]:
-        """Return what the statements leave out of what the model publishes, so that more worlds meet them than it."""
-        return ()
+    by_level: dict[Fraction, EncodedRelease] = field(default_factory=dict)
 
 
 def encoder_for(kind: str) -> Encoder[AnyModel]:

@@ -22,12 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.domain.domain import Condition
-from encoders.encode.encoder import CutDomain, Resolved
 from encoders.kinds.tree import leaf_boxes, tree_total
 from encoders.models.models import Forest, Node, Tree
+from encoders.parts.cut_domain import CutDomain, Resolved
 from encoders.parts.supports import Supports, label_texts, partition
 from solvers.foundation.errors import ReleaseError
-from solvers.statements.release import ANY_LABEL, UNBOUNDED, Block, Box, Boxes, Region, Rows, Statement
+from solvers.statements.release import ANY_LABEL, UNBOUNDED, Block, Box, Boxes, Loose, Region, Rows, Statement
 
 Ints = NDArray[np.int64]
 MOST_CLASSES = 6  # in one leaf; the statements about sets of them are 2^classes
@@ -162,7 +162,7 @@ def bag_blocks(
         named = [f"{name}, distinct rows" for name in names]
         yield partition(kind, boxes, sums, named, cut.domain, first_match=False)
     if loose := tuple(sums_of_classes(found, boxes, [f"{kind}, {name}" for name in names], cut)):
-        yield loose
+        yield Loose(loose)
 
 
 def settled(low: Ints, high: Ints, rows: Rows) -> tuple[Ints, Ints]:

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from encoders.domain.domain import Condition, Domain
-from encoders.encode.encoder import CutDomain, Encoder, Resolved
 from encoders.kinds.bags import bag_blocks, check_bags, fewest_rows, left_out
 from encoders.kinds.tree import check_tree, tests, tree_partition, tree_total
 from encoders.models.models import Forest
+from encoders.parts.base import Encoder
+from encoders.parts.cut_domain import CutDomain, Resolved
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.release import Block, Rows
 

@@ -17,7 +17,6 @@ import numpy as np
 
 from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import Position
-from encoders.encode.encoder import CutDomain, Encoder, Resolved
 from encoders.kinds.table import source_of
 from encoders.kinds.tree import splits
 from encoders.models.models import (
@@ -34,11 +33,13 @@ from encoders.models.models import (
     Table,
     Tree,
 )
+from encoders.parts.base import Encoder
+from encoders.parts.cut_domain import CutDomain, Resolved
 from encoders.parts.supports import label_texts
 from solvers.foundation.errors import ReleaseError
 from solvers.noise.laws import Law
 from solvers.statements.observations import certain_bounds
-from solvers.statements.release import UNBOUNDED, Block, Box, Observed, Partition, Region, Rows, Statement
+from solvers.statements.release import UNBOUNDED, Block, Box, Loose, Observed, Region, Rows, Statement
 
 WORDS = {"add_remove": "adding or removing a row", "replace": "replacing a row"}
 
@@ -126,7 +127,7 @@ class NoisyEncoder(Encoder[AnyModel]):
         ]
         for tree, _ in trees_of(model, place):
             if inner := list(inner_statements(tree, cut, resolved)):
-                statements = tuple(s for s, _ in inner)
+                statements = Loose(tuple(s for s, _ in inner))
                 out.append(self._filled(statements, law, [f for _, f in inner], rows))
         return out
 
@@ -134,15 +135,11 @@ class NoisyEncoder(Encoder[AnyModel]):
         """Return a block with the intervals of its figures; a statement more (a default rule) is left open."""
         bounds = [self._interval(law, Fraction(f), rows) for f in figures]
         seen: list[Fraction | None] = [Fraction(f) for f in figures]
-        if isinstance(block, Partition):
-            if len(block) == len(seen) + 1:
-                seen.append(None)
-                bounds.append((0, UNBOUNDED if rows.high is None else rows.high))
-            low, high = np.array(bounds, dtype=np.int64).reshape(-1, 2).T
-            return replace(block, low=low.copy(), high=high.copy()), Observed(law, tuple(seen))
-        loose = cast("tuple[Statement, ...]", block)
-        filled = (replace(s, low=low, high=high) for s, (low, high) in zip(loose, bounds, strict=True))
-        return tuple(filled), Observed(law, tuple(seen))
+        if len(block) == len(seen) + 1:
+            seen.append(None)
+            bounds.append((0, UNBOUNDED if rows.high is None else rows.high))
+        low, high = np.array(bounds, dtype=np.int64).reshape(-1, 2).T
+        return block.bounded(low.copy(), high.copy()), Observed(law, tuple(seen))
 
     def _interval(self, law: Law, figure: Fraction, rows: Rows) -> tuple[int, int]:
         """Return the counts that the noise leaves possible; every one where unbounded noise may not be left out.
@@ -165,9 +162,8 @@ class NoisyEncoder(Encoder[AnyModel]):
         out: list[tuple[Block, Observed | None]] = []
         if counted:
             boxes = [cut.box(resolved[model.statements[i].condition]) for i in counted]
-            loose = tuple(
-                Statement(Region(b), 0, UNBOUNDED, source_of(model, i)) for b, i in zip(boxes, counted, strict=True)
-            )
+            every = zip(boxes, counted, strict=True)
+            loose = Loose(tuple(Statement(Region(b), 0, UNBOUNDED, source_of(model, i)) for b, i in every))
             figures = [f.count for f in model.statements if f.count is not None]
             out.append(self._filled(loose, noise_of(model).law, figures, rows))
         return out + [(b, None) for b in self.inner.blocks(rest, cut, resolved, rows, place)]

@@ -10,10 +10,11 @@ from collections.abc import Mapping
 
 from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import Position
-from encoders.encode.encoder import CutDomain, Encoder, Resolved
 from encoders.models.models import Question
+from encoders.parts.base import Encoder
+from encoders.parts.cut_domain import CutDomain, Resolved
 from encoders.parts.statistics import numbers_of, numeric, value_cuts
-from solvers.statements.release import UNBOUNDED, Block, Region, Rows, Statement
+from solvers.statements.release import UNBOUNDED, Block, Loose, Region, Rows, Statement
 
 
 class KindEncoder(Encoder[Question]):
@@ -49,7 +50,7 @@ class KindEncoder(Encoder[Question]):
             pairs = zip(numbers.least, numbers.greatest, strict=True)
             coefs = tuple(classes.setdefault(pair, len(classes) + 1) for pair in pairs)
             out.append(Statement(region, -UNBOUNDED, UNBOUNDED, f"the question about {name}", numbers.of, coefs))
-        return (tuple(out),)
+        return (Loose(tuple(out)),)
 
 
 def class_numbers(cut: CutDomain, name: str) -> tuple[int, list[tuple[int, int]]]:

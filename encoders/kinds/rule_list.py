@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from encoders.domain.domain import Condition, Domain
-from encoders.encode.encoder import CutDomain, Encoder, Resolved
 from encoders.kinds.tree import check_label
 from encoders.models.models import RuleList
+from encoders.parts.base import Encoder
+from encoders.parts.cut_domain import CutDomain, Resolved
 from encoders.parts.supports import Supports, check_support, partition
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.release import UNBOUNDED, Block, Box, Boxes, Rows

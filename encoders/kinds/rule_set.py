@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from encoders.domain.domain import Condition, Domain
-from encoders.encode.encoder import CutDomain, Encoder, Resolved
 from encoders.models.models import RuleSet
+from encoders.parts.base import Encoder
+from encoders.parts.cut_domain import CutDomain, Resolved
 from encoders.parts.supports import check_support, label_texts, told_apart
 from solvers.foundation.errors import ReleaseError
-from solvers.statements.release import Block, Box, Region, Rows, Statement
+from solvers.statements.release import Block, Box, Loose, Region, Rows, Statement
 
 
 class KindEncoder(Encoder[RuleSet]):
@@ -47,4 +48,4 @@ class KindEncoder(Encoder[RuleSet]):
             for c, count in enumerate(rule.support.counts or ()):
                 with_label = box & Box(((label, 1 << c),))
                 out.append(Statement(Region(with_label), int(count), int(count), f"{source}, class {labels[c]}"))
-        return (tuple(out),) if out else ()
+        return (Loose(tuple(out)),) if out else ()

@@ -9,12 +9,13 @@ from collections.abc import Mapping
 
 from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import Position, exact, is_number
-from encoders.encode.encoder import CutDomain, Encoder, Resolved
 from encoders.models.models import Figure, Statistic, Table
+from encoders.parts.base import Encoder
+from encoders.parts.cut_domain import CutDomain, Resolved
 from encoders.parts.statistics import Group, Numbers, numbers_of, numeric, statements_of, value_cuts
 from encoders.parts.supports import check_count
 from solvers.foundation.errors import ReleaseError
-from solvers.statements.release import UNBOUNDED, Block, Box, Choice, Region, Rows, Statement
+from solvers.statements.release import UNBOUNDED, Block, Box, Choice, Loose, Region, Rows, Statement
 
 MOST_SHOWN = 80  # letters of a condition in a source
 
@@ -74,7 +75,7 @@ class KindEncoder(Encoder[Table]):
                 choices.append(found)
             else:
                 loose += found
-        return (*((tuple(loose),) if loose else ()), *choices)
+        return (*((Loose(tuple(loose)),) if loose else ()), *choices)
 
 
 def check_figure(figure: Figure, domain: Domain, place: str) -> None:

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.domain.domain import Condition, Domain
-from encoders.encode.encoder import CutDomain, Encoder, Resolved
 from encoders.models.models import Node, Tree
+from encoders.parts.base import Encoder
+from encoders.parts.cut_domain import CutDomain, Resolved
 from encoders.parts.supports import MOST_ROWS, Supports, check_support, fits, partition
 from solvers.foundation.errors import EngineError, ReleaseError
 from solvers.statements.masks import RunMasks

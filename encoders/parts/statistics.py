@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from encoders.domain.domain import Domain
 from encoders.domain.values import Continuous, Grid, Listed, Position, exact
-from encoders.encode.encoder import CutDomain
 from encoders.models.models import Statistic
+from encoders.parts.cut_domain import CutDomain
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.release import UNBOUNDED, Box, Choice, Region, Rows, Statement
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from encoders.encode.encoder import EncodedRelease
 from recon.answers.reasons import plain_reasons
-from solvers.engine import ask
+from solvers.chain import ask
 from solvers.foundation.errors import EmptyConfidenceSet, Inconclusive
 from solvers.foundation.limits import Limits
 from solvers.questions.query import (

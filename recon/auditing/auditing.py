@@ -6,69 +6,30 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import Table
-from recon.auditing.findings import Bought, BoughtWorlds, Emptiness, Findings, GroupDisclosure
-from recon.auditing.ground_truth import check_truth
+from recon.auditing.findings import Bought, BoughtWorlds, Emptiness, GroupDisclosure
 from recon.bounds.disclosure import disclosed_values, numeric_target, tells
-from recon.bounds.intervals import IntervalCells, interval_cells
 from recon.certificates.certificate_format import Json
 from recon.certificates.issuing import all_of_it, contradiction_certificate
 from recon.files.budget import current
 from recon.inspection.inspecting import Inspection, inspect
 from recon.loading.attaching import emptied
-from recon.measures.measures import Measures, empty, measure
+from recon.measures.figures import Measures
 from recon.measures.sweeping import exact_counts, removed_per_row
 from recon.measures.system import groups_left_out
 from recon.noisy.posterior import posterior, single
 from recon.noisy.verdicts import known_posterior
-from recon.questions.questions import convention_of, count
-from recon.report.report import Report
+from recon.questions.questions import count
 from solvers.cells.partition_cells import cells_of
 from solvers.foundation.errors import EmptyConfidenceSet, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.exact import log2_worlds
 from solvers.foundation.limits import Limits
-from solvers.questions.query import CountAnswer
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Partition
 
 POSTERIOR = 10.0  # seconds, of counts that fit no dataset: they can lie where it takes minutes
 SMALL_GROUP = 10  # published groups below this size are pointed out (the usual minimum cell count)
-
-
-def audit(
-    release: EncodedRelease,
-    policy: None = None,
-    *,
-    convention: str | None = None,
-    truth: pd.DataFrame | None = None,
-    population: pd.DataFrame | None = None,
-    without_noise: EncodedRelease | None = None,
-    limits: Limits | None = None,
-    seed: int = 0,
-) -> Report:
-    """Return the report on a release: worlds, uncertainty left, exposure, group disclosure and, given it, the truth.
-
-    `truth` are the real training rows, `population` other rows of the same kind (for the fresh-sample baseline).
-    `without_noise` is the same release with exact counts, to say what the noise bought. Raises what `count`
-    raises. A `policy` is refused by this version.
-    """
-    if policy is not None:
-        raise Unsupported("policies are not read by this version")
-    limits = limits or Limits()
-    stored = stored_outright(release, limits)  # first: the surest of all, and quick
-    try:
-        first = measure(release, convention, limits)
-    except EmptyConfidenceSet as error:
-        none = empty(release, convention_of(release, convention), CountAnswer("unsat"))
-        return Report(Findings(release, none, group_disclosure(release), empty=emptiness(release, error, limits)))
-    checked = None if truth is None else check_truth(release, truth, population, first, seed, limits)
-    bought = None if without_noise is None else what_noise_bought(release, without_noise, limits)
-    proved = certificate_of(release, first, limits)
-    cells = IntervalCells() if first.status == "unsat" else interval_cells(release, limits)
-    groups = group_disclosure(release)
-    return Report(Findings(release, first, groups, checked, proved, bought, stored, intervals=cells))
 
 
 def emptiness(release: EncodedRelease, found: EmptyConfidenceSet, limits: Limits) -> Emptiness:
@@ -151,7 +112,7 @@ def group_disclosure(release: EncodedRelease) -> GroupDisclosure:
     everybody = UNBOUNDED if release.rows.high is None else release.rows.high
     rows_in_pure = []
     several = len(release.statements.blocks) > 1
-    counted = [b for b in release.statements.blocks if isinstance(b, Partition) and (tells(b) or release.noisy)]
+    counted = [b for b in release.statements.partitions.values() if tells(b) or release.noisy]
     for block in counted:
         before = len(pure)
         for j, statements in block.by_region.items():

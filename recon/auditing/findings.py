@@ -10,7 +10,7 @@ from recon.auditing.matching import Comparison
 from recon.bounds.disclosure import ValueDisclosure
 from recon.bounds.intervals import IntervalCells
 from recon.inspection.inspecting import Inspection
-from recon.measures.measures import Measures
+from recon.measures.figures import Measures
 from recon.noisy.posterior import Posterior
 from solvers.foundation.errors import EmptyConfidenceSet
 

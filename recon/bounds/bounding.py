@@ -7,8 +7,7 @@ programming", Management Science 13, 1967); a correlation from the joint distrib
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -19,19 +18,19 @@ from encoders.domain.domain import Condition
 from encoders.encode.encoder import EncodedRelease, asking
 from encoders.kinds.question import class_numbers
 from encoders.models.models import Question
+from recon.answers.exact import convention_of
 from recon.answers.undecided import decide
+from recon.bounds.bound_answer import BoundAnswer, Later
 from recon.bounds.disclosure import numbers_within
 from recon.bounds.informative import informative
 from recon.bounds.sums import correlation, distribution_of
 from recon.frames.selections import as_condition, select_conditions
 from recon.frames.world import World, wrap
-from recon.questions.questions import convention_of
 from solvers.cells.system import MOST_SUM, System, system_of
-from solvers.engine import ask
+from solvers.chain import ask
 from solvers.foundation.errors import EmptyConfidenceSet, EngineError, Inconclusive, ReleaseError, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.questions.query import (
-    Answer,
     Attain,
     Convention,
     Extreme,
@@ -44,45 +43,6 @@ from solvers.questions.query import (
 Ints = NDArray[np.int64]
 DECLARE = "declare a domain (--domain)"
 MOST_PAIRS = 4_000_000  # pairs of margins looked at for an outer interval of a correlation
-
-
-@dataclass(frozen=True)
-class BoundAnswer(Answer):
-    """Least, greatest and mean value of a statistic over the worlds of a convention.
-
-    `min` and `max` are attained where `status` is exact, else outer bounds; None where no world has the statistic (a
-    mean of nobody). `expectation` is None where it is not exact. `distribution()` and `attained(greatest)` are
-    computed when asked. `informative` tells whether the answer says more than the domain and the number of rows by
-    themselves; None where that was not found out.
-    """
-
-    min: float | None = 0
-    max: float | None = 0
-    expectation: float | None = None
-    convention: str = ""
-    assumptions: tuple[str, ...] = field(default=())
-    informative: bool | None = None
-    _more: Later | None = None
-
-    def attained(self, greatest: bool) -> World:
-        """Return a world with the least (greatest) value. Raises `Unsupported` where none is known."""
-        if self._more is None:
-            raise Unsupported("no world is known for this bound")
-        return self._more.attained(greatest)
-
-    def distribution(self) -> dict[float, float]:
-        """Return value -> share of worlds, ascending. Raises `Unsupported` where worlds cannot be counted."""
-        if self._more is None:
-            raise Unsupported("the distribution of this figure is not computed")
-        return self._more.distribution()
-
-
-@dataclass(frozen=True, eq=False)
-class Later:
-    """What is computed only when asked."""
-
-    attained: Callable[[bool], World]
-    distribution: Callable[[], dict[float, float]]
 
 
 @dataclass(frozen=True, eq=False)

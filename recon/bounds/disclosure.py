@@ -17,7 +17,7 @@ from encoders.encode.encoder import EncodedRelease
 from encoders.kinds.table import name_of
 from encoders.models.models import Figure, Forest, Statistic, Table, Tree
 from encoders.parts.statistics import bounds, number, numeric
-from solvers.statements.release import Box, Partition
+from solvers.statements.release import Box, Loose, Partition
 
 MOST_LOOSE = 2_000  # groups of no partition that are compared in pairs; more are listed, not counted
 
@@ -135,7 +135,7 @@ def counted_groups(release: EncodedRelease, wanted: set[Box]) -> dict[Box, Group
                 if (box := block.boxes[j]) in wanted and (block.low[statements] == block.high[statements]).all():
                     name = f"{block.kind}, {block.names[j]}" if several else block.names[j]
                     found.setdefault(box, Group(int(block.low[statements].sum()), b, name))
-        elif isinstance(block, tuple):
+        elif isinstance(block, Loose):
             for one in block:
                 if one.of is None and one.low == one.high and not one.region.minus and one.region.box in wanted:
                     found.setdefault(one.region.box, Group(one.low, None))

@@ -12,7 +12,7 @@ from solvers.foundation.errors import ContradictionError, Inconclusive, Unsuppor
 from solvers.foundation.limits import Limits
 
 if TYPE_CHECKING:
-    from recon.bounds.bounding import BoundAnswer
+    from recon.bounds.bound_answer import BoundAnswer
 
 SECONDS = 5.0  # to ask the same of the domain alone
 Ask = Callable[[EncodedRelease, Condition, "tuple[str, ...] | None", "str | None", Limits], "BoundAnswer"]

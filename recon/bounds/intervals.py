@@ -24,12 +24,13 @@ from recon.bounds.disclosure import tells
 from recon.frames.selections import select_conditions
 from solvers.cells.partition_cells import cells_of, no_closed_form
 from solvers.cells.system import system_of
-from solvers.engine import ask
+from solvers.chain import ask
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.system_membership import met_cells
 from solvers.questions.query import Decide, DecideAnswer, Extreme, ExtremeAnswer
-from solvers.statements.release import UNBOUNDED, Partition
+from solvers.statements.numbering import StatementIndex
+from solvers.statements.release import UNBOUNDED
 
 MOST_CELLS = 10_000  # that are asked about
 SECONDS = 30.0  # for all of them together, where no limit is given
@@ -180,16 +181,13 @@ def sharper(
 def open_counts(release: EncodedRelease, limits: Limits) -> list[IntervalCell]:
     """Return the counts of trees and rule lists that an open number of rows leaves open."""
     out = []
-    statements, offset = release.statements, 0
-    for block in statements.blocks:
-        if not isinstance(block, Partition):
-            continue
+    index = StatementIndex(release.statements)
+    for b, block in release.statements.partitions.items():
         if tells(block) and not release.noisy:
             for s in np.flatnonzero(block.low != block.high).tolist():
-                least, most, tight = of_statement(release, s, offset + s, limits)
+                least, most, tight = of_statement(release, s, index.first[b] + s, limits)
                 told = None if int(block.high[s]) == UNBOUNDED else int(block.high[s])
                 out.append(IntervalCell(block.source(s), (int(block.low[s]), told), "", (least, most), tight))
-        offset += len(block)
     return out
 
 

@@ -11,7 +11,7 @@ from recon.certificates.verifying import certificates_in, opened
 from recon.frames.describe import condition_text
 from solvers.foundation.limits import Limits
 from solvers.kernel.claims import AnyProof, Branch, Cases, Drat, Node, Regions, Sum, Witness, proof_from
-from solvers.statements.numbering import Facts
+from solvers.kernel.facts import Facts
 from solvers.statements.release import NO_COUNT, UNBOUNDED, Box
 
 MOST_STEPS = 10_000  # lines printed for one proof

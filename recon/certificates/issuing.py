@@ -10,7 +10,7 @@ import gzip
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -26,20 +26,11 @@ from recon.files.writing import writing
 from recon.frames.selections import from_text, missing, select_frame
 from recon.frames.world import World, wrap
 from solvers.certificates.certifier import Certifier
-from solvers.engine import ask
+from solvers.chain import ask
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.kernel.claims import AnyProof, AtLeast, AtMost, Claim, NoWorld, Proof, proof_json
-from solvers.questions.query import MostLikely, Selections, WorldsAnswer
-
-
-def certifier_of(release: EncodedRelease, limits: Limits | None) -> Certifier:
-    """Return who proves claims about a release, at its confidence; cells once walked are kept with the release."""
-    memo = release.statements.memo
-    known: Certifier | None = memo.get("certifier")
-    if known is None:
-        known = memo["certifier"] = Certifier(release.statements, limits)
-    return known.within(limits)
+from solvers.questions.query import MostLikely, Multipliers, Selections, Side, WorldsAnswer
 
 
 def as_proved(release: EncodedRelease) -> EncodedRelease:
@@ -66,17 +57,22 @@ def certificate_json(release: EncodedRelease, fingerprint: str, claim: Json, pro
 
 
 def profile_certificates(
-    release: EncodedRelease, frame: pd.DataFrame, verdicts: Sequence[str], limits: Limits | None
+    release: EncodedRelease,
+    frame: pd.DataFrame,
+    verdicts: Sequence[str],
+    limits: Limits | None,
+    multipliers: Mapping[Side, Multipliers] | None = None,
 ) -> list[Json | None]:
     """Return one certificate per profile that is certain or impossible, None for others and where none was found.
 
     At a confidence below 1 "certain" stands for rows that are present at that confidence. Equal profiles are proved
-    once. Cost: a proof per distinct profile, most by a look at one leaf.
+    once. `multipliers`: those of the answer that the verdicts are of. Cost: a proof per distinct profile, most by a
+    look at one leaf.
     """
     release = as_proved(release)
     chosen: Selections = select_frame(release, frame)
     boxes = chosen.boxes()
-    certifier = certifier_of(release, limits)
+    certifier = Certifier(release.statements, limits, multipliers)
     proofs: dict[Claim, Proof | None] = {}
     profiles = profiles_json(release, frame)
     out: list[Json | None] = []
@@ -91,7 +87,7 @@ def profile_certificates(
         proof = proofs[claim]
         said: Json = {"profile": profiles[i]}
         said |= {"at_most": 0} if isinstance(claim, AtMost) else {"at_least": 1}
-        fingerprint = certifier.facts.fingerprint
+        fingerprint = certifier.fingerprint
         out.append(None if proof is None else certificate_json(release, fingerprint, said, proof))
     return out
 
@@ -102,15 +98,15 @@ def contradiction_certificate(release: EncodedRelease, limits: Limits | None) ->
     At a confidence below 1: that no dataset has all its noise inside the joint intervals.
     """
     release = as_proved(release)
-    certifier = certifier_of(release, limits)
+    certifier = Certifier(release.statements, limits)
     proof = certifier.prove(NoWorld())
-    return None if proof is None else certificate_json(release, certifier.facts.fingerprint, {"worlds": 0}, proof)
+    return None if proof is None else certificate_json(release, certifier.fingerprint, {"worlds": 0}, proof)
 
 
 def world_certificate(release: EncodedRelease, world: World, limits: Limits | None) -> Json | None:
     """Return the certificate that a world is the only one, None where no proof was found."""
     release = as_proved(release)
-    certifier = certifier_of(release, limits)
+    certifier = Certifier(release.statements, limits)
     indices, times = np.unique(world.indices(), axis=0, return_counts=True)
     proof = certifier.prove(only_world(release, indices, times))
     if proof is None:
@@ -118,7 +114,7 @@ def world_certificate(release: EncodedRelease, world: World, limits: Limits | No
     columns = [a.name for a in release.domain.all]
     rows = [[json_value(a.value(int(i))) for a, i in zip(release.domain.all, row, strict=True)] for row in indices]
     said = {"only_world": {"columns": columns, "rows": rows, "times": times.tolist()}}
-    return certificate_json(release, certifier.facts.fingerprint, said, proof)
+    return certificate_json(release, certifier.fingerprint, said, proof)
 
 
 def all_of_it(release: EncodedRelease, limits: Limits | None) -> Json | None:

@@ -11,11 +11,12 @@ import typer
 from recon.cli.commands.inspecting import inspect
 from recon.cli.commands.learn import learn_app
 from recon.cli.commands.noise import denoise, posterior, sweep
-from recon.cli.commands.proof import estimate_lines, estimates_json, export, stored_certificates, verify
+from recon.cli.commands.proof import export, verify
 from recon.cli.commands.reading import convert, domain
-from recon.cli.commands.reading import open_release as open_files
 from recon.cli.output.other_answers import with_other_answers
 from recon.cli.output.printing import ended_early, extreme_world, leave_at_once, show, show_emptiness, show_verdicts
+from recon.cli.output.proofs import estimate_lines, estimates_json, stored_certificates
+from recon.cli.session import finish, open_release
 from recon.console.guarding import Commands
 from recon.console.options import (
     Certificates,
@@ -48,12 +49,10 @@ from recon.console.options import (
     suffix,
 )
 from recon.console.output import (
-    CONTRADICTION,
     DONE,
     INCONCLUSIVE,
     INTERRUPTED,
     USAGE,
-    ended_at_once,
     exit_code,
     print_json,
     records,
@@ -66,8 +65,7 @@ from recon.console.output import (
 from solvers.foundation.escaping import shown
 
 if TYPE_CHECKING:
-    from encoders.encode.encoder import EncodedRelease
-    from solvers.foundation.limits import Limits
+    pass
 
 app = Commands(
     name="recon",
@@ -84,22 +82,6 @@ for command in [*map(bounded, reading), *asking]:
     app.command()(command)
 for learner in learn_app.registered_commands:
     learner.callback = bounded(learner.callback) if learner.callback else None
-
-
-def open_release(
-    files: list[str], domain: str | None, independent: bool, limits: Limits, confidence: float = 0.95,
-    rows: int | None = None, label: str | None = None,
-) -> EncodedRelease:  # fmt: skip
-    """Return the release of the files, as the options say; progress says which is being read."""
-    limits.report(f"reading {files[0]}")
-    with ended_at_once():
-        return open_files(files, domain, independent, limits.memory, confidence, rows, label)
-
-
-def finish(status: str) -> None:
-    """End with the exit code of a status."""
-    open_ones = dict.fromkeys(("bounds", "unknown", "empty"), INCONCLUSIVE)
-    raise typer.Exit({"unsat": CONTRADICTION, **open_ones}.get(status, DONE))
 
 
 @app.command()
@@ -157,9 +139,9 @@ def audit(
     without_noise: WithoutNoise = None, json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Report what a release gives away: worlds, uncertainty, who is exposed, what its counts say by themselves."""
-    from recon.auditing.auditing import audit as run
     from recon.auditing.auditing import stored_outright
     from recon.frames.naming import table_like
+    from recon.report.audit import audit as run
     from recon.report.provenance import Facts
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
@@ -363,7 +345,7 @@ def schema() -> None:
 @app.command()
 def engines(json: Json = False) -> None:
     """List the engines and whether they can run here."""
-    from solvers.engine import iter_statuses
+    from solvers.chain import iter_statuses
 
     found = [{"name": name, "about": about, "status": status} for name, about, status in iter_statuses()]
     if json:

@@ -13,7 +13,7 @@ import math
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,17 +21,19 @@ import numpy as np
 import pandas as pd
 
 from encoders.domain.values import Continuous, Listed, Position, plain
-from encoders.encode.encoder import CutDomain, EncodedRelease, encode
-from recon.auditing.ground_truth import TrueRows, between
-from recon.formats.release.reading import parse, to_domain, to_models, to_rows
+from encoders.encode.encoder import EncodedRelease, encode
+from encoders.parts.cut_domain import CutDomain
+from recon.formats.release.parts import to_domain, to_models, to_rows
+from recon.formats.release.reading import parse
 from recon.formats.release.writing import attribute_json, release_json
+from recon.frames.true_rows import TrueRows, between
 from recon.frames.world import World
 from solvers.clauses.lowering import NO_PART, PRESENT, Bit, Lowered, lower
 from solvers.export.formats import cpsat_bytes, dimacs_lines, encoded, mps_lines, opb_lines, opb_variables, write_all
 from solvers.export.integer_program import Constraint, IntegerProgram
 from solvers.foundation.errors import EngineError, ReleaseError
 from solvers.foundation.limits import Limits
-from solvers.statements.release import UNBOUNDED, Box, Choice, Region, Statement
+from solvers.statements.release import UNBOUNDED, Box, Region, Statement
 from solvers.statements.release import World as SolverWorld
 
 FORMATS = ("mps", "opb", "cpsat", "dimacs")
@@ -398,15 +400,17 @@ def statements_in(release: EncodedRelease, frame: pd.DataFrame) -> pd.DataFrame:
     most = UNBOUNDED if inner.rows.high is None else inner.rows.high
     said = [Statement(Region(Box()), inner.rows.low, most, "the number of rows")]
     said += [Statement(Region(box), 0, 0, f"domain.impossible[{i}]") for i, box in enumerate(inner.impossible)]
-    choices = [block for block in inner.blocks if isinstance(block, Choice)]
-    said += replace(inner, blocks=tuple(b for b in inner.blocks if not isinstance(b, Choice))).statements()
+    choices = inner.choices.values()
+    for b, block in enumerate(inner.blocks):
+        if b not in inner.choices:
+            said += [block.statement(s, inner.domain) for s in range(len(block))]
     out: list[Line] = []
     for i, s in enumerate(said):
         low, high = None if s.low <= -UNBOUNDED else s.low, None if s.high >= UNBOUNDED else s.high
         out.append((f"s{i}", s.source, low, high, true.total(s), true.holds(s)))
     for i, choice in enumerate(choices):
         held = sum(all(map(true.holds, alternative)) for alternative in choice.alternatives)
-        out.append((f"choice{i}", choice.source, 1, 1, held, held == 1))
+        out.append((f"choice{i}", choice.name, 1, 1, held, held == 1))
     return table(out)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from encoders.domain.values import MISSING, Continuous, Grid, Listed, Position, cell_text, plain
-from encoders.encode.encoder import CutDomain
+from encoders.parts.cut_domain import CutDomain
 from solvers.statements.masks import spans
 from solvers.statements.release import Box
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from encoders.domain.values import Continuous, Ranges
-from encoders.encode.encoder import CutDomain
+from encoders.parts.cut_domain import CutDomain
 
 
 def part_sizes(cut: CutDomain, k: int, ranges: Ranges) -> tuple[int, ...]:

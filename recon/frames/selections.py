@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from encoders.domain.domain import GUESSED, Condition, Domain
 from encoders.domain.values import MISSING, AnyAttribute, Continuous, Grid, Listed, Ranges, Test, Value, intersection
-from encoders.encode.encoder import CutDomain, EncodedRelease
+from encoders.encode.encoder import EncodedRelease
+from encoders.parts.cut_domain import CutDomain
 from recon.files.budget import within
 from recon.files.spreadsheets import read_back
 from recon.files.tables import metered, read_parquet, table_text
@@ -406,7 +407,8 @@ def as_condition(where: dict[str, Any] | Condition) -> Condition:
         return where
     from pydantic import TypeAdapter, ValidationError
 
-    from recon.formats.release.reading import explain, to_condition
+    from recon.formats.release.parts import to_condition
+    from recon.formats.release.reading import explain
     from recon.formats.release.schema import ConditionPart
 
     try:

@@ -5,29 +5,33 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from recon.files.budget import within
 from recon.files.locating import companions, located
+from recon.inspection.documents.documents import document_findings
 from recon.inspection.documents.leftovers import member_leftovers
 from recon.inspection.documents.published import completed, draft_findings, rows_of
 from recon.inspection.findings.claims import CLAIMS, MIDWAY
-from recon.inspection.findings.findings import EXAMPLES, LEVELS, Finding, Level, merged, plain
+from recon.inspection.findings.findings import EXAMPLES, LEVELS, Finding, Level, merged, not_understood, plain
 from recon.inspection.findings.refusing import naming
 from recon.inspection.findings.rules import Rule, rules_of
 from recon.inspection.findings.severity import graded, of_object
 from recon.inspection.objects.generic import examples, generic_findings, lone_tree_rows, rows_known
 from recon.inspection.objects.seeding import seed_findings
 from recon.inspection.objects.traversal import Place, described, entries_of, things_of, walk
-from recon.inspection.objects.unknown import is_rule_list, not_understood, unknown_findings
+from recon.inspection.objects.unknown import DEEPEST, is_rule_list, unknown_findings
 from recon.stored.containers import Stored, open_stored, unpacked
 from recon.stored.objects.arrays import resolve
 from recon.stored.objects.things import Thing
-from solvers.foundation.errors import ReleaseError, Unsupported
+from recon.stored.pickled import joblib_files
+from solvers.foundation.errors import ReconError, ReleaseError, Unsupported
 from solvers.foundation.escaping import shown_lines
 from solvers.foundation.limits import Limits
+
+_WHAT_NO_READER_THOUGHT_OF = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError)
 
 _HOMONYMS = frozenset({"Node", "Rule", "Winsorizer"})
 SURE = ("sklearn", "imodels")  # libraries whose sources say what predictions read
@@ -116,8 +120,6 @@ def inspect_stored(stored: Stored, data: bytes, file: str, memory: int) -> Inspe
 
 def _inspect_document(data: bytes, file: str, memory: int) -> Inspection:
     """Return the inspection of a file without objects: by the rules for its kind, else by what its reader reads."""
-    from recon.inspection.documents.documents import document_findings
-
     content = unpacked(data, memory)
     known = document_findings(content, memory)
     if known is None:
@@ -179,7 +181,7 @@ def inspect_graph(root: Any, memory: int = 1 << 30, depth: int = 0) -> tuple[int
     unnamed, inside = _unnamed(places, set(known))
     found += unnamed
     if not is_rule_list(root):
-        found += unknown_findings([p for p in places if id(p) not in inside], memory, depth)
+        found += unknown_findings([p for p in places if id(p) not in inside], blob_findings, memory, depth)
     return max(known, default=None), merged(found)
 
 
@@ -255,3 +257,43 @@ def _unnamed(places: list[Place], rows: set[int]) -> tuple[list[Finding], set[in
             inside.add(id(place))
             found.append(one)
     return found, inside
+
+
+def blob_findings(data: bytes, path: str, memory: int, depth: int = 0) -> list[Finding]:
+    """Return what bytes give away that stand at a path inside a file; that they are not understood where none can.
+
+    `memory`: bytes that they may unpack to; files inside files are followed three deep.
+    """
+    if not data:
+        return []
+    why = ""
+    try:
+        found = _opened(data, path, memory, depth) if depth < DEEPEST else None
+        if found is not None:
+            return found
+    except ReconError as error:
+        why = str(error)
+    except _WHAT_NO_READER_THOUGHT_OF as error:
+        why = f"it holds values that no such file has ({type(error).__name__})"
+    return [not_understood(path, len(data), "", why[:200])]
+
+
+def _opened(data: bytes, path: str, memory: int, depth: int) -> list[Finding] | None:
+    """Return what bytes of a known kind give away, None for all others."""
+    stored = open_stored(data, memory)
+    if stored is not None:
+        return inside(path, stored.format, inspect_graph(stored.root, memory, depth + 1)[1])
+    packed = joblib_files.compression(data)
+    if packed in {"zlib", "gzip", "bz2", "xz", "lzma"}:
+        content = joblib_files.decompress(data, packed, memory)
+        return blob_findings(content, f"{path}({packed})", memory, depth + 1)
+    known = document_findings(data, memory)
+    return None if known is None else inside(path, known[0], known[2])
+
+
+def inside(path: str, kind: str, findings: Sequence[Finding]) -> list[Finding]:
+    """Return the findings of a file inside another, their paths behind its own."""
+    if not findings:
+        told = "read to its end: its rules find nothing in it"
+        return [Finding("info", "read", path, kind, told, "nothing to do")]
+    return [replace(one, path=f"{path}({one.path})") for one in findings]

@@ -22,12 +22,13 @@ from encoders.domain.domain import Domain
 from encoders.encode.encoder import EncodedRelease
 from encoders.encode.encoder import encode as encode_models
 from encoders.models.models import AnyModel, Forest, Node, Provenance, Rule, RuleList, RuleSet, Support, Table, Tree
-from recon.auditing.ground_truth import TrueRows, violations
 from recon.formats.drafts.binding import Binder
-from recon.formats.drafts.drafts import Draft, Feature
+from recon.formats.drafts.drafts import Draft
+from recon.formats.drafts.facts import Feature
 from recon.formats.rules.skeletons import SkeletonDraft
+from recon.frames.true_rows import TrueRows, violations
 from solvers.foundation.errors import ReleaseError, Unsupported
-from solvers.statements.release import Partition, Rows
+from solvers.statements.release import Rows
 
 COUNTED = "class counts were counted on the given X and y, through the model's conditions, not read off the model"
 OTHER_ROWS = "the model itself says otherwise about its rows: X and y are not (all) those it was fitted on"
@@ -160,7 +161,7 @@ def locate(model: AnyModel, empty: EncodedRelease, rows: TrueRows) -> list[NDArr
     if isinstance(model, RuleSet):
         boxes = (empty.cut.box(empty.domain.resolve(rule.condition)) for rule in model.rules)
         return [np.where(rows.inside(box), 0, 1).astype(np.int64) for box in boxes]
-    blocks = [block for block in empty.statements.blocks if isinstance(block, Partition)]
+    blocks = empty.statements.partitions.values()
     found = [rows.regions(block.boxes) for block in blocks]
     for regions in found:
         if (regions < 0).any():

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from encoders.encode.encoder import EncodedRelease, encode
 from encoders.models.models import Noise, RuleList, Support, Tree
-from recon.learners.private.randomness import Randomness
-from recon.measures.measures import uninformed
+from recon.measures.figures import uninformed
 from recon.noisy.denoising import filled
 from recon.noisy.posterior import Posterior, posterior
 from solvers.cells.partition_cells import cells_of
@@ -28,6 +27,7 @@ from solvers.foundation.exact import log2_worlds
 from solvers.foundation.limits import Limits
 from solvers.likelihood.posterior import Prior
 from solvers.noise.laws import Law, Neighbours
+from solvers.noise.sampling import Randomness
 from solvers.regions.row_space import Space
 from solvers.statements.release import ANY_LABEL, Partition
 
@@ -114,10 +114,9 @@ def removed_per_row(release: EncodedRelease, left: float, limits: Limits) -> flo
 
 def exact_counts(release: EncodedRelease) -> tuple[Partition, NDArray[np.int64]]:
     """Return the partition and its counts; `Unsupported` for other releases."""
-    blocks = release.statements.blocks
-    if len(blocks) != 1 or not isinstance(blocks[0], Partition) or release.noisy or not release.rows.exact:
+    block = release.statements.single
+    if block is None or release.noisy or not release.rows.exact:
         raise Unsupported("noise is swept over one tree or rule list with exact counts")
-    block = blocks[0]
     if not isinstance(release.models[0], Tree | RuleList) or not bool((block.low == block.high).all()):
         raise Unsupported("noise is swept over one tree or rule list with exact counts")
     return block, block.low
@@ -139,8 +138,7 @@ def one_draw(
 ) -> dict[str, float]:
     """Return the figures of one draw."""
     found = posterior(noisy, prior, limits)
-    intervals = noisy.statements.blocks[0]
-    assert isinstance(intervals, Partition)
+    intervals = noisy.statements.partitions[0]
     published = found.counts["published"].to_numpy()
     said, right = likely_cells(found, truth)
     return {

@@ -16,14 +16,14 @@ from encoders.encode.encoder import EncodedRelease
 from encoders.kinds.table import name_of
 from encoders.models.models import Forest, RuleSet, Table
 from recon.frames.describe import condition_text
-from recon.measures.measures import Measures, exposure_frame, mean, ratio, uninformed, unnamed_factor, unordered
+from recon.measures.figures import Measures, exposure_frame, mean, ratio, uninformed, unnamed_factor, unordered
 from solvers.cells.system import System, system_of
-from solvers.engine import ask
+from solvers.chain import ask
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.questions.query import Convention, Count, CountAnswer, PerCell, PerCellAnswer
 from solvers.regions.row_space import Space
-from solvers.statements.release import ANY_LABEL, Attribute, Domain, Partition, Release
+from solvers.statements.release import ANY_LABEL, Attribute, Domain, Release
 
 SHOWN_BOXES = 3  # boxes of a cell written out
 
@@ -112,11 +112,10 @@ def shrunk(release: Release) -> Release:
 def smallest_count(release: Release) -> int | None:
     """Return the smallest positive count that was published; the ends of intervals (noise, suppression) are none."""
     found: list[int] = []
-    for block in release.blocks:
-        if isinstance(block, Partition):
-            found += block.low[(block.low > 0) & (block.low == block.high)].tolist()
-        elif isinstance(block, tuple):
-            found += [s.low for s in block if s.of is None and s.low == s.high and s.low > 0]
+    for partition in release.partitions.values():
+        found += partition.low[(partition.low > 0) & (partition.low == partition.high)].tolist()
+    for block in release.loose.values():
+        found += [s.low for s in block if s.of is None and s.low == s.high and s.low > 0]
     return min(found, default=None)
 
 
@@ -135,7 +134,7 @@ def published_cells(release: EncodedRelease) -> list[tuple[str, int]]:
 
 def groups_left_out(release: EncodedRelease) -> tuple[bool, str]:
     """Return whether some partition's counts tell the sizes of its groups, and why others' do not ("": all do)."""
-    parts = [b for b in release.statements.blocks if isinstance(b, Partition)]
+    parts = list(release.statements.partitions.values())
     told = [release.noisy or b.open_counts <= min(1, len(b) - 1) for b in parts]
     if all(told):
         return bool(told), "" if told else "no partition of exact counts"

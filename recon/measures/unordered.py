@@ -17,7 +17,7 @@ from solvers.foundation.exact import Factor, log2_sum, log2_worlds
 from solvers.questions.query import CountAnswer
 
 if TYPE_CHECKING:
-    from recon.measures.measures import Measures
+    from recon.measures.figures import Measures
 
 Ends = tuple[float, float]
 

@@ -16,9 +16,11 @@ from recon.formats.release.writing import publishable
 from solvers.cells.system import System
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
-from solvers.likelihood.most_likely import Likeliest, capped_rows, most_likely_of
+from solvers.likelihood.maximum import Likeliest
+from solvers.likelihood.most_likely import capped_rows, most_likely_of
 from solvers.questions.relaxed import how, refused
-from solvers.statements.observations import Observation, first_statements, observations, widened
+from solvers.statements.numbering import StatementIndex
+from solvers.statements.observations import Observation, observations, widened
 from solvers.statements.release import Release, Rows
 
 DENOISED = "the counts are denoised, {} and not the true ones: verdicts about them prove nothing"
@@ -72,10 +74,10 @@ def denoise(release: EncodedRelease, limits: Limits | None = None) -> Denoised:
     counts = {o.statement: int(sums[o.statement]) for o in seen}
     moved = float(sum(abs(o.published - counts[o.statement]) for o in seen))
     by_block: dict[int, list[int]] = {}
-    for b, start in first_statements(release.statements).items():
-        observed = release.statements.observed[b]
+    index = StatementIndex(release.statements)
+    for b, observed in enumerate(release.statements.observed):
         if observed is not None:
-            by_block[b] = [counts[start + s] for s, p in enumerate(observed.published) if p is not None]
+            by_block[b] = [counts[index.first[b] + s] for s, p in enumerate(observed.published) if p is not None]
     left = iter([by_block[b] for b in sorted(by_block)])
     models = tuple(m if m.noise is None else filled(m, left) for m in release.models)
     said = DENOISED.format(BEST if found.proved else GOOD)

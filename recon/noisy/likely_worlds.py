@@ -15,10 +15,10 @@ import numpy as np
 import pandas as pd
 
 from encoders.encode.encoder import EncodedRelease
+from recon.answers.exact import Profiles, as_frame
 from recon.frames.selections import select_frame
 from recon.frames.world import World, wrap
 from recon.noisy.denoising import certain_release
-from recon.questions.questions import Profiles, as_frame
 from solvers.cells.system import System, system_of
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits

@@ -6,25 +6,22 @@ Source: docs/mathematics.md, "Noise": a posterior needs a prior over counts; ent
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from encoders.encode.encoder import EncodedRelease
+from recon.answers.exact import Profiles, as_frame
 from recon.frames.selections import select_frame
-from recon.questions.questions import Profiles, as_frame
-from solvers.cells.partition_cells import Cells, cells_of
-from solvers.foundation.errors import Inconclusive, Unsupported
+from solvers.cells.partition_cells import Cells
+from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
-from solvers.likelihood.posterior import CountPosterior, Prior, Term
-from solvers.likelihood.posterior import posterior as posterior_of
+from solvers.likelihood.partition_posterior import posterior_of
+from solvers.likelihood.posterior import CountPosterior, Prior
 from solvers.questions.query import Selections
 from solvers.statements.observations import observations
-from solvers.statements.release import Partition
 
 PRIORS = {
     "counts": "uniform over count vectors that sum to n, rows uniform inside a leaf or rule given its count",
@@ -135,18 +132,12 @@ def posterior(release: EncodedRelease, prior: Prior = "counts", limits: Limits |
     reason = why_none(release)
     if reason is not None:
         raise Unsupported(reason)
-    key = f"posterior {prior}"
-    memo = release.statements.memo
-    if key not in memo:
-        memo[key] = computed(release, prior, limits or Limits())
-    found: Posterior = memo[key]
-    return found
+    return computed(release, prior, limits or Limits())
 
 
 def single(release: EncodedRelease) -> bool:
     """Tell whether a release is exactly one tree or rule list."""
-    blocks = release.statements.blocks
-    return len(blocks) == 1 and isinstance(blocks[0], Partition)
+    return release.statements.single is not None
 
 
 def why_none(release: EncodedRelease) -> str | None:
@@ -168,25 +159,10 @@ def computed(release: EncodedRelease, prior: Prior, limits: Limits) -> Posterior
     sure, rows = release.at_confidence(1).statements, release.declared
     assert rows is not None
     assert rows.high is not None
-    cells = cells_of(sure, limits)
-    if not cells.exact:
-        raise Inconclusive("the sizes of the regions are only known between bounds: no exact posterior")
-    block = cells.block
-    seen = {o.statement: o for o in observations(sure)}
-    top = rows.high
-
-    def flat(counts: NDArray[np.int64]) -> NDArray[np.float64]:
-        return np.zeros(len(counts))
-
-    terms, lines = [], []
-    for s, size in enumerate(cells.low):
-        one = seen.get(s)
-        law: Callable[[NDArray[np.int64]], NDArray[np.float64]] = (
-            flat if one is None else partial(one.law.log_likelihood, one.published)
-        )
-        terms.append(Term(law, size, int(block.low[s]), min(top, int(block.high[s]))))
-        lines.append((block.source(s), math.nan if one is None else float(one.published)))
-    found = posterior_of(terms, (rows.low, rows.high), prior, limits)
+    cells, found = posterior_of(sure, (rows.low, rows.high), prior, limits)
+    block, seen = cells.block, {o.statement: o for o in observations(sure)}
+    published = (math.nan if s not in seen else float(seen[s].published) for s in range(len(block)))
+    lines = [(block.source(s), figure) for s, figure in enumerate(published)]
     low, high = found.interval(0.95)
     frame = pd.DataFrame(lines, columns=["source", "published"]).assign(
         expected=found.expected, likely=found.likely, low=low, high=high

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from encoders.domain.values import Value
 from encoders.encode.encoder import EncodedRelease
+from recon.answers.exact import MOST_CERTIFIED, certify_exact, most_rows, select_with
 from recon.answers.undecided import decide, share, why_open
 from recon.certificates.issuing import profile_certificates
 from recon.frames.selections import select_frame
-from recon.noisy.posterior import Posterior, posterior, single, why_none
-from recon.questions.questions import MOST_CERTIFIED, certify_exact, most_rows, select_with
+from recon.noisy.posterior import Posterior, posterior, why_none
 from solvers.cells.partition_cells import cells_of
 from solvers.foundation.errors import EngineError, Inconclusive, Unsupported
 from solvers.foundation.exact import level_text
@@ -27,7 +27,7 @@ from solvers.foundation.limits import Limits
 from solvers.histograms.partition_membership import Prior
 from solvers.questions.query import Convention, DecideAnswer, Selections, Share
 from solvers.regions.row_space import Space
-from solvers.statements.release import ANY_LABEL, Partition
+from solvers.statements.release import ANY_LABEL
 
 
 def certify_noisy(
@@ -138,8 +138,8 @@ def decided(release: EncodedRelease, chosen: Selections, convention: Convention,
     Of one tree or rule list they are exact sums: cells that a selection meets can have all their rows in it, those
     that it holds must. Cost: linear in distinct selections times cells; other releases are asked of the engines.
     """
-    block, rows = release.statements.blocks[0], release.statements.rows
-    if not single(release) or not isinstance(block, Partition) or rows.high is None:
+    block, rows = release.statements.single, release.statements.rows
+    if block is None or rows.high is None:
         return decide(release, chosen, convention, limits)
     try:
         cells = cells_of(release.statements, limits or Limits())

@@ -16,13 +16,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from encoders.encode.encoder import EncodedRelease
+from recon.answers.exact import MOST_CERTIFIED
 from recon.certificates.certificate_format import Json
-from recon.certificates.issuing import as_proved, certificate_json, certifier_of, profiles_json
+from recon.certificates.issuing import as_proved, certificate_json, profiles_json
 from recon.frames.selections import select_frame
-from recon.questions.questions import MOST_CERTIFIED
 from solvers.cells.system import System, system_of
 from solvers.certificates.certifier import Certifier
-from solvers.engine import ask
+from solvers.chain import ask
 from solvers.foundation.errors import CertificateError, EngineError, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.system_membership import Met, met_cells
@@ -87,7 +87,7 @@ class Prover:
         self.chosen: Selections = select_frame(release, frame)
         self.boxes = self.chosen.boxes()
         self.profiles = profiles_json(release, frame)
-        self.certifier: Certifier = certifier_of(release, limits)
+        self.certifier = Certifier(release.statements, limits)
         self.worlds = Worlds(release, self.certifier, self.chosen, limits)
         self.known: dict[Claim | Possible, Proof | Witness | None] = {}
         self.room = MOST_NUMBERS
@@ -116,7 +116,7 @@ class Prover:
             self.room -= sum(map(len, proof.parts))
             if self.room < 0:
                 return
-        fingerprint = self.certifier.facts.fingerprint
+        fingerprint = self.certifier.fingerprint
         yield certificate_json(self.release, fingerprint, {"profile": self.profiles[i], **said}, proof)
 
     def proof(self, i: int, claim: Claim | Possible) -> Proof | Witness | None:

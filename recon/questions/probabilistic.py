@@ -9,13 +9,14 @@ import numpy as np
 import pandas as pd
 
 from encoders.domain.values import cell_text
-from encoders.encode.encoder import CutDomain, EncodedRelease
+from encoders.encode.encoder import EncodedRelease
+from encoders.parts.cut_domain import CutDomain
+from recon.answers.exact import convention_of
 from recon.console.output import free_name
 from recon.frames.describe import condition_text, values_text
-from recon.questions.questions import convention_of
 from solvers.cells.partition_cells import Cells, cells_of, no_closed_form
 from solvers.cells.system import System, system_of
-from solvers.engine import ask
+from solvers.chain import ask
 from solvers.foundation.errors import ContradictionError
 from solvers.foundation.limits import Limits
 from solvers.questions.query import Count, CountAnswer, PerCell, PerCellAnswer

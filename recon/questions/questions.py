@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,19 +12,17 @@ import pandas as pd
 from encoders.domain.domain import GUESSED
 from encoders.domain.values import MISSING, Continuous, Listed, Value, intersection
 from encoders.encode.encoder import EncodedRelease
+from recon.answers.exact import Profiles, as_frame, certify_exact, convention_of, most_rows, select_with, settled_only
 from recon.answers.undecided import decide, leave_one_out, share, why_open
-from recon.certificates.issuing import profile_certificates
 from recon.frames.naming import column_like, named_like
 from recon.frames.outside import answered
-from recon.frames.selections import columns_by_attribute, one_of, profile_ranges, select_frame, selections_of
+from recon.frames.selections import columns_by_attribute, profile_ranges, select_frame
 from recon.frames.world import World, wrap
-from recon.measures.unsized import settled_only
-from solvers.engine import ask
+from solvers.chain import ask
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.exact import level_text
 from solvers.foundation.limits import Limits, ended
 from solvers.questions.query import (
-    CONVENTIONS,
     Convention,
     Count,
     CountAnswer,
@@ -34,38 +31,15 @@ from solvers.questions.query import (
     LeaveOneOut,
     MostLikely,
     Sample,
-    Selections,
     Share,
     WorldsAnswer,
 )
-from solvers.statements.release import Partition
 from solvers.statements.release import World as SolverWorld
 
-MOST_CERTIFIED = 1_000  # profiles that get certificates without being asked for
 VALUE_BYTES = 24  # of a world: an index, the value, and a copy on the way into the table
 TOLD = 64  # worlds between two lines of progress
 NAMES_SHOWN = 3
-NEARLY = float(np.nextafter(1.0, 0.0))  # the share of worlds where some world, however rare, has none
 MOST_VALUES = 1_000  # a sensitive attribute is answered value by value
-BARE = {
-    True: "no proof was found within the limits; more time (--time) or cells (--max-cells) may find one",
-    False: f"they are made for at most {MOST_CERTIFIED:,} profiles unless asked for",
-}
-Profiles = pd.DataFrame | Sequence[dict[str, Any]]
-
-
-def convention_of(release: EncodedRelease, convention: str | None) -> Convention:
-    """Return the convention asked for; by default `assigned` for one partition, else `ordered`."""
-    blocks = release.statements.blocks
-    one = len(blocks) == 1 and isinstance(blocks[0], Partition) and blocks[0].open_counts <= 1
-    one = one and not release.noisy and not release.statements.loosened
-    if convention is None:
-        return "assigned" if one else "ordered"
-    if convention not in CONVENTIONS:
-        raise Unsupported(f"there is no convention '{convention}': choose assigned, ordered or multiset")
-    if convention == "assigned" and not one:
-        raise Unsupported("the convention 'assigned' needs exactly one tree or rule list with exact counts")
-    return convention
 
 
 def count(release: EncodedRelease, convention: str | None = None, limits: Limits | None = None) -> CountAnswer:
@@ -179,16 +153,6 @@ def reconstruct(release: EncodedRelease, seed: int = 0, limits: Limits | None = 
     return wrap(release, next(ask(statements, MostLikely(seed), WorldsAnswer, limits).worlds))
 
 
-def as_frame(profiles: Profiles) -> pd.DataFrame:
-    """Return profiles as a frame of objects; missing keys are empty cells."""
-    if isinstance(profiles, pd.DataFrame):
-        return profiles
-    listed = [profiles] if isinstance(profiles, dict) else profiles
-    if isinstance(listed, str) or not all(isinstance(p, dict) for p in listed):
-        raise ReleaseError("profiles are a DataFrame, or a list of objects such as {'age': 30}")
-    return pd.DataFrame(list(listed), dtype=object)
-
-
 def certify(
     release: EncodedRelease,
     profiles: Profiles,
@@ -225,56 +189,6 @@ def certify(
     out = answered(release, frame, answer)
     out.attrs["notes"] = [*said, *out.attrs.get("notes", ())]
     return out
-
-
-def certify_exact(
-    release: EncodedRelease,
-    frame: pd.DataFrame,
-    chosen: Convention,
-    limits: Limits | None,
-    certificates: bool | None = None,
-) -> pd.DataFrame:
-    """Return the verdicts that hold for certain where the statements do; see `certify`."""
-    found = decide(release, select_frame(release, frame), chosen, limits)
-    verdict = np.where(found.low > 0, "certain", np.where(found.high > 0, "possible", "impossible")).astype(object)
-    verdict[found.open] = "unknown"
-    shares = undefined_if_continuous(release, found)
-    likely = shares["probability"]
-    out = pd.DataFrame(
-        {
-            "profile": np.arange(len(frame)),
-            "verdict": verdict,
-            "min_count": found.low,
-            "max_count": most_rows(release, found),
-            "probability": np.where(verdict == "possible", np.minimum(likely, NEARLY), likely),
-            "probability_before": shares["before"],
-            "expected_count": shares["expected"],
-            "confidence": 1.0,
-            "certificate": None,
-        }
-    )
-    wanted = certificates or (certificates is None and len(frame) <= MOST_CERTIFIED)
-    if wanted:
-        out["certificate"] = pd.Series(
-            list[Any](profile_certificates(release, frame, verdict.tolist(), limits)), dtype=object
-        )
-    bare = int((np.isin(verdict, ["certain", "impossible"]) & out["certificate"].isna().to_numpy()).sum())
-    notes = [f"{bare:,} certain or impossible verdicts have no certificate: {BARE[bool(wanted)]}"] if bare else []
-    out.attrs.update(assumptions=list(release.assumptions), convention=chosen, notes=[*why_open(found), *notes])
-    return out
-
-
-def most_rows(release: EncodedRelease, found: DecideAnswer) -> Any:
-    """Return the most rows per profile; missing where the number of rows is open."""
-    return found.high if release.rows.high is not None else pd.array([None] * len(found.high), dtype="Int64")
-
-
-def undefined_if_continuous(release: EncodedRelease, found: DecideAnswer) -> dict[str, Any]:
-    """Return the shares, NaN for a domain with a continuous attribute: a point has no share of a volume."""
-    names = ("probability", "before", "expected")
-    if release.domain.continuous:
-        return {name: np.where(found.low > 0, 1.0, np.nan) if name == "probability" else np.nan for name in names}
-    return {name: getattr(found, name) for name in names}
 
 
 def attribute(
@@ -405,13 +319,3 @@ def attribute_value(
     exact = all(a.status == "exact" for a in (with_value, without, between))
     out.attrs["status"] = "exact" if exact else "bounds"
     return out
-
-
-def select_with(release: EncodedRelease, frame: pd.DataFrame, name: str, values: list[Any]) -> Selections:
-    """Return the frame's selections, each narrowed to the given values of one column."""
-    found = profile_ranges(release, frame)
-    k, wanted = release.domain.ranges(name, one_of(release.domain, name, values))
-    span = release.domain.all[k].span
-    back, every = found.get(k, (np.zeros(len(frame), dtype=np.int64), [(span,)]))
-    narrowed = [intersection(r, wanted) for r in every]
-    return selections_of(release, len(frame), {**found, k: (back, narrowed)})

@@ -13,7 +13,7 @@ from encoders.models.models import Forest, Table, Tree
 from recon.auditing.findings import Findings, GroupDisclosure
 from recon.bounds.disclosure import ValueDisclosure
 from recon.bounds.intervals import IntervalCells
-from recon.measures.measures import Measures
+from recon.measures.figures import Measures
 from recon.measures.system import groups_left_out, published_cells
 
 SHOWN = 8

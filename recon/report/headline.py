@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from recon.answers.reasons import plain_reasons
-from recon.measures.measures import Measures
+from recon.measures.figures import Measures
 from recon.measures.unordered import bits_left, dist_g, removed_per_row, row_order
 from recon.report.group_report import number
 from recon.report.rendering import DIGITS

@@ -8,10 +8,10 @@ from typing import Any
 from encoders.encode.encoder import EncodedRelease
 from recon.answers.reasons import plain_reasons
 from recon.auditing.findings import Findings, TruthCheck
-from recon.bounds.bounding import BoundAnswer
+from recon.bounds.bound_answer import BoundAnswer
 from recon.certificates.certificate_format import certified_lines
 from recon.formats.drafts.suggesting import not_assessed_json, not_assessed_lines
-from recon.measures.measures import Measures
+from recon.measures.figures import Measures
 from recon.report.group_report import SHOWN, exposure_lines, group_json, group_lines, interval_lines, number, rows_text
 from recon.report.headline import (
     decimal,

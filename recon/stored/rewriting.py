@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from recon.stored.objects.things import Name, Thing
+from recon.stored.objects.raw import Name
+from recon.stored.objects.things import Thing
 from recon.stored.pickled.skops_files import SCHEMA, Archive, load_schema
 from solvers.foundation.errors import ReleaseError
 

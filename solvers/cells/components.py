@@ -63,11 +63,18 @@ class Presolve:
 
 def known_presolve(system: System, limits: Limits) -> Presolve:
     """Return the components of the unconditional statements of a system, made once; see `presolve`."""
-    if "presolve" not in system.memo:
+    known = system.derived.part(KnownPresolve)
+    if known.presolve is None:
         linear = system.linear.take(system.always) if system.choices else system.linear
-        system.memo["presolve"] = presolve(linear, system.bounds, (), limits)
-    found: Presolve = system.memo["presolve"]
-    return found
+        known.presolve = presolve(linear, system.bounds, (), limits)
+    return known.presolve
+
+
+@dataclass(slots=True)
+class KnownPresolve:
+    """The components of the unconditional statements of a system."""
+
+    presolve: Presolve | None = None
 
 
 def presolve(system: Linear, bounds: Propagated, keep: tuple[int, ...] = (), limits: Limits | None = None) -> Presolve:

@@ -146,11 +146,10 @@ def no_closed_form(release: Release) -> str | None:
 
     At most one count may be open (by an open number of rows).
     """
-    if len(release.blocks) != 1 or not isinstance(release.blocks[0], Partition):
+    if (block := release.single) is None:
         return f"{len(release.blocks)} blocks of statements instead of one partition"
     if release.observed:
         return "noisy counts need not sum to the number of rows"
-    block = release.blocks[0]
     loose = np.flatnonzero(block.low != block.high)
     if len(loose) > 1:
         return f"{len(loose)} counts are not exact"
@@ -209,17 +208,25 @@ def spread(
     )
 
 
+@dataclass(slots=True)
+class KnownCells:
+    """The cells of a release, and the seconds and bytes that there were to measure them."""
+
+    cells: Cells | None = None
+    seconds: float = 0.0
+    memory: int = 0
+
+
 def cells_of(release: Release, limits: Limits) -> Cells:
     """Return the cells of a release that is one partition.
 
-    From memory if they are known exactly, or were counted as far as these very limits allow.
+    From memory if they are known exactly, or were counted with as much time and memory as there is now.
     Cost: a product per leaf; for rule lists and impossible boxes see `solvers.regions.captures.captures`.
     """
-    known: tuple[Cells, Limits] | None = release.memo.get("cells")
-    if known is not None and (known[0].exact or known[1] is limits):
-        return known[0]
-    (block,) = release.blocks
-    if not isinstance(block, Partition):
+    known, left = release.derived.part(KnownCells), limits.left()
+    if known.cells is not None and (known.cells.exact or (left <= known.seconds and limits.memory <= known.memory)):
+        return known.cells
+    if (block := release.single) is None:
         raise TypeError("the release is not one partition")
     part_sizes = release.domain.part_sizes
     space = Space.of(release, limits)
@@ -231,7 +238,7 @@ def cells_of(release: Release, limits: Limits) -> Cells:
         low = box_sizes(release, block)
         high = low
     cells = Cells(release, block, tuple(low), tuple(high), space, found)
-    release.memo["cells"] = cells, limits
+    known.cells, known.seconds, known.memory = cells, left, limits.memory
     return cells
 
 

@@ -6,18 +6,21 @@ Cheapest first: regions that settle a claim by themselves; steps, weighted sums 
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from solvers.cells.bit_boxes import Layout, padded
+from solvers.cells.cutting import AnyCut, PartitionCut, labels_of
 from solvers.certificates.search import Base, Search
 from solvers.foundation.errors import CertificateError, EngineError, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.kernel.cells import AnyCut, PartitionCut, cuts_of, labels_of, live_cells, start_of
+from solvers.kernel.cells import cuts_of, live_cells, start_of
 from solvers.kernel.checker import Verifier, negated, outside, possible_rows
 from solvers.kernel.claims import AtLeast, AtMost, Claim, Drat, Node, NoWorld, OnlyWorld, OverCells, Proof, Regions, Sum
+from solvers.questions.query import Multipliers, Side
 from solvers.statements.release import Box, Release
 
 SECONDS = 60.0  # for all claims, where no limit is given
@@ -28,23 +31,34 @@ MOST_LEFT = 4_096  # pieces of a box that regions counting 0 may leave on the wa
 MOST_COUNTED = 5_000  # statements of a rule list tried one by one
 
 
-class Certifier:
-    """Proofs about one release; what is derived once serves every claim."""
+@dataclass(slots=True)
+class Walked:
+    """What proofs about a release start from: its fingerprint, and the cells of all its blocks."""
 
-    def __init__(self, release: Release, limits: Limits | None = None) -> None:
-        self.release = release
+    fingerprint: str | None = None
+    base: Base | None = None
+
+
+class Certifier:
+    """Proofs about one release within limits; the cells that are walked once serve every later one."""
+
+    def __init__(
+        self, release: Release, limits: Limits | None = None, multipliers: Mapping[Side, Multipliers] | None = None
+    ) -> None:
+        """Start; `multipliers` are what an engine proved bounds on boxes with, for claims about these."""
+        self.release, self.multipliers = release, multipliers or {}
         self.limits, self.late = allowed(limits)
         self.verifier = Verifier(release, self.limits)
         self.facts = self.verifier.facts
         self.blocks = tuple(range(len(release.blocks)))
 
-    def within(self, limits: Limits | None) -> Certifier:
-        """Return this one with other limits; what was derived before stays, what met a limit is forgotten."""
-        if self.__dict__.get("base", self) is None:
-            del self.__dict__["base"]
-        self.limits, self.late = allowed(limits)
-        self.verifier.limits = self.facts.limits = self.limits
-        return self
+    @property
+    def fingerprint(self) -> str:
+        """Return the fingerprint of the statements, computed once per release."""
+        walked = self.release.derived.part(Walked)
+        if walked.fingerprint is None:
+            walked.fingerprint = self.facts.fingerprint
+        return walked.fingerprint
 
     def prove(self, claim: Claim, clauses: bool = True) -> Proof | None:
         """Return a proof that was verified, None where none was found within the limits.
@@ -92,23 +106,41 @@ class Certifier:
     @cached_property
     def base(self) -> Base | None:
         """Return the cells of all blocks, None where they are too many."""
-        try:
-            live = live_cells(self.facts, self.blocks, self.limits.cells)
-        except CertificateError:
-            return None
-        return Base(self.facts, self.verifier.remember(self.blocks, live), self.blocks, self.limits)
+        walked = self.release.derived.part(Walked)
+        if walked.base is None:
+            try:
+                live = live_cells(self.facts, self.blocks, self.limits.cells)
+            except CertificateError:
+                return None
+            walked.base = Base(self.facts, live, self.blocks, self.limits)
+        self.verifier.remember(self.blocks, walked.base.live)
+        return walked.base.within(self.facts)
 
     def by_columns(self, claim: Claim) -> OverCells | None:
-        """Return the weighted sum that column generation found, over the cells of the blocks that it weighs."""
+        """Return the weighted sum that column generation finds, over the cells of the blocks that it weighs."""
         if not isinstance(claim, AtMost | AtLeast):
             return None
-        known = self.release.memo.get("column_multipliers", {}).get((claim.box, isinstance(claim, AtMost)))
+        side = claim.box, isinstance(claim, AtMost)
+        known = self.multipliers.get(side) or self.by_pricing(side)
         if known is None:
             return None
-        multipliers, scale, _ = known
-        pairs = tuple((int(s), int(y)) for s, y in sorted(multipliers.items()) if y)
+        pairs = tuple((int(s), int(y)) for s, y in sorted(known.of.items()) if y)
         blocks = tuple(sorted({self.facts.block_of(s) for s, _ in pairs if s != self.facts.rows}))
-        return OverCells(blocks, (), (Sum(int(scale), pairs),), Node((), 0))
+        return OverCells(blocks, (), (Sum(int(known.scale), pairs),), Node((), 0))
+
+    def by_pricing(self, side: Side) -> Multipliers | None:
+        """Return what column generation proves of a box that nobody asked about; None where that fails in time."""
+        from solvers.columns.master import Master
+
+        share = self.limits.lasting(self.limits.left() / SHARES)
+        try:
+            master = Master.of(self.release, share)
+            if master.refutes(share) is not None:
+                return None
+            bound = master.copied().bound(*side, share)
+        except (Inconclusive, Unsupported):
+            return None
+        return Multipliers(bound.multipliers, bound.scale)
 
     def by_clauses(self, claim: Claim) -> Drat | None:
         """Return a refutation of the claim's opposite in clauses, None where none was found."""
@@ -155,11 +187,11 @@ def covering(certifier: Certifier, claim: AtMost) -> Regions | None:
         return None  # what regions that count 0 leave is known
     layout = Layout(certifier.release.domain)
     left = start_of(facts, cuts, possible_rows(facts, claim.box))
-    zeros: list[int] = []
+    zeros, every = list[int](), np.ones(len(facts), dtype=bool)
     for cut in cuts:
         if not len(left) or len(left) > MOST_LEFT:
             break
-        words, _, value = cut.apply(left, labels_of(layout, left), False)
+        words, _, value = cut.apply(left, labels_of(layout, left), every, facts.make_room)
         if isinstance(cut, PartitionCut):
             met = np.unique(value)
             if not zeros and sum(facts.high[met].tolist()) <= claim.rows:
@@ -167,7 +199,7 @@ def covering(certifier: Certifier, claim: AtMost) -> Regions | None:
             empty = facts.high[value] <= 0
             new = np.unique(value[empty]).tolist()
         else:
-            new = [s for s in cut.statements if cut.of is None and facts.usable[s] and facts.high[s] <= 0][:1]
+            new = [s for s in cut.statements if cut.of is None and facts.unconditional[s] and facts.high[s] <= 0][:1]
             empty = (value >= 0) & bool(new)
         if empty.any():
             zeros += new
@@ -196,7 +228,7 @@ def enough_inside(certifier: Certifier, claim: AtLeast) -> Regions | None:
                 return Regions(tuple((counted[:enough] + facts.first[cut.b]).tolist()))
             continue
         for s in cut.statements if cut.of is None else ():
-            if facts.usable[s] and facts.low[s] >= claim.rows and not len(outside(facts, cut.region, claim.box)):
+            if facts.unconditional[s] and facts.low[s] >= claim.rows and not len(outside(facts, cut.region, claim.box)):
                 return Regions((s,))
     return within_one(certifier, claim.box, claim.rows) if certifier.base is None else None
 
@@ -209,7 +241,7 @@ def empty_but_counted(certifier: Certifier) -> Regions | None:
 def within_one(certifier: Certifier, box: Box, rows: int) -> Regions | None:
     """Return a statement that counts enough rows and whose region, earlier rules left out, lies inside a box."""
     facts = certifier.facts
-    candidates = np.flatnonzero(facts.usable & (facts.low >= rows))
+    candidates = np.flatnonzero(facts.unconditional & (facts.low >= rows))
     for s in candidates[candidates < facts.rows][:MOST_COUNTED].tolist():
         if certifier.limits.expired():
             return None

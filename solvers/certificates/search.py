@@ -6,6 +6,7 @@ Source: as in `solvers.kernel.claims`; branching on the number of rows in a cell
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -18,9 +19,8 @@ from solvers.foundation.limits import Limits
 from solvers.kernel.cells import Live
 from solvers.kernel.checker import Goal, Replay, goal_of
 from solvers.kernel.claims import Branch, Cases, Claim, Node, OverCells, Step, Sum
+from solvers.kernel.facts import Facts
 from solvers.programs.farkas import Program
-from solvers.statements.numbering import Facts
-from solvers.statements.release import Choice
 
 MOST_NODES = 400
 MOST_FIXED = 2_000  # cells whose bounds one weighted sum may move
@@ -46,13 +46,19 @@ class Base:
     def __init__(self, facts: Facts, live: Live, blocks: tuple[int, ...], limits: Limits) -> None:
         self.facts, self.live, self.blocks = facts, live, blocks
         most = int(facts.release.rows.high or 0)
-        self.usable = facts.within(blocks) & facts.usable
+        self.usable = facts.within(blocks) & facts.unconditional
         self.linear = live.linear.take(self.usable)
         start = np.zeros(live.cells, dtype=np.int64)
         self.found = propagate(self.linear, start, np.full(live.cells, most, dtype=np.int64), limits.expired)
         self.trace = Trace(live.linear)
         self.trace.extend(self.found)
-        self.choices = tuple(b for b in blocks if isinstance(facts.release.blocks[b], Choice))
+        self.choices = tuple(b for b in blocks if b in facts.release.choices)
+
+    def within(self, facts: Facts) -> Base:
+        """Return the same base for statements that are read within other limits."""
+        other = copy.copy(self)
+        other.facts = facts
+        return other
 
 
 class Search:

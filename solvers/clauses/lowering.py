@@ -24,7 +24,18 @@ from solvers.cells.bit_boxes import BIG
 from solvers.clauses.gates import CLAUSE_BYTES, FALSE, MOST_UNARY, TRUE, Clauses, signed, size_error, unary_steps
 from solvers.foundation.errors import EngineError, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.statements.release import ANY_LABEL, Attribute, Block, Box, Choice, Partition, Region, Release, Statement
+from solvers.statements.release import (
+    ANY_LABEL,
+    Attribute,
+    Block,
+    Box,
+    Choice,
+    Loose,
+    Partition,
+    Region,
+    Release,
+    Statement,
+)
 
 PRESENT = NO_PART = -1
 STEP_CLAUSES, ADDER_CLAUSES = 4, 14  # per variable of a count in unary, per added bit
@@ -152,7 +163,7 @@ class Lowering:
             raise Unsupported("the number of rows is unbounded: rows cannot be written out")
         if raw and release.domain.relative:
             raise Unsupported("a continuous attribute has no 'resolution': its values are no bits")
-        if raw and any(s.coarse for s in _loose(release)):
+        if raw and release.coarse:
             raise Unsupported("an attribute whose values are summed has too many values: its values are no bits")
         self.release, self.raw, self.most = release, raw, release.rows.high
         self.named = _named(release, raw)
@@ -277,7 +288,7 @@ class Lowering:
             self._partition(block)
         elif isinstance(block, Choice):
             self.out.one_of([self.out.both(x for s in a for x in self.holds(s)) for a in block.alternatives])
-        else:
+        elif isinstance(block, Loose):
             for s in block:
                 if s.of is None:
                     self._require([self.region(i, s.region) for i in range(self.most)], s.low, s.high)
@@ -352,15 +363,6 @@ def _parts(attribute: Attribute) -> list[int]:
     return [p for p, size in enumerate(attribute.sizes) if size]
 
 
-def _loose(release: Release) -> Iterator[Statement]:
-    """Yield every statement outside partitions."""
-    for block in release.blocks:
-        if isinstance(block, Choice):
-            yield from (s for alternative in block.alternatives for s in alternative)
-        elif not isinstance(block, Partition):
-            yield from block
-
-
 def clauses_needed(release: Release, raw: bool) -> float:
     """Return about how many clauses the rows take, an open number of rows by its largest; infinite if unbounded."""
     if release.rows.high is None:
@@ -370,18 +372,18 @@ def clauses_needed(release: Release, raw: bool) -> float:
         sizes = release.domain.attributes[k].sizes
         width = (max(sizes) - 1).bit_length() if raw and sizes else 0
         per_row += len(sizes) * (5 + width)
-    for block in release.blocks:
-        if isinstance(block, Partition):
-            per_row += len(block.boxes) * (5 if block.first_match else 2) + len(block.boxes.attribute) + 3 * len(block)
-            for low, high in zip(block.low.tolist(), block.high.tolist(), strict=True):
-                counts += _count_clauses(n, low, high)
-    for s in _loose(release):
-        if s.of is None:
-            per_row += sum(2 + len(b.literals) for b in (s.region.box, *s.region.minus))
-            counts += _count_clauses(n, s.low, s.high)
-        else:
-            width = (max(map(abs, s.coefs)) * 2).bit_length()
-            counts += n * width * (ADDER_CLAUSES + len(s.coefs) / 4)
+    for block in release.partitions.values():
+        per_row += len(block.boxes) * (5 if block.first_match else 2) + len(block.boxes.attribute) + 3 * len(block)
+        for low, high in zip(block.low.tolist(), block.high.tolist(), strict=True):
+            counts += _count_clauses(n, low, high)
+    for listed in (*release.loose.values(), *release.choices.values()):
+        for s in listed.members:
+            if s.of is None:
+                per_row += sum(2 + len(b.literals) for b in (s.region.box, *s.region.minus))
+                counts += _count_clauses(n, s.low, s.high)
+            else:
+                width = (max(map(abs, s.coefs)) * 2).bit_length()
+                counts += n * width * (ADDER_CLAUSES + len(s.coefs) / 4)
     return n * per_row + counts
 
 

@@ -15,23 +15,20 @@ from __future__ import annotations
 import math
 import operator
 import re
-import time
-from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from solvers.engine import Engine, engines
-from solvers.foundation.errors import EngineError, Inconclusive, ReconError, Unsupported
+from solvers.foundation.errors import EngineError, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.foundation.processes import run
-from solvers.questions.query import Answer, Convention, Count, CountAnswer, Query
+from solvers.questions.engine import Engine
+from solvers.questions.query import Answer, Count, CountAnswer, Query
 from solvers.statements.release import Release
 
 if TYPE_CHECKING:
     from solvers.clauses.lowering import Lowered
 
 MOST_BITS = 400  # rows × bits of a row; measured: 176 bits take 6 s, 330 of one tree of depth 3 more than 20 s
-SECONDS = 60.0  # for one counter that is asked by name, where no limit is given
 CHAIN_SECONDS, CHAIN_SHARE = 10.0, 0.25  # at most so long, and so much of the time left, where engines come after it
 SLACK = 2.0**-46  # relative error of a log2 in floating point, generously
 HASHED = "hashed"  # meant to be exact, proved by nobody: the weakest of the house's tags for such a figure
@@ -72,20 +69,6 @@ class Formula:
         known = 0 if set() in clauses else 1 if not clauses else None
         renamed = [sorted((number[abs(x)] if x > 0 else -number[abs(x)] for x in c), key=abs) for c in clauses]
         return cls(len(number), renamed, sorted(number[v] for v in counted if v in number), free, known)
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """What one counter says: the number of ordered worlds (None: it does not say), its guarantee, seconds, a note.
-
-    The note says why there is no number, or what else there is to know about it.
-    """
-
-    engine: str
-    value: int | None
-    guarantee: str
-    seconds: float
-    note: str
 
 
 class ModelCounter(Engine):
@@ -192,49 +175,14 @@ def lowered_of(release: Release, limits: Limits) -> Lowered:
     """Return the CNF whose models are the ordered worlds, made once per release."""
     from solvers.clauses.lowering import lower
 
-    if "counted cnf" not in release.memo:
-        release.memo["counted cnf"] = lower(release, limits, raw=True)
-    found: Lowered = release.memo["counted cnf"]
-    return found
+    known = release.derived.part(KnownClauses)
+    if known.lowered is None:
+        known.lowered = lower(release, limits, raw=True)
+    return known.lowered
 
 
-def estimates(release: Release, convention: Convention, limits: Limits, only: Collection[str] = ()) -> list[Estimate]:
-    """Return what every counter says, or those named in `only`; the time left is shared among them.
+@dataclass(slots=True)
+class KnownClauses:
+    """The CNF of a release whose models are its ordered worlds."""
 
-    A counter that is missing, refuses, crashes, meets a limit or says what cannot be true has no value, and its note
-    says why. Counters that should be exact and disagree lose their values too. Raises `Unsupported` for a name that
-    is no counter's.
-    """
-    counters = [engine for engine in engines() if isinstance(engine, ModelCounter)]
-    names = [c.name for c in counters]
-    if unknown := [name for name in only if name not in names]:
-        raise Unsupported(f"there is no counter {unknown[0]!r}: there are {', '.join(names)}")
-    asked = [c for c in counters if not only or c.name in only]
-    found = []
-    for done, counter in enumerate(asked):
-        seconds = SECONDS if limits.seconds is None else limits.left() / (len(asked) - done)
-        found.append(estimate_of(counter, release, convention, limits.lasting(seconds)))
-    return agreed(found)
-
-
-def estimate_of(counter: ModelCounter, release: Release, convention: Convention, limits: Limits) -> Estimate:
-    """Return what one counter says."""
-    begun = time.perf_counter()
-    value, note = None, counter.missing() or counter.refuses(release, Count(convention)) or ""
-    if not note:
-        try:
-            value = counter.estimate(release, limits)
-            note = "" if value else "that no world was counted is no proof that there is none"
-        except ReconError as error:
-            note = str(error)
-    return Estimate(counter.name, value, counter.guarantee, time.perf_counter() - begun, note)
-
-
-def agreed(found: list[Estimate]) -> list[Estimate]:
-    """Return the estimates, without the values of counters that should be exact and differ."""
-    exact = {e.engine: e.value for e in found if e.guarantee == HASHED and e.value is not None}
-    if len(set(exact.values())) < 2:
-        return found
-    said = ", ".join(f"{name} counted 2^{log2_above(value):.6f}" for name, value in exact.items())
-    note = f"{said}: they should be equal, so neither may be used"
-    return [replace(e, value=None, note=note) if e.engine in exact else e for e in found]
+    lowered: Lowered | None = None

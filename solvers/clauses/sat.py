@@ -28,7 +28,7 @@ from solvers.clauses.lowering import Lowered
 from solvers.foundation import processes as child
 from solvers.foundation.errors import EngineError, Inconclusive
 from solvers.foundation.limits import Limits
-from solvers.statements.release import ANY_LABEL, Box, Choice, Partition, Region, Release, Statement
+from solvers.statements.release import ANY_LABEL, Box, Choice, Loose, Partition, Region, Release, Statement
 
 SPARE = 0.5  # seconds that a batch of questions leaves for its way back
 Ints = NDArray[np.int64]
@@ -223,8 +223,8 @@ def broken(release: Release, parts: Ints) -> str | None:
                 return block.source(wrong)
         elif isinstance(block, Choice):
             if sum(all(map(holds, alternative)) for alternative in block.alternatives) != 1:
-                return block.source
-        else:
+                return block.name
+        elif isinstance(block, Loose):
             for s in block:
                 if not holds(s):
                     return s.source

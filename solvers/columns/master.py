@@ -10,6 +10,7 @@ Operations Research 53, 2005; safe dual bounds, Neumaier and Shcherbina, Mathema
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,7 +24,7 @@ from solvers.columns.pricing import UNLIMITED, Pricer, within
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.foundation.threads import natively
-from solvers.statements.release import ANY_LABEL, Box, Choice, Partition, Release
+from solvers.statements.release import ANY_LABEL, Block, Box, Partition, Release
 
 BATCH = 200  # rows that one round of pricing may start from, and add
 PRIMAL = 4  # HiGHS' number of the primal simplex method
@@ -83,14 +84,26 @@ class Master:
 
     @classmethod
     def of(cls, release: Release, limits: Limits = UNLIMITED) -> Master:
-        """Return the program of a release, made once: what was generated for one question serves the next.
+        """Return the program that all questions about a release start from, made once.
 
-        Raises `Inconclusive` where the time left cannot suffice, `TooLarge` where the boxes do not fit into the memory.
+        It knows the rows of a first fractional world (`refutes`) and is asked nothing else: every question is asked of
+        a copy (`copied`), so that no bound depends on earlier questions. Raises `Inconclusive` where the time left
+        cannot suffice, `TooLarge` where the boxes do not fit into the memory.
         """
-        if "columns" not in release.memo:
-            release.memo["columns"] = cls(release, limits)
-        found: Master = release.memo["columns"]
-        return found
+        known = release.derived.part(KnownMaster)
+        if known.master is None:
+            known.master = cls(release, limits)
+        return known.master
+
+    def copied(self) -> Master:
+        """Return a program of its own with the same rows, fractional worlds and basis. Cost: that of its matrix."""
+        other = copy.copy(self)
+        other.pricer = self.pricer.copied()
+        other.rows, other._seen, other._worlds = self.rows[:0], set(), list(self._worlds)
+        other._solver = other._empty_program()
+        other.add(self.rows)
+        other._solver.setBasis(self._solver.getBasis())
+        return other
 
     def _empty_program(self) -> Any:
         """Return the program without rows: slack on every side of every statement, so that it is always feasible."""
@@ -141,7 +154,7 @@ class Master:
         With `verdict`, the search ends as soon as it is known whether the bound can tell that no row, or that some
         row, is in the box. Contradictory statements may give a bound below 0, or above the number of rows.
         """
-        key, best = (box, greatest), self.apart(box, greatest)
+        best = self.apart(box, greatest)
         for candidate in self._rounds(box, 1 if greatest else -1, limits):
             if candidate is None:
                 if verdict and self.hopeless(box, greatest):
@@ -154,12 +167,12 @@ class Master:
                 best = replace(best, proved=True)
             if verdict and (best.value <= 0 if greatest else best.value >= 1):
                 break
-        kept = self.release.memo.setdefault("column_multipliers", {})
-        kept[key] = (best.multipliers, best.scale, best.value)
         return best
 
     def refutes(self, limits: Limits) -> Bound | None:
         """Return multipliers that prove that there is no world, None where none were found."""
+        if self._worlds:
+            return None
         for candidate in self._rounds(Box(), 0, limits):
             if candidate is not None and candidate.value < 0:
                 return candidate
@@ -303,16 +316,19 @@ class Master:
         return out
 
 
+@dataclass(slots=True)
+class KnownMaster:
+    """The program that all questions about a release start from."""
+
+    master: Master | None = None
+
+
 def check_time(release: Release, limits: Limits) -> None:
     """Raise `Inconclusive` where the first solve would not end in the time left, whatever is asked.
 
     No row is known at first, so that every statement that wants rows costs a pivot at least.
     """
-    wanting = statements = 0
-    for block in release.blocks:
-        if isinstance(block, Partition):
-            wanting, statements = wanting + int((block.low > 0).sum()), statements + len(block)
-        elif not isinstance(block, Choice):
-            wanting, statements = wanting + sum(s.low > 0 for s in block), statements + len(block)
+    held: list[Block] = [*release.partitions.values(), *release.loose.values()]
+    wanting, statements = sum(int((block.low > 0).sum()) for block in held), sum(map(len, held))
     if wanting * (PIVOT + PER_STATEMENT * statements) > limits.left():
         raise Inconclusive(f"the time left is too short for a linear program over {statements:,} statements (--time)")

@@ -10,6 +10,7 @@ Research 9, 1961; the one-row problem over trees: Mišić, "Optimization of tree
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -19,12 +20,12 @@ from numpy.typing import NDArray
 
 from solvers.cells.bit_boxes import Layout
 from solvers.cells.linear_system import Ints
-from solvers.cells.refinement import statement_table
 from solvers.columns.row_problem import MOST, OneRow
 from solvers.foundation.errors import EngineError, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.interval.lagrangian_dual import one_thread
-from solvers.statements.release import ANY_LABEL, UNBOUNDED, Box, Boxes, Choice, Partition, Release, Statement
+from solvers.statements.numbering import StatementIndex
+from solvers.statements.release import ANY_LABEL, UNBOUNDED, Box, Boxes, Partition, Release, Statement
 
 LARGEST = 1 << 20  # statements with larger coefficients are left out, which only loosens
 HEATS = (0.3, 0.1, 0.03, 0.003)  # temperatures of the sweeps, in units of the largest multiplier
@@ -35,7 +36,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Loose:
+class Priceable:
     """A statement outside partitions, with its number and the boxes of its region among all boxes."""
 
     statement: Statement
@@ -54,9 +55,9 @@ class Priced:
 
 
 class Incidence:
-    """Which statements count a row, and how often; statements are numbered as `release.statements()` yields them.
+    """Which statements count a row, and how often; statements are numbered by `solvers.statements.numbering`.
 
-    The number of rows is the statement after the last. Rows are (m, attributes), the part of every attribute.
+    Rows are (m, attributes), the part of every attribute.
     Statements of alternatives and those with very large coefficients count no row: leaving them out only loosens.
     """
 
@@ -64,26 +65,22 @@ class Incidence:
         """Give statements their numbers; raises `TooLarge` where what the boxes hold does not fit into the memory."""
         self.release, self.layout, self.memory = release, Layout(release.domain), limits.memory
         self.partitions: list[tuple[Partition, int, int]] = []  # block, first box, first statement
-        self.loose: list[Loose] = []
+        self.loose: list[Priceable] = []
         tables: list[Boxes] = []
-        boxes = number = 0
-        for block in release.blocks:
-            if isinstance(block, Partition):
-                self.partitions.append((block, boxes, number))
-                tables.append(block.boxes)
-                boxes, number = boxes + len(block.boxes), number + len(block)
-            elif isinstance(block, Choice):
-                number += sum(map(len, block.alternatives))
-            else:
-                for s in block:
-                    if max(map(abs, s.coefs), default=1) <= LARGEST:
-                        minus = tuple(range(boxes + 1, boxes + 1 + len(s.region.minus)))
-                        self.loose.append(Loose(s, number, boxes, minus))
-                        tables.append(Boxes.of([s.region.box, *s.region.minus]))
-                        boxes += 1 + len(minus)
-                    number += 1
+        self.index, boxes = StatementIndex(release), 0
+        for b, partition in release.partitions.items():
+            self.partitions.append((partition, boxes, self.index.first[b]))
+            tables.append(partition.boxes)
+            boxes += len(partition.boxes)
+        for b, block in release.loose.items():
+            for number, s in enumerate(block, start=self.index.first[b]):
+                if max(map(abs, s.coefs), default=1) <= LARGEST:
+                    minus = tuple(range(boxes + 1, boxes + 1 + len(s.region.minus)))
+                    self.loose.append(Priceable(s, number, boxes, minus))
+                    tables.append(Boxes.of([s.region.box, *s.region.minus]))
+                    boxes += 1 + len(minus)
         self.impossible = range(boxes, boxes + len(release.impossible))
-        self.boxes, self.total = boxes + len(release.impossible), number
+        self.boxes, self.total = boxes + len(release.impossible), self.index.rows
         parts = sum(len(a.sizes) for a in release.domain.attributes)
         if self.boxes * parts * HELD_BYTES > limits.memory:
             raise TooLarge(f"{self.boxes:,} boxes over {parts:,} parts do not fit into the memory (--memory)")
@@ -91,20 +88,19 @@ class Incidence:
         every = range(len(release.domain.attributes))
         spans = [np.concatenate([self.layout.parts(w, k) for w in words]) for k in every]
         self.held = {k: held.T.copy() for k, held in enumerate(spans) if not held.all()}  # k -> (parts, boxes)
-        self.tables = [first + statement_table(p, release.domain.labels) for p, _, first in self.partitions]
+        self.tables = [first + p.by_label(release.domain.labels) for p, _, first in self.partitions]
 
     @cached_property
     def bounds(self) -> tuple[list[int | None], list[int | None]]:
         """Return the least and greatest sum of every statement, None where there is none."""
-        low: list[int | None] = [None] * self.total
-        high: list[int | None] = [None] * self.total
-        for block, _, first in self.partitions:
-            low[first : first + len(block)], high[first : first + len(block)] = block.low.tolist(), block.high.tolist()
-        for x in self.loose:
-            low[x.number], high[x.number] = x.statement.low, x.statement.high
+        counted = self.index.partitioned.copy()
+        counted[[self.total, *(x.number for x in self.loose)]] = True
         none = (-UNBOUNDED, UNBOUNDED)
-        low, high = ([None if x in none else x for x in ends] for ends in (low, high))
-        return [*low, self.release.rows.low], [*high, self.release.rows.high]
+        low, high = (
+            [None if x in none or not c else x for x, c in zip(ends.tolist(), counted.tolist(), strict=True)]
+            for ends in (self.index.low, self.index.high)
+        )
+        return low, high
 
     @cached_property
     def empty(self) -> NDArray[np.bool_]:
@@ -177,6 +173,12 @@ class Pricer:
         self.incidence = Incidence(release, limits)
         self.random = np.random.default_rng(0)
         self._models: dict[int, OneRow] = {}
+
+    def copied(self) -> Pricer:
+        """Return one that draws as this one would, and shares nothing with it that changes."""
+        other = copy.copy(self)
+        other.random, other._models = copy.deepcopy(self.random), {}
+        return other
 
     def worth(self, rows: Ints, weights: Ints) -> tuple[Ints, NDArray[np.bool_]]:
         """Return -Σ_j weights_j a_j(row), exactly, and which rows are possible."""

@@ -20,7 +20,7 @@ from solvers.programs.cell_model import rounded
 from solvers.statements.release import ANY_LABEL, Box, Partition
 
 if TYPE_CHECKING:
-    from solvers.columns.pricing import Incidence, Loose
+    from solvers.columns.pricing import Incidence, Priceable
 
 WORKERS = 2
 MOST = 1 << 58  # what all multipliers together may weigh of one row
@@ -113,7 +113,7 @@ class OneRow:
         self.model.add_bool_or([~free])
         return out
 
-    def _loose(self, x: Loose) -> list[tuple[int, int, Any]]:
+    def _loose(self, x: Priceable) -> list[tuple[int, int, Any]]:
         """Add a statement of its own, by groups of parts that count alike."""
         s = x.statement
         here = [*self.literals(s.region.box), *(~self.every(self.literals(b)) for b in s.region.minus)]

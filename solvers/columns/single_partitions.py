@@ -7,35 +7,38 @@ Source: one partition has cells that are known without the others: Ferry et al.,
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from solvers.cells.partition_cells import cells_of
-from solvers.cells.refinement import loose_statements
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.partition_membership import Prior, decide
 from solvers.questions.query import Decide, DecideAnswer
 from solvers.regions.row_space import Space
-from solvers.statements.release import ANY_LABEL, Box, Partition, Release, World
+from solvers.statements.release import ANY_LABEL, Box, Release, World
 from solvers.worlds.row_lists import Dice, draw_box
-
-
-def coarse(release: Release) -> bool:
-    """Tell whether some statement says less than was published, so that rows that meet it may be no world."""
-    return any(s.coarse for s in loose_statements(release))
 
 
 def alone(release: Release) -> list[Release]:
     """Return every partition with exact counts as a release of its own (more worlds); each keeps its cells."""
-    if "alone" not in release.memo:
-        release.memo["alone"] = [
+    known = release.derived.part(Partitions)
+    if known.releases is None:
+        known.releases = [
             Release(release.domain, release.rows, (block,), release.impossible)
-            for block in release.blocks
-            if isinstance(block, Partition) and (block.low == block.high).all()
+            for block in release.partitions.values()
+            if (block.low == block.high).all()
         ]
-    found: list[Release] = release.memo["alone"]
-    return found
+    return known.releases
+
+
+@dataclass(slots=True)
+class Partitions:
+    """The partitions of a release with exact counts, each a release of its own."""
+
+    releases: list[Release] | None = None
 
 
 def decide_apart(release: Release, query: Decide, limits: Limits) -> DecideAnswer:

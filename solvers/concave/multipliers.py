@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from solvers.cells.linear_system import Ints
 from solvers.cells.system import System
 from solvers.concave.terms import Floats, Gains
-from solvers.statements.release import UNBOUNDED, Partition
+from solvers.statements.numbering import StatementIndex
+from solvers.statements.release import UNBOUNDED
 
 BITS = 40
 WIDEST = 1 << 52  # multipliers, so that floats hold them exactly
@@ -72,12 +73,11 @@ def proved_anywhere(system: System, gains: Gains, on_gains: Floats) -> float:
 
 def dearest(system: System, weights: NDArray[np.object_]) -> int:
     """Return an upper bound on Σ_s weights[s] (count of s) over all datasets, whatever their rows."""
-    first, worth = 0, 0
-    for block in system.release.blocks:
-        if isinstance(block, Partition):
-            worth += max([0, *(int(w) for w in weights[first : first + len(block)])])
-            first += len(block)
-    worth += sum(max(0, int(w)) for w in weights[first:])
+    index, worth = StatementIndex(system.release), 0
+    for b in system.release.partitions:
+        worth += max([0, *(int(w) for w in weights[index.span(b)])])
+    others = ~index.partitioned[: len(weights)]
+    worth += sum(max(0, int(w)) for w in weights[others])
     return worth * (system.release.rows.high or 0)
 
 

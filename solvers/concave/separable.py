@@ -20,7 +20,7 @@ from solvers.cells.linear_system import Ints
 from solvers.cells.system import System
 from solvers.concave.multipliers import binding, conjugates, rise
 from solvers.concave.terms import Floats, Gains
-from solvers.statements.release import Partition
+from solvers.statements.numbering import StatementIndex
 
 ONE_BY_ONE = 20_000  # rows that are moved one by one, beyond by a multiplier
 HALVINGS = 120  # of the multiplier's range
@@ -130,12 +130,10 @@ def multipliers_by_block(system: System, gains: Gains) -> Floats:
     They prove what each tree says by itself, however many cells there are.
     """
     rows, out = system.release.rows, np.zeros(len(gains))
-    sizes = [len(b) for b in system.release.blocks if isinstance(b, Partition)]
-    block = np.searchsorted(np.cumsum(sizes), gains.statement, side="right")
-    statements = np.cumsum([0, *sizes])
-    for b in range(len(sizes)):
-        at = np.flatnonzero(block == b)
-        if len(at) < statements[b + 1] - statements[b]:
+    index = StatementIndex(system.release)
+    for b, block in system.release.partitions.items():
+        at = np.flatnonzero(index.of_blocks([b])[gains.statement])
+        if len(at) < len(block):
             continue
         some = Gains([gains.each[i] for i in at.tolist()])
         total = sum(some.best.tolist())

@@ -21,7 +21,7 @@ from solvers.conflicts.subsets import Book, Mask, asked_for, system_of, whole
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.programs.feasibility import Verdict, combined, verdict
-from solvers.statements.release import Box, Boxes, Partition, Release
+from solvers.statements.release import Box, Boxes, Release
 
 MOST_SECONDS = 60.0  # without a time limit: a long conflict now is worth more than an irreducible one later
 MOST_LEFT = 20_000  # boxes left over while rows are barred
@@ -84,11 +84,11 @@ def few_blocks(judge: Judge, on: Mask, test: Test) -> Mask | None:
     Two trees often contradict each other whatever the others say, so pairs are tried first, then twice as many, at
     last all; those that propagation used before others. Statements outside partitions stay.
     """
-    book, inside = judge.book, [b for b, block in enumerate(judge.book.release.blocks) if isinstance(block, Partition)]
+    book, inside = judge.book, list(judge.book.release.partitions)
     hints = judge.core(on)
     used_by = {b: int(hints[book.span(b)].sum()) if hints is not None else 0 for b in inside}
     order = sorted(inside, key=lambda b: (-used_by[b], b))
-    base = np.arange(book.partitioned * 2, on.size)
+    base = np.flatnonzero(np.repeat(~book.partitioned, 2))
     groups = [np.arange(2 * book.span(b).start, 2 * book.span(b).stop) for b in order]
     width = 2
     while True:
@@ -251,8 +251,8 @@ def bars(book: Book, on: Mask, words: Words) -> dict[int, Box]:
     Rule lists are left out: what a rule captures is no box.
     """
     release, layout, out = book.release, Layout(book.release.domain), {}
-    for b, block in enumerate(release.blocks):
-        if not isinstance(block, Partition) or block.first_match:
+    for b, block in release.partitions.items():
+        if block.first_match:
             continue
         zero = np.flatnonzero(on[book.span(b), 1] & (block.high == 0))
         regions = np.unique(block.region[zero])

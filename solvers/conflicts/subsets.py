@@ -12,17 +12,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import compress, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from solvers.cells.bit_boxes import Layout, Words, minus
-from solvers.cells.linear_system import Ints, Linear, propagate, same_rows
-from solvers.cells.refinement import loose_statements, refine
-from solvers.cells.system import MOST_SUM, System, assemble
+from solvers.cells.linear_system import Ints
+from solvers.cells.refinement import refine
+from solvers.cells.system import MOST_SUM, System, assemble, propagated
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 from solvers.regions.row_space import Space
+from solvers.statements.numbering import StatementIndex
 from solvers.statements.release import (
     ANY_LABEL,
     NO_COUNT,
@@ -31,6 +33,7 @@ from solvers.statements.release import (
     Box,
     Boxes,
     Choice,
+    Loose,
     Partition,
     Release,
     Rows,
@@ -44,59 +47,33 @@ FEW_REGIONS = 16  # so few regions of a partition are cut out of the rest, which
 Mask = NDArray[np.bool_]  # (statements, 2): is the lower side, is the upper side, part of a subset?
 
 
-class Book:
-    """Every statement of a release numbered: partitions in block order, then loose ones, then the number of rows.
+class Book(StatementIndex):
+    """The statements of a release and their subsets.
 
     A subset is a `Mask` over their sides. A choice is told by the lower side of its first statement.
     """
 
-    def __init__(self, release: Release) -> None:
-        self.release = release
-        self.loose = loose_statements(release)
-        partitions = [b for b, block in enumerate(release.blocks) if isinstance(block, Partition)]
-        others = [b for b in range(len(release.blocks)) if b not in set(partitions)]
-        self.first: dict[int, int] = {}
-        at = 0
-        for b in (*partitions, *others):
-            self.first[b] = at
-            at += length(release.blocks[b])
-        self.partitioned = at - len(self.loose)
-        self.rows = at
-        top = UNBOUNDED if release.rows.high is None else release.rows.high
-        blocks = [release.blocks[b] for b in partitions]
-        self.ends = [self.first[b] + length(release.blocks[b]) for b in range(len(release.blocks))]
-        low = [b.low for b in blocks if isinstance(b, Partition)]
-        high = [b.high for b in blocks if isinstance(b, Partition)]
-        low.append(np.array([*(s.low for s in self.loose), release.rows.low], dtype=np.int64))
-        high.append(np.array([*(s.high for s in self.loose), top], dtype=np.int64))
-        self.low, self.high = np.concatenate(low), np.concatenate(high)
-
-    def span(self, b: int) -> slice:
-        """Return the numbers of a block's statements."""
-        return slice(self.first[b], self.ends[b])
-
     @cached_property
     def stated(self) -> Mask:
         """Return the sides that say something."""
-        counts = np.ones(len(self.low), dtype=bool)
-        counts[self.partitioned : self.rows] = [s.of is None for s in self.loose]
-        low = np.where(counts, self.low > 0, self.low > -UNBOUNDED)
+        low = self.low > 0
+        for b, block in self.release.loose.items():
+            summed = np.array([s.of is not None for s in block], dtype=bool)
+            low[self.span(b)] |= summed & (block.low > -UNBOUNDED)
         out = np.stack([low, self.high < UNBOUNDED], axis=1)
-        for b, block in enumerate(self.release.blocks):
-            if isinstance(block, Choice):
-                out[self.span(b)] = False
-                out[self.first[b], 0] = True
+        for b in self.release.choices:
+            out[self.span(b)] = False
+            out[self.first[b], 0] = True
         return out
 
     @cached_property
     def unit(self) -> Ints:
         """Return the number of the first statement that was published together with each."""
         out = np.arange(len(self.low), dtype=np.int64)
-        for b, block in enumerate(self.release.blocks):
-            if isinstance(block, tuple):
-                for i in range(1, len(block)):
-                    if together(block[i - 1], block[i]):
-                        out[self.first[b] + i] = out[self.first[b] + i - 1]
+        for b, block in self.release.loose.items():
+            for i, (before, statement) in enumerate(pairwise(block.members), start=self.first[b] + 1):
+                if together(before, statement):
+                    out[i] = out[i - 1]
         return out
 
     def groups(self, on: Mask) -> list[Ints]:
@@ -106,7 +83,7 @@ class Book:
         """
         sides = np.flatnonzero(on)
         key, n = self.unit[sides // 2], len(on)
-        key = key - np.where(key == self.rows, 3 * n, np.where(key >= self.partitioned, 2 * n, 0))
+        key = key - np.where(key == self.rows, 3 * n, np.where(self.partitioned[key], 0, 2 * n))
         order = np.argsort(key, kind="stable")
         return np.split(sides[order], np.flatnonzero(np.diff(key[order])) + 1) if len(sides) else []
 
@@ -129,7 +106,7 @@ class Book:
     def line(self, s: int, sides: Mask) -> str:
         """Return statement s in words; of values that are summed the source says what was published."""
         source = self.source(s)
-        if self.partitioned <= s < self.rows and (self.loose[s - self.partitioned].of is not None or self.chosen(s)):
+        if s != self.rows and (not self.unconditional[s] or self.statement(s).of is not None):
             return source
         low, high = int(self.low[s]), int(self.high[s])
         if low > high:
@@ -143,29 +120,6 @@ class Book:
         if s == self.rows:
             return f"{source}: {said}"
         return f"{source}: {said} {'row' if said.split()[-1] == '1' else 'rows'}"
-
-    def chosen(self, s: int) -> bool:
-        """Tell whether a statement belongs to a choice."""
-        return any(
-            isinstance(block, Choice) and self.span(b).start <= s < self.span(b).stop
-            for b, block in enumerate(self.release.blocks)
-        )
-
-    def source(self, s: int) -> str:
-        """Return in words where statement s comes from."""
-        if s == self.rows:
-            return "the number of rows"
-        if s >= self.partitioned:
-            return self.loose[s - self.partitioned].source
-        for b, block in enumerate(self.release.blocks):
-            if isinstance(block, Partition) and s < self.first[b] + len(block) and s >= self.first[b]:
-                return block.source(s - self.first[b])
-        raise IndexError(s)
-
-
-def length(block: Block) -> int:
-    """Return the number of statements in a block."""
-    return sum(map(len, block.alternatives)) if isinstance(block, Choice) else len(block)
 
 
 def together(a: Statement, b: Statement) -> bool:
@@ -193,14 +147,14 @@ def asked_for(book: Book, on: Mask) -> Words | None:
     boxes: list[Box] = []
     for b, block in enumerate(release.blocks):
         sides = on[book.span(b)]
-        if isinstance(block, Choice):
-            boxes += [s.region.box for every in block.alternatives for s in every] if sides.any() else []
-        elif isinstance(block, Partition):
-            if sides[:, 0].sum() > MOST_BOXES:
-                return None
-            boxes += [block.statement(s, release.domain).region.box for s in np.flatnonzero(sides[:, 0]).tolist()]
-        else:
-            boxes += [s.region.box for s, (a, b) in zip(block, sides, strict=True) if a or (b and s.of is not None)]
+        wanted = sides[:, 0].copy()
+        if b in release.choices:
+            wanted[:] = sides.any()
+        elif b in release.loose:
+            wanted |= sides[:, 1] & [s.of is not None for s in release.loose[b]]
+        elif wanted.sum() > MOST_BOXES:
+            return None
+        boxes += [block.statement(s, release.domain).region.box for s in np.flatnonzero(wanted).tolist()]
     boxes = list(dict.fromkeys(boxes))
     if len(boxes) > MOST_BOXES:
         return None
@@ -218,28 +172,28 @@ def part_of(book: Book, on: Mask) -> tuple[Release, Ints]:
     low = np.where(on[:, 0], book.low, -UNBOUNDED)
     high = np.where(on[:, 1], book.high, UNBOUNDED)
     blocks: list[Block] = []
-    numbers: list[list[Ints]] = [[], []]
+    numbers: list[Ints] = []
     for b, block in enumerate(book.release.blocks):
         at = book.span(b)
-        every = np.arange(at.start, at.stop)
-        if not on[at].any():
+        every, active = np.arange(at.start, at.stop, dtype=np.int64), on[at, 0] | on[at, 1]
+        if not active.any():
             continue
-        if isinstance(block, Partition):
-            made, of = coarsened(replace(block, low=np.maximum(low[at], 0), high=high[at]), np.any(on[at], axis=1))
+        if b in book.release.partitions:
+            stated = book.release.partitions[b].bounded(np.maximum(low[at], 0), high[at])
+            made, of = coarsened(stated, active)
             blocks.append(made)
-            numbers[0].append(np.where(of < 0, -1, of + at.start))
-        elif isinstance(block, Choice):
+            numbers.append(np.where(of < 0, -1, of + at.start))
+        elif b in book.release.choices:
             blocks.append(block)
-            numbers[1].append(every)
+            numbers.append(every)
         else:
-            kept = every[on[at].any(axis=1)]
-            loose = (replace(book.loose[s - book.partitioned], low=int(low[s]), high=int(high[s])) for s in kept)
-            blocks.append(tuple(loose))
-            numbers[1].append(kept)
+            bounded = book.release.loose[b].bounded(low[at], high[at])
+            blocks.append(Loose(tuple(compress(bounded, active.tolist()))))
+            numbers.append(every[active])
     few = int(low[-1]) if on[-1, 0] else 0
     most = int(high[-1]) if on[-1, 1] else enough(blocks, few)
     release = replace(book.release, rows=Rows(few, most), blocks=tuple(blocks), assumptions=())
-    return release, np.concatenate([*numbers[0], *numbers[1], np.array([book.rows])]).astype(np.int64)
+    return release, np.concatenate([*numbers, np.array([book.rows])]).astype(np.int64)
 
 
 def coarsened(block: Partition, active: Mask) -> tuple[Partition, Ints]:
@@ -266,12 +220,10 @@ def enough(blocks: Sequence[Block], few: int) -> int:
 
     Counts ask for no more than the sum of their lower sides. Where values are summed, it is merely large.
     """
-    rows = few
-    for block in blocks:
-        if isinstance(block, Choice) or (isinstance(block, tuple) and any(s.of is not None for s in block)):
-            return MOST_ROWS
-        rows += int(block.low.sum()) if isinstance(block, Partition) else sum(max(0, s.low) for s in block)
-    return max(1, rows)
+    listed = [s for block in blocks if isinstance(block, Choice | Loose) for s in block.members]
+    if any(isinstance(block, Choice) for block in blocks) or any(s.of is not None for s in listed):
+        return MOST_ROWS
+    return max(1, few + sum(int(np.maximum(block.low, 0).sum()) for block in blocks))
 
 
 def system_of(book: Book, on: Mask, limits: Limits) -> tuple[System, Ints]:
@@ -282,27 +234,15 @@ def system_of(book: Book, on: Mask, limits: Limits) -> tuple[System, Ints]:
     """
     release, numbers = part_of(book, on)
     words = asked_for(book, on)
-    refined = refine(release, limits, whole(release) if words is None else words)
-    keys, (row, piece, coef), (low, high), choices = assemble(release, refined)
-    first, cell = same_rows(keys)
-    chosen = np.zeros(len(cell), dtype=bool)
-    chosen[first] = True
-    kept = chosen[piece]
-    n = len(first)
-    row = np.concatenate([row[kept], np.full(n, len(low), dtype=np.int64)])
-    col = np.concatenate([cell[piece[kept]], np.arange(n, dtype=np.int64)])
-    coef = np.concatenate([coef[kept], np.ones(n, dtype=np.int64)])
-    most, far = release.rows.high or 0, MOST_SUM // (max(1, n) * int(np.abs(coef).max(initial=1)))
+    refined, index = refine(release, limits, whole(release) if words is None else words), StatementIndex(release)
+    linear, cell = assemble(index, refined, True, limits)
+    n = linear.columns
+    most, far = release.rows.high or 0, MOST_SUM // (max(1, n) * int(np.abs(linear.coef).max(initial=1)))
     if most > far and on[book.rows, 1]:
         raise Unsupported("sums of values times rows exceed 2^62")
     most = min(most, far)
-    low, high = np.append(low, release.rows.low), np.append(high, most if on[book.rows, 1] else UNBOUNDED)
-    linear = Linear.of(row, col, coef, (low, high), n)
-    always = np.ones(len(low), dtype=bool)
-    always[[s for choice in choices for alternative in choice for s in alternative]] = False
-    start = np.zeros(n, dtype=np.int64)
-    bounds = propagate(linear.take(always), start, np.full(n, most, dtype=np.int64), limits.expired)
-    space = Space(release.domain, None)
+    linear = replace(linear, high=np.append(linear.high[:-1], most if on[book.rows, 1] else UNBOUNDED))
     return System(
-        release, space, refined.layout, refined.words, cell, (), (), linear, choices, bounds, None, False
+        release, Space(release.domain, None), refined.layout, refined.words, cell, (), (), linear, index.choices,
+        propagated(linear, index, most, limits), None, False,
     ), numbers  # fmt: skip

@@ -25,11 +25,10 @@ REPAIR = f"pip install --force-reinstall --no-deps pyapproxmc=={VERSION}"
 PATIENCE = 30.0  # seconds to look up the version
 
 
-class KindEngine(ModelCounter):
+class ApproxMCEngine(ModelCounter):
     """Ordered worlds of few rows, estimated by ApproxMC."""
 
     name = "approxmc"
-    rank = 36
     needs = ("pyapproxmc",)
     extra = "approx"
     function = "solvers.engines.approxmc:count"

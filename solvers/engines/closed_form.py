@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.cells.partition_cells import Cells, cells_of, no_closed_form
-from solvers.engine import Engine
 from solvers.foundation.exact import Factor, log2_sum, log2_worlds, multinomial_factors, multiset_factors
 from solvers.foundation.limits import Limits
 from solvers.histograms.partition_membership import decide, leave_one_out, share_of_counts
+from solvers.questions.engine import Engine
 from solvers.questions.query import (
     Answer,
     Convention,
@@ -32,18 +32,17 @@ from solvers.questions.query import (
     ShareAnswer,
     WorldsAnswer,
 )
-from solvers.statements.release import Partition, Release, World
+from solvers.statements.release import Release, World
 from solvers.worlds.row_lists import Dice, cell_boxes, draw_rows
 from solvers.worlds.worlds import CellRows, draw_world, list_worlds, spread_world
 
 MOST_FACTORED = 100_000_000  # rows whose factorials are taken apart into primes (a sieve of so many bytes)
 
 
-class KindEngine(Engine):
+class ClosedFormEngine(Engine):
     """One partition, exact counts (at most one count left open by the number of rows)."""
 
     name = "closed_form"
-    rank = 0
     answers = (Count, Decide, LeaveOneOut, Share, Enumerate, Sample, MostLikely)
     needs = ("oxidd",)
     about = "one partition (a tree or a rule list) with exact counts: closed formulas over exact cell sizes"
@@ -52,7 +51,7 @@ class KindEngine(Engine):
         """Return why the release is not one partition with exact counts, or None."""
         if (reason := no_closed_form(release)) is not None:
             return reason
-        rows = sum(int(block.low.sum()) for block in release.blocks if isinstance(block, Partition))
+        rows = sum(int(block.low.sum()) for block in release.partitions.values())
         if isinstance(query, Count) and query.convention != "assigned" and rows > MOST_FACTORED:
             return f"'{query.convention}' counts of more than {MOST_FACTORED:,} rows are not taken apart exactly"
         if release.domain.relative and isinstance(query, Enumerate | Sample | MostLikely):

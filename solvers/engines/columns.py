@@ -13,10 +13,20 @@ import numpy as np
 
 from solvers.cells.system import system_of
 from solvers.columns.single_partitions import bounded, decide_apart, decide_by_rows
-from solvers.engine import Engine, no_coupling
 from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.questions.query import Answer, Count, CountAnswer, Decide, DecideAnswer, Query, Selections
+from solvers.questions.engine import Engine, no_coupling
+from solvers.questions.query import (
+    Answer,
+    Count,
+    CountAnswer,
+    Decide,
+    DecideAnswer,
+    Multipliers,
+    Query,
+    Selections,
+    Side,
+)
 from solvers.statements.release import Release
 
 SECONDS = 60.0  # without a time limit
@@ -25,11 +35,10 @@ WORLD = 0.6  # share of the time spent on a first fractional world, which all qu
 LEAST = 2.0  # seconds that a question gets at least, so that a few are answered rather than all begun
 
 
-class KindEngine(Engine):
+class ColumnsEngine(Engine):
     """Outer bounds on numbers of rows without cells; never a world, never a share."""
 
     name = "columns"
-    rank = 42
     answers = (Decide, Count)
     needs = ("ortools", "highspy")
     about = "where the cells are too many: rigorous outer bounds by column generation, and contradictions"
@@ -92,6 +101,7 @@ def tighter(release: Release, chosen: Selections, known: DecideAnswer, limits: L
         return replace(known, trail=(*known.trail, f"columns: {error}"))
     if master.refutes(limits.lasting(WORLD * limits.left())) is not None:
         return None
+    master, multipliers = master.copied(), dict[Side, Multipliers]()
     for done, q in enumerate(left):
         limits.report(f"column generation: {done} of {len(left)} open profiles")
         for box, greatest, sides in ((boxes[q][0], True, 1), (boxes[q][1], False, 2)):
@@ -101,8 +111,9 @@ def tighter(release: Release, chosen: Selections, known: DecideAnswer, limits: L
                 continue
             share = limits.left() / (2 * (len(left) - done) + 1 - sides)
             some = limits.lasting(min(limits.left(), max(LEAST, share)))
-            value = master.bound(box, greatest, some, verdict=True).value
+            bound = master.bound(box, greatest, some, verdict=True)
+            multipliers[box, greatest], value = Multipliers(bound.multipliers, bound.scale), bound.value
             low[q], high[q] = (low[q], min(high[q], value)) if greatest else (max(low[q], value), high[q])
             if low[q] > high[q]:
                 return None
-    return bounded(low, high, known)
+    return replace(bounded(low, high, known), multipliers=multipliers)

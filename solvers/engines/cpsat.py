@@ -8,12 +8,14 @@ Source: CP-SAT (Google OR-Tools); docs/engines.md, "Worlds, extremes and refutat
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from solvers.cells.system import system_of
-from solvers.engine import COARSE, Engine, no_coupling
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.answering import answer_from, refuted
 from solvers.histograms.branches import Branch
+from solvers.questions.engine import COARSE, Engine, no_coupling
 from solvers.questions.query import (
     Answer,
     Count,
@@ -32,11 +34,10 @@ from solvers.questions.query import (
 from solvers.statements.release import Release
 
 
-class KindEngine(Engine):
+class CpSatEngine(Engine):
     """Any statements over cells: all histograms if they are few, else one world at a time."""
 
     name = "cpsat"
-    rank = 20
     answers = (PerCell, Count, Decide, LeaveOneOut, Share, Enumerate, Sample, MostLikely, Extreme, Joint)
     needs = ("ortools", "highspy")
     about = "the same by CP-SAT: lists few histograms, else finds worlds and bounds numbers of rows"
@@ -53,12 +54,13 @@ class KindEngine(Engine):
         system = system_of(release, limits)
         if system.bounds.conflict is not None:
             return refuted(query)
-        known: tuple[Branch, ...] | str | None = system.memo.get("listed")
-        if known is None:
-            try:
-                known = system.memo["listed"] = listed(system, limits)
-            except Inconclusive as error:  # not remembered: more time might list them
-                known = str(error)
+        remembered = system.derived.part(Listed)
+        try:
+            if remembered.branches is None:
+                remembered.branches = listed(system, limits)
+            known = remembered.branches
+        except Inconclusive as error:  # not remembered: more time might list them
+            known = str(error)
         if isinstance(known, tuple) and not (system.coarse and known):
             return answer_from(system, known, query, limits)
         if isinstance(query, Count | Joint):
@@ -66,3 +68,10 @@ class KindEngine(Engine):
         if isinstance(query, PerCell):
             return PerCellAnswer("bounds", least=system.bounds.lower, most=system.bounds.upper)
         return prove(system, query, limits)
+
+
+@dataclass(slots=True)
+class Listed:
+    """The histograms of a system as branches, or why they are too many to list."""
+
+    branches: tuple[Branch, ...] | str | None = None

@@ -14,11 +14,10 @@ from solvers.clauses.model_counters import ModelCounter
 FIRST_PAGE, NEXT_PAGE = 4, 16  # share of the memory (1 in so many) for a page of the cache; by default 4 GB and 0.5 GB
 
 
-class KindEngine(ModelCounter):
+class D4Engine(ModelCounter):
     """Ordered worlds of few rows, counted by d4."""
 
     name = "d4"
-    rank = 32
     needs = ("py_d4",)
     most_bits = 1_000  # seven rows over 10^20 values, 511 bits, take 1 s; Ganak and ApproxMC do not end in 10 s
     reserved = 1 << 30  # 836 MB for a table, of which 64 MB are touched at once

@@ -11,11 +11,10 @@ from typing import Any
 from solvers.clauses.model_counters import ModelCounter
 
 
-class KindEngine(ModelCounter):
+class GanakEngine(ModelCounter):
     """Ordered worlds of few rows, counted by Ganak."""
 
     name = "ganak"
-    rank = 34
     needs = ("pyganak",)
     function = "solvers.engines.ganak:count"
     about = "few rows: estimates the number of ordered worlds with Ganak, exact but for collisions of hashes"

@@ -8,13 +8,14 @@ Dataset", ICML 2024.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 
 from solvers.cells.system import System, system_of
-from solvers.engine import COARSE, Engine, no_coupling
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.answering import answer_from, attain, joint, refuted
 from solvers.histograms.branches import Branch, Solution, branches_of
+from solvers.questions.engine import COARSE, Engine, no_coupling
 from solvers.questions.query import (
     Answer,
     Attain,
@@ -36,11 +37,10 @@ SHARE = 0.4  # of the time that is left: graphs are made
 PASSES = 0.75  # of what is left then: passes over the graphs
 
 
-class KindEngine(Engine):
+class HistogramEngine(Engine):
     """Any statements whose histograms fit into layered graphs."""
 
     name = "histogram"
-    rank = 10
     answers = (Attain, PerCell, Count, Decide, LeaveOneOut, Share, Enumerate, Sample, MostLikely, Extreme, Joint)
     about = "any trees, forests, rule sets and tables over the same rows: exact dynamic programming over cells"
 
@@ -71,7 +71,7 @@ class KindEngine(Engine):
 
 def known_branches(system: System, limits: Limits) -> tuple[Branch, ...]:
     """Return the branches of a system, from memory where they, or their being too many, are known."""
-    known: dict[int, tuple[Branch, ...] | Unsupported] = system.memo.setdefault("branches", {})
+    known = system.derived.part(KnownBranches).by_memory
     if limits.memory not in known:
         try:
             known[limits.memory] = branches_of(system, limits)
@@ -81,3 +81,10 @@ def known_branches(system: System, limits: Limits) -> tuple[Branch, ...]:
     if isinstance(found, Unsupported):
         raise found
     return found
+
+
+@dataclass(slots=True)
+class KnownBranches:
+    """The branches of a system, or why they are too many, by the bytes that they may take."""
+
+    by_memory: dict[int, tuple[Branch, ...] | Unsupported] = field(default_factory=dict)

@@ -12,10 +12,10 @@ import numpy as np
 
 from solvers.cells.linear_system import propagate
 from solvers.cells.system import System, system_of
-from solvers.engine import Engine
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.interval.bracket import Bracket, Budget, Case
+from solvers.questions.engine import Engine
 from solvers.questions.query import Answer, Convention, Count, CountAnswer, Query
 from solvers.statements.release import Release
 
@@ -24,11 +24,10 @@ SHARE = 0.97  # of the time left that is planned
 MOST_NUMBERS = 200  # possible numbers of rows
 
 
-class KindEngine(Engine):
+class IntervalEngine(Engine):
     """Any statements with known bounds on the number of rows; bounds on log2 of the count."""
 
     name = "interval"
-    rank = 30
     answers = (Count,)
     needs = ("ortools",)
     about = "forests and tables too coupled to count: rigorous bounds on the number of worlds"

@@ -7,20 +7,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from solvers.cells.refinement import loose_statements
-from solvers.engine import COARSE, Engine, no_coupling
 from solvers.foundation.errors import ContradictionError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.answering import refuted
+from solvers.questions.engine import COARSE, Engine, no_coupling
 from solvers.questions.query import Answer, MostLikely, Query, WorldsAnswer
 from solvers.statements.release import Release
 
 
-class KindEngine(Engine):
+class LikeliestEngine(Engine):
     """Releases with noisy counts; a world whose counts make the published figures most likely."""
 
     name = "likeliest"
-    rank = 5
     answers = (MostLikely,)
     needs = ("ortools", "scipy", "highspy")
     about = "the most likely world of noisy counts: linear relaxation, moves of rows, CP-SAT for a proof"
@@ -43,7 +41,7 @@ class KindEngine(Engine):
 
         if not isinstance(query, MostLikely):
             raise Unsupported("only the most likely world is looked for")
-        if any(s.coarse for s in loose_statements(release)):
+        if release.coarse:
             raise Unsupported(COARSE)
         try:
             system, found = most_likely_of(release, observations(release), limits)

@@ -8,19 +8,18 @@ from __future__ import annotations
 import numpy as np
 
 from solvers.cells.system import system_of
-from solvers.engine import Engine, no_coupling
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.system_membership import before_release, met_cells
+from solvers.questions.engine import Engine, no_coupling
 from solvers.questions.query import Answer, Count, CountAnswer, Decide, DecideAnswer, Extreme, ExtremeAnswer, Query
 from solvers.statements.release import Release
 
 
-class KindEngine(Engine):
+class LinearProgramEngine(Engine):
     """Outer bounds on numbers of rows and linear figures; never a world, never a share."""
 
     name = "lp"
-    rank = 40
     answers = (Count, Decide, Extreme)
     needs = ("highspy",)
     about = "rigorous outer bounds by linear programming over cells, and contradictions that it proves"

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.cells.partition_cells import cells_of
-from solvers.columns.single_partitions import alone, coarse, decide_apart, world_of
-from solvers.engine import COARSE, Engine, no_coupling
+from solvers.columns.single_partitions import alone, decide_apart, world_of
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.exact import log2_multinomial, log2_worlds
 from solvers.foundation.limits import Limits
+from solvers.questions.engine import COARSE, Engine, no_coupling
 from solvers.questions.query import (
     Answer,
     Convention,
@@ -36,11 +36,10 @@ SECONDS = 60.0
 NOTE = "found row by row; not proved to be the heaviest, and whether others exist is not decided"
 
 
-class KindEngine(Engine):
+class RowsEngine(Engine):
     """One world, or honest bounds, without cells."""
 
     name = "rows"
-    rank = 50
     answers = (Count, Decide, MostLikely)
     needs = ("ortools",)
     about = "where the cells are too many: a world row by row, bounds from each tree alone"
@@ -49,7 +48,7 @@ class KindEngine(Engine):
         """Return why rows cannot be written out, or None."""
         if not release.rows.exact:
             return "the number of rows is open"
-        if isinstance(query, MostLikely) and coarse(release):
+        if isinstance(query, MostLikely) and release.coarse:
             return COARSE
         return no_coupling(release, query)
 
@@ -90,7 +89,7 @@ def bounds(
     if upper == -math.inf:  # a partition counts rows where none can be
         return CountAnswer("unsat", convention=convention)
     lower = -math.inf
-    if rows is not None and not coarse(release):
+    if rows is not None and not release.coarse:
         lower = 0.0
         if convention == "ordered":  # the orders of one dataset of distinct rows, or of equal ones where they must be
             groups = Counter(map(tuple, rows.tolist()))

@@ -7,17 +7,17 @@ Source: the row-by-row formulation of Ferry et al., "Trained Random Forests Comp
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from solvers.clauses.gates import FALSE
 from solvers.clauses.lowering import Lowering, clauses_needed, lower, stated
 from solvers.clauses.sat import Found, Question, satisfy, settle
-from solvers.columns.single_partitions import coarse, decide_apart, decide_by_rows, world_of
-from solvers.engine import COARSE, Engine, no_coupling
+from solvers.columns.single_partitions import decide_apart, decide_by_rows, world_of
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
+from solvers.questions.engine import COARSE, Engine, no_coupling
 from solvers.questions.query import Answer, Count, CountAnswer, Decide, MostLikely, Query, Selections, WorldsAnswer
 from solvers.statements.release import Box, Region, Release
 from solvers.worlds.row_lists import Dice
@@ -29,11 +29,10 @@ WORLD_SHARE = 0.4
 NOTE = "found row by row by SAT; not proved to be the heaviest, and whether others exist is not decided"
 
 
-class KindEngine(Engine):
+class SatEngine(Engine):
     """A world, a refutation, or verdicts on profiles, without cells."""
 
     name = "sat"
-    rank = 45
     answers = (Count, Decide, MostLikely)
     needs = ("pysat",)
     about = "where the cells are too many: contradictions, worlds and profiles row by row by SAT"
@@ -42,7 +41,7 @@ class KindEngine(Engine):
         """Return why rows cannot be written out as clauses, or None."""
         if not release.rows.exact:
             return "the number of rows is open"
-        if isinstance(query, MostLikely) and coarse(release):
+        if isinstance(query, MostLikely) and release.coarse:
             return COARSE
         if (reason := no_coupling(release, query)) is not None:
             return reason
@@ -70,14 +69,21 @@ class KindEngine(Engine):
 
 def known(release: Release, limits: Limits) -> Found:
     """Return a world of a release or that there is none, from memory if known; raises `Inconclusive` if not found."""
-    if "sat" not in release.memo:
+    remembered = release.derived.part(KnownRows)
+    if remembered.found is None:
         limits.report("a world row by row: SAT")
         found = satisfy(lower(release, limits, raw=False, sorted_rows=True), limits)
         if found.status == "unknown":
             raise Inconclusive(found.reason)
-        release.memo["sat"] = found
-    remembered: Found = release.memo["sat"]
-    return remembered
+        remembered.found = found
+    return remembered.found
+
+
+@dataclass(slots=True)
+class KnownRows:
+    """A world of a release row by row, or that there is none."""
+
+    found: Found | None = None
 
 
 def decide(release: Release, query: Decide, limits: Limits) -> Answer:
@@ -112,7 +118,7 @@ def decide(release: Release, query: Decide, limits: Limits) -> Answer:
         return replace(start, trail=(str(error),)).at(back)
     if found.answers[0] is False:
         return Answer("unsat")
-    loose = coarse(release)
+    loose = release.coarse
     for i, can_be, can_miss in about:
         high[i] = 0 if found.answers[can_be] is False else high[i]
         low[i] = max(low[i], 1) if found.answers[can_miss] is False else low[i]

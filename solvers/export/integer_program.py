@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.cells.linear_system import Ints
-from solvers.cells.refinement import loose_statements
 from solvers.cells.system import System, system_of
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.statements.release import Choice, Partition, Release
+from solvers.statements.numbering import StatementIndex
+from solvers.statements.release import Release
 
 STEP = 4_096  # constraints between two looks at the clock
 ROWS = "rows"  # the name of the constraint on the number of rows
@@ -142,17 +142,12 @@ class IntegerProgram:
 
     def sources(self) -> Iterator[str]:
         """Yield where every statement comes from, in words, in their order. Cost: linear."""
-        release = self.system.release
-        for block in release.blocks:
-            if isinstance(block, Partition):
-                yield from map(block.source, range(len(block)))
-        for statement in loose_statements(release):
-            yield statement.source
+        return StatementIndex(self.system.release).sources()
 
     @cached_property
     def choice_sources(self) -> tuple[str, ...]:
         """Return where every choice comes from, in words."""
-        return tuple(block.source for block in self.system.release.blocks if isinstance(block, Choice))
+        return tuple(block.name for block in self.system.release.choices.values())
 
     def constraints(self) -> Iterator[Constraint]:
         """Yield every constraint; those of alternatives with their selectors.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -86,11 +86,18 @@ def refuted(query: Query) -> Answer:
 
 def known_solution(system: System, branches: tuple[Branch, ...], convention: Convention) -> Solution:
     """Return the solution of a convention, with everything it has computed so far."""
-    known: dict[tuple[int, Convention], Solution] = system.memo.setdefault("solutions", {})
-    key = (id(branches), convention)
-    if key not in known:
-        known[key] = Solution(system, branches, convention)
-    return known[key]
+    known = system.derived.part(KnownSolutions).by_convention
+    found = known.get(convention)
+    if found is None or found.branches is not branches:
+        found = known[convention] = Solution(system, branches, convention)
+    return found
+
+
+@dataclass(slots=True)
+class KnownSolutions:
+    """The solutions of a system, with what they have computed."""
+
+    by_convention: dict[Convention, Solution] = field(default_factory=dict)
 
 
 def listed_sums(branch: Branch, sums: NDArray[np.int64]) -> Branch:

@@ -13,7 +13,6 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -180,7 +179,9 @@ class Solution:
     system: System
     branches: tuple[Branch, ...]
     convention: Convention
-    _memo: dict[Any, Any] = field(init=False, default_factory=dict, compare=False)
+    _counts: dict[tuple[int, int], list[int]] = field(init=False, default_factory=dict, compare=False)
+    _weighed: dict[tuple[int, int], Weighed] = field(init=False, default_factory=dict, compare=False)
+    _marginals: dict[tuple[int, int, int], list[Floats]] = field(init=False, default_factory=dict, compare=False)
 
     @property
     def open_rows(self) -> bool:
@@ -217,10 +218,9 @@ class Solution:
 
     def counts(self, b: int, g: int) -> list[int]:
         """Return the exact weighted number of paths of a graph per final state."""
-        if ("counts", b, g) not in self._memo:
-            self._memo["counts", b, g] = self.branches[b].graphs[g].count(self.weights(b, g))
-        found: list[int] = self._memo["counts", b, g]
-        return found
+        if (b, g) not in self._counts:
+            self._counts[b, g] = self.branches[b].graphs[g].count(self.weights(b, g))
+        return self._counts[b, g]
 
     def factors(self, final: Final) -> list[Factor]:
         """Return the number of worlds that end in a final state as (base, exponent) pairs, exactly."""
@@ -258,9 +258,8 @@ class Solution:
 
     def weighed(self, b: int, g: int, tilt: tuple[int, Floats] | None = None) -> Weighed:
         """Return a graph with the shares of its edges; `tilt` adds logs to the weights of one cell (by position)."""
-        if tilt is None and ("weighed", b, g) in self._memo:
-            known: Weighed = self._memo["weighed", b, g]
-            return known
+        if tilt is None and (b, g) in self._weighed:
+            return self._weighed[b, g]
         branch = self.branches[b]
         part = branch.graphs[g].part
         logs = [
@@ -270,16 +269,15 @@ class Solution:
         if tilt is not None:
             logs[tilt[0]] = logs[tilt[0]] + tilt[1]
             return branch.graphs[g].weighed(logs)
-        found = self._memo["weighed", b, g] = branch.graphs[g].weighed(logs)
+        found = self._weighed[b, g] = branch.graphs[g].weighed(logs)
         return found
 
     def marginals(self, b: int, g: int, state: int) -> list[Floats]:
         """Return, per cell of a graph, the share of worlds with y rows more than its least, given a final state."""
-        key = ("marginals", b, g, state)
-        if key not in self._memo:
-            self._memo[key] = self.weighed(b, g).marginals(state)
-        found: list[Floats] = self._memo[key]
-        return found
+        key = (b, g, state)
+        if key not in self._marginals:
+            self._marginals[key] = self.weighed(b, g).marginals(state)
+        return self._marginals[key]
 
     @cached_property
     def means(self) -> Floats:

@@ -109,11 +109,18 @@ def met_chunk(system: System, chosen: Selections, table: Weights, alive: Ints) -
 
 def shares_of_cell(system: System) -> Floats:
     """Return the share of its cell that every piece is, computed once."""
-    if "shares" not in system.memo:
+    known = system.derived.part(KnownShares)
+    if known.shares is None:
         pairs = zip(system.piece_sizes, system.cell.tolist(), strict=True)
-        system.memo["shares"] = np.array([size / system.sizes[c] for size, c in pairs])
-    found: Floats = system.memo["shares"]
-    return found
+        known.shares = np.array([size / system.sizes[c] for size, c in pairs])
+    return known.shares
+
+
+@dataclass(slots=True)
+class KnownShares:
+    """The share of its cell that every piece of a system is."""
+
+    shares: Floats | None = None
 
 
 class Ranges:

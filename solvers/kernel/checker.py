@@ -44,8 +44,8 @@ from solvers.kernel.claims import (
     told,
 )
 from solvers.kernel.datasets import SAFE, Dataset, check_witness, check_world
-from solvers.statements.numbering import Facts
-from solvers.statements.release import UNBOUNDED, Box, Partition, Region, Release, Rows, Statement
+from solvers.kernel.facts import Facts
+from solvers.statements.release import UNBOUNDED, Box, Loose, Partition, Region, Release, Rows, Statement
 
 LOOK = 256  # steps between looks at the clock
 Whole = NDArray[Any]  # int64, or Python integers where sums may be larger
@@ -96,7 +96,7 @@ def check_regions(facts: Facts, claim: Claim, proof: Regions) -> None:
     if len(set(numbers)) != len(numbers):
         raise CertificateError("the proof names a statement twice")
     for s in numbers:
-        if facts.block_of(s) < 0 or not facts.usable[s] or facts.statement(s).of is not None:
+        if facts.block_of(s) < 0 or not facts.unconditional[s] or facts.statement(s).of is not None:
             raise CertificateError(f"statement {s} is no count that holds in every world")
     release = facts.release
     if isinstance(claim, AtMost):
@@ -195,7 +195,7 @@ class Replay:
         self.facts, self.live, self.proof, self.limits = facts, live, proof, limits
         self.most = most = int(facts.release.rows.high or 0)
         self.known = facts.within(proof.blocks)
-        self.usable = facts.usable & self.known
+        self.usable = facts.unconditional & self.known
         self.cells = cells_at(facts, live, proof.cells)
         if len(set(self.cells.tolist())) != len(self.cells):
             raise CertificateError("the proof names a cell twice")
@@ -367,7 +367,9 @@ def negated(release: Release, blocks: Sequence[int], claim: Claim) -> Release:
         raise CertificateError("the proof names a block twice, or one that does not exist")
     kept = tuple(release.blocks[b] for b in blocks)
     if isinstance(claim, AtMost):
-        kept = (*kept, (Statement(Region(claim.box), claim.rows + 1, UNBOUNDED, "the claim's opposite"),))
+        opposite = Statement(Region(claim.box), claim.rows + 1, UNBOUNDED, "the claim's opposite")
+        kept = (*kept, Loose((opposite,)))
     elif isinstance(claim, AtLeast):
-        kept = (*kept, (Statement(Region(claim.box), 0, claim.rows - 1, "the claim's opposite"),))
+        opposite = Statement(Region(claim.box), 0, claim.rows - 1, "the claim's opposite")
+        kept = (*kept, Loose((opposite,)))
     return Release(release.domain, Rows(release.rows.low, release.rows.high), kept, release.impossible)

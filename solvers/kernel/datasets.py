@@ -11,8 +11,8 @@ import numpy as np
 from solvers.foundation.errors import CertificateError
 from solvers.kernel.cells import cells_at, live_cells, statement_sums
 from solvers.kernel.claims import AnyClaim, AnyProof, Possible, Witness, told
-from solvers.statements.numbering import Facts, loose_of
-from solvers.statements.release import Choice
+from solvers.kernel.facts import Facts
+from solvers.statements.release import Choice, Loose
 
 SAFE = 1 << 61  # sums below stay exact in 64 bits
 Parts = tuple[tuple[int, ...], ...]
@@ -57,13 +57,13 @@ def check_world(facts: Facts, parts: tuple[tuple[int, ...], ...], times: tuple[i
     cells_at(facts, live_cells(facts, ()), parts)  # no impossible row, no part that does not exist
     sums = statement_sums(facts, parts, times)
     met = (sums >= facts.low) & (sums <= facts.high)
-    wrong = np.flatnonzero(facts.usable & ~met)
+    wrong = np.flatnonzero(facts.unconditional & ~met)
     if len(wrong):
         s = int(wrong[0])
         raise CertificateError(f"the world has {sums[s]} where {facts.statement(s).source} says otherwise")
     for b, block in enumerate(facts.release.blocks):
         if isinstance(block, Choice) and sum(bool(met[a].all()) for a in facts.alternatives(b)) != 1:
-            raise CertificateError(f"the world does not meet {block.source}")
-        for statement in loose_of(block):
+            raise CertificateError(f"the world does not meet {block.name}")
+        for statement in block.members if isinstance(block, Choice | Loose) else ():
             if statement.coarse:
                 raise CertificateError(f"{statement.source}: only bounds on what was published can be checked")

@@ -28,8 +28,9 @@ from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.likelihood.most_likely import gains_of, likeliest, reach
 from solvers.likelihood.scanning import prior_space, scan, scannable
+from solvers.statements.numbering import StatementIndex
 from solvers.statements.observations import Observation
-from solvers.statements.release import UNBOUNDED, Partition
+from solvers.statements.release import UNBOUNDED
 
 MOST_ENTRIES = 4_000_000  # of all tables of log-likelihoods together
 PAIRS = 0.4  # share of moves that give two rows other cells, where exact statements tie them
@@ -149,16 +150,15 @@ class Board:
         self.most = int(self.bounds.high or 0)
         self.cells = np.flatnonzero(system.bounds.upper > 0).tolist()
         self.of: list[Ints] = []  # per partition, the statement of every cell
-        offset = 0
-        for block in system.release.blocks:
-            if isinstance(block, Partition):
-                inside = (linear.row >= offset) & (linear.row < offset + len(block))
-                column = np.zeros(len(system.sizes), dtype=np.int64)
-                column[linear.col[inside]] = linear.row[inside]
-                self.of.append(column)
-                offset += len(block)
+        index = StatementIndex(system.release)
+        for b in system.release.partitions:
+            inside = index.of_blocks([b])[linear.row]
+            column = np.zeros(len(system.sizes), dtype=np.int64)
+            column[linear.col[inside]] = linear.row[inside]
+            self.of.append(column)
         self.places = list(zip(*(column.tolist() for column in self.of), strict=True)) or [()] * len(system.sizes)
-        self.loose = [self._loose(s) for s in range(offset, len(linear)) if s != system.total]
+        others = np.flatnonzero(~index.partitioned[: len(linear)]).tolist()
+        self.loose = [self._loose(s) for s in others if s != system.total]
         self.tables, self.flat = self._tables(seen)
         self.logs = [math.log(size) for size in system.sizes]
         self._groups()

@@ -32,8 +32,9 @@ from solvers.likelihood.some_cells import fits, some_system
 from solvers.noise.laws import Law
 from solvers.programs.cell_model import CellModel
 from solvers.programs.feasibility import verdict
-from solvers.statements.observations import Observation, certain_bounds, first_statements, observations, within_noise
-from solvers.statements.release import UNBOUNDED, Block, Choice, Partition, Release, Rows, Statement
+from solvers.statements.numbering import StatementIndex
+from solvers.statements.observations import Observation, certain_bounds, observations, within_noise
+from solvers.statements.release import UNBOUNDED, Release, Rows
 
 HALF = Fraction(1, 2)
 CLOSE = 1.001  # ratio of tail probabilities between which the search goes on figure by figure
@@ -279,12 +280,10 @@ def rows_as_likely(wide: Release, seen: Sequence[Observation], counts: Ints, top
     """
     every = Gains([anywhere(o, top) for o in seen])
     far = math.fsum(every.top.tolist()) - every.total(counts) + BEYOND
-    found, first = [top], first_statements(wide)
-    for b, block in enumerate(wide.blocks):
-        if not isinstance(block, Partition):
-            continue
-        inside = (every.statement >= first[b]) & (every.statement < first[b] + len(block))
-        rest = np.setdiff1d(np.arange(len(block)), every.statement[inside] - first[b])
+    found, index = [top], StatementIndex(wide)
+    for b, block in wide.partitions.items():
+        inside = index.of_blocks([b])[every.statement]
+        rest = np.setdiff1d(np.arange(len(block)), every.statement[inside] - index.first[b])
         open_above = bool((block.high[rest] == UNBOUNDED).any())
         if open_above or not inside.any():
             continue
@@ -380,27 +379,13 @@ class Narrowing:
 
 def within(release: Release, ends: dict[int, tuple[int, int]]) -> Release:
     """Return the release with these bounds on its statements, numbered as in a system, and no noise."""
-    first, blocks = 0, list(release.blocks)
-    order = sorted(range(len(blocks)), key=lambda b: not isinstance(blocks[b], Partition))
-    for b in order:
-        block: Block = blocks[b]
-        if isinstance(block, Choice):
-            first += sum(len(alternative) for alternative in block.alternatives)
-            continue
-        if isinstance(block, Partition):
-            span = range(first, first + len(block))
-            low = [ends.get(s, (int(block.low[s - first]), 0))[0] for s in span]
-            high = [ends.get(s, (0, int(block.high[s - first])))[1] for s in span]
-            blocks[b] = replace(block, low=np.array(low, dtype=np.int64), high=np.array(high, dtype=np.int64))
-        else:
-            blocks[b] = tuple(bounded(s, ends.get(first + i)) for i, s in enumerate(block))
-        first += len(block)
-    return replace(release, blocks=tuple(blocks), observed=(), confidence=None)
-
-
-def bounded(statement: Statement, ends: tuple[int, int] | None) -> Statement:
-    """Return the statement with other bounds (None: its own)."""
-    return statement if ends is None else replace(statement, low=ends[0], high=ends[1])
+    index = StatementIndex(release)
+    low, high = index.low.copy(), index.high.copy()
+    for s, bounds in ends.items():
+        low[s], high[s] = bounds
+    spans = map(index.span, range(len(release.blocks)))
+    blocks = tuple(b.bounded(low[at], high[at]) for b, at in zip(release.blocks, spans, strict=True))
+    return replace(release, blocks=blocks, observed=(), confidence=None)
 
 
 __all__ = [

@@ -22,8 +22,7 @@ from solvers.concave.terms import Gains
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
 from solvers.regions.row_space import Space
-from solvers.statements.observations import first_statements
-from solvers.statements.release import UNBOUNDED, Box, Boxes, Choice, Release
+from solvers.statements.release import UNBOUNDED, Box, Boxes, Release
 
 DRAWN = 2_000  # random rows at once
 MOST_ROWS = 20_000  # rows in all
@@ -41,12 +40,12 @@ def some_system(release: Release, gains_of: GainsOf, limits: Limits) -> tuple[Sy
     Raises `Inconclusive` where no possible row was found. Cost: half of the time left at most.
     """
     share = limits.lasting(SHARE * limits.left())
-    pricer, number = Pricer(release, limits), numbers(release)
+    pricer = Pricer(release, limits)
     nothing = np.zeros(pricer.incidence.total + 1, dtype=np.int64)
     rows = possible(pricer, pricer.improve(drawn(release, pricer), nothing, 0, Box(), limits=share))
     if not len(rows):
         raise Inconclusive("no possible row was found at random: give the rows' domain, or a larger --max-cells")
-    system = over(release, pricer, rows, number)
+    system = over(release, pricer, rows)
     gains = gains_of(ranged(system))
     for turn in range(ROUNDS):
         if share.expired() or len(rows) >= MOST_ROWS:
@@ -55,7 +54,7 @@ def some_system(release: Release, gains_of: GainsOf, limits: Limits) -> tuple[Sy
         found = relax(system, gains, share.lasting(share.left() / 2))
         if found.rows is None:
             break
-        weights = -np.rint(SCALE * found.worth[number]).astype(np.int64)
+        weights = -np.rint(SCALE * found.worth).astype(np.int64)
         held = rows[found.rows > CHEAP]
         near = np.concatenate([drawn(release, pricer), held[:DRAWN]])
         new = possible(pricer, np.concatenate([near, pricer.improve(near, weights, 0, Box(), limits=share)]))
@@ -63,22 +62,8 @@ def some_system(release: Release, gains_of: GainsOf, limits: Limits) -> tuple[Sy
         more = np.unique(np.concatenate([rows, new]), axis=0)
         if len(more) == len(rows):
             break
-        rows, system = more, over(release, pricer, more, number)
+        rows, system = more, over(release, pricer, more)
     return system, gains
-
-
-def numbers(release: Release) -> Ints:
-    """Return the system's number of every statement in the order of the blocks, and of the number of rows."""
-    first = first_statements(release)
-    out = [np.arange(first[b], first[b] + size(release, b)) for b in range(len(release.blocks))]
-    total = sum(map(len, out))
-    return np.concatenate([*out, [total]]).astype(np.int64)
-
-
-def size(release: Release, b: int) -> int:
-    """Return the number of statements of a block."""
-    block = release.blocks[b]
-    return sum(map(len, block.alternatives)) if isinstance(block, Choice) else len(block)
 
 
 def drawn(release: Release, pricer: Pricer) -> Ints:
@@ -93,17 +78,15 @@ def possible(pricer: Pricer, rows: Ints) -> Ints:
     return rows[pricer.incidence.columns(rows)[2]]
 
 
-def over(release: Release, pricer: Pricer, rows: Ints, number: Ints) -> System:
+def over(release: Release, pricer: Pricer, rows: Ints) -> System:
     """Return the system over some rows."""
     statements, coefs, _ = pricer.incidence.columns(rows)
-    k, total = len(rows), len(number) - 1
-    low, high = np.zeros(total + 1, dtype=np.int64), np.full(total + 1, UNBOUNDED, dtype=np.int64)
-    stated_low, stated_high = pricer.incidence.bounds
-    for j, (a, b) in enumerate(zip(stated_low, stated_high, strict=True)):
-        low[number[j]] = -UNBOUNDED if a is None else a
-        high[number[j]] = UNBOUNDED if b is None else b
+    k, total = len(rows), pricer.incidence.total
+    stated = pricer.incidence.bounds
+    low = np.array([-UNBOUNDED if a is None else a for a in stated[0]], dtype=np.int64)
+    high = np.array([UNBOUNDED if b is None else b for b in stated[1]], dtype=np.int64)
     column = np.repeat(np.arange(k, dtype=np.int64), statements.shape[1])
-    linear = Linear.of(number[statements.reshape(-1)], column, coefs.reshape(-1), (low, high), k)
+    linear = Linear.of(statements.reshape(-1), column, coefs.reshape(-1), (low, high), k)
     layout = Layout(release.domain)
     boxes = [Box(tuple((a, 1 << int(p)) for a, p in enumerate(row))) for row in rows]
     words = layout.rows(Boxes.of(boxes))
@@ -139,4 +122,4 @@ def ranged(system: System) -> System:
 
 def fits(release: Release) -> bool:
     """Tell whether a release can be searched over some rows: no alternatives, rows bounded, every count of rows."""
-    return not any(isinstance(b, Choice) for b in release.blocks) and release.rows.high is not None
+    return not release.choices and release.rows.high is not None

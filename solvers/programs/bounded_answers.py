@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from solvers.cells.linear_system import Ints
 from solvers.cells.system import System
-from solvers.engine import COARSE
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.partition_membership import share_of_counts
@@ -19,6 +18,7 @@ from solvers.histograms.system_membership import Met, before_release, met_cells
 from solvers.programs.cell_model import CellModel, Found
 from solvers.programs.linear_program import Relaxation
 from solvers.programs.mixed_integer import first_histogram
+from solvers.questions.engine import COARSE
 from solvers.questions.query import (
     Answer,
     Decide,
@@ -80,13 +80,22 @@ def prove(system: System, query: Query, limits: Limits) -> Answer:
     raise Unsupported(f"{type(query).__name__} needs all histograms")
 
 
+@dataclass(slots=True)
+class KnownHistograms:
+    """The first histogram found of a system, and others far from each other: where every question starts."""
+
+    first: Ints | None = None
+    others: list[Ints] | None = None
+
+
 class Prover:
-    """A system with its models, and the histograms found so far."""
+    """A system with its models, and the histograms found for one question."""
 
     def __init__(self, system: System, limits: Limits) -> None:
         self.system, self.limits = system, limits
         self.model, self.relaxation = CellModel(system, limits), Relaxation(system, limits)
-        self.pool: list[Ints] = system.memo.setdefault("pool", [])
+        self.known = system.derived.part(KnownHistograms)
+        self.pool: list[Ints] = [] if self.known.first is None else [self.known.first]
 
     def start(self, seconds: float) -> Answer | None:
         """Find a first histogram in so many seconds; return the answer where there is none or none was found."""
@@ -95,19 +104,27 @@ class Prover:
         if not self.system.choices and len(self.system.free) > MANY:
             z = first_histogram(self.system.linear, self.system.bounds, self.limits, seconds / 2)
             if z is not None:
-                self.pool.append(z)
+                self.begin_with(z)
                 return None
         found = self.model.solve(None, True, self.limits, seconds)
         if found.none:
             return Answer("unsat")
         if found.histogram is None:
             return Answer("unknown", trail=(NO_WORLD,))
-        self.pool.append(found.histogram)
+        self.begin_with(found.histogram)
         return None
 
+    def begin_with(self, z: Ints) -> None:
+        """Keep the first histogram, from which every question about the system starts."""
+        self.known.first = z
+        self.pool.append(z)
+
     def widen(self) -> None:
-        """Find more histograms, far from each other: random objectives over the free cells."""
-        dice = random.Random(len(self.pool))
+        """Find more histograms, far from each other: random objectives over the free cells; kept if all were tried."""
+        if self.known.others is not None:
+            self.pool += self.known.others
+            return
+        dice, before = random.Random(1), len(self.pool)
         for i in range(POOL):
             if self.limits.left() < 1.0 or self.limits.expired():
                 return
@@ -118,6 +135,7 @@ class Prover:
             found = self.model.solve(expression, True, self.limits, seconds=min(1.0, self.limits.left() / 20))
             if found.histogram is not None:
                 self.pool.append(found.histogram)
+        self.known.others = self.pool[before:]
 
     def indicator(self, cells: tuple[int, ...]) -> Ints:
         """Return the coefficients that count the rows in some cells."""

@@ -21,7 +21,18 @@ from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.foundation.threads import solve
 from solvers.programs.cell_model import WORKERS, solutions
-from solvers.statements.release import ANY_LABEL, UNBOUNDED, Box, Choice, Partition, Region, Release, Statement
+from solvers.statements.release import (
+    ANY_LABEL,
+    UNBOUNDED,
+    Block,
+    Box,
+    Choice,
+    Loose,
+    Partition,
+    Region,
+    Release,
+    Statement,
+)
 
 LITERAL_BYTES = 6_000  # what a Boolean with its clauses costs CP-SAT, measured with two workers
 CAP = 1 << 60
@@ -36,7 +47,8 @@ class RowModel:
         self.release, self.n, self.limits = release, release.rows.low, limits
         self.model = cp_model.CpModel()
         named = sorted(release.mentioned())
-        regions = sum(len(b.boxes) if isinstance(b, Partition) else 1 for b in release.blocks)
+        partitions = release.partitions.values()
+        regions = sum(len(b.boxes) for b in partitions) + len(release.blocks) - len(partitions)
         needed = (regions + sum(len(release.domain.attributes[k].sizes) for k in named)) * self.n
         if needed * LITERAL_BYTES > limits.memory:
             size = needed * LITERAL_BYTES / (1 << 30)
@@ -120,7 +132,7 @@ class RowModel:
             self._regions[i, region] = self.both(literals)
         return self._regions[i, region]
 
-    def _block(self, block: Any) -> None:
+    def _block(self, block: Block) -> None:
         if isinstance(block, Partition):
             self._partition(block)
         elif isinstance(block, Choice):
@@ -131,7 +143,7 @@ class RowModel:
                 for statement in alternative:
                     self._statement(statement, literal)
             self.model.add_exactly_one(literals)
-        else:
+        elif isinstance(block, Loose):
             for statement in block:
                 self._statement(statement, None)
 

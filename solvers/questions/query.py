@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
@@ -196,13 +196,25 @@ class CountAnswer(Answer):
         return log2_product(self.factors)
 
 
+@dataclass(frozen=True, slots=True)
+class Multipliers:
+    """What proves a bound on the rows in a box: whole multipliers of statements (by number) over a common scale."""
+
+    of: Mapping[int, int]
+    scale: int
+
+
+Side = tuple[Box, bool]  # a box of parts, and whether the rows in it are bounded from above
+
+
 @dataclass(frozen=True)
 class DecideAnswer(Answer):
     """Per selection (arrays of length q): bounds on the number of rows, and shares of worlds.
 
     `probability` and `before` are shares of worlds in [0, 1], after and before the release; `expected` is the
     mean number of rows, `expected_before` that before the release; `open` marks selections for which even
-    "can, or must, a row be there" is not settled. NaN where a size is only known between bounds.
+    "can, or must, a row be there" is not settled. NaN where a size is only known between bounds. `multipliers` prove
+    bounds on the boxes of selections (`Selections.boxes`) where the engine has such proofs.
     """
 
     low: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
@@ -212,6 +224,7 @@ class DecideAnswer(Answer):
     expected: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     expected_before: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     open: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    multipliers: Mapping[Side, Multipliers] = field(default_factory=dict)
 
     def at(self, selections: NDArray[np.intp]) -> DecideAnswer:
         """Return the answer for these of the selections, in this order (each may stand several times)."""

@@ -1,4 +1,4 @@
-"""The noisy figures of a release, numbered like the statements of its system.
+"""The noisy figures of a release, numbered like its statements.
 
 Source: docs/mathematics.md, "Noise" (a noisy count is count + noise of a known law).
 """
@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-import numpy as np
-
 from solvers.noise.laws import Law
-from solvers.statements.release import UNBOUNDED, Block, Choice, Observed, Partition, Release, Rows
+from solvers.statements.numbering import StatementIndex
+from solvers.statements.release import UNBOUNDED, Block, Observed, Partition, Release, Rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,29 +26,15 @@ class Observation:
 
 
 def observations(release: Release) -> tuple[Observation, ...]:
-    """Return every noisy figure, numbered like the statements of the system (`first_statements`)."""
+    """Return every noisy figure, numbered by `solvers.statements.numbering`."""
     if not release.observed:
         return ()
-    out: list[Observation] = []
-    for b, first in first_statements(release).items():
-        block, seen = release.blocks[b], release.observed[b]
-        if seen is None or isinstance(block, Choice):
-            continue
-        for s, published in enumerate(seen.published):
-            if published is not None:
-                source = block.source(s) if isinstance(block, Partition) else block[s].source
-                out.append(Observation(first + s, seen.law, published, source))
+    index, out = StatementIndex(release), list[Observation]()
+    for b, seen in enumerate(release.observed):
+        for s, published in enumerate(seen.published if seen is not None else ()):
+            if seen is not None and published is not None:
+                out.append(Observation(index.first[b] + s, seen.law, published, release.blocks[b].source(s)))
     return tuple(out)
-
-
-def first_statements(release: Release) -> dict[int, int]:
-    """Return the number of every block's first statement in the system: partitions in block order, then the others."""
-    out: dict[int, int] = {}
-    first = 0
-    for b in sorted(range(len(release.blocks)), key=lambda b: not isinstance(release.blocks[b], Partition)):
-        block, out[b] = release.blocks[b], first
-        first += sum(map(len, block.alternatives)) if isinstance(block, Choice) else len(block)
-    return out
 
 
 def widened(release: Release) -> Release:
@@ -69,8 +54,8 @@ def within_noise(wide: Release, alpha: Fraction) -> Release:
     """
     most = [
         rows_at_most(block, seen, alpha)
-        for block, seen in zip(wide.blocks, wide.observed, strict=True)
-        if isinstance(block, Partition) and seen is not None
+        for b, block in wide.partitions.items()
+        if b < len(wide.observed) and (seen := wide.observed[b]) is not None
     ]
     high = min(most, default=UNBOUNDED)
     if high >= UNBOUNDED or (wide.rows.high is not None and wide.rows.high <= high):
@@ -113,14 +98,11 @@ def certain_blocks(blocks: Sequence[Block], observed: Sequence[Observed | None])
 
 def widened_block(block: Block, seen: Observed) -> Block:
     """Return a block with certain bounds on its noisy counts."""
-    bounds = [None if figure is None else certain_bounds(seen.law, figure) for figure in seen.published]
-    if isinstance(block, Partition):
-        known = [(int(a), int(b)) for a, b in zip(block.low, block.high, strict=True)]
-        low, high = zip(*(k if b is None else b for k, b in zip(known, bounds, strict=True)), strict=True)
-        return replace(block, low=np.array(low, dtype=np.int64), high=np.array(high, dtype=np.int64))
-    if isinstance(block, Choice):
-        return block
-    return tuple(s if b is None else replace(s, low=b[0], high=b[1]) for s, b in zip(block, bounds, strict=True))
+    low, high = block.low.copy(), block.high.copy()
+    for s, figure in enumerate(seen.published):
+        if figure is not None:
+            low[s], high[s] = certain_bounds(seen.law, figure)
+    return block.bounded(low, high)
 
 
 def certain_bounds(law: Law, published: Fraction) -> tuple[int, int]:

@@ -13,15 +13,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from itertools import accumulate, islice
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.foundation.derived import Derived
 from solvers.statements.masks import RunMasks, spans
 
 if TYPE_CHECKING:
@@ -152,15 +153,115 @@ class Statement:
     coarse: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Block(Protocol):
+    """What every block of statements offers, be it a `Partition`, a `Choice` or `Loose` statements.
+
+    Statements are numbered from 0 within their block; `solvers.statements.numbering` numbers those of a whole release.
+    """
+
+    @property
+    def low(self) -> NDArray[np.int64]:
+        """Return the lower bound of every statement."""
+
+    @property
+    def high(self) -> NDArray[np.int64]:
+        """Return the upper bound of every statement."""
+
+    @property
+    def coarse(self) -> bool:
+        """Return True if some statement says less than was published."""
+
+    def __len__(self) -> int:
+        """Return the number of statements."""
+
+    def source(self, s: int) -> str:
+        """Return in words where statement s comes from."""
+
+    def statement(self, s: int, domain: Domain) -> Statement:
+        """Return the view of statement s."""
+
+    def mentioned(self, domain: Domain) -> set[int]:
+        """Return the attributes that the block names, the label included."""
+
+    def bounded(self, low: NDArray[np.int64], high: NDArray[np.int64]) -> Block:
+        """Return the block with other bounds on its statements."""
+
+
+class _Listed:
+    """A block whose statements are held one by one, in the order of `members`."""
+
+    members: tuple[Statement, ...]
+
+    @cached_property
+    def low(self) -> NDArray[np.int64]:
+        """Return the lower bound of every statement."""
+        return np.array([s.low for s in self.members], dtype=np.int64)
+
+    @cached_property
+    def high(self) -> NDArray[np.int64]:
+        """Return the upper bound of every statement."""
+        return np.array([s.high for s in self.members], dtype=np.int64)
+
+    @cached_property
+    def coarse(self) -> bool:
+        """Return True if some statement says less than was published."""
+        return any(s.coarse for s in self.members)
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    def source(self, s: int) -> str:
+        """Return in words where statement s comes from."""
+        return self.members[s].source
+
+    def statement(self, s: int, domain: Domain) -> Statement:
+        """Return statement s."""
+        return self.members[s]
+
+    def mentioned(self, domain: Domain) -> set[int]:
+        """Return the attributes that the statements name."""
+        boxes = (b for s in self.members for b in (s.region.box, *s.region.minus))
+        return {k for b in boxes for k, _ in b.literals} | {s.of for s in self.members if s.of is not None}
+
+    def rebounded(self, low: NDArray[np.int64], high: NDArray[np.int64]) -> Iterator[Statement]:
+        """Yield the statements with other bounds."""
+        for s, a, b in zip(self.members, low.tolist(), high.tolist(), strict=True):
+            yield s if (s.low, s.high) == (a, b) else replace(s, low=a, high=b)
+
+
+@dataclass(frozen=True)
+class Loose(_Listed):
+    """Statements that each hold by themselves: what a table or a rule set counts or sums."""
+
+    members: tuple[Statement, ...]
+
+    def __iter__(self) -> Iterator[Statement]:
+        return iter(self.members)
+
+    def bounded(self, low: NDArray[np.int64], high: NDArray[np.int64]) -> Loose:
+        """Return the statements with other bounds."""
+        return Loose(tuple(self.rebounded(low, high)))
+
+
+@dataclass(frozen=True)
+class Choice(_Listed):
     """Exactly one of the alternatives holds, each a conjunction of statements; no dataset fits two of them.
 
-    The median of an even number of rows is such a choice, over its two middle values.
+    The median of an even number of rows is such a choice, over its two middle values. `name` says where it comes from.
     """
 
     alternatives: tuple[tuple[Statement, ...], ...]
-    source: str
+    name: str
+    members: tuple[Statement, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """List the statements of the alternatives, one alternative after the other."""
+        object.__setattr__(self, "members", tuple(s for alternative in self.alternatives for s in alternative))
+
+    def bounded(self, low: NDArray[np.int64], high: NDArray[np.int64]) -> Choice:
+        """Return the choice with other bounds on the statements of its alternatives."""
+        found = self.rebounded(low, high)
+        return Choice(tuple(tuple(islice(found, len(a))) for a in self.alternatives), self.name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,13 +332,26 @@ class Partition:
             found.setdefault(j, []).append(s)
         return found
 
+    @property
+    def coarse(self) -> bool:
+        """Return False: counts say all that was published."""
+        return False
+
     @cached_property
     def open_counts(self) -> int:
         """Return how many counts are not exact."""
         return int((self.low != self.high).sum())
 
+    def by_label(self, labels: int) -> NDArray[np.int64]:
+        """Return (regions, labels): the statement that counts the rows of a region with a label."""
+        out = np.zeros((len(self.boxes), labels), dtype=np.int64)
+        for label in range(labels):
+            at = np.flatnonzero((self.label == label) | (self.label == ANY_LABEL))
+            out[self.region[at], label] = at
+        return out
+
     def source(self, s: int) -> str:
-        """Say in words where statement s comes from."""
+        """Return in words where statement s comes from."""
         name = f"{self.kind}, {self.names[int(self.region[s])]}"
         label = int(self.label[s])
         return name if label == ANY_LABEL else f"{name}, class {self.labels[label]}"
@@ -254,8 +368,16 @@ class Partition:
             region = Region(region.box & at, region.minus)
         return Statement(region, int(self.low[s]), int(self.high[s]), self.source(s))
 
+    def mentioned(self, domain: Domain) -> set[int]:
+        """Return the attributes that the regions name, and the label where classes are counted."""
+        seen = set(np.unique(self.boxes.attribute).tolist())
+        if domain.label is not None and bool((self.label != ANY_LABEL).any()):
+            seen.add(domain.label)
+        return seen
 
-Block = Partition | Choice | tuple[Statement, ...]
+    def bounded(self, low: NDArray[np.int64], high: NDArray[np.int64]) -> Partition:
+        """Return the partition with other bounds on its counts."""
+        return replace(self, low=low, high=high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,8 +410,8 @@ class Release:
     is noisy). `rows` are those that these intervals leave, `certain_rows` what is known of them whatever the noise
     (None: nothing but `rows`): whoever leaves the intervals must leave their rows too. `loosened` says what was
     published and is not in the statements: the worlds that they leave are the true ones and others.
-    `memo` keeps what was derived from it (cells, systems) as long as the release itself lives, no longer: it is not a
-    field that `dataclasses.replace` carries along, so that no release ever answers from another one's cells.
+    `derived` keeps what was worked out about it (cells, systems) as long as the release itself lives, no longer: it is
+    not a field that `dataclasses.replace` carries along, so that no release ever answers from another one's cells.
     """
 
     domain: Domain
@@ -301,32 +423,47 @@ class Release:
     confidence: Fraction | None = None
     loosened: tuple[str, ...] = ()
     certain_rows: Rows | None = None
-    memo: dict[str, Any] = field(init=False, default_factory=dict, repr=False, compare=False)
+    derived: Derived = field(init=False, default_factory=Derived, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Make blocks of plain tuples of statements."""
+        blocks = (Loose(block) if isinstance(block, tuple) else block for block in self.blocks)
+        object.__setattr__(self, "blocks", tuple(blocks))
+
+    @cached_property
+    def partitions(self) -> dict[int, Partition]:
+        """Return the partitions, by the number of their block."""
+        return {b: block for b, block in enumerate(self.blocks) if isinstance(block, Partition)}
+
+    @cached_property
+    def choices(self) -> dict[int, Choice]:
+        """Return the choices, by the number of their block."""
+        return {b: block for b, block in enumerate(self.blocks) if isinstance(block, Choice)}
+
+    @cached_property
+    def loose(self) -> dict[int, Loose]:
+        """Return the blocks of loose statements, by the number of their block."""
+        return {b: block for b, block in enumerate(self.blocks) if isinstance(block, Loose)}
+
+    @property
+    def single(self) -> Partition | None:
+        """Return the only block, None unless it is a partition."""
+        return self.partitions.get(0) if len(self.blocks) == 1 else None
+
+    @property
+    def coarse(self) -> bool:
+        """Return True if some statement says less than was published, so that what meets them may be no world."""
+        return any(block.coarse for block in self.blocks)
 
     def statements(self) -> Iterator[Statement]:
         """Yield every statement as a view, block by block."""
-        for block in self.blocks:
-            if isinstance(block, Partition):
-                yield from (block.statement(s, self.domain) for s in range(len(block)))
-            elif isinstance(block, Choice):
-                yield from (s for alternative in block.alternatives for s in alternative)
-            else:
-                yield from block
+        return (block.statement(s, self.domain) for block in self.blocks for s in range(len(block)))
 
     def mentioned(self) -> frozenset[int]:
         """Return the attributes that a block or an impossible box names, label statements included."""
-        seen = {k for box in self.impossible for k, _ in box.literals}
-        for block in self.blocks:
-            if isinstance(block, Partition):
-                seen.update(np.unique(block.boxes.attribute).tolist())
-                if self.domain.label is not None and bool((block.label != ANY_LABEL).any()):
-                    seen.add(self.domain.label)
-                continue
-            loose = block if not isinstance(block, Choice) else [s for every in block.alternatives for s in every]
-            boxes = (b for s in loose for b in (s.region.box, *s.region.minus))
-            seen.update(k for b in boxes for k, _ in b.literals)
-            seen.update(s.of for s in loose if s.of is not None)
-        return frozenset(seen)
+        return frozenset(k for box in self.impossible for k, _ in box.literals).union(
+            *(block.mentioned(self.domain) for block in self.blocks)
+        )
 
 
 @dataclass(frozen=True, eq=False)

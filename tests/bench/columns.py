@@ -51,9 +51,9 @@ def verdicts(answer) -> str:
 def lines(trees: int) -> list[list[str]]:
     """Return a line for the true rows and one for the changed ones."""
     from recon.frames.selections import select_frame
-    from solvers.columns.master import Master
+    from solvers.columns.master import KnownMaster, Master
     from solvers.columns.single_partitions import decide_apart
-    from solvers.engines.columns import KindEngine
+    from solvers.engines.columns import ColumnsEngine
     from solvers.foundation.limits import Limits
     from solvers.questions.query import Decide
 
@@ -62,11 +62,11 @@ def lines(trees: int) -> list[list[str]]:
     for what, some in zip(("true", "changed"), both, strict=True):
         chosen = select_frame(release, some)
         query = Decide(chosen, "ordered")
-        release.statements.memo.pop("columns", None)  # every batch starts anew
+        release.statements.derived.part(KnownMaster).master = None  # every batch starts anew
         begun = time.perf_counter()
         alone = decide_apart(release.statements, query, Limits())
         middle = time.perf_counter()
-        found = KindEngine().answer(release.statements, query, Limits(seconds=SECONDS))
+        found = ColumnsEngine().answer(release.statements, query, Limits(seconds=SECONDS))
         ended = time.perf_counter()
         master = Master.of(release.statements)
         open_rows = (found.low <= 0) & (found.high > 0)

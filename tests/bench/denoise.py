@@ -34,10 +34,10 @@ def noisy_forest(name: str, rows: int | None, trees: int, depth: int, independen
     import recon
     from encoders.models.models import Forest, Noise
     from recon.formats.release.writing import dump, release_json
-    from recon.learners.private.randomness import Randomness
     from recon.loading.loading import models_of
     from recon.noisy.denoising import filled_tree
     from solvers.noise.laws import Law
+    from solvers.noise.sampling import Randomness
     from solvers.statements.release import Rows
 
     frame = pd.read_csv(DATA / name)

@@ -231,7 +231,7 @@ def row_by_row(n: int, trees: int, limit: float) -> list[Cells]:
 
 def one_world(release, frame) -> bool:
     """Tell whether rows are a possible world of a release."""
-    from recon.auditing.ground_truth import violations
+    from recon.frames.true_rows import violations
 
     return not violations(release, frame)
 

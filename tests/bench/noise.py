@@ -45,8 +45,8 @@ def adult_tree(rows: int | None = None):
 def posteriors() -> None:
     """Print the time of exact posteriors and of 1,000 verdicts."""
     import recon
-    from recon.learners.private.randomness import Randomness
     from recon.measures.sweeping import exact_counts, with_noise
+    from solvers.noise.sampling import Randomness
 
     release, frame = adult_tree()
     _, truth = exact_counts(release)
@@ -81,9 +81,9 @@ def noisy_forest(name: str, rows: int | None, shape: tuple[int, int], scale: int
     import recon
     from encoders.encode.encoder import encode
     from encoders.models.models import Forest
-    from recon.learners.private.randomness import Randomness
     from recon.loading.loading import models_of
     from recon.noisy.denoising import filled_tree
+    from solvers.noise.sampling import Randomness
     from solvers.statements.release import Rows
 
     frame = pd.read_csv(DATA / f"{name}.csv.gz")

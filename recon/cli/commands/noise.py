@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from recon.cli.session import open_release
 from recon.console.options import (
     Confidence,
     DomainFile,
@@ -56,7 +57,6 @@ def posterior(
     json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Say what noisy counts tell about the true counts: exact for one tree or rule list, else sampled."""
-    from recon.cli.app import open_release
     from recon.noisy.likely_worlds import sampled
     from recon.noisy.posterior import posterior as run
     from recon.noisy.posterior import single
@@ -111,7 +111,6 @@ def denoise(
 
     With --json the release file stands under "release", beside its log-likelihood, the bound on it and the gap.
     """
-    from recon.cli.app import open_release
     from recon.formats.release.writing import dump, not_covered, release_json
     from recon.noisy.denoising import denoise as run
     from solvers.statements.release import Rows
@@ -142,7 +141,6 @@ def sweep(
     json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Say what noise buys: an exact tree or rule list with noise for several epsilons, quantiles over many draws."""
-    from recon.cli.app import open_release
     from recon.measures.sweeping import sweep as run
 
     chosen, budgets = known_prior(prior), known_epsilons(epsilon)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import os
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from recon.cli.session import open_release
 from recon.console.options import (
     Confidence,
     DomainFile,
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from encoders.encode.encoder import EncodedRelease
     from recon.certificates.verifying import Verification
     from solvers.foundation.limits import Limits
-    from solvers.questions.query import CountAnswer
 
 SHOWN = 20  # claims printed one by one
 MOST_SHOWN = 1_000  # characters of a claim, a place or a refusal
@@ -59,7 +58,6 @@ def verify(
     from recon.certificates.explaining import explained
     from recon.certificates.verifying import chosen, read_result
     from recon.certificates.verifying import verify as run
-    from recon.cli.app import open_release
 
     with working(seconds, memory, 1, quiet, log_json) as limits:
         data = read_result(result, limits.memory)
@@ -86,7 +84,6 @@ def open_named(
 ) -> EncodedRelease:
     """Return the release that a result names; refusals say nothing of what stands in its files."""
     from recon.certificates.verifying import named_files
-    from recon.cli.app import open_release
     from solvers.foundation.errors import ReleaseError, Unsupported
 
     files = named_files(data, result, folders)
@@ -139,7 +136,6 @@ def export(
     """Write the release for other solvers and counters, with the map back to rows and statements."""
     if to not in ("dimacs", "opb", "mps", "cpsat"):
         raise typer.BadParameter(f"--to is dimacs, opb, mps or cpsat, not '{to}'")
-    from recon.cli.app import open_release
     from recon.exporting.exporting import export as run
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
@@ -148,57 +144,3 @@ def export(
     if found.map is not None:
         size = f"{found.variables:,} variables, {found.constraints:,} constraints"
         tell(f"wrote {found.path}: {size}; map back: {found.map}", *found.about)
-
-
-def stored_certificates(found: list[Any], folder: str | None, out: str | None, kind: str = "certificate") -> list[Any]:
-    """Return certificates, or, with a folder, what names the files into which they were written.
-
-    Files are named as seen from the folder of the result, `out`.
-    """
-    from recon.certificates.issuing import stored
-
-    if folder is None:
-        return found
-    return [
-        None if c is None else stored(c, folder, f"{kind}-{i:05}-{c['seal'][:8]}", os.path.dirname(out or ""))
-        for i, c in enumerate(found)
-    ]
-
-
-def estimates_json(
-    release: EncodedRelease, names: list[str], digits: int, limits: Limits, proved: CountAnswer
-) -> list[dict[str, Any]]:
-    """Return what outside model counters say about the number of `ordered` worlds; nobody proved their figures.
-
-    A count that should be exact and lies outside `proved` bounds of the same convention is not shown.
-    """
-    from recon.report.headline import LOG2_10, decimal
-    from solvers.clauses.model_counters import HASHED, estimates
-
-    out = []
-    for found in estimates(release.statements, "ordered", limits, names) if names else []:
-        value, note = found.value, found.note
-        log2 = math.log2(value) if value else None
-        low, high = proved.bounds
-        if log2 is not None and proved.convention == "ordered" and found.guarantee == HASHED:
-            near = 1e-9 * (1.0 + abs(log2))
-            if not low - near <= log2 <= high + near:
-                value, note = None, f"counted 2^{log2:.6f}, outside the proved bounds 2^{low:.6f} to 2^{high:.6f}"
-        short = value is not None and value.bit_length() / LOG2_10 <= digits
-        said: dict[str, Any] = {
-            "engine": found.engine,
-            "worlds": decimal(value) if short and value is not None else None,
-        }
-        said |= {"log2_worlds": None if value is None else log2, "guarantee": found.guarantee, "convention": "ordered"}
-        out.append(said | {"seconds": round(found.seconds, 6), "note": note})
-    return out
-
-
-def estimate_lines(estimates: list[dict[str, Any]]) -> list[str]:
-    """Return what model counters say, one line each."""
-    out = []
-    for said in estimates:
-        figure = said["worlds"] or (f"2^{said['log2_worlds']:,.2f}" if said["log2_worlds"] is not None else None)
-        told = f"counts {figure} ordered worlds, {said['guarantee']}, not proved"
-        out.append(f"{said['engine']} {told if figure is not None else 'says nothing: ' + said['note']}")
-    return out

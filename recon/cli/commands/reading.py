@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from recon.cli.session import open_files
 from recon.console.options import DomainFile, Files, Independent, KnownRows, ReadingMemory, ReleaseOut
 from recon.console.output import parse_memory, tell, write_text
 
@@ -32,38 +32,6 @@ Suggest = Annotated[
 Label = Annotated[str | None, typer.Option("--label", help="Label column of the data; by default the last.")]
 
 
-def open_release(
-    files: list[str],
-    domain: str | None,
-    independent: bool,
-    memory: int,
-    confidence: float = 0.95,
-    rows: int | None = None,
-    label: str | None = None,
-) -> EncodedRelease:
-    """Return the release of the files: its domain replaced, its columns made independent, its rows known, if asked.
-
-    `label`: the label's column in a domain that is read off data, where the data have it.
-    """
-    from encoders.encode.encoder import encode
-    from recon.loading.loading import load, read_domain
-    from solvers.foundation.errors import ReleaseError
-    from solvers.statements.release import Rows
-
-    declared = None if domain is None else read_domain(domain, label, lenient=True)
-    release = load(*files, domain=declared, confidence=confidence, memory=memory)
-    gc.freeze()  # it stays until the program ends: the collector need not walk its millions of objects again and again
-    if not independent and rows is None:
-        return release
-    found = release.domain.as_columns() if independent else release.domain
-    known = release.declared if rows is None else Rows(rows, rows)
-    try:
-        again = encode(found, release.models, known, release.file, confidence)
-    except ReleaseError as error:
-        raise error.at(file=release.file) from None
-    return replace(again, sha256=release.sha256, files=release.files, said=release.said)
-
-
 def convert(
     files: Files, domain: DomainFile = None, independent: Independent = False, rows: KnownRows = None,
     without_bags: WithoutBags = False, data: Data = None, label: Label = None, memory: ReadingMemory = "1G",
@@ -76,7 +44,7 @@ def convert(
     from recon.report.provenance import provenance_lines
 
     if data is None:
-        release = open_release(files, domain, independent, parse_memory(memory), rows=rows, label=label)
+        release = open_files(files, domain, independent, parse_memory(memory), rows=rows, label=label)
     else:
         if rows is not None or independent:
             raise typer.BadParameter("--data counts the rows as they are: leave --rows and --independent-columns out")

@@ -74,7 +74,7 @@ def show_verdicts(
     """
     from recon.certificates.certificate_format import proof_word
     from recon.certificates.issuing import profiles_json
-    from recon.cli.commands.proof import stored_certificates
+    from recon.cli.output.proofs import stored_certificates
 
     proved = found["certificate"].tolist()
     kinds = ["" if c is None else f"{proof_word(c)} ({c['proof']['kind']})" for c in proved]

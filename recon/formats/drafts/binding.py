@@ -30,7 +30,7 @@ from encoders.domain.values import (
     plain,
 )
 from encoders.models.models import Published
-from recon.formats.drafts.drafts import Draft, Feature
+from recon.formats.drafts.facts import DraftFacts, Feature
 from solvers.foundation.errors import ReleaseError
 
 MOST_LISTED = 10_000  # values of one test in a release file
@@ -41,7 +41,7 @@ FAR = 3e38  # numbers below it are no infinity in single precision
 class Binder:
     """Translates the conditions and counts of one draft; equal conditions become one object."""
 
-    draft: Draft
+    draft: DraftFacts
     domain: Domain
     known: dict[tuple[str, Test], Condition] = field(default_factory=dict)
 
@@ -177,7 +177,7 @@ def none_of(attribute: AnyAttribute, missing: bool) -> Test:
     return Test(low=last, high=last, high_open=True)
 
 
-def named_features(draft: Draft, domain: Domain) -> list[Feature]:
+def named_features(draft: DraftFacts, domain: Domain) -> list[Feature]:
     """Return the features, unnamed ones called like the domain's attributes in order."""
     if draft.named or any(f.make is not None for f in draft.features):
         return list(draft.features)
@@ -224,7 +224,7 @@ def check_class(value: Value, classes: Sequence[Value], label: AnyAttribute) -> 
         raise
 
 
-def comparison(draft: Draft, feature: Feature) -> Callable[[Value | None], Value]:
+def comparison(draft: DraftFacts, feature: Feature) -> Callable[[Value | None], Value]:
     """Return what the model compares, for a value of the attribute."""
     make: Callable[[Value | None], Value] = feature.make or as_it_is
     return make if not draft.single else lambda value: single(make(value))

@@ -12,8 +12,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
 
-from encoders.domain.domain import GUESSED, Domain, View
+from encoders.domain.domain import GUESSED, Domain
 from encoders.domain.values import AnyAttribute, Continuous, Listed, Test, Value, exact, is_number
+from encoders.domain.views import View
 from recon.formats.drafts.binding import class_order
 from recon.formats.drafts.drafts import Draft
 from solvers.foundation.errors import ReleaseError

@@ -374,6 +374,6 @@ def rule_support(node: PmmlNode, labels: dict[str, Value]) -> Support:
 
 def names_of(model: AnyModel) -> set[str]:
     """Return the features that a model's conditions name."""
-    from recon.formats.drafts.drafts import conditions
+    from recon.formats.drafts.facts import conditions
 
     return {name for condition in conditions(model) for name, _ in condition}

@@ -16,7 +16,7 @@ import numpy as np
 
 from encoders.domain.values import AnyAttribute, Continuous, Grid, Listed, Test, Value, exact
 from recon.formats.boosters.shared import both
-from recon.formats.drafts.drafts import Feature
+from recon.formats.drafts.facts import Feature
 from solvers.foundation.errors import ReleaseError, Unsupported
 
 if TYPE_CHECKING:

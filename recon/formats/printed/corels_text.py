@@ -21,7 +21,8 @@ from encoders.domain.domain import Condition
 from encoders.domain.values import Value, equals
 from encoders.models.models import AnyModel, Figure, Provenance, Rule, RuleList, Statistic, Support, Table
 from encoders.parts.supports import MOST_ROWS
-from recon.formats.drafts.drafts import Draft, Feature
+from recon.formats.drafts.drafts import Draft
+from recon.formats.drafts.facts import Feature
 from recon.formats.printed.printed_trees import column_names, values_of
 from recon.formats.rules.skeletons import NO_COUNTS, SkeletonDraft
 from solvers.foundation.errors import ReleaseError

@@ -19,7 +19,8 @@ from encoders.domain.domain import Condition
 from encoders.domain.values import AnyAttribute, Listed, Value, equals, exact
 from encoders.models.models import Figure, Provenance, Table
 from encoders.parts.supports import MOST_ROWS
-from recon.formats.drafts.drafts import Draft, Feature
+from recon.formats.drafts.drafts import Draft
+from recon.formats.drafts.facts import Feature
 from solvers.foundation.errors import ReleaseError, TooLarge
 from solvers.statements.release import Rows
 

@@ -18,7 +18,8 @@ from fractions import Fraction
 
 from encoders.domain.values import Test, Value
 from encoders.models.models import CountKind, Provenance
-from recon.formats.drafts.drafts import Draft, Feature
+from recon.formats.drafts.drafts import Draft
+from recon.formats.drafts.facts import Feature
 from recon.formats.printed.printed_trees import (
     MIDPOINTS,
     NO_MISSING,

@@ -20,7 +20,8 @@ from encoders.domain.values import AnyAttribute, Continuous, Listed, Test, Value
 from encoders.models.models import AnyModel, Figure, Node, Provenance, Statistic, Support, Table, Tree
 from encoders.parts.supports import MOST_ROWS
 from recon.formats.drafts.binding import Binder, border, comparison
-from recon.formats.drafts.drafts import Draft, Feature, bind
+from recon.formats.drafts.drafts import Draft, bind
+from recon.formats.drafts.facts import Feature
 from solvers.foundation.errors import ReleaseError, TooLarge, Unsupported
 from solvers.statements.release import Rows
 

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from encoders.domain.domain import Condition, Domain, View
+from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import AnyAttribute, Continuous, Grid, Listed, Test, exact
+from encoders.domain.views import View
 from encoders.models.models import (
     AnyModel,
     Figure,

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from encoders.domain.domain import AS_BITS, TRAINING_DATA, Condition, Domain, View
+from encoders.domain.domain import AS_BITS, Condition, Domain
 from encoders.domain.values import AnyAttribute, Continuous, Listed, Test, plain
+from encoders.domain.views import TRAINING_DATA, View
 from encoders.models.models import AnyModel, Figure, Forest, Node, RuleList, RuleSet, Support, Table
 from recon.formats.release.noise import noise_json
 from solvers.foundation.errors import ReleaseError

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from encoders.domain.values import Value
-from recon.formats.drafts.drafts import Feature
+from recon.formats.drafts.facts import Feature
 from recon.formats.sklearn.trees.trees import class_values, feature_names
 from recon.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError

@@ -13,7 +13,8 @@ from encoders.domain.domain import Condition
 from encoders.domain.values import Test, Value
 from encoders.models.models import AnyModel, Figure, Node, RuleList, Statistic, Tree
 from recon.formats.drafts.binding import Binder
-from recon.formats.drafts.drafts import Draft, bind, conditions
+from recon.formats.drafts.drafts import Draft, bind
+from recon.formats.drafts.facts import conditions
 from solvers.foundation.errors import Unsupported
 
 NO_COUNTS = "it carries no counts: recon.attach_counts(model, X, y) counts the training rows per leaf or rule"

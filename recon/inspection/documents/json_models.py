@@ -8,8 +8,8 @@ from typing import Any
 
 from recon.formats.boosters.catboost.file import looks_like_catboost_json
 from recon.inspection.documents.booster_text import category_findings, counts_finding
-from recon.inspection.findings.findings import EXAMPLES, Finding, Level
-from recon.inspection.objects.unknown import not_understood
+from recon.inspection.documents.catboost_findings import catboost_json
+from recon.inspection.findings.findings import EXAMPLES, Finding, Level, not_understood
 
 Found = tuple[str, int | None, list[Finding]]
 # What the libraries write; other keys were put there by somebody.
@@ -48,8 +48,6 @@ def json_findings(content: Any) -> Found | None:
         unread += _others(attributes if isinstance(attributes, dict) else {}, _ATTRIBUTES, "learner.attributes.")
         return "XGBoost model", None, [*_xgboost(learner), *unread]
     if looks_like_catboost_json(content):
-        from recon.inspection.documents.booster_binary import catboost_json
-
         kind, rows, found = catboost_json(content)
         return kind, rows, [*found, *_others(content, _CATBOOST, "")]
     if "frame" in content:

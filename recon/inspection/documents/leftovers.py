@@ -9,8 +9,7 @@ import io
 import re
 import zipfile
 
-from recon.inspection.findings.findings import Finding
-from recon.inspection.objects.unknown import not_understood
+from recon.inspection.findings.findings import Finding, not_understood
 
 # Per kind of text: what a line of it looks like. Longer kinds first where one begins like another.
 LINES = {

@@ -11,8 +11,7 @@ from collections import Counter
 from typing import Any
 from xml.parsers import expat
 
-from recon.inspection.findings.findings import EXAMPLES, Finding
-from recon.inspection.objects.unknown import not_understood
+from recon.inspection.findings.findings import EXAMPLES, Finding, not_understood
 from solvers.foundation.errors import ReleaseError
 
 Found = tuple[str, int | None, list[Finding]]

@@ -69,8 +69,9 @@ def draft_findings(draft: Draft, known: Sequence[Finding] = ()) -> list[Finding]
 
 def release_findings(data: bytes) -> Found:
     """Return what a release file of recon publishes; `ReleaseError` with the sentence of its reader where broken."""
-    from recon.formats.release.reading import parse, to_models, to_rows
-    from recon.report.provenance import kinds_of
+    from encoders.models.count_kinds import kinds_of
+    from recon.formats.release.parts import to_models, to_rows
+    from recon.formats.release.reading import parse
 
     part = parse(data, "")
     rows, found = to_rows(part), []
@@ -101,7 +102,7 @@ def _level(kinds: Sequence[CountKind]) -> Level:
 
 def _meaning(kinds: Sequence[CountKind]) -> str:
     """Return what kinds of counts mean, and who works out what follows."""
-    from recon.report.provenance import MEANING
+    from encoders.models.count_kinds import MEANING
 
     told = [f"{kind}{'' if kind == 'label' else ' counts'}: {MEANING[kind]}" for kind in kinds]
     return "; ".join([*told, _AUDIT])
@@ -109,8 +110,8 @@ def _meaning(kinds: Sequence[CountKind]) -> str:
 
 def _sizes(models: Sequence[AnyModel]) -> list[str]:
     """Return how many leaves, rules and statements the models have, in words; nothing where they have none."""
+    from encoders.models.count_kinds import supports_of
     from encoders.models.models import Forest, Table, Tree
-    from recon.report.provenance import supports_of
 
     sizes = {"leaves": 0, "rules": 0, "statements": 0}
     for model in models:

@@ -7,6 +7,9 @@ import math
 import re
 from typing import Any, Literal
 
+_TAKE_OUT = "look at what it holds, and take it out before saving if predictions do not need it"
+
+
 Level = Literal["critical", "high", "unknown", "medium", "info"]
 
 LEVELS: dict[Level, str] = {
@@ -106,3 +109,10 @@ def _together(same: list[Finding]) -> Finding:
         first, path=path, what=what, follows=follows, places=sum(one.places for one in same),
         smallest=min(sizes, default=None), models=sum(one.models for one in same),
     )  # fmt: skip
+
+
+def not_understood(path: str, size: int, what: str, why: str = "") -> Finding:
+    """Return the finding that so many bytes are not understood."""
+    told = f"{size:,} bytes{f' of {what}' if what else ''} not understood"
+    follows = "no reader and no rule knows what this holds: it may be training data" + (f" ({why})" if why else "")
+    return Finding("unknown", "not-understood", path or "(the object)", told, follows, _TAKE_OUT)

@@ -148,8 +148,8 @@ def of_models(models: Sequence[AnyModel]) -> tuple[int | None, int]:
 
 def _counts(model: AnyModel) -> Iterator[int]:
     """Yield every count that a model publishes: at least so many rows, where it is no exact number."""
+    from encoders.models.count_kinds import supports_of
     from encoders.models.models import Table
-    from recon.report.provenance import supports_of
 
     if isinstance(model, Table):
         for figure in model.statements:

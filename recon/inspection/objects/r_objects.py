@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from recon.inspection.findings.findings import EXAMPLES, Finding, Level
-from recon.inspection.objects.unknown import not_understood
+from recon.inspection.findings.findings import EXAMPLES, Finding, Level, not_understood
 from recon.stored.binary.rds import RObject, is_rds, read_rds
 
 Found = tuple[str, int | None, list[Finding]]

@@ -10,7 +10,8 @@ import numpy as np
 
 from recon.files.budget import current
 from recon.stored.objects.arrays import resolve
-from recon.stored.objects.things import Name, Thing
+from recon.stored.objects.raw import Name
+from recon.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError
 
 _LONG = 400  # steps of a path that are shown

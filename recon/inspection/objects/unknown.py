@@ -6,19 +6,16 @@ ones); all others are told with their number. An inspection never says "nothing"
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from recon.inspection.findings.findings import Finding
+from recon.inspection.findings.findings import Finding, not_understood
 from recon.inspection.objects.generic import LISTED
 from recon.inspection.objects.traversal import Place, is_sparse
-from recon.stored.containers import open_stored
-from recon.stored.objects.things import Name, Thing
-from recon.stored.pickled import joblib_files
-from solvers.foundation.errors import ReconError
+from recon.stored.objects.raw import Name
+from recon.stored.objects.things import Thing
 
 DEEPEST = 3  # files inside files
 MOST_OPENED = 1_000  # of one file; the others are told with their bytes
@@ -31,15 +28,9 @@ _VALUES = ("datetime.", "_datetime.", "decimal.", "fractions.", "uuid.", "pathli
            "_codecs.", "operator.", "zoneinfo.", "random.", "logging.", "math.", "itertools.", "_operator.",
            "xml.dom.", "types.")  # fmt: skip
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, Name)
-_TAKE_OUT = "look at what it holds, and take it out before saving if predictions do not need it"
-_WHAT_NO_READER_THOUGHT_OF = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError)
 
-
-def not_understood(path: str, size: int, what: str, why: str = "") -> Finding:
-    """Return the finding that so many bytes are not understood."""
-    told = f"{size:,} bytes{f' of {what}' if what else ''} not understood"
-    follows = "no reader and no rule knows what this holds: it may be training data" + (f" ({why})" if why else "")
-    return Finding("unknown", "not-understood", path or "(the object)", told, follows, _TAKE_OUT)
+# bytes, their path, memory, depth -> findings
+LookInside = Callable[[bytes, str, int, int], list[Finding]]
 
 
 def is_rule_list(root: Any) -> bool:
@@ -51,8 +42,11 @@ def is_rule_list(root: Any) -> bool:
     return all(isinstance(r, dict) and set(r) <= known for r in root["r"]) and all(isinstance(t, str) for t in texts)
 
 
-def unknown_findings(places: Sequence[Place], memory: int, depth: int = 0) -> list[Finding]:
-    """Return what the bytes at some places hold, and what is not understood: per class, with its number of bytes."""
+def unknown_findings(places: Sequence[Place], look_inside: LookInside, memory: int, depth: int = 0) -> list[Finding]:
+    """Return what the bytes at some places hold, and what is not understood: per class, with its number of bytes.
+
+    `look_inside` finds what bytes at a path give away, within so much memory and so many files deep.
+    """
     found: list[Finding] = []
     groups: dict[str, list[tuple[Place, int]]] = {}
     blobs: dict[int, tuple[str, bytes | bytearray]] = {}
@@ -65,7 +59,7 @@ def unknown_findings(places: Sequence[Place], memory: int, depth: int = 0) -> li
             groups.setdefault(_class(place), []).append((place, size))
     share = max(LEAST_SHARE, memory // max(1, min(len(blobs), MOST_OPENED)))  # all of them together keep the budget
     for number, (path, raw) in enumerate(blobs.values()):
-        found += blob_findings(bytes(raw), path, min(memory, share), depth if number < MOST_OPENED else DEEPEST)
+        found += look_inside(bytes(raw), path, min(memory, share), depth if number < MOST_OPENED else DEEPEST)
     for kind, held in groups.items():
         total = sum(size for _, size in held)
         names = ", ".join(dict.fromkeys(p.path or "(the object)" for p, _ in held[:3]))
@@ -73,49 +67,6 @@ def unknown_findings(places: Sequence[Place], memory: int, depth: int = 0) -> li
         values = "1 value" if len(held) == 1 else f"{len(held):,} values"
         found.append(not_understood(f"{names}{more}", total, f"{values} of {kind}"))
     return found
-
-
-def blob_findings(data: bytes, path: str, memory: int, depth: int = 0) -> list[Finding]:
-    """Return what bytes give away that stand at a path inside a file; that they are not understood where none can.
-
-    `memory`: bytes that they may unpack to; files inside files are followed three deep.
-    """
-    if not data:
-        return []
-    why = ""
-    try:
-        found = _opened(data, path, memory, depth) if depth < DEEPEST else None
-        if found is not None:
-            return found
-    except ReconError as error:
-        why = str(error)
-    except _WHAT_NO_READER_THOUGHT_OF as error:
-        why = f"it holds values that no such file has ({type(error).__name__})"
-    return [not_understood(path, len(data), "", why[:200])]
-
-
-def _opened(data: bytes, path: str, memory: int, depth: int) -> list[Finding] | None:
-    """Return what bytes of a known kind give away, None for all others."""
-    from recon.inspection.documents.documents import document_findings
-    from recon.inspection.inspecting import inspect_graph
-
-    stored = open_stored(data, memory)
-    if stored is not None:
-        return inside(path, stored.format, inspect_graph(stored.root, memory, depth + 1)[1])
-    packed = joblib_files.compression(data)
-    if packed in {"zlib", "gzip", "bz2", "xz", "lzma"}:
-        content = joblib_files.decompress(data, packed, memory)
-        return blob_findings(content, f"{path}({packed})", memory, depth + 1)
-    known = document_findings(data, memory)
-    return None if known is None else inside(path, known[0], known[2])
-
-
-def inside(path: str, kind: str, findings: Sequence[Finding]) -> list[Finding]:
-    """Return the findings of a file inside another, their paths behind its own."""
-    if not findings:
-        told = "read to its end: its rules find nothing in it"
-        return [Finding("info", "read", path, kind, told, "nothing to do")]
-    return [replace(one, path=f"{path}({one.path})") for one in findings]
 
 
 def _blobs(place: Place) -> Iterator[tuple[str, bytes | bytearray]]:

@@ -19,12 +19,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from encoders.models.ledger import Entry, Ledger
 from encoders.models.models import Noise
-from recon.learners.private.randomness import Randomness
 from recon.learners.private.smooth_sensitivity import margin_of_confidence, margin_of_delta, smooth_bound
 from recon.learners.rule_lists.estimator import Antecedent, RuleListClassifier, is_whole, support_rows, training_data
 from recon.learners.rule_lists.mining import checked_rules, conjunctions, mine, rule_masks
 from solvers.foundation.errors import ReleaseError
 from solvers.noise.laws import Law, Neighbours, scale_of
+from solvers.noise.sampling import Randomness
 
 Mechanism = Literal[
     "smooth_laplace", "smooth_cauchy", "global_laplace", "global_gaussian", "exponential", "noisy_counts", "pure"

@@ -22,10 +22,10 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from recon.learners.private.randomness import Randomness
 from recon.learners.rule_lists.brl_posterior import bit_mask
 from recon.learners.rule_lists.estimator import Antecedent, Literal
 from solvers.noise.laws import Neighbours
+from solvers.noise.sampling import Randomness
 
 Support = Callable[[int, list[int]], list[int]]  # (level, true supports) -> supports as published
 

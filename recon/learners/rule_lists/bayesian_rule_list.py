@@ -19,7 +19,6 @@ from numpy.typing import ArrayLike, NDArray
 from encoders.models.ledger import Entry, Ledger
 from encoders.models.models import Noise
 from recon.learners.private.private_mining import Mining, items_held, mine_exactly, mine_privately
-from recon.learners.private.randomness import Randomness
 from recon.learners.rule_lists.brl_posterior import (
     Chosen,
     Law,
@@ -52,6 +51,7 @@ from recon.learners.rule_lists.mining import checked_rules, rule_masks
 from solvers.foundation.errors import ReleaseError
 from solvers.noise import laws as noise
 from solvers.noise.laws import Neighbours
+from solvers.noise.sampling import Randomness
 
 Choice = Literal["point", "map", "sample"]
 

@@ -14,18 +14,18 @@ from typing import Any
 import numpy as np
 
 from recon.stored.objects.dtypes import is_dtype, lengths_of, raw_bytes, reason, to_dtype
-from recon.stored.objects.things import Keys, Name, Thing
+from recon.stored.objects.raw import Keys, Name, RawThing
 from solvers.foundation.errors import ReleaseError
 
 # Exactly these types: numpy derives some of its scalars from them.
 _LEAVES = frozenset({type(None), bool, int, float, complex, str, bytes, bytearray, Name})
-_KEYS = (type(None), int, float, str, bytes, tuple, frozenset, Name, Thing)
+_KEYS = (type(None), int, float, str, bytes, tuple, frozenset, Name, RawThing)
 _MAPPINGS = frozenset({"collections.OrderedDict", "collections.defaultdict", "collections.Counter"})
 _PLAIN = frozenset({"set", "frozenset", "complex", "slice", "bytearray", "bytes"})
 _PLAIN_ARRAYS = frozenset({"ndarray", "memmap", "matrix"})
 
 
-def is_array(thing: Thing) -> bool:
+def is_array(thing: RawThing) -> bool:
     """Return whether the Thing is an array of numpy (of no other subclass than matrix and memmap)."""
     name = thing.callable.name
     if thing.how != "reduce" or thing.callable.module.partition(".")[0] != "numpy":
@@ -77,7 +77,7 @@ def _native(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return array
 
 
-def _from_thing(thing: Thing) -> Any:
+def _from_thing(thing: RawThing) -> Any:
     """Return the array of numbers or text (objects: an empty one to be filled), or the Thing where it is none."""
     if thing.callable.name == "_frombuffer":
         data, code, shape, order = thing.args
@@ -102,7 +102,7 @@ def _from_thing(thing: Thing) -> Any:
     return _native(array)
 
 
-def _scalar(thing: Thing) -> Any:
+def _scalar(thing: RawThing) -> Any:
     """Return the Python number or text of a numpy scalar, or the Thing where it is none."""
     if not 1 <= len(thing.args) <= 2:
         return thing
@@ -129,7 +129,7 @@ def _children(node: Any) -> list[Any]:
         return list(node)
     if isinstance(node, dict):
         return [*node.keys(), *node.values()]
-    if not isinstance(node, Thing):
+    if not isinstance(node, RawThing):
         return []
     if is_array(node):
         content = node.state[-1] if isinstance(node.state, tuple) else None
@@ -140,13 +140,13 @@ def _children(node: Any) -> list[Any]:
     return list(node.args) if _is_plain(node) or _is_scalar(node) else []
 
 
-def _is_plain(thing: Thing) -> bool:
+def _is_plain(thing: RawThing) -> bool:
     module, name = thing.callable.module, thing.callable.name
     known = (module in {"builtins", "__builtin__"} and name in _PLAIN) or str(thing.callable) == "_codecs.encode"
     return known and thing.how == "reduce" and not thing.built
 
 
-def _is_scalar(thing: Thing) -> bool:
+def _is_scalar(thing: RawThing) -> bool:
     return thing.callable.name == "scalar" and thing.callable.module.startswith("numpy.") and thing.how == "reduce"
 
 
@@ -199,7 +199,7 @@ class _Resolver:
             return _native(node)
         if isinstance(node, np.generic):
             return plain_number(node)
-        if not isinstance(node, Thing):
+        if not isinstance(node, RawThing):
             return node
         found: Any = node
         if is_array(node):
@@ -213,7 +213,7 @@ class _Resolver:
             found = self.builtin(node, [self.of(part) for part in node.args])
         return node if found is None else found
 
-    def builtin(self, thing: Thing, args: list[Any]) -> Any:
+    def builtin(self, thing: RawThing, args: list[Any]) -> Any:
         """Return a set, slice, complex number or bytes that an early protocol wrote as a call; None if it is none."""
         name = thing.callable.name
         if name in {"set", "frozenset"} and len(args) <= 1:
@@ -269,7 +269,7 @@ def _empty(node: Any) -> Any:
         return []
     if isinstance(node, dict):
         return {}
-    if isinstance(node, Thing):
+    if isinstance(node, RawThing):
         if str(node.callable) in _MAPPINGS:
             return {}
         if is_array(node) and _children(node):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from recon.stored.objects.things import Thing
+from recon.stored.objects.raw import RawThing
 from solvers.foundation.errors import ReleaseError
 
 _DTYPE_CODE = re.compile(r"[biufcUSVMmO]\d{0,9}|\?")
@@ -23,18 +23,18 @@ _DEEPEST = 4  # structured dtypes inside structured dtypes: numpy compares them 
 
 def is_dtype(thing: object) -> bool:
     """Return whether the value is a dtype of numpy that was not built."""
-    return isinstance(thing, Thing) and thing.callable.name == "dtype" and str(thing.callable) == "numpy.dtype"
+    return isinstance(thing, RawThing) and thing.callable.name == "dtype" and str(thing.callable) == "numpy.dtype"
 
 
 def raw_bytes(value: Any) -> bytes | None:
     """Return the bytes a value stands for in pickles of any protocol, None where it stands for none."""
-    if isinstance(value, Thing) and not value.built and value.how == "reduce":
+    if isinstance(value, RawThing) and not value.built and value.how == "reduce":
         args, what = value.args, str(value.callable)
         if what == "_codecs.encode" and len(args) == 2 and isinstance(args[0], str) and args[1] == "latin1":
             value = args[0]
         elif what in {"builtins.bytes", "__builtin__.bytes", "builtins.bytearray", "__builtin__.bytearray"}:
             value = args[0] if args else b""
-            if isinstance(value, Thing):  # one level: bytearray(encode(text, "latin1"))
+            if isinstance(value, RawThing):  # one level: bytearray(encode(text, "latin1"))
                 return raw_bytes(value) if str(value.callable) == "_codecs.encode" else None
     if isinstance(value, str):  # Python 2, and protocols that have no bytes
         try:
@@ -57,7 +57,7 @@ def to_dtype(value: Any) -> np.dtype[Any] | None:
 
 
 def _dtype(value: Any, depth: int, known: dict[int, tuple[np.dtype[Any] | None, int]]) -> tuple[Any, int]:
-    """Return the dtype and the number of its fields; each Thing is read once however often it is shared."""
+    """Return the dtype and the number of its fields; each RawThing is read once however often it is shared."""
     if isinstance(value, np.dtype):
         return value, 1
     if not is_dtype(value) or not value.args or depth > _DEEPEST:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import sys
 
-from recon.stored.objects.things import Name
+from recon.stored.objects.raw import Name
 from solvers.foundation.errors import ReleaseError
 
 

@@ -16,7 +16,8 @@ from typing import Any, ClassVar
 
 from recon.files.budget import current, shown
 from recon.stored.objects.names import check_call, vetted, would_run
-from recon.stored.objects.things import How, Keys, Name, Thing
+from recon.stored.objects.raw import How, Keys, Name
+from recon.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError
 
 MOST_OPCODES = 10_000_000

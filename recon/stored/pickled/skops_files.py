@@ -23,7 +23,8 @@ from recon.files.budget import current, parsed_json, shown
 from recon.stored.objects.arrays import shaped
 from recon.stored.objects.dtypes import reason
 from recon.stored.objects.names import check_call, vetted
-from recon.stored.objects.things import How, Keys, Name, Thing
+from recon.stored.objects.raw import How, Keys, Name
+from recon.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError
 
 SCHEMA = "schema.json"

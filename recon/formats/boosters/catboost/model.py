@@ -18,7 +18,8 @@ from encoders.domain.values import Test, Value
 from encoders.models.models import AnyModel, CountKind, Forest, Provenance, Support, Tree
 from recon.formats.boosters.catboost.file import MEMORY, Booster, Branching, Symmetric, cbm_booster, json_booster
 from recon.formats.boosters.shared import Grown, Split, label_name, sums
-from recon.formats.drafts.drafts import Draft, Feature
+from recon.formats.drafts.drafts import Draft
+from recon.formats.drafts.facts import Feature
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.release import Rows
 

@@ -29,7 +29,8 @@ from recon.formats.boosters.lightgbm.file import (
     text_booster,
 )
 from recon.formats.boosters.shared import Grown, Split, label_name, opposite, refuse, split_of, sums
-from recon.formats.drafts.drafts import Draft, Feature
+from recon.formats.drafts.drafts import Draft
+from recon.formats.drafts.facts import Feature
 from solvers.foundation.errors import Unsupported
 from solvers.statements.release import Rows
 

@@ -15,7 +15,8 @@ from encoders.models.models import AnyModel, CountKind, Figure, Forest, Provenan
 from recon.formats.boosters.shared import label_name, refuse
 from recon.formats.boosters.xgboost.counts import Cover, class_counts, sizes, starting_shares
 from recon.formats.boosters.xgboost.file import Booster, Stored, dump_booster, json_booster, part, real
-from recon.formats.drafts.drafts import Draft, Feature
+from recon.formats.drafts.drafts import Draft
+from recon.formats.drafts.facts import Feature
 from recon.stored.binary.ubjson import read_ubjson
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.release import Rows

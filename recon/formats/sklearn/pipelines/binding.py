@@ -14,7 +14,8 @@ from encoders.domain.domain import Domain
 from encoders.domain.values import AnyAttribute, Cell, Continuous, Grid, Listed, Test, Value
 from encoders.models.models import AnyModel, Forest, Node, Tree
 from recon.formats.drafts.binding import Binder, has, listed_test, passes
-from recon.formats.drafts.drafts import Draft, Feature, conditions
+from recon.formats.drafts.drafts import Draft
+from recon.formats.drafts.facts import Feature, conditions
 from recon.formats.sklearn.pipelines.columns import Column, Outside
 from solvers.foundation.errors import ReleaseError
 

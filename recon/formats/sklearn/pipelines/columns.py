@@ -19,7 +19,7 @@ import numpy as np
 from encoders.domain.values import Cell, Test, Value, is_number
 from recon.formats.drafts.binding import passes, single_ends, single_limits
 from recon.formats.drafts.binding import single as rounded
-from recon.formats.drafts.drafts import Feature
+from recon.formats.drafts.facts import Feature
 from solvers.foundation.errors import ReleaseError
 
 LARGEST = 1.7976931348623157e308

@@ -14,7 +14,8 @@ from typing import Any
 from encoders.domain.values import AnyAttribute, Test, Value
 from encoders.models.models import AnyModel
 from recon.formats.drafts.binding import Binder
-from recon.formats.drafts.drafts import Draft, Feature
+from recon.formats.drafts.drafts import Draft
+from recon.formats.drafts.facts import Feature
 from recon.formats.sklearn.pipelines.binding import PipelineBinder, straight
 from recon.formats.sklearn.pipelines.columns import Column
 from recon.formats.sklearn.pipelines.folds import Folds, folds, of_folds

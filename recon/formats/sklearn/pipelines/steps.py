@@ -18,7 +18,8 @@ from encoders.domain.values import Cell
 from recon.formats.sklearn.pipelines.columns import Above, Binned, Column, Imputed, InBin, Scaled, Told
 from recon.formats.sklearn.pipelines.encoders import one_hot, ordinal_codes, plain_category
 from recon.formats.sklearn.pipelines.hints import Hints
-from recon.stored.objects.things import Name, Thing
+from recon.stored.objects.raw import Name
+from recon.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
 
 Columns = list[Column]

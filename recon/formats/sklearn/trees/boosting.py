@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recon.formats.drafts.drafts import Draft, Feature
+from recon.formats.drafts.drafts import Draft
+from recon.formats.drafts.facts import Feature
 from recon.formats.sklearn.trees.arrays import TreeArrays
 from recon.formats.sklearn.trees.counts import NodeCounts, masses, only_sizes, row_counts
 from recon.formats.sklearn.trees.draft import CountedTree, TreesDraft

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from encoders.domain.values import Value
 from encoders.models.models import CountKind
-from recon.formats.drafts.drafts import Draft, Feature
+from recon.formats.drafts.drafts import Draft
+from recon.formats.drafts.facts import Feature
 from recon.formats.sklearn.trees.counts import bag_counts, only_sizes, row_counts, weighting_of
 from recon.formats.sklearn.trees.draft import CountedTree, TreesDraft, missing_seen
 from recon.formats.sklearn.trees.seeds import Bags, explain_bags

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from encoders.domain.values import Grid, Listed, Test, Value, is_number
 from encoders.models.models import AnyModel, CountKind, Figure, Provenance, Statistic, Table
 from recon.formats.drafts.binding import Binder
-from recon.formats.drafts.drafts import Draft, Feature
+from recon.formats.drafts.drafts import Draft
+from recon.formats.drafts.facts import Feature
 from recon.formats.sklearn.trees.arrays import TreeArrays
 from recon.formats.sklearn.trees.counts import EXACT, NodeCounts, only_sizes, row_counts, weighting_of
 from recon.formats.sklearn.trees.draft import CountedTree, TreesDraft, missing_seen

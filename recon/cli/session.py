@@ -1,0 +1,63 @@
+"""How every command opens its files and ends."""
+
+from __future__ import annotations
+
+import gc
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import typer
+
+from recon.console.output import CONTRADICTION, DONE, INCONCLUSIVE, ended_at_once
+
+if TYPE_CHECKING:
+    from encoders.encode.encoder import EncodedRelease
+    from solvers.foundation.limits import Limits
+
+
+def open_files(
+    files: list[str],
+    domain: str | None,
+    independent: bool,
+    memory: int,
+    confidence: float = 0.95,
+    rows: int | None = None,
+    label: str | None = None,
+) -> EncodedRelease:
+    """Return the release of the files: its domain replaced, its columns made independent, its rows known, if asked.
+
+    `label`: the label's column in a domain that is read off data, where the data have it.
+    """
+    from encoders.encode.encoder import encode
+    from recon.loading.loading import load, read_domain
+    from solvers.foundation.errors import ReleaseError
+    from solvers.statements.release import Rows
+
+    declared = None if domain is None else read_domain(domain, label, lenient=True)
+    release = load(*files, domain=declared, confidence=confidence, memory=memory)
+    gc.freeze()  # it stays until the program ends: the collector need not walk its millions of objects again and again
+    if not independent and rows is None:
+        return release
+    found = release.domain.as_columns() if independent else release.domain
+    known = release.declared if rows is None else Rows(rows, rows)
+    try:
+        again = encode(found, release.models, known, release.file, confidence)
+    except ReleaseError as error:
+        raise error.at(file=release.file) from None
+    return replace(again, sha256=release.sha256, files=release.files, said=release.said)
+
+
+def open_release(
+    files: list[str], domain: str | None, independent: bool, limits: Limits, confidence: float = 0.95,
+    rows: int | None = None, label: str | None = None,
+) -> EncodedRelease:  # fmt: skip
+    """Return the release of the files, as the options say; progress says which is being read."""
+    limits.report(f"reading {files[0]}")
+    with ended_at_once():
+        return open_files(files, domain, independent, limits.memory, confidence, rows, label)
+
+
+def finish(status: str) -> None:
+    """End with the exit code of a status."""
+    open_ones = dict.fromkeys(("bounds", "unknown", "empty"), INCONCLUSIVE)
+    raise typer.Exit({"unsat": CONTRADICTION, **open_ones}.get(status, DONE))

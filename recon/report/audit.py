@@ -1,0 +1,52 @@
+"""The public audit: every question an officer asks of a release, and the report on what was found."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from encoders.encode.encoder import EncodedRelease
+from recon.answers.exact import convention_of
+from recon.auditing.auditing import certificate_of, emptiness, group_disclosure, stored_outright, what_noise_bought
+from recon.auditing.findings import Findings
+from recon.auditing.ground_truth import check_truth
+from recon.bounds.intervals import IntervalCells, interval_cells
+from recon.measures.figures import empty
+from recon.measures.measures import measure
+from recon.report.report import Report
+from solvers.foundation.errors import EmptyConfidenceSet, Unsupported
+from solvers.foundation.limits import Limits
+from solvers.questions.query import CountAnswer
+
+
+def audit(
+    release: EncodedRelease,
+    policy: None = None,
+    *,
+    convention: str | None = None,
+    truth: pd.DataFrame | None = None,
+    population: pd.DataFrame | None = None,
+    without_noise: EncodedRelease | None = None,
+    limits: Limits | None = None,
+    seed: int = 0,
+) -> Report:
+    """Return the report on a release: worlds, uncertainty left, exposure, group disclosure and, given it, the truth.
+
+    `truth` are the real training rows, `population` other rows of the same kind (for the fresh-sample baseline).
+    `without_noise` is the same release with exact counts, to say what the noise bought. Raises what `count`
+    raises. A `policy` is refused by this version.
+    """
+    if policy is not None:
+        raise Unsupported("policies are not read by this version")
+    limits = limits or Limits()
+    stored = stored_outright(release, limits)  # first: the surest of all, and quick
+    try:
+        first = measure(release, convention, limits)
+    except EmptyConfidenceSet as error:
+        none = empty(release, convention_of(release, convention), CountAnswer("unsat"))
+        return Report(Findings(release, none, group_disclosure(release), empty=emptiness(release, error, limits)))
+    checked = None if truth is None else check_truth(release, truth, population, first, seed, limits)
+    bought = None if without_noise is None else what_noise_bought(release, without_noise, limits)
+    proved = certificate_of(release, first, limits)
+    cells = IntervalCells() if first.status == "unsat" else interval_cells(release, limits)
+    groups = group_disclosure(release)
+    return Report(Findings(release, first, groups, checked, proved, bought, stored, intervals=cells))

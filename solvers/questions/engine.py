@@ -1,0 +1,51 @@
+"""What an engine is: one way to answer questions, and the refusals that several engines share."""
+
+from __future__ import annotations
+
+import importlib.util
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+from solvers.foundation.limits import Limits
+from solvers.questions.query import Answer, Enumerate, MostLikely, Query, Sample
+from solvers.statements.release import Release
+
+COARSE = "an attribute whose values are summed has too many values to cut at each: worlds are bounded, not built"
+
+
+class Engine(ABC):
+    """One way to answer questions. Capabilities are data on the class; a refusal always carries its reason."""
+
+    name: ClassVar[str]
+    answers: ClassVar[tuple[type, ...]]  # the kinds of question
+    needs: ClassVar[tuple[str, ...]] = ()  # importable packages
+    extra: ClassVar[str] = ""  # the extra that installs them
+    about: ClassVar[str] = ""
+
+    @abstractmethod
+    def refuses(self, release: Release, query: Query) -> str | None:
+        """Return why this engine does not answer, or None."""
+
+    @abstractmethod
+    def answer(self, release: Release, query: Query, limits: Limits) -> Answer:
+        """Return the answer; limits end in a status, not in an exception."""
+
+    @classmethod
+    def missing(cls) -> str | None:
+        """Return which package is not installed and how to get it, or None."""
+        for package in cls.needs:
+            if importlib.util.find_spec(package) is None:
+                how = f"recon-worlds[{cls.extra}]" if cls.extra else "recon-worlds"
+                return f"{package} is not installed: pip install '{how}'"
+        return None
+
+
+def no_coupling(release: Release, query: Query) -> str | None:
+    """Return why no engine over cells of several blocks answers, None where they may."""
+    if release.rows.high is None:
+        return "the number of rows is unbounded"
+    if getattr(query, "convention", None) == "assigned":
+        return "'assigned' worlds need one partition with exact counts"
+    if release.domain.relative and isinstance(query, Enumerate | Sample | MostLikely):
+        return "a continuous attribute has no 'resolution': there are no discrete worlds"
+    return None
