@@ -1,7 +1,6 @@
 """Re-checks a proof from the release alone: whole numbers, no solver, and nothing taken from whoever found it.
 
-What has to be trusted is this module, `witness`, `facts`, `walk`, `pieces`, `rup`, `cnf` and the encoders that read a
-release.
+What has to be trusted is listed in docs/certificates.md, "What has to be trusted": this room and the little below it.
 Every check raises `CertificateError` in one sentence; a limit that is met means "not verified".
 
 Source: docs/certificates.md, "The kinds of proof"; the rules of a step are those of bounds propagation (Harvey, Stuckey
