@@ -7,7 +7,7 @@ demo: .venv/base
 	@$(BIN)/python examples/demo.py
 
 test: .venv/dev
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: .venv/dev
 	$(BIN)/ruff check --no-cache .

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from encoders.domain.domain import Domain as Domain
     from encoders.encode.encoder import EncodedRelease as EncodedRelease
+    from recon.answers.counting import count as count
     from recon.bounds.bounding import bound as bound
     from recon.certificates.verifying import verify as verify
     from recon.exporting.exporting import export as export
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from recon.questions.probabilistic import table as table
     from recon.questions.questions import attribute as attribute
     from recon.questions.questions import certify as certify
-    from recon.questions.questions import count as count
     from recon.questions.questions import reconstruct as reconstruct
     from recon.questions.questions import sample as sample
     from recon.questions.questions import worlds as worlds
@@ -75,7 +75,7 @@ _HOME = {
     "attribute": "recon.questions.questions",
     "bound": "recon.bounds.bounding",
     "certify": "recon.questions.questions",
-    "count": "recon.questions.questions",
+    "count": "recon.answers.counting",
     "reconstruct": "recon.questions.questions",
     "sample": "recon.questions.questions",
     "worlds": "recon.questions.questions",

@@ -13,11 +13,13 @@ from typing import TypeVar
 from solvers.engines import ENGINES, made
 from solvers.foundation.errors import ContradictionError, Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
+from solvers.questions.combined import combined, left_open
 from solvers.questions.engine import Engine
-from solvers.questions.query import Answer, Query
+from solvers.questions.query import Answer, CountAnswer, Decide, Query
 from solvers.questions.relaxed import loosen
 from solvers.statements.release import Release
 
+NOTHING = "no answer within the limits"
 A = TypeVar("A", bound=Answer)
 
 
@@ -49,47 +51,78 @@ def plan(release: Release, query: Query) -> tuple[Step, ...]:
 
 
 def answer(release: Release, query: Query, limits: Limits | None = None) -> Answer:
-    """Return the answer of the cheapest engine that accepts the question.
+    """Return the answer of the cheapest engine that accepts the question, and what others add to it.
 
-    The refusals before it, and engines that gave up within the limits, stay in `Answer.trail`. Raises `Unsupported`
-    with every reason when all refuse, `Inconclusive` when some of them met a limit. Of a loosened release the answer is
-    what that of the engine proves (`solvers.questions.relaxed`).
+    What an engine leaves open (`left_open`) the next ones are asked: where there is no answer yet in any case, for
+    better bounds while time is left. An engine may use up the time, so that no answer is worse for those behind it;
+    only the search for a first world leaves them a part (`solvers.programs.bounded_answers`). The best bounds of all
+    are the answer, under the name of the engine that gave the first; refusals, engines that gave up within the limits
+    and those that added something stay in `Answer.trail`. Raises `Unsupported` with every reason when all refuse,
+    `Inconclusive` when some of them met a limit. Of a loosened release the answer is what that of the engines proves
+    (`solvers.questions.relaxed`).
     """
     limits = limits or Limits()
-    trail: list[str] = []
+    begun = time.perf_counter()
+    best: Answer | None = None
+    rest = query
+    before: list[str] = []
+    behind: list[str] = []
     limited = False
     for engine in engines_for(query):
-        reason = engine.missing() or engine.refuses(release, query)
+        if best is not None and best.status != "unknown" and limits.expired():
+            break
+        trail = before if best is None or best.status == "unknown" else behind
+        reason = engine.missing() or engine.refuses(release, rest)
         if reason is not None:
             trail.append(f"{engine.name}: {reason}")
             continue
-        begun = time.perf_counter()
         try:
-            found = engine.answer(release, query, limits)
+            found = replace(engine.answer(release, rest, limits), engine=engine.name)
         except (Unsupported, Inconclusive) as error:
             limited = limited or isinstance(error, Inconclusive | TooLarge)
             trail.append(f"{engine.name}: {error}")
             continue
-        if found.status == "unsat" and not found.conflict:
-            from solvers.likelihood.explain import known_conflict
-
-            found = replace(found, conflict=known_conflict(release, limits))
-        if release.loosened:
-            found = loosen(release, query, found)
-        seconds = time.perf_counter() - begun
-        return replace(found, engine=engine.name, seconds=seconds, trail=(*trail, *found.trail))
+        if found.status == "unknown":
+            trail += [f"{engine.name}: {line}" for line in found.trail or (NOTHING,)]
+            best = best or found
+        else:
+            if best is not None and best.status != "unknown":
+                trail += [f"{engine.name}: was asked for what was left open", *found.trail]
+            best = found if best is None else combined(best, found)
+        left = left_open(query, best)
+        if left is None:  # the next engine is not even imported
+            break
+        rest = left
+    if best is not None:
+        behind = behind if best.status != "unsat" else []
+        trail = [*before, *(() if best.status == "unknown" else best.trail), *behind]
+        return finished(release, query, replace(best, trail=tuple(trail), seconds=time.perf_counter() - begun), limits)
     if limited:
-        raise Inconclusive("; ".join(trail))
-    raise Unsupported(f"no engine answers {type(query).__name__} for this release", tuple(trail))
+        raise Inconclusive("; ".join(before))
+    raise Unsupported(f"no engine answers {type(query).__name__} for this release", tuple(before))
+
+
+def finished(release: Release, query: Query, found: Answer, limits: Limits) -> Answer:
+    """Return an answer with the statements that clash where there is no world, and for what it proves if loosened."""
+    if found.status == "unsat" and not found.conflict:
+        from solvers.likelihood.explain import known_conflict
+
+        found = replace(found, conflict=known_conflict(release, limits))
+    return loosen(release, query, found) if release.loosened else found
 
 
 def ask(release: Release, query: Query, kind: type[A], limits: Limits | None = None) -> A:
     """Return `answer(...)`, checked to be of the kind that the question calls for.
 
-    Raises `ContradictionError` when the release has no world, `Inconclusive` when limits leave no answer.
+    Equal selections are decided once. Raises `ContradictionError` when the release has no world, `Inconclusive` when
+    limits leave no answer.
     """
     if release.rows.high is None:
         raise Inconclusive("the number of rows is unbounded, so there are infinitely many worlds: give 'rows' (--rows)")
+    back = None
+    if isinstance(query, Decide):
+        distinct, back = query.selections.distinct()
+        query = Decide(distinct, query.convention)
     try:
         found = answer(release, query, limits)
     except Unsupported as error:
@@ -100,14 +133,14 @@ def ask(release: Release, query: Query, kind: type[A], limits: Limits | None = N
         from solvers.likelihood.explain import clash_of
 
         found = replace(found, conflict=clash_of(release, found.conflict, limits or Limits()))
-        if kind.__name__ != "CountAnswer":
+        if not issubclass(kind, CountAnswer):
             message = "the statements contradict each other: there is no possible world"
             raise ContradictionError(message, found.conflict)
     if found.status == "unknown":
         raise Inconclusive("; ".join(found.trail) or f"{found.engine} found no answer within its limits")
     if not isinstance(found, kind):
         raise TypeError(f"{found.engine} answered {type(query).__name__} with a {type(found).__name__}")
-    return found
+    return found if back is None else found.at(back)
 
 
 def iter_statuses() -> Iterator[tuple[str, str, str]]:

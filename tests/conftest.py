@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import json
 import os
 import sys
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 import recon
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 DATA = Path(os.environ.get("RECON_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+# How long an example takes says how busy the machine is, not whether it is right.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 
 def pytest_collection_finish() -> None:
@@ -49,3 +57,23 @@ def encoded(tmp_path):
         return recon.load(path)
 
     return load
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Let a hundredth of a second pass for limits whenever they are looked at, however long anything takes."""
+    begun, looks = time.monotonic(), itertools.count()
+    monkeypatch.setattr("solvers.foundation.limits.time", SimpleNamespace(monotonic=lambda: begun + next(looks) / 100))
+
+
+@pytest.fixture
+def run(capsys):
+    """Return a function that runs a command as users do and checks its exit code."""
+    from extras import run as run_command
+
+    def command(*args, code=0):
+        ended, out, err = run_command(capsys, *map(str, args))
+        assert ended == code, out + err
+        return SimpleNamespace(stdout=out, stderr=err)
+
+    return command

@@ -1,14 +1,21 @@
-"""What tests share: packages of the extras (skipped where missing, an error with CI=true), and batches of checks."""
+"""What tests share: packages of the extras (skipped where missing, an error in CI), batches, releases, commands."""
 
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import sys
 from types import ModuleType
 from typing import Any
 
 import pytest
+
+import recon
+import recon.cli.app
+from encoders.encode.encoder import encode
+from recon.formats.release.parts import to_domain, to_models, to_rows
+from recon.formats.release.reading import parse
 
 WHEELS = {  # where a package can be installed at all; everywhere, where it is not named
     "pyganak": sys.platform in {"linux", "darwin"},
@@ -29,3 +36,22 @@ def extra(name: str) -> ModuleType:
         pytest.skip(f"{name} has no wheel for this Python or system")
     demanded = os.environ.get("CI") == "true" and WHEELS.get(name, True)
     return importlib.import_module(name) if demanded else pytest.importorskip(name)
+
+
+def encoded(release: dict[str, Any]) -> recon.EncodedRelease:
+    """Return a release from what its file says."""
+    part = parse(json.dumps(release).encode(), "memory")
+    return encode(to_domain(part.domain), to_models(part), to_rows(part))
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[Any, str, str]:
+    """Run a command as users do; return its exit code, standard output and standard error."""
+    before, sys.argv = sys.argv, ["recon", *map(str, arguments)]
+    try:
+        with pytest.raises(SystemExit) as stop:
+            recon.cli.app.main()
+    finally:
+        sys.argv = before
+    out, err = capsys.readouterr()
+    assert "Traceback" not in out + err
+    return stop.value.code, out, err

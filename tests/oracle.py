@@ -4,6 +4,8 @@ A release is the plain dict of the release file ("recon": 1). Supported are exac
 rule sets and tables over finite domains, alone or joined; anything else (noise, bootstrap, continuous
 attributes) is refused by ValueError. Nothing here shares code with the engine, and nothing is clever: all raw
 rows are listed, all datasets of them are listed, and the ones that agree with every published figure are kept.
+Datasets are listed as arrays of row numbers, so that what is asked of each is asked of all at once; a release is
+listed once per process, however many questions are asked about it.
 
 Rows are tuples in attribute order, label last, with canonical values (see `canonical`). Figures are exact
 (int, Fraction) except for bits, which are floats. Where `rows` is an interval, `count` and the figures in
@@ -13,22 +15,25 @@ of that n as equally likely.
 
 from __future__ import annotations
 
-import json
+import copy
 import math
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from fractions import Fraction
-from functools import lru_cache
-from itertools import combinations_with_replacement, product
+from functools import cached_property, lru_cache
+from itertools import chain, combinations_with_replacement, product
 from numbers import Integral, Real
 from typing import Any
+
+import numpy as np
 
 Row = tuple[Any, ...]
 Number = int | Fraction
 Cell = tuple[int, Any, int]  # region, label value (NO_LABEL where the count is plain), number of rows
 Weighted = tuple[tuple[Row, ...], int]  # a world and the number of worlds of the convention it stands for
+Listed = np.ndarray  # datasets (datasets, n) by the numbers of their rows
 
 CONVENTIONS = ("assigned", "ordered", "multiset")
 NO_LABEL = object()  # a label value may be anything, None included
@@ -90,6 +95,7 @@ class _Space:
         if len(self.values) != len(declared) or set(self.values) & set(self.columns):
             raise ValueError("a name is used twice")
         self.impossible = domain.get("impossible", [])
+        self._passing: dict[tuple[str, str], set] = {}
 
     def values_of(self, name: str) -> list:
         """List the values of an attribute, the label or a column."""
@@ -99,6 +105,14 @@ class _Space:
             raise ValueError(f"unknown attribute or column {name!r}")
         return self.values[name]
 
+    def passing(self, name: str, test: Any) -> set:
+        """Give the values of an attribute, the label or a column that pass a test; the test is checked for sense."""
+        key = name, repr(test)
+        if key not in self._passing:
+            values = self.values_of(name)
+            self._passing[key] = {value for value in values if _passes(test, value, values)}
+        return self._passing[key]
+
     def value_at(self, name: str, row: Row) -> Any:
         """Say which value a row has in an attribute, the label or a column (1 where its test holds)."""
         if name not in self.columns:
@@ -106,7 +120,7 @@ class _Space:
             return row[self.position[name]]
         test = dict(self.columns[name])
         attribute = test.pop("attribute")
-        return int(_passes(test, row[self.position[attribute]], self.values[attribute]))
+        return int(row[self.position[attribute]] in self.passing(attribute, test))
 
     def refuse_words(self, name: str) -> None:
         """Refuse an attribute or label that is not numeric; a column is (0 or 1)."""
@@ -115,13 +129,42 @@ class _Space:
 
     def holds(self, condition: dict, row: Row) -> bool:
         """Say whether a row meets all tests of a condition; every test is checked for sense first."""
-        results = [_passes(test, self.value_at(name, row), self.values_of(name)) for name, test in condition.items()]
+        results = [self.value_at(name, row) in self.passing(name, test) for name, test in condition.items()]
         return all(results)
 
+    @cached_property
     def rows(self) -> list[Row]:
         """List all raw rows that no impossible box excludes."""
         every = product(*self.values.values())
         return [row for row in every if not any(self.holds(box, row) for box in self.impossible)]
+
+    @cached_property
+    def number(self) -> dict[Row, int]:
+        """Number the raw rows."""
+        return {row: k for k, row in enumerate(self.rows)}
+
+
+class _Key:
+    """A dict of a release file as a dictionary key, by its text."""
+
+    def __init__(self, part: dict) -> None:
+        self.part, self.text = part, repr(part)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+
+@lru_cache(maxsize=64)
+def _space_of(domain: _Key) -> _Space:
+    return _Space({"domain": copy.deepcopy(domain.part)})
+
+
+def _space(release: dict) -> _Space:
+    """Give the space of a release, the same one as long as its domain is."""
+    return _space_of(_Key(release["domain"]))
 
 
 def _passes(test: Any, value: Any, values: list) -> bool:
@@ -157,12 +200,12 @@ def _order_test(key: str, threshold: Any, value: Any, values: list) -> bool:
 
 def rows(release: dict) -> list[Row]:
     """List all possible raw rows, label last if there is one, impossible ones removed."""
-    return _Space(release).rows()
+    return list(_space(release).rows)
 
 
 def meets(release: dict, condition: dict, row: Row) -> bool:
     """Say whether a raw row meets a condition of the release file."""
-    return _Space(release).holds(condition, tuple(map(canonical, row)))
+    return _space(release).holds(condition, tuple(map(canonical, row)))
 
 
 # ---------------------------------------------------------------- models: regions and counts
@@ -256,9 +299,9 @@ def _gives_classes(model: dict, region: int) -> bool:
 
 def region_rows(release: dict, model: dict) -> dict[int, list[Row]]:
     """List the raw rows of every region, label included; a region that no row reaches has none."""
-    space = _Space(release)
+    space = _space(release)
     result: dict[int, list[Row]] = {region: [] for region in _regions(model)}
-    for row in space.rows():
+    for row in space.rows:
         result[_path(space, model, row)[-1]].append(row)
     return result
 
@@ -295,7 +338,7 @@ def row_numbers(release: dict) -> list[int]:
     partitions = _partitions(release)
     if not partitions or any(_lacks_default(model) for model in partitions):
         raise ValueError("rows is missing and does not follow from the models")
-    space, parts = _Space(release), _parts(partitions[0])
+    space, parts = _space(release), _parts(partitions[0])
     return [sum(number for region in _regions(partitions[0]) for _, number in _counted(parts[region], space))]
 
 
@@ -310,7 +353,7 @@ def _cells(release: dict, n: int) -> list[Cell] | None:
     """List what each (region, class) of the only model holds; None where the counts cannot sum to n."""
     _refuse_assigned(release)
     (model,) = release["models"]
-    space, parts = _Space(release), _parts(model)
+    space, parts = _space(release), _parts(model)
     cells = [
         (region, value, number)
         for region in _regions(model)
@@ -386,76 +429,105 @@ def _statements(release: dict) -> list[dict]:
     return result
 
 
-def _statement_test(space: _Space, statement: dict) -> Callable[[tuple[Row, ...]], bool]:
-    """Make the test whether the rows of a world meet one statement of a table."""
+def _whole(values: Iterable[Number]) -> tuple[np.ndarray, int]:
+    """Give numbers as whole ones over a common denominator, exactly; refused where 64 bits could not hold sums."""
+    exact = list(values)
+    denominator = math.lcm(*(value.denominator for value in exact))
+    numerators = [value.numerator * (denominator // value.denominator) for value in exact]
+    if max(map(abs, numerators), default=0) >> 52:
+        raise ValueError("numbers are too large, or have too many decimals")
+    return np.array(numerators, dtype=np.int64), denominator
+
+
+def _meeting(space: _Space, statement: dict, worlds: Listed) -> Listed:
+    """Keep the worlds whose rows meet one statement of a table."""
     kind = _statement_kind(statement)
     low, high = _limits(statement, kind)
     if kind != "count":
         space.refuse_words(statement[kind]["of"])
     where = statement.get("where", {})
-    inside: dict[Row, Number] = {}
-    for row in space.rows():
-        if space.holds(where, row):
-            inside[row] = 1 if kind == "count" else space.value_at(statement[kind]["of"], row)
-
-    def test(world: tuple[Row, ...]) -> bool:
-        figure = _figure(kind, [inside[row] for row in world if row in inside])
-        return figure is not None and low <= figure <= high
-
-    return test
+    inside = np.array([space.holds(where, row) for row in space.rows], dtype=bool)
+    values = [1 if kind == "count" else space.value_at(statement[kind]["of"], row) for row in space.rows]
+    if kind == "median":
+        groups = [[values[row] for row in world if inside[row]] for world in worlds.tolist()]
+        figures = [_figure(kind, group) for group in groups]
+        return worlds[[figure is not None and low <= figure <= high for figure in figures]]
+    whole, denominator = _whole(values)
+    total, number = (whole * inside)[worlds].sum(axis=1), inside[worlds].sum(axis=1)
+    times = [k if kind == "mean" else 1 for k in range(worlds.shape[1] + 1)]  # what the figure is multiplied by
+    met = total >= np.array([math.ceil(low * denominator * k) for k in times])[number]
+    if high != math.inf:
+        met &= total <= np.array([math.floor(high * denominator * k) for k in times])[number]
+    return worlds[met & (number > 0)] if kind == "mean" else worlds[met]
 
 
 # ---------------------------------------------------------------- worlds, by listing them
 
 
-def _agreement(release: dict) -> Callable[[tuple[Row, ...]], bool]:
-    """Make the test whether rows meet every count of every model, inner nodes included, and every statement."""
-    space = _Space(release)
-    target: dict[tuple, int] = {}
-    hits: dict[Row, set] = {row: set() for row in space.rows()}
-    for m, model in enumerate(_counting_models(release)):
-        parts = _parts(model)
-        for index, part in enumerate(parts):
+@lru_cache(maxsize=256)
+def _multisets(size: int, n: int) -> Listed:
+    """List all multisets of n out of `size` rows, each in order."""
+    every = list(combinations_with_replacement(range(size), n))
+    return np.fromiter(chain.from_iterable(every), dtype=np.int32, count=n * len(every)).reshape(len(every), n)
+
+
+def _products(pools: list[list[int]]) -> Listed:
+    """List all ways of taking one row of every pool, the last one changing fastest."""
+    grids = np.meshgrid(*(np.array(pool, dtype=np.int32) for pool in pools), indexing="ij")
+    return np.stack([grid.ravel() for grid in grids], axis=1) if pools else np.zeros((1, 0), dtype=np.int32)
+
+
+def _agreeing(release: dict, worlds: Listed) -> Listed:
+    """Keep the worlds that meet every count of every model, inner nodes included, and every statement."""
+    space = _space(release)
+    for model in _counting_models(release):
+        paths = [_path(space, model, row) for row in space.rows]
+        for index, part in enumerate(_parts(model)):
             for value, number in _counted(part, space):
-                target[m, index, value] = number
-        for row in hits:
-            for index in _path(space, model, row):
-                hits[row] |= {(m, index, NO_LABEL), (m, index, row[-1])} & set(target)
-    wanted = tuple(target.values())
-    vectors = {row: tuple(key in keys for key in target) for row, keys in hits.items()}
-    nothing = (0,) * len(wanted)
-    tests = [_statement_test(space, statement) for statement in _statements(release)]
+                held = [
+                    index in path and (value is NO_LABEL or row[-1] == value)
+                    for row, path in zip(space.rows, paths, strict=True)
+                ]
+                worlds = worlds[np.array(held, dtype=bool)[worlds].sum(axis=1) == number]
+    for statement in _statements(release):
+        worlds = _meeting(space, statement, worlds)
+    return worlds
 
-    def agrees(world: tuple[Row, ...]) -> bool:
-        counts = tuple(map(sum, zip(nothing, *(vectors[row] for row in world), strict=True)))
-        return counts == wanted and all(test(world) for test in tests)
 
-    return agrees
+def _written(release: dict, worlds: Listed) -> list[tuple[Row, ...]]:
+    """Write datasets out, row by row."""
+    every = _space(release).rows
+    return [tuple(every[row] for row in world) for world in worlds.tolist()]
+
+
+@lru_cache(maxsize=64)
+def _agreeing_multisets(key: _Key, n: int) -> Listed:
+    return _agreeing(key.part, _multisets(len(_space(key.part).rows), n))
+
+
+def multisets(release: dict, n: int) -> list[tuple[Row, ...]]:
+    """List the multisets of n rows that agree with every statement, whatever numbers of rows are allowed."""
+    return _written(release, _agreeing_multisets(_Key(release), n))
 
 
 def datasets(release: dict, n: int | None = None) -> list[tuple[Row, ...]]:
     """List the multisets of n rows (None: of every n allowed) that agree with every statement."""
-    agrees, space = _agreement(release), rows(release)
     numbers = row_numbers(release)
-    return [
-        world
-        for k in (numbers if n is None else [n])
-        if k in numbers
-        for world in combinations_with_replacement(space, k)
-        if agrees(world)
-    ]
+    return [world for k in (numbers if n is None else [n]) if k in numbers for world in multisets(release, k)]
 
 
-def _orders(world: tuple[Row, ...]) -> int:
-    """Count the different sequences of a multiset."""
-    return math.factorial(len(world)) // math.prod(math.factorial(k) for k in Counter(world).values())
+def _orders(worlds: Listed) -> np.ndarray:
+    """Count the different sequences of every multiset, whose rows are in order."""
+    run = found = np.ones(len(worlds), dtype=np.int64)
+    for k in range(1, worlds.shape[1]):
+        run = np.where(worlds[:, k] == worlds[:, k - 1], run + 1, 1)
+        found = found * run
+    return math.factorial(worlds.shape[1]) // found
 
 
-def _row_choices(release: dict, n: int, *, inside: bool) -> list[list[Row]] | None:
-    """List, for each of n rows of a fixed assignment to (region, class), the raw rows it can be.
-
-    With inside=False the region is forgotten and the label, where known, kept: the state before the release.
-    """
+@lru_cache(maxsize=64)
+def _row_choices_of(key: _Key, n: int, inside: bool) -> list[list[Row]] | None:
+    release = key.part
     cells = _cells(release, n)
     if cells is None:
         return None
@@ -468,40 +540,49 @@ def _row_choices(release: dict, n: int, *, inside: bool) -> list[list[Row]] | No
     return choices
 
 
-class _Key:
-    """A release as a dictionary key, by its text."""
+def _row_choices(release: dict, n: int, *, inside: bool) -> list[list[Row]] | None:
+    """List, for each of n rows of a fixed assignment to (region, class), the raw rows it can be.
 
-    def __init__(self, release: dict) -> None:
-        self.release, self.text = release, json.dumps(release, default=repr)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Key) and self.text == other.text
-
-    def __hash__(self) -> int:
-        return hash(self.text)
+    With inside=False the region is forgotten and the label, where known, kept: the state before the release.
+    """
+    return _row_choices_of(_Key(release), n, inside)
 
 
-@lru_cache(maxsize=12)
-def _listed_worlds(key: _Key, convention: str) -> dict[int, list[Weighted]]:
-    release, result = key.release, {}
-    for n in row_numbers(release):
+def _assigned(release: dict, n: int, *, inside: bool) -> Listed:
+    """List the sequences of n rows in which every row is one of its choices; see `_row_choices`."""
+    choices, number = _row_choices(release, n, inside=inside), _space(release).number
+    if choices is None:
+        return np.zeros((0, n), dtype=np.int32)
+    return _products([[number[row] for row in pool] for pool in choices])
+
+
+@lru_cache(maxsize=64)
+def _listed_worlds(key: _Key, convention: str) -> dict[int, tuple[Listed, np.ndarray]]:
+    result = {}
+    for n in row_numbers(key.part):
         if convention == "assigned":
-            agrees, choices = _agreement(release), _row_choices(release, n, inside=True)
-            every = product(*choices) if choices is not None else ()
-            result[n] = [(world, 1) for world in every if agrees(world)]
+            listed = _agreeing(key.part, _assigned(key.part, n, inside=True))
         else:
-            weight = _orders if convention == "ordered" else lambda world: 1
-            result[n] = [(world, weight(world)) for world in datasets(release, n)]
+            listed = _agreeing_multisets(key, n)
+        result[n] = listed, _orders(listed) if convention == "ordered" else np.ones(len(listed), dtype=np.int64)
     return result
 
 
-def worlds(release: dict, convention: str) -> dict[int, list[Weighted]]:
-    """List the worlds per number of rows, each with its weight (`ordered`: a multiset and its sequences)."""
+def _worlds(release: dict, convention: str) -> dict[int, tuple[Listed, np.ndarray]]:
+    """List the worlds per number of rows by the numbers of their rows, and their weights."""
     if convention not in CONVENTIONS:
         raise ValueError(f"unknown convention {convention!r}")
     if convention == "assigned":
         _refuse_assigned(release)
     return _listed_worlds(_Key(release), convention)
+
+
+def worlds(release: dict, convention: str) -> dict[int, list[Weighted]]:
+    """List the worlds per number of rows, each with its weight (`ordered`: a multiset and its sequences)."""
+    return {
+        n: list(zip(_written(release, listed), weights.tolist(), strict=True))
+        for n, (listed, weights) in _worlds(release, convention).items()
+    }
 
 
 def _per_number(release: dict, figure: Callable[[int], Any]) -> Any:
@@ -512,8 +593,8 @@ def _per_number(release: dict, figure: Callable[[int], Any]) -> Any:
 
 def count(release: dict, convention: str) -> int | dict[int, int]:
     """Count the worlds by listing them; a dict n -> count where `rows` is an interval."""
-    listed = worlds(release, convention)
-    return _per_number(release, lambda n: sum(weight for _, weight in listed[n]))
+    listed = _worlds(release, convention)
+    return _per_number(release, lambda n: int(listed[n][1].sum()))
 
 
 # ---------------------------------------------------------------- bits and distances
@@ -525,8 +606,8 @@ def _log2(number: int) -> float | None:
 
 def entropy_bits(release: dict, convention: str) -> Any:
     """Give log2 of the number of worlds; None where there is none."""
-    listed = worlds(release, convention)
-    return _per_number(release, lambda n: _log2(sum(weight for _, weight in listed[n])))
+    listed = _worlds(release, convention)
+    return _per_number(release, lambda n: _log2(int(listed[n][1].sum())))
 
 
 def uninformed_bits(release: dict, convention: str) -> Any:
@@ -548,7 +629,7 @@ def uninformed_bits(release: dict, convention: str) -> Any:
 
 def dist_g(release: dict, convention: str) -> Any:
     """Give entropy over uninformed bits; None where there is no world or nothing was uncertain before."""
-    worlds(release, convention)
+    _worlds(release, convention)
     exact = {key: value for key, value in release.items() if key != "rows"}
 
     def ratio(n: int) -> float | None:
@@ -565,12 +646,12 @@ def dist(release: dict) -> Any:
     None where an occupied region is no product of attribute sets, where rows are not independent (class
     counts at an inner node above plain leaves), and where there is no row, world or cell to average over.
     """
-    space, listed = _Space(release), worlds(release, "assigned")
+    space, listed = _space(release), _worlds(release, "assigned")
 
     def mean(n: int) -> float | None:
         choices = _row_choices(release, n, inside=True)
         cells = _cells(release, n)
-        if choices is None or len(listed[n]) != math.prod(map(len, choices)):
+        if choices is None or len(listed[n][0]) != math.prod(map(len, choices)):
             return None
         known = [value is not NO_LABEL for _, value, number in cells or [] for _ in range(number)]
         ratios: list[float] = []
@@ -593,40 +674,36 @@ Figures = tuple[Number, ...]
 Measure = Callable[[Row], Figures]
 
 
-def _shares(pairs: Iterable[Weighted], measure: Measure, width: int) -> dict[Figures, Fraction]:
+def _shares(release: dict, worlds: Listed, weights: np.ndarray, measure: Measure) -> dict[Figures, Fraction]:
     """Give the share of worlds per value of the measure summed over the rows of a world."""
+    columns = [_whole(column) for column in zip(*map(measure, _space(release).rows), strict=True)]
+    sums = zip(*(values[worlds].sum(axis=1).tolist() for values, _ in columns), strict=True)
     tally: Counter = Counter()
-    seen: dict[Row, Figures] = {}
-    for world, weight in pairs:
-        for row in world:
-            if row not in seen:
-                seen[row] = measure(row)
-        tally[tuple(map(sum, zip((0,) * width, *(seen[row] for row in world), strict=True)))] += weight
+    for line, weight in zip(sums, weights.tolist(), strict=True):
+        tally[line] += weight
     total = sum(tally.values())
-    return {value: Fraction(weight, total) for value, weight in tally.items()}
+    return {
+        tuple(canonical(Fraction(x, d)) for x, (_, d) in zip(line, columns, strict=True)): Fraction(weight, total)
+        for line, weight in tally.items()
+    }
 
 
-def _all_worlds(release: dict, n: int, convention: str) -> Iterator[Weighted]:
-    """List all datasets of n rows before the release speaks (`assigned`: the known labels are kept)."""
-    if convention == "assigned":
-        for world in product(*(_row_choices(release, n, inside=False) or [])):
-            yield world, 1
-        return
-    for world in combinations_with_replacement(rows(release), n):
-        yield world, _orders(world) if convention == "ordered" else 1
+def _before(release: dict, n: int, convention: str) -> tuple[Listed, np.ndarray]:
+    """List all datasets of n rows before the release speaks, and their weights (`assigned`: known labels are kept)."""
+    assigned = convention == "assigned"
+    listed = _assigned(release, n, inside=False) if assigned else _multisets(len(rows(release)), n)
+    return listed, _orders(listed) if convention == "ordered" else np.ones(len(listed), dtype=np.int64)
 
 
-def _distribution(
-    release: dict, convention: str, measure: Measure, width: int, *, before: bool = False
-) -> dict[Figures, Fraction]:
+def _distribution(release: dict, convention: str, measure: Measure, *, before: bool = False) -> dict[Figures, Fraction]:
     """Average `_shares` over the numbers of rows that have a world, all equally likely."""
-    listed = {n: pairs for n, pairs in worlds(release, convention).items() if pairs}
+    listed = {n: pair for n, pair in _worlds(release, convention).items() if len(pair[0])}
     if not listed:
         raise ValueError("no world agrees with the release")
     result: dict[Figures, Fraction] = {}
-    for n, pairs in listed.items():
-        source = _all_worlds(release, n, convention) if before else pairs
-        for value, share in _shares(source, measure, width).items():
+    for n, pair in listed.items():
+        source = _before(release, n, convention) if before else pair
+        for value, share in _shares(release, *source, measure).items():
             result[value] = result.get(value, Fraction(0)) + share / len(listed)
     return result
 
@@ -647,14 +724,14 @@ def membership(release: dict, profile: dict, convention: str) -> dict:
 
     Keys: min_count, max_count, verdict, probability, probability_before, expected_count.
     """
-    space = _Space(release)
+    space = _space(release)
     _check(space, profile)
 
     def measure(row: Row) -> tuple[int]:
         return (int(all(space.value_at(name, row) == canonical(v) for name, v in profile.items())),)
 
-    after = _distribution(release, convention, measure, 1)
-    before = _distribution(release, convention, measure, 1, before=True)
+    after = _distribution(release, convention, measure)
+    before = _distribution(release, convention, measure, before=True)
     numbers = [value for (value,) in after]
     verdict = "certain" if min(numbers) else "possible" if max(numbers) else "impossible"
     return {
@@ -673,7 +750,7 @@ def attribute(release: dict, q: dict, sensitive: str, convention: str) -> dict[A
     Per value: probability, lower and upper (ratios over worlds with a row like q; None where there is no such
     world), min_count and max_count of rows (q, value) over all worlds, certain.
     """
-    space = _Space(release)
+    space = _space(release)
     _check(space, q)
     result = {}
     for wanted in space.values_of(sensitive):
@@ -682,7 +759,7 @@ def attribute(release: dict, q: dict, sensitive: str, convention: str) -> dict[A
             like = all(space.value_at(name, row) == canonical(v) for name, v in q.items())
             return int(like), int(like and space.value_at(sensitive, row) == wanted)
 
-        shares = _distribution(release, convention, measure, 2)
+        shares = _distribution(release, convention, measure)
         ratios = [Fraction(hit, like) for like, hit in shares if like]
         hits = [hit for _, hit in shares]
         like_rows = _expectation(shares, 0)
@@ -718,7 +795,7 @@ def bound(
     two names: Pearson's correlation (floats), over the worlds where both variances are positive. Where no world
     has the figure, all three are None.
     """
-    space = _Space(release)
+    space = _space(release)
     names = [] if of is None else [of] if isinstance(of, str) else list(of)
     if len(names) > 2:
         raise ValueError("of is nothing, one name or two")
@@ -732,7 +809,7 @@ def bound(
         return (inside, *(inside * number for number in numbers + squares))
 
     figure: Callable[..., Any] = (lambda count: count, _mean, _correlation)[len(names)]
-    shares = _distribution(release, convention, measure, (1, 2, 6)[len(names)])
+    shares = _distribution(release, convention, measure)
     figures = [(figure(*sums), share) for sums, share in shares.items()]
     known = [(value, share) for value, share in figures if value is not None]
     if not known:
@@ -744,8 +821,8 @@ def bound(
 
 def distribution(release: dict, where: dict, convention: str) -> dict[int, Fraction]:
     """Give, per number k, the share of worlds in which exactly k rows meet a condition."""
-    space = _Space(release)
-    shares = _distribution(release, convention, lambda row: (int(space.holds(where, row)),), 1)
+    space = _space(release)
+    shares = _distribution(release, convention, lambda row: (int(space.holds(where, row)),))
     return {int(number): share for (number,), share in sorted(shares.items())}
 
 
@@ -856,7 +933,7 @@ def _random_domain(rng: random.Random, *, label_boxes: bool) -> dict:
         space = _Space({"domain": domain})
         names = [*space.values, *space.columns] if label_boxes else None
         box = _random_condition(rng, space, rng.randint(1, 2), names=names)
-        if not all(space.holds(box, row) for row in space.rows()):
+        if not all(space.holds(box, row) for row in space.rows):
             domain["impossible"] = [box]
     domain["source"] = "declared"
     return domain
@@ -936,8 +1013,8 @@ def random_release(rng: random.Random, *, models: int = 1, label_boxes: bool = F
     n = rng.choice([0, 1, 2, 2, 3, 3, 3, 4, 4])
     while True:
         release: dict[str, Any] = {"recon": 1, "domain": _random_domain(rng, label_boxes=label_boxes)}
-        space = _Space(release)
-        possible = space.rows()
+        space = _space(release)
+        possible = space.rows
         if len(possible) ** n <= _MOST_SEQUENCES and len(possible) <= _MOST_ROWS:
             break
     truth = [rng.choice(possible) for _ in range(n)]

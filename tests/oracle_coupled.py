@@ -74,7 +74,7 @@ def _domain(rng: random.Random, n: int) -> dict:
         if rng.random() < 0.3:
             names = [*space.values, *space.columns] if rng.random() < 0.3 else None
             box = oracle._random_condition(rng, space, rng.randint(1, 2), names=names)
-            if sum(not space.holds(box, row) for row in space.rows()) > 1:
+            if sum(not space.holds(box, row) for row in space.rows) > 1:
                 domain["impossible"] = [box]
         size = len(oracle.rows({"domain": domain}))
         if size <= _MOST_SPACE and _multisets(size, n) <= _MOST_DATASETS:
@@ -195,7 +195,7 @@ def random_coupled(rng: random.Random, kinds: Sequence[str] | None = None) -> tu
     n = rng.choice([0, 1, 2, 2, 3, 3, 3, 4, 4, 4, 5, 5])
     release: dict[str, Any] = {"recon": 1, "domain": _domain(rng, n)}
     space = oracle._Space(release)
-    possible = space.rows()
+    possible = space.rows
     pool = rng.sample(possible, min(len(possible), rng.randint(1, 4))) if rng.random() < 0.4 else possible
     truth = [rng.choice(pool) for _ in range(n)]
     chosen = [rng.choice(kinds or KINDS) for _ in range(rng.choice([1, 1, 2, 2, 3]))]

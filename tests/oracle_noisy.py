@@ -19,6 +19,7 @@ from functools import cache
 from itertools import combinations_with_replacement
 from typing import Any
 
+import numpy as np
 import oracle
 from oracle import Row
 from scipy import optimize, stats
@@ -35,6 +36,12 @@ REACH = 400  # whole numbers either side that the discrete Gaussian is summed ov
 
 def scale_and_bound(noise: dict) -> tuple[float, float | None]:
     """Return the scale of a law and its bound (None: unbounded), stated or from the privacy budget."""
+    return _scale_and_bound(tuple(noise.items()))
+
+
+@cache
+def _scale_and_bound(stated: tuple[tuple[str, Any], ...]) -> tuple[float, float | None]:
+    noise = dict(stated)
     if "scale" in noise:
         return float(noise["scale"]), noise.get("bound")
     epsilon, sensitivity = float(noise["epsilon"]), float(noise["sensitivity"])
@@ -105,14 +112,7 @@ class Law:
 
     def log_likelihood(self, published: float, count: int) -> float:
         """Return the log-likelihood of the published number; a clamped 0 stands for everything up to 0."""
-        x, half = published - count, 0.5 if self.rounded and self.name in CONTINUOUS else 0.0
-        if self.clamped and published == 0:
-            return _log(self.at_most(x + half))
-        if half:
-            right = x > 0  # the tails are mirrored, so that small differences stay exact
-            ends = (-x - half, -x + half) if right else (x - half, x + half)
-            return _log(self.at_most(ends[1]) - self.at_most(ends[0]))
-        return self.log_density(x)
+        return _log_likelihood(self, published, count)
 
     def radius(self, level: float) -> float:
         """Return the least r with P(|noise| <= r) >= level; the bound where there is one."""
@@ -150,6 +150,19 @@ class Law:
         return abs(x) <= radius + half
 
 
+@cache
+def _log_likelihood(law: Law, published: float, count: int) -> float:
+    """Return the log-likelihood of the published number; a clamped 0 stands for everything up to 0."""
+    x, half = published - count, 0.5 if law.rounded and law.name in CONTINUOUS else 0.0
+    if law.clamped and published == 0:
+        return _log(law.at_most(x + half))
+    if half:
+        right = x > 0  # the tails are mirrored, so that small differences stay exact
+        ends = (-x - half, -x + half) if right else (x - half, x + half)
+        return _log(law.at_most(ends[1]) - law.at_most(ends[0]))
+    return law.log_density(x)
+
+
 # ---------------------------------------------------------------- releases: what was published about which rows
 
 
@@ -174,7 +187,7 @@ def exact_part(release: dict) -> dict:
 
 def _supports(release: dict, model: dict) -> list[tuple[dict, list[Row]]]:
     """List what carries counts in a model (node, rule, statement) with the raw rows that it is about."""
-    space, every = oracle._Space(release), oracle.rows(release)
+    space, every = oracle._space(release), oracle.rows(release)
     if model["kind"] == "forest":
         return [pair for tree in model["trees"] for pair in _supports(release, {"kind": "tree", **tree})]
     if model["kind"] == "table":
@@ -211,10 +224,16 @@ class Enumerated:
 
     def __init__(self, release: dict) -> None:
         self.release, self.noisy = release, noisy_counts(release)
-        agrees = oracle._agreement(exact_part(release))
-        every = oracle.rows(release)
-        self.sure = [w for n in _numbers(release) for w in combinations_with_replacement(every, n) if agrees(w)]
-        self.counts = {w: tuple(sum(r in one.region for r in w) for one in self.noisy) for w in self.sure}
+        every, exact = oracle.rows(release), exact_part(release)
+        inside = [np.array([row in one.region for row in every], dtype=bool) for one in self.noisy]
+        self.counts: dict[tuple[Row, ...], Vector] = {}
+        self.orders: dict[tuple[Row, ...], int] = {}  # different sequences of a dataset
+        for n in _numbers(release):
+            listed = oracle._agreeing(exact, oracle._multisets(len(every), n))
+            worlds, counts = oracle._written(release, listed), [mask[listed].sum(axis=1).tolist() for mask in inside]
+            self.counts |= zip(worlds, zip(*counts, strict=True) if counts else [()] * len(worlds), strict=True)
+            self.orders |= zip(worlds, oracle._orders(listed).tolist(), strict=True)
+        self.sure = list(self.counts)
 
     def confident(self, p: float) -> list[tuple[Row, ...]]:
         """List the datasets with every noisy number inside its interval of joint level p."""
@@ -240,7 +259,7 @@ class Enumerated:
 
     def worlds(self, p: float, convention: str) -> int:
         """Count the worlds of a convention in the confidence set."""
-        return sum(oracle._orders(w) if convention == "ordered" else 1 for w in self.confident(p))
+        return sum(self.orders[w] if convention == "ordered" else 1 for w in self.confident(p))
 
     def log_likelihood(self, world: tuple[Row, ...]) -> float:
         """Return the log-likelihood of everything published."""
@@ -275,7 +294,7 @@ class Uniform:
     def __init__(self, release: dict) -> None:
         self.listed, space = Enumerated(release), len(oracle.rows(release))
         logs = {
-            w: self.listed.log_likelihood(w) + math.log(oracle._orders(w)) - len(w) * math.log(space)
+            w: self.listed.log_likelihood(w) + math.log(self.listed.orders[w]) - len(w) * math.log(space)
             for w in self.listed.sure
         }
         top = max(logs.values(), default=-math.inf)
@@ -360,7 +379,7 @@ class Posterior:
 
     def membership(self, profile: dict) -> tuple[float, float, float, float]:
         """Return P(some row fits), the same before, the expected number of rows that fit, the same before."""
-        space = oracle._Space(self.release)
+        space = oracle._space(self.release)
         shares = [sum(space.holds(profile, r) for r in cell) / (len(cell) or 1) for cell in self.cells]
 
         def both(weights: dict[Vector, float]) -> tuple[float, float]:

@@ -100,7 +100,7 @@ class Facts:
 
     def __init__(self, release: dict) -> None:
         self.space = oracle._Space(release)
-        self.rows = self.space.rows()
+        self.rows = self.space.rows
         self.least, self.most = number_of_rows(release)
         self.statements: list[Said] = []
         self.blocks: list[Block] = []

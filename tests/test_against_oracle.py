@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import math
 import random
 from collections import Counter
 
 import oracle
 import pytest
-from extras import batches
+from extras import batches, encoded
 
 import recon
-from encoders.encode.encoder import encode
-from recon.formats.release.parts import to_domain, to_models, to_rows
-from recon.formats.release.reading import parse
 
 BATCHES = batches(6, 10)
 PER_BATCH = 75
 CONVENTIONS = ("assigned", "ordered", "multiset")
-
-
-def encoded(release):
-    part = parse(json.dumps(release).encode(), "memory")
-    return encode(to_domain(part.domain), to_models(part), to_rows(part))
 
 
 def releases(test, batch, **options):
@@ -39,6 +30,18 @@ def close(a, b):
 
 def canonical_rows(frame):
     return tuple(sorted((tuple(oracle.canonical(v) for v in row) for row in frame.itertuples(index=False)), key=repr))
+
+
+def rows_of(world):
+    """Return the rows of a world by the indices of their values, in one order."""
+    return tuple(sorted(map(tuple, world.indices().tolist())))
+
+
+def written(got, indices):
+    """Return rows given by the indices of their values as the oracle writes them."""
+    every = got.domain.all
+    rows = (tuple(oracle.canonical(a.value(i)) for a, i in zip(every, row, strict=True)) for row in indices)
+    return tuple(sorted(rows, key=repr))
 
 
 def names(release):
@@ -75,11 +78,7 @@ def test_count_and_measures(batch):
 def test_worlds_are_all_the_datasets_once(batch):
     for _, release, _ in releases("worlds_are_all_the_datasets_once", batch, label_boxes=batch % 4 == 0):
         got = encoded(release)
-        decode = [[oracle.canonical(a.value(i)) for i in range(a.span[1])] for a in got.domain.all]
-        listed = [
-            tuple(sorted((tuple(d[i] for d, i in zip(decode, r, strict=True)) for r in w.indices().tolist()), key=repr))
-            for w in recon.worlds(got, limit=None)
-        ]
+        listed = [written(got, rows_of(w)) for w in recon.worlds(got, limit=None)]
         expected = [tuple(sorted(d, key=repr)) for d in oracle.datasets(release)]
         assert len(set(listed)) == len(listed)
         assert set(listed) == set(expected)
@@ -197,10 +196,12 @@ def test_samples_are_uniform(convention):
             for world, w in per_n:
                 share[tuple(sorted(world, key=repr))] += float(w)
         total = sum(share.values())
-        k = 2000
-        seen = Counter(
-            canonical_rows(w.to_frame()) for w in recon.sample(encoded(release), k, seed=1, convention=convention)
-        )
+        k, got = 2000, encoded(release)
+        drawn = recon.sample(got, k, seed=1, convention=convention)
+        assert {canonical_rows(w.to_frame()) for w in drawn[:20]} == {written(got, rows_of(w)) for w in drawn[:20]}
+        seen = Counter()
+        for indices, times in Counter(map(rows_of, drawn)).items():
+            seen[written(got, indices)] += times
         assert set(seen) <= set(share)
         chi2 = sum((seen[d] - k * p / total) ** 2 / (k * p / total) for d, p in share.items())
         freedom = len(share) - 1

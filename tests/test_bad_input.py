@@ -8,8 +8,7 @@ import subprocess
 import sys
 
 import pytest
-
-import recon.cli.app
+from extras import run
 
 TREE = {
     "recon": 1,
@@ -50,18 +49,6 @@ RULES = {
         }
     ],
 }
-
-
-def run(capsys, *arguments, monkeypatch=None):
-    before, sys.argv = sys.argv, ["recon", *arguments]
-    try:
-        with pytest.raises(SystemExit) as stop:
-            recon.cli.app.main()
-    finally:
-        sys.argv = before
-    out, err = capsys.readouterr()
-    assert "Traceback" not in out + err
-    return stop.value.code, out, err
 
 
 def edited(change, base=TREE):

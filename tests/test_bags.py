@@ -13,9 +13,7 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 import pytest
-from extras import extra
-from test_against_oracle import encoded
-from test_bad_input import run
+from extras import encoded, extra, run
 
 import recon
 from encoders.domain.values import Test
@@ -233,7 +231,7 @@ def one_exact_tree(got):
 def test_every_engine_copes_with_open_counts():
     """Whatever an engine says, it is not contradicted by all the datasets; each of them says something."""
     rng, spoken = random.Random("engines of bags"), Counter()
-    limits = functools.partial(Limits, seconds=1.0)
+    limits = functools.partial(Limits, seconds=600.0)  # a process may be slow to start
     done = 0
     while done < 4:
         release, _, space, how, _ = random_forest(rng)
@@ -251,7 +249,7 @@ def test_every_engine_copes_with_open_counts():
                 fresh = encoded(release).statements
                 if not isinstance(query, engine.answers) or engine.missing() or engine.refuses(fresh, query):
                     continue
-                small = Limits(seconds=1.0, cells=1) if engine.name in {"columns", "rows", "sat"} else limits()
+                small = limits(cells=1) if engine.name in {"columns", "rows", "sat"} else limits()
                 try:
                     found = engine.answer(fresh, query, small)
                 except (Unsupported, Inconclusive):
@@ -592,7 +590,7 @@ def test_verdicts_about_real_training_rows(data):
     once, counted = frame.drop_duplicates(), Counter(frame.itertuples(index=False, name=None))
     for forest in forests:
         release = encode(domain, [forest], Rows(20, 20))
-        held = recon.certify(release, once, limits=Limits(seconds=60), certificates=False)
+        held = recon.certify(release, once, limits=Limits(seconds=600), certificates=False)
         assert not (held["verdict"] == "impossible").any()
         for row, line in zip(once.itertuples(index=False, name=None), held.to_dict("records"), strict=True):
             assert line["min_count"] <= counted[row] <= line["max_count"]
@@ -617,7 +615,7 @@ def group_section(got):
     return dict(recon.audit(got).sections())["What the counts say without any reconstruction"]
 
 
-@pytest.mark.parametrize("limits", [Limits(seconds=0.0), Limits(cells=1, seconds=1.0)], ids=["time", "cells"])
+@pytest.mark.parametrize("limits", [Limits(seconds=0.0), Limits(cells=1, seconds=0.0)], ids=["time", "cells"])
 def test_bounds_hold_and_no_figure_exceeds_what_there_was_before(limits):
     """With and without known bags, under limits that leave nothing but bounds."""
     rng, seen = random.Random("capped"), 0

@@ -321,7 +321,7 @@ def mutated_json(found, rng):
 
 
 def only_refuses(read, given):
-    begun, said = time.perf_counter(), "read"
+    begun, said = time.process_time(), "read"
     try:
         draft = read(given)
         assert draft.models
@@ -329,7 +329,7 @@ def only_refuses(read, given):
     except (ReleaseError, Unsupported) as error:
         said = str(error)
     assert 0 < len(said) < 600
-    assert time.perf_counter() - begun < 30
+    assert time.process_time() - begun < 30
 
 
 def fuzz(rounds):

@@ -286,7 +286,7 @@ def test_counts_change_by_no_more_than_the_noise_is_made_for(neighbours, change)
     assert worst == change
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.integers(0, 2**32), st.integers(1, 5), st.integers(1, 3), st.booleans(),
     st.sampled_from([None, 1, 2, 3]), st.sampled_from(["add_remove", "replace"]),
@@ -314,7 +314,7 @@ def test_one_row_changes_a_levels_supports_by_no_more_than_stated(seed, d, width
         assert change <= level_sensitivity(items_held(d, mining), level, len(counts), neighbours)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 2**32), st.integers(1, 4), st.integers(1, 3), st.booleans(), st.integers(1, 5))
 def test_mining_finds_the_frequent_antecedents(seed, d, width, negations, least):
     rng = np.random.default_rng(seed)

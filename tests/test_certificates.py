@@ -22,9 +22,8 @@ import oracle
 import oracle_coupled
 import plain_checker
 import pytest
-from extras import extra
-from test_against_oracle import encoded, random_profile
-from test_bad_input import run
+from extras import encoded, extra, run
+from test_against_oracle import random_profile
 
 import recon
 from recon.certificates.certificate_format import claim_of, sealed

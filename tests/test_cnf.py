@@ -13,8 +13,7 @@ import numpy as np
 import oracle
 import oracle_coupled
 import pytest
-from extras import extra
-from test_against_oracle import encoded
+from extras import encoded, extra
 from test_engines import met
 
 import recon
@@ -23,18 +22,8 @@ from solvers.clauses.gates import FALSE, TRUE, Clauses
 from solvers.clauses.lowering import clauses_needed, lower
 from solvers.foundation.errors import EngineError, Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.statements.release import (
-    UNBOUNDED,
-    Attribute,
-    Box,
-    Choice,
-    Domain,
-    Loose,
-    Region,
-    Release,
-    Rows,
-    Statement,
-)
+from solvers.statements.boxes import Attribute, Box, Domain, Region
+from solvers.statements.release import UNBOUNDED, Choice, Loose, Release, Rows, Statement
 
 ROOT = Path(__file__).parents[1]
 BATCHES = 5

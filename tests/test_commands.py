@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import fcntl
 import gzip
 import json
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from test_bad_input import RULES, TREE, run
+from extras import run
+from test_bad_input import RULES, TREE
 
 import recon
 
@@ -231,7 +235,7 @@ def test_ctrl_c_keeps_the_best_bounds(tmp_path):
         if b"box 6 of" in line:
             break
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=600)
     assert process.returncode == 4, err
     found = json.loads(out)
     assert found["status"] == "bounds"
@@ -243,9 +247,12 @@ def test_ctrl_c_while_a_file_is_read_ends_at_once():
     command = [sys.executable, "-m", "recon", "count", "-", "--log-json"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert b"reading -" in process.stderr.readline()
-        time.sleep(0.5)  # from the message to the reading itself
+        process.stdin.write(b"{")
+        process.stdin.flush()
+        while struct.unpack("i", fcntl.ioctl(process.stdin, termios.FIONREAD, bytes(4))) != (0,):
+            time.sleep(0.01)  # from the message to the reading itself
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=60) == 4
+        assert process.wait(timeout=600) == 4
         assert process.stderr.read() == b"recon: stopped before there was an answer\n"
 
 

@@ -23,19 +23,8 @@ from recon.formats.release.reading import parse
 from solvers.conflicts.quickxplain import UNPROVEN, conflict_of
 from solvers.foundation.errors import ContradictionError, ReleaseError
 from solvers.foundation.limits import Limits
-from solvers.statements.release import (
-    UNBOUNDED,
-    Attribute,
-    Box,
-    Boxes,
-    Choice,
-    Domain,
-    Partition,
-    Region,
-    Release,
-    Rows,
-    Statement,
-)
+from solvers.statements.boxes import Attribute, Box, Boxes, Domain, Region
+from solvers.statements.release import UNBOUNDED, Choice, Partition, Release, Rows, Statement
 
 BATCHES = batches(7, 8)
 SIDES = ("at least", "at most")

@@ -13,8 +13,8 @@ from collections import Counter
 import oracle
 import oracle_coupled
 import pytest
-from extras import batches
-from test_against_oracle import canonical_rows, encoded, names, random_profile, weight
+from extras import batches, encoded
+from test_against_oracle import canonical_rows, names, random_profile, weight
 
 import recon
 from solvers.cells import system

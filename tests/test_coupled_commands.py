@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from test_bad_input import run
+from extras import run
 
 import recon
 from recon.formats.release.writing import dump, release_json
@@ -149,7 +149,7 @@ def test_joined_files(capsys, tmp_path):
 
 def test_limits_leave_bounds(capsys, shallow):
     path, frame = shallow
-    code, out, _ = run(capsys, "count", path, "--time", "4", "--json")
+    code, out, _ = run(capsys, "count", path, "--time", "6", "--json")
     found = json.loads(out)
     assert code == 4
     assert found["status"] == "bounds"
@@ -177,11 +177,11 @@ def test_a_world_is_found_where_worlds_cannot_be_counted(capsys, shallow, tmp_pa
     path, frame = shallow
     truth = tmp_path / "truth.csv"
     frame.to_csv(truth, index=False)
-    code, out, err = run(capsys, "reconstruct", path, "--time", "20")
+    code, out, err = run(capsys, "reconstruct", path, "--time", "600")
     assert code == 0
     assert "one of several possible worlds" in err
     assert not violations(recon.load(path), pd.read_csv(io.StringIO(out)))
-    code, out, err = run(capsys, "sample", path, "-k", "2", "--time", "20")
+    code, out, err = run(capsys, "sample", path, "-k", "2", "--time", "600")
     assert code == 0
     assert "not a uniform draw" in err
 
@@ -196,7 +196,7 @@ def test_ctrl_c_keeps_the_best_bounds(shallow):
     while b"live cells" not in (line := work.stderr.readline()):
         assert line
     work.send_signal(signal.SIGINT)
-    out, err = work.communicate(timeout=60)
+    out, err = work.communicate(timeout=600)
     assert work.returncode == 4, err
     assert json.loads(out)["status"] == "bounds"
     assert b"Traceback" not in err

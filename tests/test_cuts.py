@@ -22,7 +22,7 @@ NUMBERS = st.one_of(
 POSITIONS = st.tuples(NUMBERS, st.integers(0, 1))
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=300, derandomize=True)
 @given(st.sets(POSITIONS, max_size=12), POSITIONS, POSITIONS, st.booleans())
 def test_a_continuous_attribute_is_cut_as_its_definition_says(positions, one, other, missing):
     low, high = sorted((one[0], other[0]))

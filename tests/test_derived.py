@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
+import json
+import random
 
 import pytest
+from test_columns import forest_of
 
 import recon
 from encoders.encode.encoder import EncodedRelease, encode
+from recon.answers.exact import as_frame
 from recon.formats.release import reading as release_file
+from recon.frames.selections import select_frame
 from solvers.cells.system import System, system_of
+from solvers.certificates.certifier import Certifier
 from solvers.chain import answer
+from solvers.foundation.limits import Limits
 from solvers.histograms.branches import Solution
-from solvers.questions.query import Count
+from solvers.kernel.claims import AtMost
+from solvers.questions.query import Count, Decide, MostLikely
 from solvers.statements.release import Release, Rows
 
 TABLE = b"""{"recon": 1, "rows": 3,
@@ -46,3 +55,72 @@ def test_memory_is_no_field_that_replace_carries(kind):
     remembered = [f for f in dataclasses.fields(kind) if f.name == "derived" or f.name.startswith("_")]
     assert remembered
     assert not any(f.init for f in remembered)
+
+
+FEW = Limits(cells=20)  # so few cells that column generation bounds
+
+
+def changed_rows():
+    """Return a release and rows near its true ones, impossible ones among them; columns alone exclude the first."""
+    truth, release = forest_of(5, 12, 2)
+    rng, names = random.Random(2), [*(f"a{k}" for k in range(6)), "y"]
+    rows = [[*row] for row in truth]
+    for row in rows:
+        for _ in range(rng.choice((1, 2))):
+            row[rng.randrange(6)] = rng.randrange(8)
+    return release, [dict(zip(names, row, strict=True)) for row in rows[:6]]
+
+
+def read(release):
+    part = release_file.parse(json.dumps(release).encode(), "forest.json")
+    return encode(release_file.to_domain(part.domain), release_file.to_models(part), release_file.to_rows(part))
+
+
+def test_a_certificate_is_the_same_whatever_was_asked_before():
+    """Orders of other questions before the one whose verdicts, bounds and certificates are looked at."""
+    release, people = changed_rows()
+    asked, others = people[:4], people[2:]
+
+    def count(got):
+        with pytest.raises((recon.Inconclusive, recon.Unsupported)):
+            raise recon.Inconclusive(str(answer(got.statements, Count("ordered"), FEW).bounds))
+
+    def verdicts(got):
+        recon.certify(got, others, limits=FEW)
+
+    def one(got):
+        answer(got.statements, Decide(select_frame(got, as_frame(others[:1])), "ordered"), FEW)
+
+    def proof(got):
+        box = select_frame(got, as_frame(others)).boxes()[0][0]
+        Certifier(got.statements, FEW).prove(AtMost(box, 0), clauses=False)
+
+    def world(got):
+        answer(got.statements, MostLikely(), FEW)
+
+    seen = set()
+    orders = [(), *random.Random(0).sample(list(itertools.permutations((count, verdicts, one, proof, world), 3)), 6)]
+    for before in orders:
+        got = read(release)
+        for question in before:
+            question(got)
+        found = recon.certify(got, asked, limits=FEW)
+        said = found[["verdict", "min_count", "max_count"]].to_json()
+        seen.add((said, json.dumps(found["certificate"].tolist(), sort_keys=True)))
+    assert len(seen) == 1
+    (only,) = seen
+    assert '"kind": "farkas"' in only[1]
+
+
+def test_a_proof_by_columns_needs_no_earlier_question():
+    """The certifier asks column generation itself where nobody gives it multipliers."""
+    release, people = changed_rows()
+    got = read(release)
+    found = recon.certify(got, people, limits=FEW)
+    by_columns = [i for i, c in enumerate(found["certificate"]) if c is not None and c["proof"]["kind"] == "farkas"]
+    alone = read(release)
+    boxes = select_frame(alone, as_frame(people)).boxes()
+    assert by_columns
+    for i in by_columns:
+        assert found["verdict"][i] == "impossible"
+        assert Certifier(alone.statements, FEW).prove(AtMost(boxes[i][0], 0), clauses=False) is not None

@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from extras import run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer
@@ -15,7 +16,6 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import recon
 from encoders.domain.values import Continuous
-from recon.cli.app import main
 from recon.formats.drafts.names import alike
 from recon.formats.release.schema import json_schema
 from recon.formats.release.writing import dump, release_json
@@ -29,20 +29,6 @@ KINDS = {
     "bootstrap": lambda seed: RandomForestClassifier(2, random_state=seed),
     "random thresholds": lambda seed: ExtraTreesClassifier(2, random_state=seed),
 }
-
-
-def run(capsys, *arguments):
-    """Return exit code, standard output and standard error of the command line."""
-    import sys
-
-    before, sys.argv = sys.argv, ["recon", *map(str, arguments)]
-    try:
-        with pytest.raises(SystemExit) as ended:
-            main()
-    finally:
-        sys.argv = before
-    out, err = capsys.readouterr()
-    return ended.value.code, out, err
 
 
 def saved(path, model):
@@ -60,7 +46,7 @@ def table(seed=0, rows=60):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=6, deadline=None, derandomize=True)
+@settings(max_examples=6, derandomize=True)
 @given(data=st.lists(st.tuples(FLOATS, FLOATS, st.integers(0, 1)), min_size=4, max_size=8), seed=st.integers(0, 9))
 def test_no_training_row_is_outside_a_guessed_domain(kind, data, seed, tmp_path_factory):
     x = pd.DataFrame([row[:2] for row in data], columns=["a", "b"], dtype=np.float32)

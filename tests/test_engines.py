@@ -24,13 +24,10 @@ import numpy as np
 import oracle
 import pandas as pd
 import pytest
-from extras import WHEELS
+from extras import WHEELS, encoded
 
 import solvers.engines
-from encoders.encode.encoder import encode
 from recon.answers.exact import select_with
-from recon.formats.release.parts import to_domain, to_models, to_rows
-from recon.formats.release.reading import parse
 from recon.frames.selections import select_frame
 from solvers import chain
 from solvers.cells.system import system_of
@@ -60,11 +57,6 @@ QUESTIONS = (
 
 
 # ---------------------------------------------------------------- a golden release and the truth about it
-
-
-def encoded(release):
-    part = parse(json.dumps(release).encode(), "memory")
-    return encode(to_domain(part.domain), to_models(part), to_rows(part))
 
 
 def close(a, b):

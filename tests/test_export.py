@@ -21,10 +21,10 @@ import oracle
 import oracle_coupled
 import pandas as pd
 import pytest
-from extras import extra
+from extras import encoded, extra
 from ortools.sat import cp_model_pb2
 from ortools.sat.python import cp_model
-from test_against_oracle import encoded, random_profile
+from test_against_oracle import random_profile
 
 import recon
 from recon.exporting.exporting import FORMATS, back, export

@@ -50,7 +50,7 @@ def reference(x, y, width, least, longest):
     return [*rules, ((), counts(rows))]
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(
     st.integers(0, 2**32), st.integers(1, 24), st.integers(1, 4), st.integers(1, 3), st.integers(0, 3),
     st.sampled_from([None, 1, 3]), st.integers(1, 3),

@@ -13,8 +13,8 @@ import oracle_coupled
 import pandas as pd
 import plain_checker
 import pytest
-from test_against_oracle import encoded, random_profile
-from test_bad_input import run
+from extras import encoded, run
+from test_against_oracle import random_profile
 
 import recon
 from encoders.domain.patterns import span
@@ -27,7 +27,7 @@ from solvers.foundation.exact import exact_number
 from solvers.foundation.limits import Limits
 from solvers.kernel.checker import Verifier
 from solvers.kernel.claims import AtLeast, AtMost, NoWorld, Possible, Regions, Witness, proof_from, proof_json
-from solvers.statements.release import Box
+from solvers.statements.boxes import Box
 
 ROOT = Path(__file__).parents[1]
 TWO = str(ROOT / "examples" / "releases" / "two_trees.json")

@@ -9,7 +9,7 @@ import unicodedata
 from pathlib import Path
 
 import pytest
-from test_bad_input import run
+from extras import run
 
 from solvers.foundation.escaping import html, json_shown, markdown, named, shown
 

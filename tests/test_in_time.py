@@ -18,7 +18,8 @@ from solvers.columns.master import KnownMaster, Master
 from solvers.columns.pricing import Incidence
 from solvers.foundation.errors import Inconclusive, TooLarge
 from solvers.foundation.limits import Limits
-from solvers.statements.release import Attribute, Box, Boxes, Domain, Partition, Release, Rows
+from solvers.statements.boxes import Attribute, Box, Boxes, Domain
+from solvers.statements.release import Partition, Release, Rows
 
 MANY = 400_000
 

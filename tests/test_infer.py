@@ -152,9 +152,9 @@ class TestRealData:
 
     def test_adult_takes_seconds(self):
         df, label = real("adult24")
-        start = time.perf_counter()
+        start = time.process_time()
         Domain.from_frame(df, label=label)
-        assert time.perf_counter() - start < 20  # 0.3 s; the limit only holds off what is not linear
+        assert time.process_time() - start < 20  # 0.3 s; the limit only holds off what is not linear
 
 
 def one_hot_frame(codes: np.ndarray, names: list[str]) -> pd.DataFrame:
@@ -452,20 +452,20 @@ def frames(draw: st.DrawFn) -> tuple[pd.DataFrame, dict[str, str]]:
 
 class TestTheTruthIsNeverExcluded:
     @given(frames(), st.sampled_from(["guess", "strict", "independent"]))
-    @settings(max_examples=300, deadline=None)
+    @settings(max_examples=300)
     def test_random_attributes(self, made, mode):
         df, _ = made
         assert_no_row_is_left_out(df, Domain.from_frame(df, strict=mode == "strict", independent=mode == "independent"))
 
     @given(frames())
-    @settings(max_examples=200, deadline=None)
+    @settings(max_examples=200)
     def test_named_groups_stay_within_one_attribute(self, made):
         df, origin = made
         for name, columns in grouped(Domain.from_frame(df)).items():
             assert "/" in name or len({origin[c] for c in columns}) == 1
 
     @given(st.lists(st.integers(0, 12), min_size=2, max_size=6, unique=True), st.lists(st.integers(-2, 14), min_size=1))
-    @settings(max_examples=200, deadline=None)
+    @settings(max_examples=200)
     def test_values_between_the_seen_ones_are_possible(self, cuts, seen):
         domain = Domain.from_frame(pd.DataFrame({f"x>{t}": [x > t for x in seen] for t in cuts}))
         for x in range(min(seen), max(seen) + 1):
@@ -477,7 +477,7 @@ class TestTheTruthIsNeverExcluded:
                 )
 
     @given(st.integers(1, 30), st.integers(1, 8), st.data())
-    @settings(max_examples=200, deadline=None)
+    @settings(max_examples=200)
     def test_random_bits_under_awkward_names(self, rows, width, data):
         names = data.draw(
             st.lists(

@@ -993,10 +993,10 @@ def test_deep_and_wide_graphs_end():
     pickler = pickle._Pickler(buffer, 4)
     with deeper():
         pickler.dump(deep)
-    begun = time.perf_counter()
+    begun = time.process_time()
     assert inspect_bytes(buffer.getvalue()).findings == ()
     leaves = fitted("cluster.Birch", np.random.default_rng(0).random((1_500, 2)), None, threshold=1e-6, n_clusters=None)
     with deeper():
         content = pickle.dumps(leaves)
     assert "subclusters" in {f.rule for f in inspect_bytes(content).findings}  # a chain of leaves
-    assert time.perf_counter() - begun < 20
+    assert time.process_time() - begun < 20

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import functools
 import math
 import random
 from dataclasses import replace
@@ -11,11 +11,10 @@ import numpy as np
 import oracle_coupled
 import pandas as pd
 import pytest
+from extras import encoded
 
 import recon
 from encoders.encode.encoder import encode
-from recon.formats.release.parts import to_domain, to_models, to_rows
-from recon.formats.release.reading import parse
 from solvers.cells.system import system_of
 from solvers.chain import answer, engines
 from solvers.engines.interval import IntervalEngine, add_logs, case_of
@@ -26,7 +25,8 @@ from solvers.interval.lagrangian_dual import Tilt, log_factorials, log_weights, 
 from solvers.interval.mixture import PRIME, SHARES, Mixture, Tableau
 from solvers.interval.neighbourhoods import log2_ratio
 from solvers.questions.query import Count
-from solvers.statements.release import Attribute, Domain, Release, Rows
+from solvers.statements.boxes import Attribute, Domain
+from solvers.statements.release import Release, Rows
 
 CONVENTIONS = ("ordered", "multiset")
 TINY = 1e-9
@@ -34,11 +34,6 @@ TINY = 1e-9
 
 def never():
     return False
-
-
-def encoded(release):
-    part = parse(json.dumps(release).encode(), "memory")
-    return encode(to_domain(part.domain), to_models(part), to_rows(part))
 
 
 def releases(test, number):
@@ -64,7 +59,7 @@ def test_the_interval_holds_the_exact_count(batch, count_small):
                 expected = exact(got, convention)
             except recon.ReconError:
                 continue
-            found = engine.answer(got.statements, Count(convention), Limits(seconds=20))
+            found = engine.answer(got.statements, Count(convention), Limits(seconds=600))
             if expected is None:
                 assert found.status == "unsat", release
                 continue
@@ -91,8 +86,7 @@ def test_sharpening_never_raises_the_upper_bound(batch):
             case = case_of(system, got.statements.rows.high, convention)
             if case is None:
                 continue
-            limits = Limits(seconds=10)
-            bracket = Bracket(case, Budget(limits, 10), count_small=False)
+            bracket = Bracket(case, Budget(Limits(seconds=600), 600), count_small=False)
             for piece in bracket.pieces:
                 bracket.tilt(piece, 0.5)
                 before = piece.upper
@@ -100,9 +94,11 @@ def test_sharpening_never_raises_the_upper_bound(batch):
                 assert piece.upper <= before
 
 
-def medium(data, rows, trees, depth):
+@functools.cache
+def medium(path, rows, trees, depth):
+    """Return a forest fitted on some rows of a table (made once: releases are frozen)."""
     ensemble = pytest.importorskip("sklearn.ensemble")
-    frame = pd.read_csv(data("compas14.csv.gz"))
+    frame = pd.read_csv(path)
     label = frame.columns[-1]
     domain = recon.Domain.from_frame(frame, label=label)
     some = frame.sample(rows, random_state=0)
@@ -117,39 +113,49 @@ def medium(data, rows, trees, depth):
     return encode(domain, models).statements
 
 
+@functools.cache
+def counted(release, convention):
+    return answer(release, Count(convention))
+
+
+@pytest.fixture
+def compas(data):
+    return data("compas14.csv.gz")
+
+
 @pytest.mark.parametrize("convention", CONVENTIONS)
-def test_a_forest_on_real_data_is_bracketed_closely(data, convention):
-    release = medium(data, 100, 10, 3)
-    known = answer(release, Count(convention))
+def test_a_forest_on_real_data_is_bracketed_closely(compas, convention):
+    release = medium(compas, 100, 10, 3)
+    known = counted(release, convention)
     assert known.status == "exact"
     assert known.engine == "histogram"
     said = []
     found = IntervalEngine(count_small=False).answer(
-        release, Count(convention), Limits(seconds=20, progress=said.append)
+        release, Count(convention), Limits(seconds=600, progress=said.append)
     )
     low, high = found.bounds
     assert low <= known.log2 <= high
     # Loose on purpose: how close it comes depends on the machine; 3 % and 28 % are usual.
     assert high - low < (0.15 if convention == "ordered" else 0.6) * high
     assert any(s.startswith("between") for s in said)
-    low, high = IntervalEngine().answer(release, Count(convention), Limits(seconds=20)).bounds
+    low, high = IntervalEngine().answer(release, Count(convention), Limits(seconds=600)).bounds
     assert low <= known.log2 + TINY
     assert known.log2 <= high + TINY
 
 
-def test_nothing_is_lost_when_there_is_no_time(data):
-    release = medium(data, 100, 10, 3)
-    known = answer(release, Count("ordered"))
+def test_nothing_is_lost_when_there_is_no_time(compas):
+    release = medium(compas, 100, 10, 3)
+    known = counted(release, "ordered")
     low, high = IntervalEngine(count_small=False).answer(release, Count("ordered"), Limits(seconds=0.3)).bounds
     assert low <= known.log2 <= high
 
 
-def test_what_propagation_fixes_is_a_point(data):
-    release = medium(data, 50, 20, None)
+def test_what_propagation_fixes_is_a_point(compas):
+    release = medium(compas, 50, 20, None)
     system = system_of(release, Limits())
     for convention in CONVENTIONS:
-        found = IntervalEngine().answer(release, Count(convention), Limits(seconds=20))
-        expected = answer(release, Count(convention)).log2
+        found = IntervalEngine().answer(release, Count(convention), Limits(seconds=600))
+        expected = counted(release, convention).log2
         low, high = found.bounds
         assert low <= expected + TINY
         assert expected <= high + TINY
@@ -177,7 +183,7 @@ def test_a_contradiction_has_no_worlds():
         except (ContradictionError, ReleaseError):
             continue
         try:
-            found = IntervalEngine().answer(got.statements, Count("ordered"), Limits(seconds=20))
+            found = IntervalEngine().answer(got.statements, Count("ordered"), Limits(seconds=600))
         except Unsupported:
             continue
         assert found.status == "unsat"
@@ -190,7 +196,7 @@ def test_an_open_number_of_rows_is_summed():
         ("ordered", sum(5**n for n in range(1, 5))),
         ("multiset", sum(math.comb(5 + n - 1, n) for n in range(1, 5))),
     ):
-        low, high = IntervalEngine().answer(release, Count(convention), Limits(seconds=20)).bounds
+        low, high = IntervalEngine().answer(release, Count(convention), Limits(seconds=600)).bounds
         assert low <= math.log2(expected) <= high
         assert high - low < 1e-9
 
@@ -246,8 +252,8 @@ def test_a_tableau_holds_the_heaviest_basis():
         assert table.table.max() < PRIME
 
 
-def test_a_mixture_leaves_shares_that_add_up(data):
-    release = medium(data, 100, 10, 3)
+def test_a_mixture_leaves_shares_that_add_up(compas):
+    release = medium(compas, 100, 10, 3)
     system = system_of(release, Limits())
     case = case_of(system, 100, "ordered")
     bracket = Bracket(case, Budget(Limits(), 10), count_small=False)
@@ -279,16 +285,16 @@ def test_sums_of_logs_keep_their_side():
     assert add_logs([1.0, 1.0], False) <= 2.0 <= add_logs([1.0, 1.0], True)
 
 
-def test_bounds_found_before_the_time_was_up_are_kept(data, monkeypatch):
+def test_bounds_found_before_the_time_was_up_are_kept(compas, monkeypatch):
     """Wherever the work on a bracket stops, its bounds hold: the clock must not throw them away."""
-    release = medium(data, 100, 10, 3)
-    known = answer(release, Count("ordered"))
+    release = medium(compas, 100, 10, 3)
+    known = counted(release, "ordered")
 
     def stopped(self, piece, fraction):
         raise Inconclusive("the time was up while blocks grew")
 
     monkeypatch.setattr(Bracket, "grow", stopped)
-    found = IntervalEngine(count_small=False).answer(release, Count("ordered"), Limits(seconds=5.0))
+    found = IntervalEngine(count_small=False).answer(release, Count("ordered"), Limits(seconds=600.0))
     low, high = found.bounds
     assert found.status == "bounds"
     assert low <= known.log2 <= high < math.inf

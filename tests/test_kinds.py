@@ -17,11 +17,11 @@ import oracle
 import oracle_coupled
 import pandas as pd
 import pytest
+from extras import encoded
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import recon
-from encoders.encode.encoder import encode
 from recon.formats.release.parts import to_domain, to_models, to_rows
 from recon.formats.release.reading import parse
 from recon.formats.release.writing import dump, release_json
@@ -48,11 +48,6 @@ VALUES = {
     "y": [0, 1],
 }
 SUMMED = ["age", "score", "pay", "kids", "y", "age<25", "in A"]
-
-
-def encoded(release):
-    part = parse(json.dumps(release).encode(), "memory")
-    return encode(to_domain(part.domain), to_models(part), to_rows(part))
 
 
 def release_of(*models, domain=DOMAIN, **more):
@@ -230,7 +225,7 @@ MAKERS = {"forest": random_forest, "rule_set": random_rule_set, "table": random_
 
 
 @pytest.mark.parametrize("kind", MAKERS)
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(st.integers(0, 2**32), st.integers(1, 12))
 def test_the_truth_is_admitted_and_what_breaks_a_figure_is_not(kind, seed, n):
     """violations() is empty exactly where every figure, computed plainly, is as published."""
@@ -250,7 +245,7 @@ def test_the_truth_is_admitted_and_what_breaks_a_figure_is_not(kind, seed, n):
     assert violations(release, pd.DataFrame(rows + rows[:1])) != []
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 2**32), st.integers(1, 12))
 def test_what_is_written_reads_back_the_same(seed, n):
     rng = random.Random(seed)
@@ -271,7 +266,7 @@ def test_what_is_written_reads_back_the_same(seed, n):
     assert dump(release_json(again.domain, again.models, again.rows)) == text
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 2**32), st.integers(1, 12))
 def test_joined_files_admit_the_truth(seed, n):
     """Three files, each with the part of the domain that it needs; the joined release is about all of it."""

@@ -9,7 +9,8 @@ import random
 
 import oracle
 import pytest
-from test_against_oracle import encoded, names, random_profile
+from extras import encoded
+from test_against_oracle import names, random_profile
 
 import recon
 

@@ -20,7 +20,7 @@ tables = st.integers(1, 3).flatmap(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(tables)
 def test_compare_is_brute_force(pair):
     truth, guess = (np.array(t) for t in pair)
@@ -38,7 +38,7 @@ def test_compare_is_brute_force(pair):
     assert (found.unique_rows, found.unique_right) == (len(once), sum(r in padded for r in once))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.integers(0, 2**32), st.integers(1, 60), st.integers(1, 60))
 def test_flow_and_assignment_agree(seed, n, m):
     rng = np.random.default_rng(seed)

@@ -21,9 +21,8 @@ import oracle
 import oracle_coupled
 import pandas as pd
 import pytest
-from extras import batches
-from test_against_oracle import close, encoded, random_profile
-from test_bad_input import run
+from extras import batches, encoded, run
+from test_against_oracle import close, random_profile
 from test_infer import real
 
 import recon

@@ -215,7 +215,7 @@ ALPHAS = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.sampled_from(NAMES), st.fractions(F(1, 100), 10**5, max_denominator=1000), ALPHAS, st.integers(1, 300))
 def test_a_radius_is_the_least_that_is_proved(name, scale, alpha, times):
     noise = law(name, scale, scale * F(times, 10))

@@ -11,7 +11,7 @@ import oracle_noisy
 import pandas as pd
 import pytest
 from oracle_noisy import Enumerated
-from test_noisy_commands import NOISY, run, tree, write  # noqa: F401 - fixtures
+from test_noisy_commands import NOISY, tree, write  # noqa: F401 - fixtures
 from test_noisy_oracle import profiles, range_of
 
 import recon

@@ -3,12 +3,10 @@
 import copy
 import json
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
-from test_bad_input import run as run_command
 
 import recon
 from recon.measures.sweeping import nearest
@@ -45,18 +43,6 @@ def write(tmp_path):
         return str(path)
 
     return made
-
-
-@pytest.fixture
-def run(capsys):
-    """Return a function that runs a command as users do and checks its exit code."""
-
-    def command(*args, code=0):
-        ended, out, err = run_command(capsys, *map(str, args))
-        assert ended == code, out + err
-        return SimpleNamespace(stdout=out, stderr=err)
-
-    return command
 
 
 def test_count_json_has_the_level_and_the_posterior_with_its_prior(write, run):

@@ -85,9 +85,9 @@ def test_sampled_posteriors(encoded, batch):
             assert published == same
             tolerance = 5 * max(spread, math.sqrt(variance / 1600)) + 1e-9
             assert abs(mean - expected) <= tolerance, (published, mean, expected, release)
-        rows = np.concatenate([d._walk.histograms.sum(axis=1) for d in draws])
+        rows = np.concatenate([d._sample.walk.histograms.sum(axis=1) for d in draws])
         for n, p in exact.rows().items():
-            share = [float((d._walk.histograms.sum(axis=1) == n).mean()) for d in draws]
+            share = [float((d._sample.walk.histograms.sum(axis=1) == n).mean()) for d in draws]
             spread = float(np.std(share, ddof=1)) / math.sqrt(len(draws))
             assert (
                 abs(float((rows == n).mean()) - p) <= 5 * max(spread, math.sqrt(p * max(0.0, 1 - p) / 1600)) + 1e-9

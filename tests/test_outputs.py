@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import typer
-from test_bad_input import run
+from extras import run
 
 import recon
 from recon.cli.app import app

@@ -392,10 +392,10 @@ OUTSIDE = '<!DOCTYPE PMML [<!ENTITY x SYSTEM "file:///etc/passwd">]><PMML>&x;</P
     ],
 )
 def test_hostile_and_foreign_files_are_refused(text, why):
-    begun = time.perf_counter()
+    begun = time.process_time()
     with pytest.raises((ReleaseError, Unsupported), match=why):
         read_pmml(text.encode())
-    assert time.perf_counter() - begun < 30
+    assert time.process_time() - begun < 30
 
 
 def test_a_wide_tree_is_read_in_time():
@@ -404,9 +404,9 @@ def test_a_wide_tree_is_read_in_time():
         '<ScoreDistribution value="n" recordCount="2"/></Node>'
         for i in range(4_000)
     )
-    begun = time.perf_counter()
+    begun = time.process_time()
     draft = read_pmml(tree_file(f'<Node recordCount="8000"><True/>{nodes}</Node>', x="double"))
-    assert time.perf_counter() - begun < 30
+    assert time.process_time() - begun < 30
     assert draft.rows.low == 8_000
 
 
@@ -435,14 +435,14 @@ def fuzz(rounds):
     rng = random.Random(11)
     texts = [(GOLDEN / f).read_text(encoding="utf-8") for f in FILES]
     for _ in range(rounds):
-        begun, said = time.perf_counter(), "read"
+        begun, said = time.process_time(), "read"
         try:
             draft = read_pmml(mutated(rng.choice(texts), rng).encode())
             assert draft.models
         except (ReleaseError, Unsupported) as error:
             said = str(error)
         assert 0 < len(said) < 600
-        assert time.perf_counter() - begun < 30
+        assert time.process_time() - begun < 30
 
 
 def test_mutated_files_are_refused_or_read():

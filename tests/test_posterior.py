@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.special import gammaln
 
@@ -22,7 +22,7 @@ PRIORS = ("counts", "worlds")
 
 
 def examples(number):
-    return settings(max_examples=number, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+    return settings(max_examples=number, derandomize=True)
 
 
 # ---------------------------------------------------------------- laws of the tests' own

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import inspect
 import json
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 import typer
-from test_bad_input import run as run_command
 
 import recon
 from recon.cli.commands.learn import learn_app
@@ -36,16 +34,6 @@ PRIVATE = [
     ("dp-greedy-rule-list", "--epsilon", "1", "--rules", "{rules}"),
     ("dp-bayesian-rule-list", "--epsilon", "1", "--neighbours", "add_remove", "--n-max", "500", "--rules", "{rules}"),
 ]
-
-
-@pytest.fixture
-def run(capsys):
-    def command(*args, code=0):
-        ended, out, err = run_command(capsys, *map(str, args))
-        assert ended == code, out + err
-        return SimpleNamespace(stdout=out, stderr=err)
-
-    return command
 
 
 @pytest.fixture

@@ -97,7 +97,7 @@ def test_tables_vi_and_vii(known, worlds, dist_g):
     assert m.dist_g == pytest.approx(dist_g, abs=5e-11)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(2, 40), st.integers(0, 2**32))
 def test_dist_g_of_a_tree_over_bits_is_one_minus_mean_depth_over_d(d, seed):
     rng = random.Random(seed)
@@ -129,7 +129,7 @@ def test_width_one_list_captures_powers_of_two(d):
     assert m.dist is not None
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(1, 2000), st.integers(1, 70), st.sampled_from(["assigned", "ordered", "multiset"]))
 def test_a_release_that_says_nothing_has_dist_g_one(n, d, convention):
     release = single_leaf(bits(d), plain=n)
@@ -190,7 +190,7 @@ def test_log2_of_small_answers_does_not_cancel():
     assert numbers.log2_multisets(2**5000, 3) == pytest.approx(15000 - math.log2(6), rel=1e-15)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.integers(0, 60), min_size=1, max_size=6), st.integers(1, 80), st.integers(0, 60))
 def test_factors_are_exact(counts, size, count):
     n = sum(counts)
@@ -270,10 +270,10 @@ def test_rows_in_an_interval_are_summed_and_mixed():
 def test_a_tree_with_48842_rows_is_counted_and_certified_quickly():
     """Not a benchmark (see tests/bench): only that nothing is quadratic in rows."""
     nodes = (Node(Support(), (("b0", Test(high=0.5)),), 1, 2), leaf(20_000, 4_421), leaf(20_000, 4_421))
-    begun = time.perf_counter()
+    begun = time.process_time()
     release = encode(bits(20), [Tree(nodes)])
     assert recon.count(release).log2 == 48_842 * 19
-    assert time.perf_counter() - begun < 30
+    assert time.process_time() - begun < 30
 
 
 def test_json_output_has_the_keys_of_the_contract(tmp_path):

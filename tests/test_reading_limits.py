@@ -65,7 +65,7 @@ TABLES = (".csv.gz", ".parquet")
 
 
 def commands(path, tree):
-    limits = ["--memory", f"{MEMORY >> 20}M", "--time", "60"]
+    limits = ["--memory", f"{MEMORY >> 20}M", "--time", "600"]
     if path.endswith(TABLES):
         return [["certify", tree, "--profiles", path, *limits], ["domain", path, *limits]]
     return [["count", path, *limits], ["inspect", path, *limits]]
@@ -74,7 +74,7 @@ def commands(path, tree):
 def run_all(asked):
     done = subprocess.run(
         [sys.executable, str(Path(__file__).parent / "peaks.py")], input=json.dumps(asked), capture_output=True,
-        text=True, check=False, timeout=900,
+        text=True, check=False, timeout=3600,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout)

@@ -332,14 +332,14 @@ RAW = {p.name: content(p.name) for p in sorted(RPART.glob("*.rds"))}
 
 def try_to_read(data):
     """Read a broken file; only refusals may come out, and what is read must fit a guessed domain or refuse."""
-    begun = time.perf_counter()
+    begun = time.process_time()
     try:
         draft = read_rpart_rds(data, MEMORY)
         draft.bound(Binder(draft, guess_domain(draft)))
         read = True
     except (ReleaseError, Unsupported):
         read = False
-    assert time.perf_counter() - begun < 30
+    assert time.process_time() - begun < 30
     return read
 
 
@@ -416,14 +416,14 @@ def fuzz_objects(times, seed, reading):
     read = 0
     for _ in range(times):
         root = damaged(rng.choice(roots), rng)
-        begun = time.perf_counter()
+        begun = time.process_time()
         try:
             draft = reading(root)
             draft.bound(Binder(draft, guess_domain(draft)))
             read += 1
         except (ReleaseError, Unsupported):
             pass
-        assert time.perf_counter() - begun < 30
+        assert time.process_time() - begun < 30
     return read
 
 

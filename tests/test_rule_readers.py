@@ -674,9 +674,9 @@ def fuzz(number):
     for seed in range(number):
         dice = random.Random(seed)
         root = mutated(dice.choice(files), dice)
-        begun = time.perf_counter()
+        begun = time.process_time()
         found.append(outcome(root))
-        assert time.perf_counter() - begun < 30
+        assert time.process_time() - begun < 30
     assert 0 < found.count("read") < number
     assert all(found)
 
@@ -694,12 +694,12 @@ def test_a_long_chain_of_nodes_is_no_hang():
     deep = {"value": 0, "error": 0}
     for _ in range(3_000):
         deep = {"feat": 0, "left": {"value": 1, "error": 0}, "right": deep}
-    begun = time.perf_counter()
+    begun = time.process_time()
     with pytest.raises(ReleaseError, match="tests on its paths"):
         dl85.read(dl85_thing(deep), "pickle")
     rules = [{"antecedents": [1, 2], "prediction": True}] * 10_000 + [{"antecedents": [0], "prediction": False}]
     assert not corels_saved.read_saved({"f": ["a", "b"], "r": rules, "p": "y"}, "pickle").rows
-    assert time.perf_counter() - begun < 30
+    assert time.process_time() - begun < 30
 
 
 # ---------------------------------------------------------------- what pystreed writes as text
@@ -810,7 +810,7 @@ def test_mutated_texts_of_streed_are_read_or_refused():
 
 
 def test_a_huge_text_of_streed_is_no_hang():
-    begun = time.perf_counter()
+    begun = time.process_time()
     deep = "".join("|   " * i + "a not satisfied\n" for i in range(3_000))
     for text in (deep, "|   " * 1_000_000, "a not satisfied\n" * 100_000):
         with pytest.raises(ReleaseError):
@@ -818,4 +818,4 @@ def test_a_huge_text_of_streed_is_no_hang():
     many = "".join(f'{i} [label="a\nSamples = 1\nClass FQ = [1]", color="#222222"]\n' for i in range(10_000))
     with pytest.raises(ReleaseError):
         streed_text.read_streed_dot("digraph Tree {\n" + many)
-    assert time.perf_counter() - begun < 30
+    assert time.process_time() - begun < 30

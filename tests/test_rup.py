@@ -7,8 +7,7 @@ import time
 
 import oracle_coupled
 import pytest
-from extras import extra
-from test_against_oracle import encoded
+from extras import encoded, extra
 
 import recon
 from solvers.clauses.lowering import lower
@@ -228,8 +227,8 @@ def test_long_proofs_are_checked_in_time():
     clauses = [[v * rng.choice((1, -1)) for v in rng.sample(range(1, 151), 3)] for _ in range(690)]
     lines = refutation(clauses, "cadical195")
     assert len(lines) > 1_000
-    begun = time.perf_counter()
+    begun = time.process_time()
     check(clauses, lines)
-    assert time.perf_counter() - begun < 20  # 0.1 s; the limit only holds off what is not linear
+    assert time.process_time() - begun < 20  # 0.1 s; the limit only holds off what is not linear
     with pytest.raises(CertificateError, match="not verified"):
         check(clauses, lines, limit=0.0)

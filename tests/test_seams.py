@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from test_bad_input import run
+from extras import run
 
 from recon.cli.output.other_answers import fold_file
 from recon.files.budget import within

@@ -19,7 +19,7 @@ from solvers.regions import captures as sizes
 from solvers.regions.captures import Captures, captures, minus_size
 from solvers.regions.diagram import Diagram, below
 from solvers.regions.variable_order import estimate, good_order
-from solvers.statements.release import Box
+from solvers.statements.boxes import Box
 
 Sizes = list[list[int]]
 
@@ -83,7 +83,7 @@ def each_way(way: str, found: Captures, truth: list[int]) -> None:
 
 
 def run_each(way: str, check: object) -> None:
-    settings(max_examples=100, deadline=None)(check)()  # type: ignore[operator]
+    settings(max_examples=100)(check)()  # type: ignore[operator]
 
 
 def test_captures_against_brute_force(way: str) -> None:
@@ -177,12 +177,12 @@ def test_captures_and_rest_fill_the_space() -> None:
 
 @pytest.mark.parametrize("d", [1, 2, 64, 65, 1000, 5000])
 def test_width_one_list_is_a_product(d: int) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     found = captures([[1, 1]] * d, [Box(((a, 2),)) for a in range(d)])
     assert found.method == "product"
     assert list(found.lower) == [1 << (d - 1 - j) for j in range(d)]
     assert found.exact
-    assert time.perf_counter() - started < 60
+    assert time.process_time() - started < 60
 
 
 def test_huge_parts_and_wide_masks() -> None:
@@ -226,9 +226,9 @@ def test_tree_with_thousands_of_leaves_is_instant() -> None:
     rng = np.random.default_rng(2)
     leaves = tree(12, 14, 200, rng)
     assert len(leaves) > 1500
-    started = time.perf_counter()
+    started = time.process_time()
     found = captures([[3] * 200] * 14, leaves)
-    assert time.perf_counter() - started < 30
+    assert time.process_time() - started < 30
     assert found.method == "product"
     assert sum(found.lower) == 600**14
     assert [found.lower[j] for j in range(50)] == [
@@ -260,9 +260,9 @@ def test_bounds_contain_the_exact_figures_on_a_larger_list() -> None:
 
 def test_limits_are_met_and_bounds_are_near() -> None:
     boxes = random_list(120, 120, 4, 3)
-    started = time.perf_counter()
-    found = captures([[1, 1]] * 120, boxes, Limits(seconds=3, memory=1 << 26))
-    assert time.perf_counter() - started < 30
+    started = time.process_time()
+    found = captures([[1, 1]] * 120, boxes, Limits(seconds=1, memory=1 << 26))
+    assert time.process_time() - started < 30
     assert not found.exact
     assert found.method == "bounds"
     assert all(0 < a <= b for a, b in zip(found.lower, found.upper, strict=True))
@@ -270,9 +270,9 @@ def test_limits_are_met_and_bounds_are_near() -> None:
 
 
 def test_one_region_stops_in_time_too() -> None:
-    started = time.perf_counter()
-    low, high = minus_size([[1, 1]] * 600, Box(), random_list(600, 300, 4, 2), Limits(seconds=2, memory=1 << 26))
-    assert time.perf_counter() - started < 30
+    started = time.process_time()
+    low, high = minus_size([[1, 1]] * 600, Box(), random_list(600, 300, 4, 2), Limits(seconds=1, memory=1 << 26))
+    assert time.process_time() - started < 30
     assert 0 < low < high < 1 << 600
 
 
@@ -391,7 +391,6 @@ def test_good_order_is_a_permutation(edges: list[list[int]]) -> None:
 
 
 @given(st.lists(st.integers(1, 40), min_size=2, max_size=6), st.data())
-@settings(deadline=None)
 def test_comparators_count_raw_values(weights: list[int], data: st.DataObject) -> None:
     diagram = Diagram({0: weights}, [0], 1 << 12)
     mask = data.draw(st.integers(0, (1 << len(weights)) - 1))

@@ -491,10 +491,10 @@ def test_a_deep_tree_and_a_long_table_are_quick():
     for k in reversed(range(600)):
         deep += f"{'|   ' * k}|--- x >  {9_000 - k}.50\n{'|   ' * (k + 1)}|--- weights: [2.00, 1.00] class: 0\n"
     table = "a,b,count\n" + "".join(f"{k},{k % 7},{k % 5}\n" for k in range(20_000))
-    begun = time.perf_counter()
+    begun = time.process_time()
     assert len(read_export_text(deep).models[0].nodes) == 1_201
     assert len(read_count_table(table).models[0].statements) == 20_000
-    assert time.perf_counter() - begun < 10  # figure: 0.4 s
+    assert time.process_time() - begun < 10  # figure: 0.4 s
 
 
 SPLICES = (
@@ -570,7 +570,7 @@ def fuzz(times, seed):
     read_ones = 0
     for _ in range(times):
         file, text = rng.choice(files)
-        begun = time.perf_counter()
+        begun = time.process_time()
         try:
             if file.endswith(".json"):
                 draft = read_rpart_json(altered(json.loads(text), rng))
@@ -583,7 +583,7 @@ def fuzz(times, seed):
             read_ones += 1
         except (ReleaseError, Unsupported):
             pass
-        assert time.perf_counter() - begun < 30
+        assert time.process_time() - begun < 30
     return read_ones
 
 

@@ -27,7 +27,8 @@ from encoders.models.models import Forest, Node, Tree
 from encoders.parts.cut_domain import CutDomain, Resolved
 from encoders.parts.supports import Supports, label_texts, partition
 from solvers.foundation.errors import ReleaseError
-from solvers.statements.release import ANY_LABEL, UNBOUNDED, Block, Box, Boxes, Loose, Region, Rows, Statement
+from solvers.statements.boxes import Box, Boxes, Region
+from solvers.statements.release import ANY_LABEL, UNBOUNDED, Block, Loose, Rows, Statement
 
 Ints = NDArray[np.int64]
 MOST_CLASSES = 6  # in one leaf; the statements about sets of them are 2^classes

@@ -38,8 +38,9 @@ from encoders.parts.cut_domain import CutDomain, Resolved
 from encoders.parts.supports import label_texts
 from solvers.foundation.errors import ReleaseError
 from solvers.noise.laws import Law
+from solvers.statements.boxes import Box, Region
 from solvers.statements.observations import certain_bounds
-from solvers.statements.release import UNBOUNDED, Block, Box, Loose, Observed, Region, Rows, Statement
+from solvers.statements.release import UNBOUNDED, Block, Loose, Observed, Rows, Statement
 
 WORDS = {"add_remove": "adding or removing a row", "replace": "replacing a row"}
 

@@ -14,7 +14,8 @@ from encoders.models.models import Question
 from encoders.parts.base import Encoder
 from encoders.parts.cut_domain import CutDomain, Resolved
 from encoders.parts.statistics import numbers_of, numeric, value_cuts
-from solvers.statements.release import UNBOUNDED, Block, Loose, Region, Rows, Statement
+from solvers.statements.boxes import Region
+from solvers.statements.release import UNBOUNDED, Block, Loose, Rows, Statement
 
 
 class KindEncoder(Encoder[Question]):

@@ -14,7 +14,8 @@ from encoders.parts.base import Encoder
 from encoders.parts.cut_domain import CutDomain, Resolved
 from encoders.parts.supports import Supports, check_support, partition
 from solvers.foundation.errors import ReleaseError
-from solvers.statements.release import UNBOUNDED, Block, Box, Boxes, Rows
+from solvers.statements.boxes import Box, Boxes
+from solvers.statements.release import UNBOUNDED, Block, Rows
 
 DEFAULT = "default rule"
 

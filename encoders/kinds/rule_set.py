@@ -13,7 +13,8 @@ from encoders.parts.base import Encoder
 from encoders.parts.cut_domain import CutDomain, Resolved
 from encoders.parts.supports import check_support, label_texts, told_apart
 from solvers.foundation.errors import ReleaseError
-from solvers.statements.release import Block, Box, Loose, Region, Rows, Statement
+from solvers.statements.boxes import Box, Region
+from solvers.statements.release import Block, Loose, Rows, Statement
 
 
 class KindEncoder(Encoder[RuleSet]):

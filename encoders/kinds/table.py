@@ -15,7 +15,8 @@ from encoders.parts.cut_domain import CutDomain, Resolved
 from encoders.parts.statistics import Group, Numbers, numbers_of, numeric, statements_of, value_cuts
 from encoders.parts.supports import check_count
 from solvers.foundation.errors import ReleaseError
-from solvers.statements.release import UNBOUNDED, Block, Box, Choice, Loose, Region, Rows, Statement
+from solvers.statements.boxes import Box, Region
+from solvers.statements.release import UNBOUNDED, Block, Choice, Loose, Rows, Statement
 
 MOST_SHOWN = 80  # letters of a condition in a source
 

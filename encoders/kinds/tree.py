@@ -21,8 +21,9 @@ from encoders.parts.base import Encoder
 from encoders.parts.cut_domain import CutDomain, Resolved
 from encoders.parts.supports import MOST_ROWS, Supports, check_support, fits, partition
 from solvers.foundation.errors import EngineError, ReleaseError
+from solvers.statements.boxes import Boxes
 from solvers.statements.masks import RunMasks
-from solvers.statements.release import Block, Boxes, Partition, Rows
+from solvers.statements.release import Block, Partition, Rows
 
 
 class KindEncoder(Encoder[Tree]):

@@ -8,8 +8,8 @@ from functools import cached_property
 from encoders.domain.cuts import Cuts
 from encoders.domain.domain import Domain
 from encoders.domain.values import Ranges
-from solvers.statements.release import Attribute, Box
-from solvers.statements.release import Domain as SolverDomain
+from solvers.statements.boxes import Attribute, Box
+from solvers.statements.boxes import Domain as SolverDomain
 
 Resolved = dict[int, Ranges]  # attribute -> the positions that pass
 

@@ -25,7 +25,8 @@ from encoders.domain.values import Continuous, Grid, Listed, Position, exact
 from encoders.models.models import Statistic
 from encoders.parts.cut_domain import CutDomain
 from solvers.foundation.errors import ReleaseError, Unsupported
-from solvers.statements.release import UNBOUNDED, Box, Choice, Region, Rows, Statement
+from solvers.statements.boxes import Box, Region
+from solvers.statements.release import UNBOUNDED, Choice, Rows, Statement
 
 MOST_VALUES = 2_000  # an attribute with more values stays coarse
 MOST_ALTERNATIVES = 20_000

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from encoders.domain.domain import Domain
 from encoders.models.models import Support
 from solvers.foundation.errors import ReleaseError
-from solvers.statements.release import ANY_LABEL, Boxes, Partition
+from solvers.statements.boxes import Boxes
+from solvers.statements.release import ANY_LABEL, Partition
 
 MOST_ROWS = 1 << 53  # sums of counts stay exact in double precision
 

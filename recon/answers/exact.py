@@ -11,11 +11,10 @@ import pandas as pd
 from encoders.domain.values import intersection
 from encoders.encode.encoder import EncodedRelease
 from recon.answers.undecided import decide, why_open
-from recon.certificates.issuing import profile_certificates
 from recon.frames.selections import one_of, profile_ranges, select_frame, selections_of
-from solvers.foundation.errors import ReleaseError, Unsupported
+from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
-from solvers.questions.query import CONVENTIONS, Convention, DecideAnswer, Selections
+from solvers.questions.query import Convention, DecideAnswer, Selections
 
 MOST_CERTIFIED = 1_000  # profiles that get certificates without being asked for
 
@@ -27,20 +26,6 @@ BARE = {
 }
 
 Profiles = pd.DataFrame | Sequence[dict[str, Any]]
-
-
-def convention_of(release: EncodedRelease, convention: str | None) -> Convention:
-    """Return the convention asked for; by default `assigned` for one partition, else `ordered`."""
-    single = release.statements.single
-    one = single is not None and single.open_counts <= 1
-    one = one and not release.noisy and not release.statements.loosened
-    if convention is None:
-        return "assigned" if one else "ordered"
-    if convention not in CONVENTIONS:
-        raise Unsupported(f"there is no convention '{convention}': choose assigned, ordered or multiset")
-    if convention == "assigned" and not one:
-        raise Unsupported("the convention 'assigned' needs exactly one tree or rule list with exact counts")
-    return convention
 
 
 def as_frame(profiles: Profiles) -> pd.DataFrame:
@@ -61,7 +46,8 @@ def certify_exact(
     certificates: bool | None = None,
 ) -> pd.DataFrame:
     """Return the verdicts that hold for certain where the statements do; see `certify`."""
-    found = decide(release, select_frame(release, frame), chosen, limits)
+    selections = select_frame(release, frame)
+    found = decide(release, selections, chosen, limits)
     verdict = np.where(found.low > 0, "certain", np.where(found.high > 0, "possible", "impossible")).astype(object)
     verdict[found.open] = "unknown"
     shares = undefined_if_continuous(release, found)
@@ -81,9 +67,11 @@ def certify_exact(
     )
     wanted = certificates or (certificates is None and len(frame) <= MOST_CERTIFIED)
     if wanted:
-        out["certificate"] = pd.Series(
-            list[Any](profile_certificates(release, frame, verdict.tolist(), limits)), dtype=object
-        )
+        from recon.certificates.issuing import profile_certificates
+
+        asked = selections, found.multipliers
+        made: list[Any] = profile_certificates(release, frame, verdict.tolist(), limits, asked)
+        out["certificate"] = pd.Series(made, dtype=object)
     bare = int((np.isin(verdict, ["certain", "impossible"]) & out["certificate"].isna().to_numpy()).sum())
     notes = [f"{bare:,} certain or impossible verdicts have no certificate: {BARE[bool(wanted)]}"] if bare else []
     out.attrs.update(assumptions=list(release.assumptions), convention=chosen, notes=[*why_open(found), *notes])

@@ -58,18 +58,13 @@ def decide(
 def open_rows(release: EncodedRelease, number: int, error: Inconclusive) -> DecideAnswer:
     """Return what is known without an answer: 0 rows at least, all rows at most (UNBOUNDED where they are open)."""
     most = UNBOUNDED if release.rows.high is None else release.rows.high
-    nothing = np.full(number, np.nan)
-    return DecideAnswer(
-        "bounds",
-        trail=tuple(str(error).split("; ")),
-        low=np.zeros(number, dtype=np.int64),
-        high=np.full(number, most, dtype=np.int64),
-        probability=nothing,
-        before=nothing,
-        expected=nothing,
-        expected_before=nothing,
-        open=np.ones(number, dtype=bool),
+    low, high, every = (
+        np.zeros(number, dtype=np.int64),
+        np.full(number, most, dtype=np.int64),
+        np.ones(number, dtype=bool),
     )
+    nothing = np.full(number, np.nan)
+    return DecideAnswer.of(low, high, trail=tuple(str(error).split("; ")), probability=nothing, open=every)
 
 
 def leave_one_out(

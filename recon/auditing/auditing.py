@@ -9,6 +9,7 @@ import numpy as np
 
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import Table
+from recon.answers.counting import count
 from recon.auditing.findings import Bought, BoughtWorlds, Emptiness, GroupDisclosure
 from recon.bounds.disclosure import disclosed_values, numeric_target, tells
 from recon.certificates.certificate_format import Json
@@ -21,8 +22,7 @@ from recon.measures.sweeping import exact_counts, removed_per_row
 from recon.measures.system import groups_left_out
 from recon.noisy.posterior import posterior, single
 from recon.noisy.verdicts import known_posterior
-from recon.questions.questions import count
-from solvers.cells.partition_cells import cells_of
+from solvers.figures.partition import PartitionFigures
 from solvers.foundation.errors import EmptyConfidenceSet, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.exact import log2_worlds
 from solvers.foundation.limits import Limits
@@ -74,7 +74,7 @@ def what_noise_bought(noisy: EncodedRelease, exact: EncodedRelease, limits: Limi
     sources = [block.source(s) for s in range(len(block))]
     if sources != found.counts["source"].tolist() or exact.domain.all != noisy.domain.all:
         raise Unsupported("the release without noise has other regions or classes than the noisy one")
-    sizes = list(cells_of(exact.statements, limits).low)
+    sizes = list(PartitionFigures.of(exact.statements, limits).sizes)
     lefts = found.entropy_bits, log2_worlds(sizes, truth, "ordered"), found.uninformed_bits
     with_it, without, alone = (removed_per_row(exact, left, limits) for left in lefts)
     likely = float(np.abs(found.counts["likely"].to_numpy() - truth).sum()) / 2

@@ -18,7 +18,7 @@ from encoders.domain.domain import Condition
 from encoders.encode.encoder import EncodedRelease, asking
 from encoders.kinds.question import class_numbers
 from encoders.models.models import Question
-from recon.answers.exact import convention_of
+from recon.answers.counting import convention_of
 from recon.answers.undecided import decide
 from recon.bounds.bound_answer import BoundAnswer, Later
 from recon.bounds.disclosure import numbers_within
@@ -26,8 +26,8 @@ from recon.bounds.informative import informative
 from recon.bounds.sums import correlation, distribution_of
 from recon.frames.selections import as_condition, select_conditions
 from recon.frames.world import World, wrap
-from solvers.cells.system import MOST_SUM, System, system_of
 from solvers.chain import ask
+from solvers.figures.system import LARGEST_SUM, SystemFigures
 from solvers.foundation.errors import EmptyConfidenceSet, EngineError, Inconclusive, ReleaseError, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.questions.query import (
@@ -50,7 +50,7 @@ class Asked:
     """A release cut for a question: which cells lie in the group, and the numbers of each cell per attribute."""
 
     release: EncodedRelease
-    system: System
+    system: SystemFigures
     inside: NDArray[np.bool_]
     scales: tuple[int, ...]
     least: tuple[Ints, ...]
@@ -66,16 +66,12 @@ def asked(release: EncodedRelease, where: Condition, of: tuple[str, ...], limits
     """Return the release cut for a question. Raises `Unsupported` for too many cells."""
     cut = asking(release, Question(where, of))
     cut = replace(cut, statements=replace(cut.statements, loosened=release.statements.loosened))
-    system = system_of(cut.statements, limits)
-    first = len(system.linear) - (0 if system.total is None else 1) - 1 - len(of)
-    dense = np.zeros((1 + len(of), len(system.sizes)), dtype=np.int64)
-    for i in range(1 + len(of)):
-        at = slice(int(system.linear.start[first + i]), int(system.linear.start[first + i + 1]))
-        dense[i, system.linear.col[at]] = system.linear.coef[at]
+    system = SystemFigures.of(cut.statements, limits)
+    dense = system.last(1 + len(of))
     scales, least, greatest = [], [], []
     for i, name in enumerate(of, start=1):
         scale, ranges = class_numbers(cut.cut, name)
-        if max((abs(v) for pair in ranges for v in pair), default=0) >= MOST_SUM:
+        if max((abs(v) for pair in ranges for v in pair), default=0) >= LARGEST_SUM:
             raise Unsupported(f"the numbers of '{name}' in whole units exceed 2^59")
         table = np.array([(0, 0), *ranges], dtype=np.int64)
         scales.append(scale)
@@ -189,6 +185,8 @@ def extreme(question: Asked, coefs: Ints, greatest: bool, limits: Limits) -> Ext
 
 def known_world(found: ExtremeAnswer) -> Any:
     """Return the world of an extreme; `Unsupported` where there is none to show."""
+    if found.histogram is None:
+        raise Unsupported("no world is known that attains it")
     if found.world is None:
         raise Unsupported("a continuous attribute has no 'resolution': there are no discrete worlds")
     return found.world
@@ -212,10 +210,10 @@ def extreme_mean(question: Asked, values: Ints, greatest: bool, limits: Limits) 
     """
     sign, inside, rows = (1 if greatest else -1), question.inside, question.release.rows.high or 1
     top = int(np.abs(values[inside]).max(initial=0)) + 1
-    if 2 * top * rows * rows * max(1, len(values)) >= MOST_SUM:
+    if 2 * top * rows * rows * max(1, len(values)) >= LARGEST_SUM:
         raise Unsupported("sums of the values asked about times rows may exceed 2^59")
     nearer = min if greatest else max
-    held = values[inside & (question.system.bounds.upper > 0)]
+    held = values[inside & (question.system.upper > 0)]
     outermost = Fraction(int(held.max() if greatest else held.min())) if len(held) else Fraction(sign * top)
     share, best, engine = Fraction(-sign * top), None, ""
     while True:
@@ -228,7 +226,7 @@ def extreme_mean(question: Asked, values: Ints, greatest: bool, limits: Limits) 
         except Inconclusive as error:
             return Ratio(outermost, False, best, engine, str(error))
         engine = found.engine
-        inner, outer = found.bounds if greatest else found.bounds[::-1]
+        inner, outer = found.bounds[0 if greatest else 1], found.outer(greatest)
         if inner == 0 and outer == 0:
             return Ratio(share if best is not None else None, True, best, engine)
         # The group's sum of v - t exceeds 0 by at most `outer`, so its mean exceeds t by no more than that.
@@ -313,7 +311,7 @@ def correlation_bound(question: Asked, convention: Convention, limits: Limits) -
         raise Unsupported("an attribute has more than 2,000 values: its correlation is not bounded")
     a, b = (shifted(question, v) for v in question.least)
     far = max(int(a.max(initial=0)), int(b.max(initial=0)))
-    if far * far * (release.rows.high or 1) * max(1, len(a)) >= MOST_SUM:
+    if far * far * (release.rows.high or 1) * max(1, len(a)) >= LARGEST_SUM:
         raise Unsupported("sums of squares of the values asked about may exceed 2^59")
     sums = np.stack([question.inside.astype(np.int64), a, b, a * a, b * b, a * b])
     try:
@@ -356,8 +354,8 @@ def outer_correlation(question: Asked, sums: Ints, limits: Limits) -> tuple[floa
     binary = bool((sums[1:3] <= 1).all())
     if not binary:
         return -1.0, 1.0
-    low = [extreme(question, sums[i], False, limits).bounds[0] for i in (0, 1, 2, 5)]
-    high = [extreme(question, sums[i], True, limits).bounds[1] for i in (0, 1, 2, 5)]
+    low = [extreme(question, sums[i], False, limits).outer(False) for i in (0, 1, 2, 5)]
+    high = [extreme(question, sums[i], True, limits).outer(True) for i in (0, 1, 2, 5)]
     if low[0] != high[0] or (high[1] - low[1] + 1) * (high[2] - low[2] + 1) > MOST_PAIRS:
         return -1.0, 1.0
     n = low[0]

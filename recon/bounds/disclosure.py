@@ -17,7 +17,8 @@ from encoders.encode.encoder import EncodedRelease
 from encoders.kinds.table import name_of
 from encoders.models.models import Figure, Forest, Statistic, Table, Tree
 from encoders.parts.statistics import bounds, number, numeric
-from solvers.statements.release import Box, Loose, Partition
+from solvers.statements.boxes import Box
+from solvers.statements.release import Loose, Partition
 
 MOST_LOOSE = 2_000  # groups of no partition that are compared in pairs; more are listed, not counted
 

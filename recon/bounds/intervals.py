@@ -22,14 +22,12 @@ from encoders.kinds.table import source_of
 from encoders.models.models import Figure, Table
 from recon.bounds.disclosure import tells
 from recon.frames.selections import select_conditions
-from solvers.cells.partition_cells import cells_of, no_closed_form
-from solvers.cells.system import system_of
 from solvers.chain import ask
+from solvers.figures.partition import PartitionFigures
+from solvers.figures.system import SystemFigures
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.histograms.system_membership import met_cells
 from solvers.questions.query import Decide, DecideAnswer, Extreme, ExtremeAnswer
-from solvers.statements.numbering import StatementIndex
 from solvers.statements.release import UNBOUNDED
 
 MOST_CELLS = 10_000  # that are asked about
@@ -139,8 +137,7 @@ def ranges(release: EncodedRelease, conditions: Sequence[Condition], limits: Lim
     if exact or release.statements.loosened:
         return [(a, b, tight and not release.statements.loosened) for a, b, tight in out]
     try:
-        system = system_of(release.statements, limits)
-        met = met_cells(system, selections)
+        sums = SystemFigures.of(release.statements, limits).selections(selections)
     except (Inconclusive, Unsupported):
         return out
     todo = [i for i, (_, _, tight) in enumerate(out) if not tight]
@@ -149,20 +146,15 @@ def ranges(release: EncodedRelease, conditions: Sequence[Condition], limits: Lim
         if limits.expired():
             break
         limits.report(f"suppressed and interval cells: {at} of {len(todo)}")
-        ends = met[i].inside, met[i].cells
-        out[i] = sharper(release, out[i], [indicator(len(system.sizes), cells) for cells in ends], one)
-    return out
-
-
-def indicator(cells: int, chosen: Sequence[int]) -> NDArray[np.int64]:
-    """Return the coefficients that count the rows in some cells."""
-    out = np.zeros(cells, dtype=np.int64)
-    out[list(chosen)] = 1
+        out[i] = sharper(release, out[i], sums[i], one)
     return out
 
 
 def sharper(
-    release: EncodedRelease, known: tuple[int, int, bool], sums: list[NDArray[np.int64]], limits: Limits
+    release: EncodedRelease,
+    known: tuple[int, int, bool],
+    sums: tuple[NDArray[np.int64], NDArray[np.int64]],
+    limits: Limits,
 ) -> tuple[int, int, bool]:
     """Return the least of the first sum and the greatest of the second over all worlds, and whether both are proved."""
     low, high, tight = known[0], known[1], True
@@ -173,7 +165,7 @@ def sharper(
         except (Inconclusive, Unsupported):
             tight = False
             continue
-        low, high = (low, min(high, found.bounds[1])) if greatest else (max(low, found.bounds[0]), high)
+        low, high = (low, min(high, found.outer(True))) if greatest else (max(low, found.outer(False)), high)
         tight = tight and found.status == "exact"
     return low, high, tight or low == high
 
@@ -181,25 +173,23 @@ def sharper(
 def open_counts(release: EncodedRelease, limits: Limits) -> list[IntervalCell]:
     """Return the counts of trees and rule lists that an open number of rows leaves open."""
     out = []
-    index = StatementIndex(release.statements)
     for b, block in release.statements.partitions.items():
         if tells(block) and not release.noisy:
             for s in np.flatnonzero(block.low != block.high).tolist():
-                least, most, tight = of_statement(release, s, index.first[b] + s, limits)
+                least, most, tight = of_statement(release, b, s, limits)
                 told = None if int(block.high[s]) == UNBOUNDED else int(block.high[s])
                 out.append(IntervalCell(block.source(s), (int(block.low[s]), told), "", (least, most), tight))
     return out
 
 
-def of_statement(release: EncodedRelease, s: int, row: int, limits: Limits) -> tuple[int, int, bool]:
-    """Return the least and greatest rows that a partition's statement s counts, `row` of the system; see `sharper`."""
-    if no_closed_form(release.statements) is None:
-        counts = [int(v[s]) for v in cells_of(release.statements, limits).vectors]
+def of_statement(release: EncodedRelease, b: int, s: int, limits: Limits) -> tuple[int, int, bool]:
+    """Return the least and greatest rows that statement s of partition b counts; see `sharper`."""
+    if PartitionFigures.refusal(release.statements) is None:
+        counts = [int(v[s]) for v in PartitionFigures.of(release.statements, limits).vectors]
         return min(counts), max(counts), True
     known = 0, release.rows.high or 0, False
     try:
-        linear = system_of(release.statements, limits).linear
+        coefs = SystemFigures.of(release.statements, limits).statement(b, s)
     except (Inconclusive, Unsupported):
         return known
-    coefs = indicator(linear.columns, linear.col[linear.start[row] : linear.start[row + 1]].tolist())
-    return sharper(release, known, [coefs, coefs], limits)
+    return sharper(release, known, (coefs, coefs), limits)

@@ -19,7 +19,7 @@ from recon.frames.selections import missing, raw_indices, select_frame
 from solvers.foundation.errors import CertificateError, ReleaseError
 from solvers.foundation.escaping import named
 from solvers.kernel.claims import AnyClaim, AtLeast, AtMost, NoWorld, OnlyWorld, Possible, entry, keys, number, told
-from solvers.statements.release import Box
+from solvers.statements.boxes import Box
 
 VERSION = 2  # 2: at a confidence below 1, which is named; 1: whatever the noise
 Json = dict[str, Any]

@@ -12,7 +12,8 @@ from recon.frames.describe import condition_text
 from solvers.foundation.limits import Limits
 from solvers.kernel.claims import AnyProof, Branch, Cases, Drat, Node, Regions, Sum, Witness, proof_from
 from solvers.kernel.facts import Facts
-from solvers.statements.release import NO_COUNT, UNBOUNDED, Box
+from solvers.statements.boxes import Box
+from solvers.statements.release import NO_COUNT, UNBOUNDED
 
 MOST_STEPS = 10_000  # lines printed for one proof
 

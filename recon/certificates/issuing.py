@@ -30,7 +30,7 @@ from solvers.chain import ask
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.kernel.claims import AnyProof, AtLeast, AtMost, Claim, NoWorld, Proof, proof_json
-from solvers.questions.query import MostLikely, Multipliers, Selections, Side, WorldsAnswer
+from solvers.questions.query import BoxMultipliers, MostLikely, Selections, Side, WorldsAnswer
 
 
 def as_proved(release: EncodedRelease) -> EncodedRelease:
@@ -61,16 +61,16 @@ def profile_certificates(
     frame: pd.DataFrame,
     verdicts: Sequence[str],
     limits: Limits | None,
-    multipliers: Mapping[Side, Multipliers] | None = None,
+    asked: tuple[Selections, Mapping[Side, BoxMultipliers]] | None = None,
 ) -> list[Json | None]:
     """Return one certificate per profile that is certain or impossible, None for others and where none was found.
 
     At a confidence below 1 "certain" stands for rows that are present at that confidence. Equal profiles are proved
-    once. `multipliers`: those of the answer that the verdicts are of. Cost: a proof per distinct profile, most by a
-    look at one leaf.
+    once. `asked`: the profiles as they were asked about, and the multipliers of the answer. Cost: a proof per distinct
+    profile, most by a look at one leaf.
     """
-    release = as_proved(release)
-    chosen: Selections = select_frame(release, frame)
+    read, release = release, as_proved(release)
+    chosen, multipliers = asked if asked is not None and release is read else (select_frame(release, frame), {})
     boxes = chosen.boxes()
     certifier = Certifier(release.statements, limits, multipliers)
     proofs: dict[Claim, Proof | None] = {}

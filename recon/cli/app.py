@@ -93,15 +93,10 @@ def count(
     quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Count the possible worlds and measure the uncertainty left."""
-    from recon.auditing.auditing import emptiness
-    from recon.certificates.certificate_format import certified_lines
-    from recon.certificates.issuing import contradiction_certificate
     from recon.formats.drafts.suggesting import not_assessed_lines
     from recon.measures.measures import measure
     from recon.report.headline import worlds_lines
-    from recon.report.noise_report import noise_lines
     from recon.report.provenance import assumption_lines, doubts
-    from recon.report.report import count_json
     from solvers.foundation.errors import EmptyConfidenceSet
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
@@ -109,20 +104,33 @@ def count(
         try:
             measures = measure(release, convention, limits)
         except EmptyConfidenceSet as error:
+            from recon.auditing.auditing import emptiness
+
             show_emptiness(emptiness(release, error, limits), json)
             finish("empty")
-        proved = contradiction_certificate(release.at_confidence(1), limits) if measures.status == "unsat" else None
-        counted = estimates_json(release, counter or [], digits, limits, measures.counted)
+        proved = None
+        if measures.status == "unsat":
+            from recon.certificates.issuing import contradiction_certificate
+
+            proved = contradiction_certificate(release.at_confidence(1), limits)
+        counted = estimates_json(release, counter, digits, limits, measures.counted) if counter else []
     if json:
+        from recon.report.report import count_json
+
         found = count_json(release, measures, digits)
         found |= {"certificate": proved} if proved is not None else {}
         print_json(found | ({"estimates": counted} if counted else {}))
     elif measures.status == "unsat":
+        from recon.certificates.certificate_format import certified_lines
+
         tell("possible worlds: 0: the statements contradict each other")
         tell(*(f"  {source}" for source in measures.counted.conflict), *certified_lines(proved), *doubts(release))
     else:
-        tell(*noise_lines(release, measures), *worlds_lines(measures), *estimate_lines(counted),
-             *not_assessed_lines(release))  # fmt: skip
+        if release.noisy:
+            from recon.report.noise_report import noise_lines
+
+            tell(*noise_lines(release, measures))
+        tell(*worlds_lines(measures), *estimate_lines(counted), *not_assessed_lines(release))
         for text in measures.counted.trail if measures.status == "bounds" else ():
             tell(f"not exact: {text}", file=sys.stderr)
         tell("assuming: " + "; ".join(assumption_lines(release)))

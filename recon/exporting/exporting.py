@@ -33,7 +33,8 @@ from solvers.export.formats import cpsat_bytes, dimacs_lines, encoded, mps_lines
 from solvers.export.integer_program import Constraint, IntegerProgram
 from solvers.foundation.errors import EngineError, ReleaseError
 from solvers.foundation.limits import Limits
-from solvers.statements.release import UNBOUNDED, Box, Region, Statement
+from solvers.statements.boxes import Box, Region
+from solvers.statements.release import UNBOUNDED, Statement
 from solvers.statements.release import World as SolverWorld
 
 FORMATS = ("mps", "opb", "cpsat", "dimacs")

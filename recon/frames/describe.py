@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from encoders.domain.values import MISSING, Continuous, Grid, Listed, Position, cell_text, plain
 from encoders.parts.cut_domain import CutDomain
+from solvers.statements.boxes import Box
 from solvers.statements.masks import spans
-from solvers.statements.release import Box
 
 
 def values_text(cut: CutDomain, k: int, mask: int) -> str:

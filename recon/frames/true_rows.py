@@ -17,7 +17,8 @@ from encoders.models.models import Table
 from encoders.parts.statistics import Group, bounds, number, numbers_of
 from recon.frames.selections import frame_ranges, select_frame, whole_rows
 from solvers.foundation.errors import ReleaseError
-from solvers.statements.release import ANY_LABEL, UNBOUNDED, Box, Boxes, Choice, Loose, Partition, Region, Statement
+from solvers.statements.boxes import Box, Boxes, Region
+from solvers.statements.release import ANY_LABEL, UNBOUNDED, Choice, Loose, Partition, Statement
 
 SHOWN = 3  # attributes named in a sentence
 

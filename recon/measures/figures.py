@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import pandas as pd
 
 from encoders.encode.encoder import EncodedRelease
-from recon.noisy.posterior import Posterior
-from solvers.foundation.exact import log2_multisets
-from solvers.histograms.partition_membership import Rows
 from solvers.questions.query import Convention, CountAnswer
-from solvers.regions.row_space import Space
-from solvers.statements.release import ANY_LABEL, Release
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from recon.noisy.posterior import Posterior
 
 EXPOSURE = (
     "name",
@@ -42,7 +42,7 @@ class Measures:
     the attributes that the release names. dist: Def. 2, where rows are products of attributes (`assigned`).
     bits_due_to_order: Σ_j C_j (log2 num(f_j) - log2 Capt(f_j)) of a rule list. determined_rows: rows whose every
     attribute is known. smallest_region: the fewest raw rows that fit a published row; smallest_group: the fewest
-    published rows in one cell. exposure: one line per leaf or rule; with
+    published rows in one cell. exposure (made when asked for): one line per leaf or rule; with
     `of_cells` (more than one partition) one per cell that surely holds rows. datasets: the count of datasets without
     an order of rows (None: not asked, of continuous attributes), unordered_before the bits before the release without
     it; see `recon.measures.unordered`. cells_exact: whether the least rows of every cell, on which determined_rows and
@@ -62,7 +62,7 @@ class Measures:
     determined_rows: int | None
     smallest_region: int | None
     smallest_group: int | None
-    exposure: pd.DataFrame
+    exposures: Callable[[], pd.DataFrame]
     counted: CountAnswer
     assumptions: tuple[str, ...] = field(default=())
     of_cells: bool = False
@@ -70,6 +70,11 @@ class Measures:
     posterior: Posterior | None = None
     cells_exact: bool = True
     unordered_before: float | None = None
+
+    @cached_property
+    def exposure(self) -> pd.DataFrame:
+        """Return the lines on leaves, rules or cells, most of them with figures of their own."""
+        return self.exposures()
 
     @property
     def figures(self) -> Literal["exact", "bounds"]:
@@ -102,52 +107,24 @@ class Measures:
         return None if left is None or not before else (left[0] / before, left[1] / before)
 
 
-def unordered(space: Space, numbers: Sequence[int]) -> float | None:
-    """Return the bits before the release without the order of rows; of several numbers of rows with a uniform prior."""
-    if not numbers:
-        return None
-    return math.log2(len(numbers)) + mean([uninformed(space, {ANY_LABEL: n}, "multiset") for n in numbers])
-
-
 def empty(release: EncodedRelease, convention: Convention, answer: CountAnswer) -> Measures:
     """Return the measures of a release without a world: none."""
     rows = release.rows.low if release.rows.exact else None
     nothing = (None,) * 10
-    return Measures(convention, answer.status, rows, *nothing, pd.DataFrame(), answer, release.assumptions)
+    return Measures(convention, answer.status, rows, *nothing, nowhere, answer, release.assumptions)
 
 
-def mean(values: Sequence[float]) -> float:
-    """Return the arithmetic mean; exactly the value where there is one."""
-    return values[0] if len(values) == 1 else math.fsum(values) / len(values)
+def nowhere() -> pd.DataFrame:
+    """Return no lines at all, of a release without a world."""
+    import pandas as pd
 
-
-def ratio(part: float, whole: float) -> float | None:
-    """Return part / whole, None where there was nothing to know (whole 0)."""
-    return part / whole if whole > 0 else None
-
-
-def uninformed(space: Space, rows: Rows, convention: Convention, factor: int = 1) -> float:
-    """Return the bits of rows (label or ANY_LABEL -> how many) before the release, in a space smaller by `factor`.
-
-    `assigned`: n log2 S, the label left out for rows whose cell names it; `ordered`: n log2 S; `multiset`:
-    log2 C(S + n - 1, n).
-    """
-    n = sum(rows.values())
-    if n == 0:
-        return 0.0
-    if convention == "multiset":
-        return log2_multisets(space.size // factor, n)
-    return math.fsum(c * math.log2(size // factor) for label, c in rows.items() if (size := space.labelled(label)))
-
-
-def unnamed_factor(release: Release) -> int:
-    """Return how many values the attributes that no statement names have together."""
-    domain = release.domain
-    return domain.size // math.prod(domain.attributes[k].total for k in release.mentioned())
+    return pd.DataFrame()
 
 
 def exposure_frame(lines: list[dict[str, Any]]) -> pd.DataFrame:
     """Return the lines as a frame, with the share of rows that are as exposed or more."""
+    import pandas as pd
+
     # As objects: pandas would turn None into NaN, and overflow on long integers.
     frame = pd.DataFrame(lines, columns=EXPOSURE, dtype=object)
     numeric = ("bits_left", "bits_removed", "entropy_reduction_ratio")

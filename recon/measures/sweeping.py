@@ -18,17 +18,15 @@ from numpy.typing import NDArray
 
 from encoders.encode.encoder import EncodedRelease, encode
 from encoders.models.models import Noise, RuleList, Support, Tree
-from recon.measures.figures import uninformed
 from recon.noisy.denoising import filled
 from recon.noisy.posterior import Posterior, posterior
-from solvers.cells.partition_cells import cells_of
+from solvers.figures.bits import uninformed_bits
+from solvers.figures.partition import PartitionFigures
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
-from solvers.foundation.exact import log2_worlds
 from solvers.foundation.limits import Limits
 from solvers.likelihood.posterior import Prior
 from solvers.noise.laws import Law, Neighbours
 from solvers.noise.sampling import Randomness
-from solvers.regions.row_space import Space
 from solvers.statements.release import ANY_LABEL, Partition
 
 LIKELY = 0.95  # posterior probability from which on a membership is called likely
@@ -109,7 +107,7 @@ def removed_per_row(release: EncodedRelease, left: float, limits: Limits) -> flo
     Not against the entropy of the posterior's prior: that is below n log2 S, and what is left can lie above it.
     """
     n = release.rows.low
-    return (uninformed(Space.of(release.statements, limits), {ANY_LABEL: n}, "ordered") - left) / n if n else 0.0
+    return (uninformed_bits(release.statements, n, "ordered", limits) - left) / n if n else 0.0
 
 
 def exact_counts(release: EncodedRelease) -> tuple[Partition, NDArray[np.int64]]:
@@ -155,7 +153,7 @@ def without_noise(
     release: EncodedRelease, block: Partition, truth: NDArray[np.int64], limits: Limits
 ) -> dict[str, float]:
     """Return the same figures of the exact release."""
-    left = log2_worlds(list(cells_of(release.statements, limits).low), truth, "ordered")
+    left = PartitionFigures.of(release.statements, limits).worlds_bits(truth, "ordered")
     return {
         "accuracy": accuracy(block, truth, truth.astype(np.float64)),
         "bits_removed_per_row": removed_per_row(release, left, limits),

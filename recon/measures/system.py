@@ -7,6 +7,7 @@ Source: Ferry et al., SaTML 2024, Def. 2 and 4; docs/mathematics.md, "Possible w
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,14 +17,14 @@ from encoders.encode.encoder import EncodedRelease
 from encoders.kinds.table import name_of
 from encoders.models.models import Forest, RuleSet, Table
 from recon.frames.describe import condition_text
-from recon.measures.figures import Measures, exposure_frame, mean, ratio, uninformed, unnamed_factor, unordered
-from solvers.cells.system import System, system_of
+from recon.measures.figures import Measures, exposure_frame
 from solvers.chain import ask
+from solvers.figures.bits import bits_before, mean, ratio, row_bits, unnamed_factor
+from solvers.figures.system import SystemFigures, named_only
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.questions.query import Convention, Count, CountAnswer, PerCell, PerCellAnswer
-from solvers.regions.row_space import Space
-from solvers.statements.release import ANY_LABEL, Attribute, Domain, Release
+from solvers.statements.release import Release
 
 SHOWN_BOXES = 3  # boxes of a cell written out
 
@@ -31,19 +32,18 @@ SHOWN_BOXES = 3  # boxes of a cell written out
 def measure_coupled(release: EncodedRelease, convention: Convention, answer: CountAnswer, limits: Limits) -> Measures:
     """Return the measures of a coupled release from its count; entropy figures are None where it is not exact."""
     statements = release.statements
-    space = Space.of(statements, limits)
     numbers = list(answer.log2_per_rows) or ([release.rows.low] if release.rows.exact else [])
     spread = math.log2(len(numbers)) if numbers else 0.0
     exact = answer.status == "exact"
     prior = entropy = removed = None
     if numbers and not answer.relative:
-        prior = spread + mean([uninformed(space, {ANY_LABEL: n}, convention) for n in numbers])
+        prior = bits_before(statements, numbers, convention, limits)
     if exact and prior is not None:
         entropy = spread + mean(list(answer.log2_per_rows.values()))
         rows = mean([float(n) for n in numbers])
         removed = (prior - entropy) / rows if rows else None
     try:
-        system = system_of(statements, limits)
+        system = SystemFigures.of(statements, limits)
         cells = ask(statements, PerCell(), PerCellAnswer, limits)
         least, most = cells.least, cells.most
         cells_exact = cells.status == "exact" or bool((cells.least == cells.most).all())
@@ -53,6 +53,7 @@ def measure_coupled(release: EncodedRelease, convention: Convention, answer: Cou
     datasets = answer if convention == "multiset" else ask(statements, Count("multiset"), CountAnswer, limits)
     held = [(c, int(least[c]), int(most[c])) for c in np.flatnonzero(least).tolist()]
     sizes = [] if system is None else [system.sizes[c] for c, _, _ in held]
+    unordered = bits_before(statements, numbers, "multiset", limits) if numbers and not answer.relative else None
     unsized = system is None or answer.relative  # sizes of a continuous attribute are volumes, not raw rows
     return Measures(
         convention=convention,
@@ -68,13 +69,15 @@ def measure_coupled(release: EncodedRelease, convention: Convention, answer: Cou
         determined_rows=None if unsized else sum(n for (_, n, _), z in zip(held, sizes, strict=True) if z == 1),
         smallest_region=None if unsized else min(sizes, default=None),
         smallest_group=smallest_count(statements),
-        exposure=exposure_frame([]) if system is None else cell_exposure(release, system, held, space),
+        exposures=partial(exposure_frame, [])
+        if system is None
+        else partial(cell_exposure, release, system, held, limits),
         counted=answer,
         assumptions=release.assumptions,
         of_cells=True,
         datasets=None if answer.relative else datasets,
         cells_exact=cells_exact,
-        unordered_before=None if answer.relative else unordered(space, numbers),
+        unordered_before=unordered,
     )
 
 
@@ -87,26 +90,18 @@ def mentioned(
     time for that.
     """
     factor, spread = unnamed_factor(release), math.log2(len(numbers))
-    space = Space.of(shrunk(release), limits)
-    before = spread + mean([uninformed(space, {ANY_LABEL: n}, convention) for n in numbers])
+    before = bits_before(named_only(release), numbers, convention, limits)
     if factor == 1:
         return ratio(entropy, before)
     if convention == "ordered":
         return ratio(entropy - mean([n * math.log2(factor) for n in numbers]), before)
     try:
-        found = ask(shrunk(release), Count(convention), CountAnswer, limits)
+        found = ask(named_only(release), Count(convention), CountAnswer, limits)
     except (Inconclusive, Unsupported):
         return None
     if found.status != "exact":
         return None
     return ratio(spread + mean(list(found.log2_per_rows.values())), before)
-
-
-def shrunk(release: Release) -> Release:
-    """Return the release with one value for every attribute that no statement names."""
-    named, old = release.mentioned(), release.domain
-    kept = tuple(a if k in named else Attribute(a.name, (1,)) for k, a in enumerate(old.attributes))
-    return Release(Domain(kept, old.label, old.relative), release.rows, release.blocks, release.impossible)
 
 
 def smallest_count(release: Release) -> int | None:
@@ -144,26 +139,23 @@ def groups_left_out(release: EncodedRelease) -> tuple[bool, str]:
 
 
 def cell_exposure(
-    release: EncodedRelease, system: System, held: list[tuple[int, int, int]], space: Space
+    release: EncodedRelease, system: SystemFigures, held: list[tuple[int, int, int]], limits: Limits
 ) -> pd.DataFrame:
     """Return one line per cell that surely holds rows, in the columns of `recon.measures.measures.exposure`.
 
     `rows` is the least number of rows over all worlds, `rows_most` the greatest (outer bounds where not exact).
     """
     lines: list[dict[str, Any]] = []
-    before = math.log2(space.size) if space.size else 0.0
-    shown = [system.pieces[c][:SHOWN_BOXES] for c, _, _ in held]
-    boxes_of = iter(system.layout.boxes(system.words[[p for pieces in shown for p in pieces]]))
-    for i, (c, rows, most) in enumerate(held):
-        size = system.sizes[c]
-        boxes = [next(boxes_of) for _ in shown[i]]
-        more = "" if len(system.pieces[c]) <= SHOWN_BOXES else f" or {len(system.pieces[c]) - SHOWN_BOXES} more boxes"
+    before = row_bits(release.statements, limits)
+    boxes = system.boxes([c for c, _, _ in held], SHOWN_BOXES)
+    for i, ((c, rows, most), (shown, further)) in enumerate(zip(held, boxes, strict=True)):
+        size, more = system.sizes[c], f" or {further} more boxes" if further else ""
         left = math.log2(size)
         lines.append(
             {
                 "name": f"cell {i}",
                 "region": c,
-                "where": " or ".join(condition_text(release.cut, b) for b in boxes) + more,
+                "where": " or ".join(condition_text(release.cut, b) for b in shown) + more,
                 "class": None,
                 "rows": rows,
                 "rows_most": most,

@@ -12,41 +12,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from solvers.cells.partition_cells import Cells
-from solvers.foundation.exact import Factor, log2_sum, log2_worlds
-from solvers.questions.query import CountAnswer
-
 if TYPE_CHECKING:
     from recon.measures.figures import Measures
 
 Ends = tuple[float, float]
-
-
-def datasets_of(cells: Cells) -> CountAnswer:
-    """Return how many datasets one partition leaves: per cell the multisets of its rows.
-
-    Bounds where sizes are bounds; not defined ("relative") with a continuous attribute. Cost: linear in cells and rows.
-    """
-    vectors, low = cells.vectors, {}
-    for v in vectors:
-        low[int(v.sum())] = log2_worlds(cells.low, v, "multiset")
-    high = low if cells.exact else {int(v.sum()): log2_worlds(cells.high, v, "multiset") for v in vectors}
-
-    def factors() -> dict[int, list[Factor]]:
-        out = {}
-        for v in vectors:
-            filled = [(size, c) for size, c in zip(cells.low, v.tolist(), strict=True) if c]
-            out[int(v.sum())] = [(math.prod(math.comb(size + c - 1, c) for size, c in filled), 1)]
-        return out
-
-    return CountAnswer(
-        "exact" if cells.exact else "bounds",
-        convention="multiset",
-        bounds=(log2_sum(list(low.values())), log2_sum(list(high.values()))),
-        per_rows=factors,
-        log2_per_rows=low,
-        relative=cells.release.domain.relative,
-    )
 
 
 def bits_left(m: Measures) -> Ends | None:

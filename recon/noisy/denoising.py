@@ -13,14 +13,13 @@ from encoders.domain.domain import Domain
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import AnyModel, Figure, Forest, Node, Rule, Support, Table, Tree
 from recon.formats.release.writing import publishable
-from solvers.cells.system import System
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 from solvers.likelihood.maximum import Likeliest
-from solvers.likelihood.most_likely import capped_rows, most_likely_of
+from solvers.likelihood.most_likely import capped_rows, most_likely_counts
 from solvers.questions.relaxed import how, refused
 from solvers.statements.numbering import StatementIndex
-from solvers.statements.observations import Observation, observations, widened
+from solvers.statements.observations import observations, widened
 from solvers.statements.release import Release, Rows
 
 DENOISED = "the counts are denoised, {} and not the true ones: verdicts about them prove nothing"
@@ -53,25 +52,18 @@ def certain_release(release: EncodedRelease, limits: Limits) -> Release:
     return capped_rows(replace(sure, rows=declared), limits)
 
 
-def most_likely(release: EncodedRelease, limits: Limits) -> tuple[System, tuple[Observation, ...], Likeliest]:
-    """Return the cells, the noisy figures and a histogram that makes the noise most likely; see `likeliest`."""
-    if not release.noisy:
-        raise Unsupported("the counts carry no noise: they are consistent or contradict each other")
-    sure = certain_release(release, limits)
-    seen = observations(sure)
-    system, found = most_likely_of(sure, seen, limits)
-    return system, seen, found
-
-
 def denoise(release: EncodedRelease, limits: Limits | None = None) -> Denoised:
     """Return the models of a noisy release with consistent counts.
 
     They are post-processing: the noisy counts' privacy holds for them too, their law of noise does not. Raises
     `Unsupported` for exact releases and too many cells, `ContradictionError` where exact statements clash.
     """
-    system, seen, found = most_likely(release, limits or Limits())
-    sums = system.linear.sums(found.histogram)
-    counts = {o.statement: int(sums[o.statement]) for o in seen}
+    if not release.noisy:
+        raise Unsupported("the counts carry no noise: they are consistent or contradict each other")
+    limits = limits or Limits()
+    sure = certain_release(release, limits)
+    seen = observations(sure)
+    counts, found = most_likely_counts(sure, seen, limits)
     moved = float(sum(abs(o.published - counts[o.statement]) for o in seen))
     by_block: dict[int, list[int]] = {}
     index = StatementIndex(release.statements)

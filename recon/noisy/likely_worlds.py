@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import numpy as np
 import pandas as pd
 
 from encoders.encode.encoder import EncodedRelease
@@ -19,14 +18,10 @@ from recon.answers.exact import Profiles, as_frame
 from recon.frames.selections import select_frame
 from recon.frames.world import World, wrap
 from recon.noisy.denoising import certain_release
-from solvers.cells.system import System, system_of
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.histograms.system_membership import met_cells
-from solvers.likelihood.markov_chain import Walk, walk
+from solvers.likelihood.sampled_worlds import SampledWorlds
 from solvers.statements.observations import observations
-from solvers.worlds.row_lists import Dice
-from solvers.worlds.worlds import draw_world, filled_cells
 
 ENOUGH_RHAT = 1.05
 ENOUGH_ESS = 100.0
@@ -46,13 +41,12 @@ class SampledPosterior:
     acceptance: float
     note: str
     release: EncodedRelease
-    _walk: Walk = field(repr=False)
-    _system: System = field(repr=False)
+    _sample: SampledWorlds = field(repr=False)
 
     @property
     def draws(self) -> int:
         """Return how many draws there are, of all chains together."""
-        return len(self._walk.histograms)
+        return len(self._sample)
 
     @property
     def trusted(self) -> bool:
@@ -61,23 +55,14 @@ class SampledPosterior:
 
     def membership(self, profiles: Profiles) -> pd.DataFrame:
         """Return per profile: probability (that a row fits) and expected_count, averages over the draws."""
-        lines = []
-        for met in met_cells(self._system, select_frame(self.release, as_frame(profiles))):
-            drawn = self._walk.histograms[:, list(met.cells)]
-            shares = np.array(met.ratios)
-            absent = np.prod(np.power(1.0 - shares, drawn), axis=1)
-            lines.append((float(1.0 - absent.mean()), float((drawn @ shares).mean()) if len(shares) else 0.0))
-        return pd.DataFrame(lines, columns=["probability", "expected_count"])
+        found = self._sample.membership(select_frame(self.release, as_frame(profiles)))
+        return pd.DataFrame(found, columns=["probability", "expected_count"])
 
     def worlds(self, k: int, seed: int = 0) -> list[World]:
         """Return k worlds: draws spread over the chains, rows drawn uniformly inside their cells."""
-        drawn, dice = self._walk.histograms, Dice(seed)
-        if not 0 < k <= len(drawn):
-            raise ReleaseError(f"there are {len(drawn)} draws: cannot show {k} worlds")
-        at = np.linspace(0, len(drawn) - 1, k).astype(int)
-        domain = self._system.release.domain
-        filled = (filled_cells(self._system, drawn[i]) for i in at.tolist())
-        return [wrap(self.release, draw_world(domain, one, "ordered", dice)) for one in filled]
+        if not 0 < k <= self.draws:
+            raise ReleaseError(f"there are {self.draws} draws: cannot show {k} worlds")
+        return [wrap(self.release, world) for world in self._sample.worlds(k, seed)]
 
 
 def sampled(
@@ -95,11 +80,12 @@ def sampled(
         raise ReleaseError(f"{draws} draws are too few to see whether they may be trusted: ask for 4 or more")
     limits = limits or Limits()
     sure = certain_release(release, limits)
-    system, seen = system_of(sure, limits), observations(sure)
-    found = walk(system, seen, draws, seed, limits)
+    seen = observations(sure)
+    sample = SampledWorlds.of(sure, seen, draws, seed, limits)
+    found = sample.walk
     ends = found.credible(0.95)
     lines = [
         (o.source, float(o.published), found.counts[:, o.statement].mean(), *ends[o.statement].tolist()) for o in seen
     ]
     frame = pd.DataFrame(lines, columns=["source", "published", "mean", "low", "high"])
-    return SampledPosterior(frame, found.rhat, found.ess, found.acceptance, found.note, release, found, system)
+    return SampledPosterior(frame, found.rhat, found.ess, found.acceptance, found.note, release, sample)

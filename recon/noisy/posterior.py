@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from encoders.encode.encoder import EncodedRelease
 from recon.answers.exact import Profiles, as_frame
 from recon.frames.selections import select_frame
-from solvers.cells.partition_cells import Cells
+from solvers.figures.partition import PartitionFigures
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 from solvers.likelihood.partition_posterior import posterior_of
@@ -52,7 +52,7 @@ class Posterior:
     expected_rows: float
     release: EncodedRelease
     _found: CountPosterior = field(repr=False)
-    _cells: Cells = field(repr=False)
+    _cells: PartitionFigures = field(repr=False)
 
     @property
     def bits_removed(self) -> float:
@@ -71,7 +71,7 @@ class Posterior:
 
     def membership(self, profiles: Profiles) -> pd.DataFrame:
         """Return per profile: probability (that a row fits), probability_before, expected_count, expected_before."""
-        shares = self._shares(select_frame(self.release, as_frame(profiles)))
+        shares = self._cells.shares(select_frame(self.release, as_frame(profiles)))
         return pd.DataFrame(
             {
                 "probability": self._present(shares),
@@ -84,7 +84,7 @@ class Posterior:
     def _present(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return P(a row fits), kept off 0 and 1 by the remainder where no share makes it so."""
         found, spare = 1.0 - self._found.absent(shares), self.remainder
-        held = np.array([size > 0 for size in self._cells.low])
+        held = np.array([size > 0 for size in self._cells.sizes])
         found = np.where((shares > 0).any(axis=1), np.maximum(found, min(spare, 0.5)), 0.0)
         every: NDArray[np.bool_] = (shares[:, held] == 1.0).all(axis=1)
         return np.where(every, found, np.minimum(found, 1.0 - min(spare, 0.5)))
@@ -106,18 +106,8 @@ class Posterior:
 
     def expected(self, chosen: Selections) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the expected number of rows of every selection, after and before the release."""
-        shares = self._shares(chosen)
+        shares = self._cells.shares(chosen)
         return self._found.expected_rows(shares), self._found.expected_before(shares)
-
-    def _shares(self, chosen: Selections) -> NDArray[np.float64]:
-        """Return (selections, cells) shares of each cell's raw rows that a selection holds."""
-        distinct, back = np.unique(chosen.codes, axis=0, return_inverse=True)
-        out = np.zeros((len(distinct), len(self._cells.low)))
-        for i, codes in enumerate(distinct.tolist()):
-            sizes = {k: chosen.sizes[k][c] for k, c in enumerate(codes) if c}
-            low, _ = self._cells.sizes_within(sizes)
-            out[i] = [a / b if b else 0.0 for a, b in zip(low, self._cells.low, strict=True)]
-        return out[back.reshape(-1)]
 
 
 def posterior(release: EncodedRelease, prior: Prior = "counts", limits: Limits | None = None) -> Posterior:
@@ -159,8 +149,10 @@ def computed(release: EncodedRelease, prior: Prior, limits: Limits) -> Posterior
     sure, rows = release.at_confidence(1).statements, release.declared
     assert rows is not None
     assert rows.high is not None
-    cells, found = posterior_of(sure, (rows.low, rows.high), prior, limits)
-    block, seen = cells.block, {o.statement: o for o in observations(sure)}
+    found = posterior_of(sure, (rows.low, rows.high), prior, limits)
+    cells, block = PartitionFigures.of(sure, limits), sure.single
+    assert block is not None
+    seen = {o.statement: o for o in observations(sure)}
     published = (math.nan if s not in seen else float(seen[s].published) for s in range(len(block)))
     lines = [(block.source(s), figure) for s, figure in enumerate(published)]
     low, high = found.interval(0.95)

@@ -20,14 +20,12 @@ from recon.answers.undecided import decide, share, why_open
 from recon.certificates.issuing import profile_certificates
 from recon.frames.selections import select_frame
 from recon.noisy.posterior import Posterior, posterior, why_none
-from solvers.cells.partition_cells import cells_of
+from solvers.figures.bits import without_rows
+from solvers.figures.partition import decide_in_intervals
 from solvers.foundation.errors import EngineError, Inconclusive, Unsupported
 from solvers.foundation.exact import level_text
 from solvers.foundation.limits import Limits
-from solvers.histograms.partition_membership import Prior
 from solvers.questions.query import Convention, DecideAnswer, Selections, Share
-from solvers.regions.row_space import Space
-from solvers.statements.release import ANY_LABEL
 
 
 def certify_noisy(
@@ -135,44 +133,24 @@ def at_confidence(
 def decided(release: EncodedRelease, chosen: Selections, convention: Convention, limits: Limits | None) -> DecideAnswer:
     """Return bounds on the rows of every selection inside the joint intervals.
 
-    Of one tree or rule list they are exact sums: cells that a selection meets can have all their rows in it, those
-    that it holds must. Cost: linear in distinct selections times cells; other releases are asked of the engines.
+    Of one tree or rule list they are exact sums over its intervals; other releases are asked of the engines.
     """
-    block, rows = release.statements.single, release.statements.rows
-    if block is None or rows.high is None:
-        return decide(release, chosen, convention, limits)
     try:
-        cells = cells_of(release.statements, limits or Limits())
+        found = decide_in_intervals(release.statements, chosen, limits or Limits())
     except Inconclusive:
-        return decide(release, chosen, convention, limits)
-    possible = np.array([size > 0 for size in cells.low])
-    least, most = block.low, np.where(possible, np.minimum(block.high, rows.high), 0)
-    fits = int(least.sum()) <= rows.high and int(most.sum()) >= rows.low and bool((least <= most).all())
-    if not fits or not cells.exact:
-        return decide(release, chosen, convention, limits)
-    distinct, back = np.unique(chosen.codes, axis=0, return_inverse=True)
-    low, high = np.zeros(len(distinct), dtype=np.int64), np.zeros(len(distinct), dtype=np.int64)
-    for i, codes in enumerate(distinct.tolist()):
-        inside = cells.sizes_within({k: chosen.sizes[k][c] for k, c in enumerate(codes) if c})[0]
-        met = np.array([size > 0 for size in inside])
-        whole = np.array([a == b for a, b in zip(inside, cells.low, strict=True)])
-        low[i] = max(int(least[whole].sum()), rows.low - int(most[~whole].sum()))
-        high[i] = min(int(most[met].sum()), rows.high - int(least[~met].sum()))
-    at = back.reshape(-1)
-    return DecideAnswer("exact", low=low[at], high=high[at], open=np.zeros(len(at), dtype=bool))
+        found = None
+    return decide(release, chosen, convention, limits) if found is None else found
 
 
 def outside_domain(release: EncodedRelease, chosen: Selections, limits: Limits | None) -> NDArray[np.bool_]:
     """Tell which selections hold no row of the domain, whatever was released; none where the time is up before."""
     limits = limits or Limits()
     try:
-        space = Space.of(release.statements, limits)
-        found: NDArray[np.bool_] = Prior(space, chosen, "ordered", {ANY_LABEL}).expected({ANY_LABEL: 1}) == 0.0
+        return without_rows(release.statements, chosen, limits)
     except (Inconclusive, EngineError):  # sizes between bounds say nothing
         if not limits.expired():
             raise
         return np.zeros(len(chosen), dtype=bool)
-    return found
 
 
 def certain_verdicts(

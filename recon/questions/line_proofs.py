@@ -20,16 +20,16 @@ from recon.answers.exact import MOST_CERTIFIED
 from recon.certificates.certificate_format import Json
 from recon.certificates.issuing import as_proved, certificate_json, profiles_json
 from recon.frames.selections import select_frame
-from solvers.cells.system import System, system_of
 from solvers.certificates.certifier import Certifier
 from solvers.chain import ask
+from solvers.figures.system import SelectionSums, SystemFigures
 from solvers.foundation.errors import CertificateError, EngineError, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.histograms.system_membership import Met, met_cells
 from solvers.kernel.cells import Live, cells_at
 from solvers.kernel.claims import AtLeast, AtMost, Claim, Possible, Proof, Witness
 from solvers.questions.query import Extreme, ExtremeAnswer, MostLikely, Selections, WorldsAnswer
-from solvers.statements.release import Box, World
+from solvers.statements.boxes import Box
+from solvers.statements.release import World
 
 SECONDS = 20.0  # for these proofs, where no limit is given
 SHARES = 8  # one hard profile takes no more than such a part of the time that is left
@@ -147,7 +147,7 @@ class Worlds:
     def __init__(self, release: EncodedRelease, certifier: Certifier, chosen: Selections, limits: Limits) -> None:
         self.release, self.certifier, self.chosen, self.limits = release, certifier, chosen, limits
         self.found: list[Held] | None = None
-        self.asked: tuple[System, list[Met]] | None = None
+        self.sums: SelectionSums | None = None
 
     @property
     def live(self) -> Live | None:
@@ -184,12 +184,9 @@ class Worlds:
     def with_row(self, i: int) -> World | None:
         """Return a world with as many rows of profile i as can be; None where no engine gives one."""
         try:
-            if self.asked is None:
-                system = system_of(self.release.statements, self.limits)
-                self.asked = system, met_cells(system, self.chosen)
-            system, met = self.asked
-            coefs = np.zeros(len(system.sizes), dtype=np.int64)
-            coefs[list(met[i].cells)] = 1
+            if self.sums is None:
+                self.sums = SystemFigures.of(self.release.statements, self.limits).selections(self.chosen)
+            coefs = self.sums[i][1]
             if not coefs.any():
                 return None
             share = self.limits.lasting(max(1.0, self.limits.left() / SHARES))

@@ -12,7 +12,8 @@ import pandas as pd
 from encoders.domain.domain import GUESSED
 from encoders.domain.values import MISSING, Continuous, Listed, Value, intersection
 from encoders.encode.encoder import EncodedRelease
-from recon.answers.exact import Profiles, as_frame, certify_exact, convention_of, most_rows, select_with, settled_only
+from recon.answers.counting import convention_of
+from recon.answers.exact import Profiles, as_frame, certify_exact, most_rows, select_with, settled_only
 from recon.answers.undecided import decide, leave_one_out, share, why_open
 from recon.frames.naming import column_like, named_like
 from recon.frames.outside import answered
@@ -24,8 +25,6 @@ from solvers.foundation.exact import level_text
 from solvers.foundation.limits import Limits, ended
 from solvers.questions.query import (
     Convention,
-    Count,
-    CountAnswer,
     DecideAnswer,
     Enumerate,
     LeaveOneOut,
@@ -40,19 +39,6 @@ VALUE_BYTES = 24  # of a world: an index, the value, and a copy on the way into 
 TOLD = 64  # worlds between two lines of progress
 NAMES_SHOWN = 3
 MOST_VALUES = 1_000  # a sensitive attribute is answered value by value
-
-
-def count(release: EncodedRelease, convention: str | None = None, limits: Limits | None = None) -> CountAnswer:
-    """Return how many worlds there are: `.value`, `.factors`, `.log2`, `.bounds` (log2), `.status`.
-
-    Raises `Unsupported` (no engine accepts) and `Inconclusive` (the number of rows is unbounded).
-    """
-    found = ask(release.statements, Count(convention_of(release, convention)), CountAnswer, limits)
-    return (
-        found
-        if release.certain or found.status == "unsat"
-        else replace(found, guarantee=f"confidence {level_text(release.confidence)}")
-    )
 
 
 def worlds(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from encoders.encode.encoder import EncodedRelease
-from recon.answers.exact import convention_of
+from recon.answers.counting import convention_of
 from recon.auditing.auditing import certificate_of, emptiness, group_disclosure, stored_outright, what_noise_bought
 from recon.auditing.findings import Findings
 from recon.auditing.ground_truth import check_truth

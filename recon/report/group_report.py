@@ -15,6 +15,7 @@ from recon.bounds.disclosure import ValueDisclosure
 from recon.bounds.intervals import IntervalCells
 from recon.measures.figures import Measures
 from recon.measures.system import groups_left_out, published_cells
+from recon.report.rendering import number
 
 SHOWN = 8
 SMALL_GROUP = 10  # rows; the same as in the audit
@@ -224,8 +225,3 @@ def rows_between(least: int, most: int) -> str:
 def power_of(value: int) -> str:
     """Return a size for people."""
     return f"{value:,}" if value < 10**9 else f"about 2^{math.log2(value):.1f}"
-
-
-def number(x: float | None, places: int = 4) -> str:
-    """Return a figure for people."""
-    return "not defined" if x is None else f"{x:,.{places}f}"

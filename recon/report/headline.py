@@ -8,8 +8,7 @@ from typing import Any
 from recon.answers.reasons import plain_reasons
 from recon.measures.figures import Measures
 from recon.measures.unordered import bits_left, dist_g, removed_per_row, row_order
-from recon.report.group_report import number
-from recon.report.rendering import DIGITS
+from recon.report.rendering import DIGITS, number
 from solvers.questions.query import Convention, CountAnswer
 
 LOG2_10 = math.log2(10)

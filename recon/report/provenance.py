@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from encoders.domain.domain import GUESSED
 from encoders.encode.encoder import EncodedRelease
@@ -12,9 +12,11 @@ from encoders.models.models import CountKind, Provenance
 from recon.formats.drafts.guessing import WANTING
 from recon.formats.drafts.suggesting import not_assessed_lines
 from recon.inspection.findings.severity import is_counting
-from recon.inspection.inspecting import Inspection
 from recon.report.rendering import DIGITS, Rendered, Sections
 from solvers.statements.release import UNBOUNDED
+
+if TYPE_CHECKING:
+    from recon.inspection.inspecting import Inspection
 
 MODELS_SHOWN = 5
 FACTS_SHOWN = 40

@@ -17,6 +17,11 @@ STYLE = (
 Sections = list[tuple[str, list[str]]]
 
 
+def number(x: float | None, places: int = 4) -> str:
+    """Return a figure for people."""
+    return "not defined" if x is None else f"{x:,.{places}f}"
+
+
 class Rendered(ABC):
     """A report that says what it is about and has sections of lines; every format shows the same."""
 

@@ -12,7 +12,7 @@ from recon.bounds.bound_answer import BoundAnswer
 from recon.certificates.certificate_format import certified_lines
 from recon.formats.drafts.suggesting import not_assessed_json, not_assessed_lines
 from recon.measures.figures import Measures
-from recon.report.group_report import SHOWN, exposure_lines, group_json, group_lines, interval_lines, number, rows_text
+from recon.report.group_report import SHOWN, exposure_lines, group_json, group_lines, interval_lines, rows_text
 from recon.report.headline import (
     decimal,
     finite,
@@ -24,7 +24,7 @@ from recon.report.headline import (
 )
 from recon.report.noise_report import bought_json, empty_json, empty_sections, noise_json, noise_lines
 from recon.report.provenance import assumption_lines, doubts, provenance_json, provenance_lines, stored_lines
-from recon.report.rendering import DIGITS, Rendered, Sections
+from recon.report.rendering import DIGITS, Rendered, Sections, number
 from solvers.foundation.escaping import shown
 from solvers.foundation.exact import level_text
 

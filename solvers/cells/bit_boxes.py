@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.statements.release import Box, Boxes, Domain
+from solvers.statements.boxes import Box, Boxes, Domain
 
 Words = NDArray[np.uint64]
 Index = NDArray[np.int64]

@@ -16,6 +16,7 @@ from scipy.sparse.csgraph import connected_components
 
 from solvers.cells.linear_system import FREE, Ints, Linear, Propagated, add_up, same_rows
 from solvers.foundation.limits import Limits
+from solvers.statements.release import UNBOUNDED
 
 if TYPE_CHECKING:
     from solvers.cells.system import System
@@ -75,6 +76,29 @@ class KnownPresolve:
     """The components of the unconditional statements of a system."""
 
     presolve: Presolve | None = None
+
+
+def simplified(system: System, limits: Limits) -> Linear:
+    """Return what presolve leaves of the unconditional statements, over the cells of the system.
+
+    Statements of components that have no matrix are left out.
+    """
+    parts = [p for p in known_presolve(system, limits).components if p.matrix is not None]
+    row, col, coef, low, high = ([np.zeros(0, dtype=np.int64)] for _ in range(5))
+    first = 0
+    for part in limits.paced(parts, PHASE):
+        if part.matrix is None:
+            continue
+        at, cell = np.nonzero(part.matrix)
+        base = part.matrix @ system.bounds.lower[part.cells]
+        row.append(at + first)
+        col.append(part.cells[cell])
+        coef.append(part.matrix[at, cell])
+        low.append(np.where(part.low <= -FREE, -UNBOUNDED, part.low + base))
+        high.append(np.where(part.high >= FREE, UNBOUNDED, part.high + base))
+        first += len(base)
+    bounds = np.concatenate(low), np.concatenate(high)
+    return Linear.of(np.concatenate(row), np.concatenate(col), np.concatenate(coef), bounds, len(system.sizes))
 
 
 def presolve(system: Linear, bounds: Propagated, keep: tuple[int, ...] = (), limits: Limits | None = None) -> Presolve:

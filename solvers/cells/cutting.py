@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.cells.bit_boxes import Covering, Index, Layout, Words, packed, split, split_parts
+from solvers.statements.boxes import Region
 from solvers.statements.numbering import Ints, StatementIndex
-from solvers.statements.release import ANY_LABEL, Partition, Region
+from solvers.statements.release import ANY_LABEL, Partition
 
 Entries = tuple[Ints, Ints, Ints]  # statement, piece, coefficient
 Room = Callable[[int, int], None]  # called with how many boxes of how many words are about to be held; refuses too many

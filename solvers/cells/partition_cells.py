@@ -10,15 +10,18 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from solvers.foundation.limits import Limits
-from solvers.regions.captures import Captures, captures
 from solvers.regions.row_space import Space
-from solvers.statements.release import ANY_LABEL, UNBOUNDED, Attribute, Box, Partition, Release
+from solvers.statements.boxes import Attribute, Box
+from solvers.statements.release import ANY_LABEL, UNBOUNDED, Partition, Release
+
+if TYPE_CHECKING:
+    from solvers.regions.captures import Captures
 
 MOST_ROW_COUNTS = 10_000
 MOST_PROJECTIONS = 2_000
@@ -232,6 +235,8 @@ def cells_of(release: Release, limits: Limits) -> Cells:
     space = Space.of(release, limits)
     found = None
     if block.first_match or release.impossible:
+        from solvers.regions.captures import captures  # loads the decision diagrams, which boxes do without
+
         found = captures(part_sizes, [*release.impossible, *block.boxes], limits)
         low, high = spread(release, block, found, {})
     else:

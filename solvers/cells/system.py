@@ -23,8 +23,9 @@ from solvers.foundation.derived import Derived
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.regions.row_space import Space
+from solvers.statements.boxes import Box
 from solvers.statements.numbering import Choices, StatementIndex
-from solvers.statements.release import UNBOUNDED, Box, Release
+from solvers.statements.release import NO_COUNT, UNBOUNDED, Release
 
 MOST_SUM = 1 << 59  # sums over all cells stay exact in 64 bits, and below what stands for "no bound"
 PHASE = "the system of cells was set up"
@@ -101,6 +102,28 @@ class System:
             old.columns,
         )
         return replace(self, linear=linear), tuple(range(first, first + len(sums)))
+
+    @cached_property
+    def index(self) -> StatementIndex:
+        """Return the statements by number."""
+        return StatementIndex(self.release)
+
+    def source(self, s: int) -> str:
+        """Return in words where statement s comes from."""
+        return self.index.source(s)
+
+    def figure(self, s: int) -> str:
+        """Return statement s in words, with the figure that it publishes."""
+        low, high = int(self.linear.low[s]), int(self.linear.high[s])
+        if low > high:
+            said = NO_COUNT
+        elif low == high:
+            said = str(low)
+        elif high == UNBOUNDED:
+            said = f"at least {low}"
+        else:
+            said = f"at most {high}" if low <= 0 else f"{low} to {high}"
+        return f"{self.source(s)}: {said}"
 
     def satisfied(self, z: Ints) -> bool:
         """Tell whether a histogram meets every statement, exactly one alternative of each choice included."""

@@ -20,8 +20,9 @@ from solvers.foundation.limits import Limits
 from solvers.kernel.cells import cuts_of, live_cells, start_of
 from solvers.kernel.checker import Verifier, negated, outside, possible_rows
 from solvers.kernel.claims import AtLeast, AtMost, Claim, Drat, Node, NoWorld, OnlyWorld, OverCells, Proof, Regions, Sum
-from solvers.questions.query import Multipliers, Side
-from solvers.statements.release import Box, Release
+from solvers.questions.query import BoxMultipliers, Side
+from solvers.statements.boxes import Box
+from solvers.statements.release import Release
 
 SECONDS = 60.0  # for all claims, where no limit is given
 SHARES = 8  # one hard claim takes no more than such a part of the time that is left
@@ -43,7 +44,7 @@ class Certifier:
     """Proofs about one release within limits; the cells that are walked once serve every later one."""
 
     def __init__(
-        self, release: Release, limits: Limits | None = None, multipliers: Mapping[Side, Multipliers] | None = None
+        self, release: Release, limits: Limits | None = None, multipliers: Mapping[Side, BoxMultipliers] | None = None
     ) -> None:
         """Start; `multipliers` are what an engine proved bounds on boxes with, for claims about these."""
         self.release, self.multipliers = release, multipliers or {}
@@ -128,7 +129,7 @@ class Certifier:
         blocks = tuple(sorted({self.facts.block_of(s) for s, _ in pairs if s != self.facts.rows}))
         return OverCells(blocks, (), (Sum(int(known.scale), pairs),), Node((), 0))
 
-    def by_pricing(self, side: Side) -> Multipliers | None:
+    def by_pricing(self, side: Side) -> BoxMultipliers | None:
         """Return what column generation proves of a box that nobody asked about; None where that fails in time."""
         from solvers.columns.master import Master
 
@@ -140,7 +141,7 @@ class Certifier:
             bound = master.copied().bound(*side, share)
         except (Inconclusive, Unsupported):
             return None
-        return Multipliers(bound.multipliers, bound.scale)
+        return BoxMultipliers(bound.multipliers, bound.scale)
 
     def by_clauses(self, claim: Claim) -> Drat | None:
         """Return a refutation of the claim's opposite in clauses, None where none was found."""

@@ -20,7 +20,7 @@ from solvers.kernel.cells import Live
 from solvers.kernel.checker import Goal, Replay, goal_of
 from solvers.kernel.claims import Branch, Cases, Claim, Node, OverCells, Step, Sum
 from solvers.kernel.facts import Facts
-from solvers.programs.farkas import Program
+from solvers.programs.farkas import SumSearch
 
 MOST_NODES = 400
 MOST_FIXED = 2_000  # cells whose bounds one weighted sum may move
@@ -135,18 +135,15 @@ class Search:
 
     def ends_in_sum(self, draft: Draft) -> bool:
         """Tell whether a weighted sum of statements settles the claim, found by linear programming."""
-        program = Program(draft.linear, draft.found.lower, draft.found.upper)
-        if not len(program.free):
+        if not (draft.found.lower < draft.found.upper).any():
             return False
-        weights, scale = None, 1
-        if self.goal.weights.any():
-            weights = program.bounding(self.goal.weights, self.limits)
-        if weights is None:
-            weights, scale = program.refuting(self.limits), int(draft.found.upper.sum()) + abs(self.goal.most) + 1
-            scale = scale if self.goal.weights.any() else 1
-        if weights is None:
-            return False
-        found = self.first_sum(draft, program.sums(weights, scale), self.goal.weights, self.goal.most)
+        program = SumSearch(draft.linear, draft.found.lower, draft.found.upper)
+        about = bool(self.goal.weights.any())
+        sums = program.bounding(self.goal.weights, self.limits) if about else None
+        if sums is None:
+            scale = int(draft.found.upper.sum()) + abs(self.goal.most) + 1 if about else 1
+            sums = program.refuting(scale, self.limits)
+        found = None if sums is None else self.first_sum(draft, sums, self.goal.weights, self.goal.most)
         if found is None:
             return False
         draft.sum = self.add_sum(found)
@@ -183,9 +180,10 @@ class Search:
         free = found.lower < found.upper
         weights = np.where(free & (target == found.lower), 1, np.where(free & (target == found.upper), -1, 0))
         cells = np.flatnonzero(weights)
-        program = Program(draft.linear, found.lower, found.upper)
-        y = program.bounding(weights, self.limits) if 0 < len(cells) <= MOST_FIXED else None
-        one = None if y is None else self.first_sum(draft, program.sums(y), weights, int(weights @ target))
+        if not 0 < len(cells) <= MOST_FIXED:
+            return False
+        sums = SumSearch(draft.linear, found.lower, found.upper).bounding(weights, self.limits)
+        one = None if sums is None else self.first_sum(draft, sums, weights, int(weights @ target))
         if one is None:
             return False
         number = self.add_sum(one)

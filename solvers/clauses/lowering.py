@@ -24,18 +24,8 @@ from solvers.cells.bit_boxes import BIG
 from solvers.clauses.gates import CLAUSE_BYTES, FALSE, MOST_UNARY, TRUE, Clauses, signed, size_error, unary_steps
 from solvers.foundation.errors import EngineError, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.statements.release import (
-    ANY_LABEL,
-    Attribute,
-    Block,
-    Box,
-    Choice,
-    Loose,
-    Partition,
-    Region,
-    Release,
-    Statement,
-)
+from solvers.statements.boxes import Attribute, Box, Region
+from solvers.statements.release import ANY_LABEL, Block, Choice, Loose, Partition, Release, Statement
 
 PRESENT = NO_PART = -1
 STEP_CLAUSES, ADDER_CLAUSES = 4, 14  # per variable of a count in unary, per added bit

@@ -28,7 +28,8 @@ from solvers.clauses.lowering import Lowered
 from solvers.foundation import processes as child
 from solvers.foundation.errors import EngineError, Inconclusive
 from solvers.foundation.limits import Limits
-from solvers.statements.release import ANY_LABEL, Box, Choice, Loose, Partition, Region, Release, Statement
+from solvers.statements.boxes import Box, Region
+from solvers.statements.release import ANY_LABEL, Choice, Loose, Partition, Release, Statement
 
 SPARE = 0.5  # seconds that a batch of questions leaves for its way back
 Ints = NDArray[np.int64]

@@ -13,9 +13,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
-import highspy
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,11 +21,12 @@ from solvers.cells.linear_system import Ints
 from solvers.columns.pricing import UNLIMITED, Pricer, within
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.foundation.threads import natively
-from solvers.statements.release import ANY_LABEL, Block, Box, Partition, Release
+from solvers.programs.dual_bounds import stated, usable
+from solvers.programs.linear_program import Program
+from solvers.statements.boxes import Box
+from solvers.statements.release import ANY_LABEL, UNBOUNDED, Block, Partition, Release
 
 BATCH = 200  # rows that one round of pricing may start from, and add
-PRIMAL = 4  # HiGHS' number of the primal simplex method
 PENALTY = 4.0  # what a unit of slack costs at first, and how much more when slack remains
 MOST_PENALTY = 1 << 12
 LEAST_SCALE, MOST_SCALE = 1 << 20, 1 << 36
@@ -63,6 +62,10 @@ class Master:
         self.release, self.pricer = release, Pricer(release, limits)
         self.incidence = x = self.pricer.incidence
         self.low, self.high = x.bounds
+        self.sides = (
+            np.array([-UNBOUNDED if a is None else a for a in self.low], dtype=np.int64),
+            np.array([UNBOUNDED if b is None else b for b in self.high], dtype=np.int64),
+        )
         either = [j for j in range(x.total + 1) if (self.low[j], self.high[j]) != (None, None)]
         stated = [j for j in either if not x.empty[j] or (self.low[j] or 0) > 0]
         self.stated = np.array(stated, dtype=np.int64)
@@ -78,7 +81,7 @@ class Master:
         self._seen: set[bytes] = set()
         self._worlds: list[NDArray[np.float64]] = []
         self._penalty = PENALTY
-        self._solver = self._empty_program()
+        self._program = self._empty_program()
         nothing = np.zeros(x.total + 1, dtype=np.int64)
         self.add(np.unique(self.pricer.improve(self._drawn(Box()), nothing, 0, Box(), limits=limits), axis=0))
 
@@ -100,29 +103,19 @@ class Master:
         other = copy.copy(self)
         other.pricer = self.pricer.copied()
         other.rows, other._seen, other._worlds = self.rows[:0], set(), list(self._worlds)
-        other._solver = other._empty_program()
+        other._program = other._empty_program()
         other.add(self.rows)
-        other._solver.setBasis(self._solver.getBasis())
+        other._program.warm(self._program)
         return other
 
-    def _empty_program(self) -> Any:
+    def _empty_program(self) -> Program:
         """Return the program without rows: slack on every side of every statement, so that it is always feasible."""
-        solver = highspy.Highs()
-        solver.HandleUserInterrupt = True
-        solver.silent()
-        solver.setOptionValue("threads", 1)
-        solver.setOptionValue("presolve", "off")  # keeps the basis for the next round
-        solver.setOptionValue("simplex_strategy", PRIMAL)  # new columns leave the basis feasible
-        inf, n = highspy.kHighsInf, len(self.stated)
-        ends = ((self.low[j], self.high[j]) for j in self.stated.tolist())
-        sides = np.array([(-inf if a is None else a, inf if b is None else b) for a, b in ends]).reshape(-1, 2)
-        nothing = np.zeros(0, dtype=np.int32)
-        # All at once: one by one, HiGHS touches the whole program for every row and column.
-        solver.addRows(n, sides[:, 0].copy(), sides[:, 1].copy(), 0, nothing, nothing, nothing.astype(np.float64))
-        index, start = np.repeat(np.arange(n, dtype=np.int32), 2), np.arange(2 * n, dtype=np.int32)
-        costs, free = np.full(2 * n, self._penalty), np.full(2 * n, inf)
-        solver.addCols(2 * n, costs, np.zeros(2 * n), free, 2 * n, start, index, np.tile([1.0, -1.0], n))
-        return solver
+        low, high = (side[self.stated] for side in self.sides)
+        ends = np.where(low == -UNBOUNDED, -np.inf, low), np.where(high == UNBOUNDED, np.inf, high)
+        program, m = Program(*ends, primal=True), len(low)
+        n, slack = 2 * m, (np.arange(2 * m), np.repeat(np.arange(m), 2), np.tile([1.0, -1.0], m))
+        program.add(np.full(n, self._penalty), (np.zeros(n), np.full(n, np.inf)), slack)
+        return program
 
     def add(self, rows: Ints) -> int:
         """Add the possible ones among the rows that no column stands for yet; return how many."""
@@ -141,10 +134,9 @@ class Master:
             values.append(inverse[used].astype(np.float64))
             kept.append(i)
         if kept:
-            none, start = np.zeros(len(kept)), np.cumsum([0, *map(len, indices)]).astype(np.int32)
-            index, value = np.concatenate(indices), np.concatenate(values)
-            free = np.full(len(kept), highspy.kHighsInf)
-            self._solver.addCols(len(kept), none, none, free, len(index), start[:-1].copy(), index, value)
+            none, start = np.zeros(len(kept)), np.cumsum([0, *map(len, indices)])
+            entries = start, np.concatenate(indices), np.concatenate(values)
+            self._program.add(none, (none, np.full(len(kept), np.inf)), entries)
         self.rows = np.concatenate([self.rows, rows[kept]])
         return len(kept)
 
@@ -212,13 +204,9 @@ class Master:
             yield self.proof(weights, best.bound, sign, closed and slack <= SMALL)
             if closed and slack > SMALL and self._penalty < MOST_PENALTY:
                 self._penalty *= PENALTY
-                self._solver.changeColsCost(*self._slack_costs())
+                self._program.price(np.full(2 * len(self.stated), self._penalty))
             elif closed or best.row is None or not self.add(best.row[None]):
                 return
-
-    def _slack_costs(self) -> tuple[int, NDArray[np.int32], NDArray[np.float64]]:
-        count = 2 * len(self.stated)
-        return count, np.arange(count, dtype=np.int32), np.full(count, self._penalty)
 
     def _drawn(self, box: Box) -> Ints:
         """Return random rows inside a box."""
@@ -232,25 +220,18 @@ class Master:
 
     def _solve(self, box: Box, sign: int, limits: Limits) -> tuple[Ints, Ints, float] | None:
         """Return (multipliers, rows in use, slack in use) of the restricted program, None where time is up."""
-        solver, first = self._solver, 2 * len(self.stated)
-        costs = -float(sign) * within(self.rows, box)
-        solver.changeColsCost(len(costs), np.arange(first, first + len(costs), dtype=np.int32), costs)
-        if limits.left() != float("inf"):
-            solver.setOptionValue("time_limit", float(solver.getRunTime() + max(0.001, limits.left())))
-        natively(solver.run, limits.stop, solver.cancelSolve, limits.left())
-        if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+        first = 2 * len(self.stated)
+        self._program.price(-float(sign) * within(self.rows, box), first)
+        found = self._program.run(limits)
+        if not found.optimal:
             return None
-        solution = solver.getSolution()
-        values, dual = np.array(solution.col_value), np.array(solution.row_dual)
+        values, dual = found.x, found.duals
         slack, z = float(values[:first].sum()), values[first:]
         if slack <= SMALL:
             self._worlds = [*self._worlds[-KEPT:], z]
         weights = np.zeros(self.incidence.total + 1, dtype=np.int64)
         weights[self.stated] = -np.rint(dual * self.scale).astype(np.int64)
-        for j in self.stated.tolist():
-            if (self.low[j] is None and weights[j] < 0) or (self.high[j] is None and weights[j] > 0):
-                weights[j] = 0
-        return weights, self.rows[z > SMALL], slack
+        return -usable(-weights, *self.sides), self.rows[z > SMALL], slack
 
     def _priced(self, used: Ints, weights: Ints, bonus: int, box: Box, limits: Limits) -> int:
         """Add rows that a search near those in use finds to be worth something; return how many."""
@@ -272,14 +253,11 @@ class Master:
 
     def proof(self, weights: Ints, most: int, sign: int, proved: bool = False) -> Bound:
         """Return what multipliers prove whose rows are worth at most `most`: it is added to those of every row."""
-        exact = {j: int(weights[j]) for j in np.flatnonzero(weights).tolist()}
-        exact[self.incidence.total] = exact.get(self.incidence.total, 0) + most
-        total = 0
-        for j, y in exact.items():
-            end = self.high[j] if y > 0 else self.low[j]
-            total += y * (end or 0)
-        value = total // self.scale
-        return Bound(-value if sign < 0 else value, {j: y for j, y in exact.items() if y}, self.scale, proved)
+        exact = weights.copy()
+        exact[self.incidence.total] += most
+        value = -stated(-exact, *self.sides) // self.scale
+        multipliers = {j: int(exact[j]) for j in np.flatnonzero(exact).tolist()}
+        return Bound(-value if sign < 0 else value, multipliers, self.scale, proved)
 
     def apart(self, box: Box, greatest: bool) -> Bound:
         """Return the best bound that one partition alone, or the number of rows, gives on the rows in a box."""

@@ -24,8 +24,9 @@ from solvers.columns.row_problem import MOST, OneRow
 from solvers.foundation.errors import EngineError, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.interval.lagrangian_dual import one_thread
+from solvers.statements.boxes import Box, Boxes
 from solvers.statements.numbering import StatementIndex
-from solvers.statements.release import ANY_LABEL, UNBOUNDED, Box, Boxes, Partition, Release, Statement
+from solvers.statements.release import ANY_LABEL, UNBOUNDED, Partition, Release, Statement
 
 LARGEST = 1 << 20  # statements with larger coefficients are left out, which only loosens
 HEATS = (0.3, 0.1, 0.03, 0.003)  # temperatures of the sweeps, in units of the largest multiplier

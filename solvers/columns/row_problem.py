@@ -6,18 +6,18 @@ Source: the one-row problem over trees: Mišić, "Optimization of tree ensembles
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from ortools.sat.python import cp_model
 
 from solvers.cells.linear_system import Ints
-from solvers.foundation.errors import EngineError, Inconclusive
+from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
-from solvers.foundation.threads import solve
-from solvers.programs.cell_model import rounded
-from solvers.statements.release import ANY_LABEL, Box, Partition
+from solvers.programs.cpsat import refuse, rounded, run
+from solvers.programs.row_model import RowLiterals
+from solvers.statements.boxes import Box
+from solvers.statements.release import ANY_LABEL, Partition
 
 if TYPE_CHECKING:
     from solvers.columns.pricing import Incidence, Priceable
@@ -26,65 +26,25 @@ WORKERS = 2
 MOST = 1 << 58  # what all multipliers together may weigh of one row
 
 
-class OneRow:
+class OneRow(RowLiterals):
     """One possible row as a CP-SAT model: an integer per attribute, a Boolean per region; the label may be given."""
 
     def __init__(self, incidence: Incidence, label: int, limits: Limits) -> None:
         """Make the model; raises `Inconclusive` when time is up."""
-        self.incidence, self.model = incidence, cp_model.CpModel()
-        self.label = max(0, label)
         domain = incidence.release.domain
-        self.parts = [self.model.new_int_var(0, len(a.sizes) - 1, "") for a in domain.attributes]
+        super().__init__(cp_model.CpModel(), domain, range(len(domain.attributes)))
+        self.incidence, self.label = incidence, max(0, label)
         if label != ANY_LABEL and domain.label is not None:
             self.model.add(self.parts[domain.label] == label)
-        self._known: dict[tuple[int, int], Any] = {}
         self.terms: list[list[tuple[int, int, Any]]] = []  # groups of which one counts: (statement, coef, literal)
         for box in incidence.release.impossible:
-            self.model.add_bool_or([~x for x in self.literals(box)])
+            self.model.add_bool_or([~x for x in self.halves(box)])
         for (block, _, _), table in zip(incidence.partitions, incidence.tables, strict=True):
             if limits.expired():
                 raise Inconclusive("the time was up while the model of one row was made")
             self.terms.append(self._ordered(block, table) if block.first_match else self._covering(block, table))
         for loose in incidence.loose:
             self.terms.append(self._loose(loose))
-
-    def inside(self, k: int, mask: int) -> Any:
-        """Return the literal that the row has one of the parts in `mask` of attribute k."""
-        full = self.incidence.release.domain.attributes[k].full
-        mask &= full
-        if mask in (0, full):
-            return self.model.new_constant(int(mask == full))
-        if (k, full & ~mask) in self._known:
-            return ~self._known[k, full & ~mask]
-        if (k, mask) not in self._known:
-            literal = self.model.new_bool_var("")
-            for held, when in ((mask, literal), (full & ~mask, ~literal)):
-                values = cp_model.Domain.from_values([p for p in range(full.bit_length()) if held >> p & 1])
-                self.model.add_linear_expression_in_domain(self.parts[k], values).only_enforce_if(when)
-            self._known[k, mask] = literal
-        return self._known[k, mask]
-
-    def literals(self, box: Box) -> list[Any]:
-        """Return literals that all hold exactly for rows in the box; an interval of parts is two, shared by many."""
-        out = []
-        for k, mask in box.literals:
-            low = (mask & -mask).bit_length() - 1
-            if mask and mask + (1 << low) == 1 << mask.bit_length():
-                above, upto = -1 << low, (1 << mask.bit_length()) - 1
-                full = self.incidence.release.domain.attributes[k].full
-                out += [self.inside(k, m) for m in (above, upto) if m & full != full]
-            else:
-                out.append(self.inside(k, mask))
-        return out
-
-    def every(self, literals: Sequence[Any]) -> Any:
-        """Return a literal for the conjunction."""
-        if len(literals) == 1:
-            return literals[0]
-        out = self.model.new_bool_var("")
-        self.model.add_bool_and(literals).only_enforce_if(out)
-        self.model.add_bool_or([out, *(~x for x in literals)])
-        return out
 
     def _covering(self, block: Partition, table: Ints) -> list[tuple[int, int, Any]]:
         """Add disjoint boxes: exactly one holds the row; those that share a side exclude what is beyond it together."""
@@ -94,7 +54,7 @@ class OneRow:
                 continue
             leaf = self.model.new_bool_var("")
             out.append((s, 1, leaf))
-            for literal in self.literals(box):
+            for literal in self.halves(box):
                 sides.setdefault(literal.index, (literal, []))[1].append(leaf)
         self.model.add_exactly_one([leaf for _, _, leaf in out])
         for literal, leaves in sides.values():
@@ -105,7 +65,7 @@ class OneRow:
         """Add a rule list: the first box that holds the row."""
         out, free = list[tuple[int, int, Any]](), self.model.new_constant(1)
         for box, s in zip(block.boxes, table[:, self.label].tolist(), strict=True):
-            hit = self.every([free, *self.literals(box)])
+            hit = self.every([free, *self.halves(box)])
             if self.incidence.empty[s]:
                 self.model.add_bool_or([~hit])
             out.append((s, 1, hit))
@@ -116,7 +76,7 @@ class OneRow:
     def _loose(self, x: Priceable) -> list[tuple[int, int, Any]]:
         """Add a statement of its own, by groups of parts that count alike."""
         s = x.statement
-        here = [*self.literals(s.region.box), *(~self.every(self.literals(b)) for b in s.region.minus)]
+        here = [*self.halves(s.region.box), *(~self.every(self.halves(b)) for b in s.region.minus)]
         groups = {1: ~0}
         if s.of is not None:
             groups = {c: sum(1 << p for p, d in enumerate(s.coefs) if c == d) for c in set(s.coefs) if c}
@@ -141,7 +101,7 @@ class OneRow:
         bound += sum(max(0, w) for g in priced[partitions:] for w, _ in g)
         if least is not None and bound < least:
             return None, least - 1
-        literals = [] if box is None else self.literals(box)  # made before the model is copied
+        literals = [] if box is None else self.halves(box)  # made before the model is copied
         model = self.model.clone()
         if box is not None and inside:
             model.add_bool_and(literals)
@@ -152,20 +112,14 @@ class OneRow:
         if least is not None:
             model.add(worth >= least)
         model.maximize(worth)
-        solver = cp_model.CpSolver()
-        solver.parameters.num_workers = WORKERS
-        solver.parameters.stop_after_first_solution = least is not None
-        if limits.left() != float("inf"):
-            solver.parameters.max_time_in_seconds = max(0.001, limits.left())
-        seen: list[float] = []
-        solver.best_bound_callback = seen.append  # an UNKNOWN status comes with a bound of 0, which means nothing
-        status = solve(solver, model, limits.stop)
-        if status == cp_model.MODEL_INVALID:
-            raise EngineError(f"CP-SAT refuses the model of one row: {model.validate()}")
+        seen: list[float] = []  # an UNKNOWN status comes with a bound of 0, which means nothing
+        options: dict[str, Any] = {"stop_after_first_solution": least is not None, "best_bound_callback": seen.append}
+        status, solver = run(model, limits, workers=WORKERS, **options)
+        refuse(model, status)
         if status == cp_model.INFEASIBLE:
             return None, -MOST if least is None else least - 1
         bound = min([bound, *(rounded(b, True) for b in seen)])
         if status == cp_model.UNKNOWN:
             return None, bound if least is None else max(bound, least - 1)
-        row = np.array([solver.value(x) for x in self.parts], dtype=np.int64)
+        row = np.array([solver.value(x) for x in self.parts.values()], dtype=np.int64)
         return row, min(bound, rounded(solver.best_objective_bound, True))

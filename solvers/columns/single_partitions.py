@@ -18,7 +18,8 @@ from solvers.foundation.limits import Limits
 from solvers.histograms.partition_membership import Prior, decide
 from solvers.questions.query import Decide, DecideAnswer
 from solvers.regions.row_space import Space
-from solvers.statements.release import ANY_LABEL, Box, Release, World
+from solvers.statements.boxes import Box
+from solvers.statements.release import ANY_LABEL, Release, World
 from solvers.worlds.row_lists import Dice, draw_box
 
 
@@ -53,34 +54,17 @@ def decide_apart(release: Release, query: Decide, limits: Limits) -> DecideAnswe
     if not found:
         raise Unsupported("no partition with exact counts")
     low, high = np.max([f.low for f in found], axis=0), np.min([f.high for f in found], axis=0)
-    return bounded(low, high, found[0])
+    return DecideAnswer.of(low, high, (found[0].before, found[0].expected_before))
 
 
 def decide_by_rows(release: Release, query: Decide, limits: Limits) -> DecideAnswer:
     """Return what the number of rows alone says about every selection."""
-    q = len(query.selections)
-    none, unknown = np.zeros(q, dtype=np.int64), np.full(q, np.nan)
-    before, expected = unknown, unknown
+    none, before = np.zeros(len(query.selections), dtype=np.int64), None
     if release.rows.exact:
         rows = {ANY_LABEL: release.rows.low}
         prior = Prior(Space.of(release, limits), query.selections, query.convention, {ANY_LABEL})
-        before, expected = -np.expm1(prior.log_absent(rows)), prior.expected(rows)
-    known = DecideAnswer("bounds", before=before, expected_before=expected)
-    return bounded(none, none + (release.rows.high or 0), known)
-
-
-def bounded(low: NDArray[np.int64], high: NDArray[np.int64], known: DecideAnswer) -> DecideAnswer:
-    """Return an answer with these bounds, and what is known before the release."""
-    return DecideAnswer(
-        "bounds",
-        low=low,
-        high=high,
-        probability=np.where(low > 0, 1.0, np.where(high == 0, 0.0, np.nan)),
-        before=known.before,
-        expected=np.full(len(low), np.nan),
-        expected_before=known.expected_before,
-        open=(low <= 0) & (high > 0),
-    )
+        before = -np.expm1(prior.log_absent(rows)), prior.expected(rows)
+    return DecideAnswer.of(none, none + (release.rows.high or 0), before)
 
 
 def world_of(release: Release, rows: NDArray[np.int64], dice: Dice, note: str) -> World:

@@ -12,9 +12,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass, field
-from typing import Any
 
-import highspy
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csc_array, csr_array
@@ -27,7 +25,7 @@ from solvers.concave.terms import Floats, Gains
 from solvers.concave.weighing import weighed
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
-from solvers.foundation.threads import natively
+from solvers.programs.linear_program import Program
 from solvers.statements.release import UNBOUNDED
 
 SECONDS = 60.0  # where no limit is given
@@ -95,7 +93,7 @@ class Master:
     gains: Gains
     limits: Limits
     others: Ints = field(init=False)
-    solver: Any = field(init=False)
+    program: Program = field(init=False)
     taken: NDArray[np.bool_] = field(init=False)
     rows: Floats | None = None
     counts: Floats | None = None
@@ -121,19 +119,11 @@ class Master:
         low = np.concatenate([gains.best, linear.low[self.others]]).astype(np.float64)
         high = np.concatenate([gains.best, linear.high[self.others]]).astype(np.float64)
         low[low <= -UNBOUNDED], high[high >= UNBOUNDED] = -math.inf, math.inf
-        self.solver = highspy.Highs()
-        self.solver.HandleUserInterrupt = True
-        self.solver.silent()
-        for option, to in (("threads", 1), ("simplex_strategy", 4)):
-            self.solver.setOptionValue(option, to)
-        none = np.zeros(0)
-        for a, b in zip((low - base).tolist(), (high - base).tolist(), strict=True):
-            self.solver.addRow(a, b, 0, none.astype(np.int32), none)
+        self.program = Program(low - base, high - base, presolve=True, primal=True)
         self.cells: list[int] = []
         self.column_of_cell: list[int] = []
         self.segments = Segments()
         self.column_of_segment: list[int] = []
-        self.columns = 0
         self.add_segments(first_segments(gains))
         self.taken = fixed.copy()
         self.add_cells(self.first_cells())
@@ -155,26 +145,22 @@ class Master:
 
     def whole(self, start: Ints, limits: Limits) -> Ints:
         """Return whole rows found by HiGHS' branch and bound from a histogram; rounded, not checked."""
-        solver, m = self.solver, len(self.gains)
-        cells = np.array(self.column_of_cell, dtype=np.int32)
-        kinds = np.full(len(cells), highspy.HighsVarType.kInteger)
-        solver.changeColsIntegrality(len(cells), cells, kinds)
+        program, cells = self.program, np.array(self.column_of_cell, dtype=np.int64)
+        if program.busy:
+            return start.copy()
+        program.integral(cells)
         away = self.system.linear.sums(start)[self.gains.statement] - self.gains.best
-        some, values = self.segments, np.zeros(self.columns)
+        some, values = self.segments, np.zeros(program.columns)
         values[cells] = start[self.cells]
         inside = np.clip(some.sign * away[some.gain] - some.begin, 0, some.end - some.begin)
         values[self.column_of_segment] = inside
-        known = highspy.HighsSolution()
-        known.col_value = values.tolist()
-        solver.setSolution(known)
-        solver.setOptionValue("time_limit", solver.getRunTime() + max(0.01, limits.left()))
+        program.start(values)
         z = start.copy()
         try:
-            natively(solver.run, limits.stop, solver.cancelSolve)
+            found = program.run(limits).x
         except Inconclusive:
             return z
-        found = np.array(solver.getSolution().col_value)
-        if len(found) == self.columns and m:
+        if len(found) == program.columns and len(self.gains):
             z[self.cells] = np.rint(found[cells]).astype(np.int64)
         return z
 
@@ -182,7 +168,7 @@ class Master:
         """Take cells into the program."""
         some, bounds = self.matrix[:, cells], self.system.bounds
         self.add_columns(np.zeros(len(cells)), bounds.lower[cells], bounds.upper[cells], some)
-        self.column_of_cell += range(self.columns - len(cells), self.columns)
+        self.column_of_cell += range(self.program.columns - len(cells), self.program.columns)
         self.cells += cells.tolist()
         self.taken[cells] = True
 
@@ -193,45 +179,32 @@ class Master:
             shape = self.matrix.shape[0], k
             some = csc_array(coo_array((-new.sign.astype(float), (new.gain, np.arange(k))), shape=shape))
             self.add_columns(new.slope, np.zeros(k), new.end - new.begin, some)
-            self.column_of_segment += range(self.columns - k, self.columns)
+            self.column_of_segment += range(self.program.columns - k, self.program.columns)
             self.segments = self.segments.joined(new)
 
-    def add_columns(self, cost: Floats, low: NDArray[Any], high: NDArray[Any], some: Any) -> None:
+    def add_columns(self, cost: Floats, low: Ints | Floats, high: Ints | Floats, some: csc_array) -> None:
         """Take columns into the program."""
-        k = len(cost)
-        if k:
-            self.solver.addCols(
-                k, cost, low.astype(np.float64), high.astype(np.float64), some.nnz,
-                some.indptr[:-1].astype(np.int32), some.indices.astype(np.int32), some.data.astype(np.float64),
-            )  # fmt: skip
-            self.columns += k
+        self.program.add(cost, (low, high), (some.indptr, some.indices, some.data))
 
     def solve(self) -> bool:
         """Solve the program; tell whether its optimum was found in time. With too few cells all are taken in."""
-        limits = self.limits
-        if limits.expired():
-            return False
-        if not math.isinf(limits.left()):
-            self.solver.setOptionValue("time_limit", self.solver.getRunTime() + max(0.01, limits.left()))
         try:
-            natively(self.solver.run, limits.stop, self.solver.cancelSolve)
+            found = self.program.run(self.limits)
         except Inconclusive:
             return False
-        status = self.solver.getModelStatus()
-        if status == highspy.HighsModelStatus.kInfeasible and not self.taken.all():
+        if found.infeasible and not self.taken.all():
             self.add_cells(np.flatnonzero(~self.taken).astype(np.int64))
             return self.solve()
-        if status != highspy.HighsModelStatus.kOptimal:
+        if not found.optimal:
             return False
-        found = self.solver.getSolution()
-        values, duals, m = np.array(found.col_value), np.array(found.row_dual), len(self.gains)
+        m = len(self.gains)
         rows: Floats = np.where(self.system.bounds.fixed, self.system.bounds.lower, 0).astype(np.float64)
-        rows[self.cells] = values[self.column_of_cell]
+        rows[self.cells] = found.x[self.column_of_cell]
         self.rows = rows
-        inside = values[self.column_of_segment]
+        inside = found.x[self.column_of_segment]
         moved = np.bincount(self.segments.gain, self.segments.sign * inside, m).astype(np.float64)
-        self.counts, self.duals = self.gains.best + moved, (duals[:m], duals[m:])
-        self.lost = float(self.solver.getInfo().objective_function_value)
+        self.counts, self.duals = self.gains.best + moved, (found.duals[:m], found.duals[m:])
+        self.lost = found.value
         return True
 
     def prices(self) -> Floats:
@@ -270,7 +243,7 @@ class Master:
         cut = inside & (value(inner) > said + NEAR)
         ends = [begin, np.maximum(begin, inner - 1), inner, np.minimum(end, inner + 1), end]
         for i in at[cut].tolist():
-            self.solver.changeColBounds(self.column_of_segment[i], 0.0, 0.0)
+            self.program.close(self.column_of_segment[i])
         kept = np.ones(len(segments.gain), dtype=bool)
         kept[at[cut]] = False
         self.column_of_segment = np.array(self.column_of_segment, dtype=np.int64)[kept].tolist()

@@ -22,12 +22,11 @@ from numpy.typing import NDArray
 from solvers.cells.linear_system import Ints
 from solvers.cells.system import System
 from solvers.concave.terms import Floats, Gains
-from solvers.statements.numbering import StatementIndex
+from solvers.foundation.exact import exact_dot
+from solvers.programs.dual_bounds import combined, stated, usable, whole
 from solvers.statements.release import UNBOUNDED
 
 BITS = 40
-WIDEST = 1 << 52  # multipliers, so that floats hold them exactly
-WIDE = 1 << 61  # sums beyond are taken in Python integers
 ERROR = 4e-13  # relative error of a gain (documented: 1e-13), of two of them and of their difference
 STEPS = 70  # of the search for the best count: counts are below 2^62
 
@@ -43,20 +42,14 @@ def proved(
     every = np.nan_to_num(np.concatenate([on_gains, on_others]), nan=0.0, posinf=0.0, neginf=0.0)
     bits = min(BITS, 52 - math.ceil(math.log2(max(1.0, float(np.abs(every).max(initial=0.0))))))
     scale = 1 << max(0, bits)
-    whole = np.clip(np.rint(every * scale), -WIDEST, WIDEST).astype(np.int64)
-    y, w = whole[: len(gains)], whole[len(gains) :]
+    multipliers = whole(every, scale)
     low, high = system.linear.low[others], system.linear.high[others]
-    w = np.where((high == UNBOUNDED) & (w > 0), 0, np.where((low <= -UNBOUNDED) & (w < 0), 0, w))
-    sides = sum(int(v) * int(hi if v > 0 else lo) for v, lo, hi in zip(w, low, high, strict=True) if v)
+    y, w = multipliers[: len(gains)], usable(-multipliers[len(gains) :], low, high)  # positive for the lower side
     weights = np.zeros(len(system.linear), dtype=object)
     np.add.at(weights, gains.statement, y.astype(object))
-    np.subtract.at(weights, others, w.astype(object))
+    np.add.at(weights, others, w.astype(object))
     counts, best, slack = conjugates(gains, y / scale)
-    inner = (
-        sides
-        + (dearest if anywhere else heaviest)(system, weights)
-        - sum(int(a) * int(k) for a, k in zip(y, counts, strict=True))
-    )
+    inner = (dearest if anywhere else heaviest)(system, weights) - stated(w, low, high) - exact_dot(y, counts)
     exact = Fraction(inner, scale) + Fraction(math.fsum(best.tolist())) + Fraction(slack)
     exact = on_the_grid(gains, exact)
     tops = math.fsum(gains.top.tolist())
@@ -73,7 +66,7 @@ def proved_anywhere(system: System, gains: Gains, on_gains: Floats) -> float:
 
 def dearest(system: System, weights: NDArray[np.object_]) -> int:
     """Return an upper bound on Σ_s weights[s] (count of s) over all datasets, whatever their rows."""
-    index, worth = StatementIndex(system.release), 0
+    index, worth = system.index, 0
     for b in system.release.partitions:
         worth += max([0, *(int(w) for w in weights[index.span(b)])])
     others = ~index.partitioned[: len(weights)]
@@ -145,11 +138,8 @@ def heaviest(system: System, weights: NDArray[np.object_]) -> int:
     linear, bounds, rows = system.linear, system.bounds, system.release.rows
     if rows.high is None:
         raise TypeError("the number of rows is unbounded")
-    spread = max((abs(int(v)) for v in weights), default=0) * int(np.abs(linear.coef).max(initial=1))
-    worth = np.zeros(linear.columns, dtype=object if spread * max(1, len(linear)) >= WIDE else np.int64)
-    np.add.at(worth, linear.col, linear.coef * weights[linear.row].astype(worth.dtype))
-    lower, upper = bounds.lower, bounds.upper
-    value = sum(int(a) * int(b) for a, b in zip(worth, lower, strict=True) if b)
+    worth, lower, upper = combined(linear, weights), bounds.lower, bounds.upper
+    value = exact_dot(worth, lower)
     held = sum(lower.tolist())
     must, may = max(0, rows.low - held), max(0, rows.high - held)
     for c in np.argsort(-worth, kind="stable").tolist():

@@ -16,10 +16,10 @@ from ortools.sat.python import cp_model
 from solvers.cells.linear_system import Ints
 from solvers.cells.system import System
 from solvers.concave.terms import Floats, Gain
-from solvers.foundation.errors import ContradictionError, EngineError, Unsupported
+from solvers.foundation.errors import ContradictionError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.foundation.threads import solve
-from solvers.programs.cell_model import WORKERS, CellModel
+from solvers.programs.cell_model import CellModel
+from solvers.programs.cpsat import refuse, run
 
 GAP = 1e-4  # nats between a histogram and the bound that count as proved
 FINE = 100_000  # units of the objective per nat and per noisy statement
@@ -108,13 +108,8 @@ class Exact:
         """Return a best histogram under the secants (None: not found in time), and a bound in units."""
         model = self.model.model
         model.maximize(sum(self.gains))
-        solver = cp_model.CpSolver()
-        solver.parameters.num_workers = WORKERS
-        solver.parameters.max_time_in_seconds = max(0.01, limits.left())
-        solver.parameters.absolute_gap_limit = max(0.5, self.unit * GAP / 4)
-        status = solve(solver, model, limits.stop)
-        if status == cp_model.MODEL_INVALID:
-            raise EngineError(f"CP-SAT refuses the model: {model.validate()}")
+        status, solver = run(model, limits, absolute_gap_limit=max(0.5, self.unit * GAP / 4))
+        refuse(model, status)
         if status == cp_model.INFEASIBLE:
             raise ContradictionError("no dataset agrees with the exact statements and the support of the noise", ())
         if status == cp_model.UNKNOWN:
@@ -124,8 +119,7 @@ class Exact:
     def hint(self, z: Ints) -> None:
         """Start the next solve at a histogram."""
         self.model.model.clear_hints()  # type: ignore[no-untyped-call]
-        for c, variable in self.model.variables.items():
-            self.model.model.add_hint(variable, int(z[c]))
+        self.model.hint(z)
         counts = self.system.linear.sums(z)
         for i, g in enumerate(self.given):  # CP-SAT takes up a hint at once only where it names every variable
             c = int(counts[g.statement]) - g.best

@@ -20,7 +20,6 @@ from solvers.cells.linear_system import Ints
 from solvers.cells.system import System
 from solvers.concave.multipliers import binding, conjugates, rise
 from solvers.concave.terms import Floats, Gains
-from solvers.statements.numbering import StatementIndex
 
 ONE_BY_ONE = 20_000  # rows that are moved one by one, beyond by a multiplier
 HALVINGS = 120  # of the multiplier's range
@@ -130,7 +129,7 @@ def multipliers_by_block(system: System, gains: Gains) -> Floats:
     They prove what each tree says by itself, however many cells there are.
     """
     rows, out = system.release.rows, np.zeros(len(gains))
-    index = StatementIndex(system.release)
+    index = system.index
     for b, block in system.release.partitions.items():
         at = np.flatnonzero(index.of_blocks([b])[gains.statement])
         if len(at) < len(block):

@@ -20,8 +20,10 @@ from solvers.cells.system import System
 from solvers.conflicts.subsets import Book, Mask, asked_for, system_of, whole
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.programs.feasibility import Verdict, combined, verdict
-from solvers.statements.release import Box, Boxes, Release
+from solvers.programs.dual_bounds import combined
+from solvers.programs.feasibility import Verdict, verdict
+from solvers.statements.boxes import Box, Boxes
+from solvers.statements.release import Release
 
 MOST_SECONDS = 60.0  # without a time limit: a long conflict now is worth more than an irreducible one later
 MOST_LEFT = 20_000  # boxes left over while rows are barred
@@ -198,7 +200,7 @@ def derivation(system: System, rows: int, multipliers: Ints | None) -> list[tupl
     crossed = np.flatnonzero(bounds.lower > bounds.upper)
     if multipliers is not None:
         out.update((s, int(multipliers[s] < 0)) for s in np.flatnonzero(multipliers).tolist())
-        weight = combined(system, multipliers)
+        weight = combined(system.linear, multipliers)
         wanted[weight < 0, 0] = wanted[weight > 0, 1] = True
     elif len(crossed):
         wanted[crossed[0]] = True

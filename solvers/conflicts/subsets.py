@@ -24,14 +24,13 @@ from solvers.cells.system import MOST_SUM, System, assemble, propagated
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 from solvers.regions.row_space import Space
+from solvers.statements.boxes import Box, Boxes
 from solvers.statements.numbering import StatementIndex
 from solvers.statements.release import (
     ANY_LABEL,
     NO_COUNT,
     UNBOUNDED,
     Block,
-    Box,
-    Boxes,
     Choice,
     Loose,
     Partition,

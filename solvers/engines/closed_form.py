@@ -23,14 +23,17 @@ from solvers.questions.query import (
     Count,
     CountAnswer,
     Decide,
+    DecideAnswer,
     Enumerate,
     LeaveOneOut,
     MostLikely,
     Query,
     Sample,
+    Selections,
     Share,
     ShareAnswer,
     WorldsAnswer,
+    each_once,
 )
 from solvers.statements.release import Release, World
 from solvers.worlds.row_lists import Dice, cell_boxes, draw_rows
@@ -72,10 +75,11 @@ class ClosedFormEngine(Engine):
         if isinstance(query, LeaveOneOut):
             return leave_one_out(cells, cells.vectors, query)
         if isinstance(query, Share):
-            inner, other = (
-                decide(cells, cells.vectors, Decide(x, "ordered"), limits) for x in (query.inner, query.other)
-            )
-            lower, upper = share_of_counts(inner, other)
+
+            def counts(some: Selections) -> DecideAnswer:
+                return decide(cells, cells.vectors, Decide(some, "ordered"), limits)
+
+            lower, upper = share_of_counts(each_once(query.inner, counts), each_once(query.other, counts))
             return ShareAnswer("exact" if cells.exact else "bounds", lower=lower, upper=upper)
         if not cells.exact:
             why = "" if cells.captures is None else f" ({cells.captures.note})"

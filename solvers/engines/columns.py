@@ -12,17 +12,17 @@ from dataclasses import replace
 import numpy as np
 
 from solvers.cells.system import system_of
-from solvers.columns.single_partitions import bounded, decide_apart, decide_by_rows
+from solvers.columns.single_partitions import decide_apart, decide_by_rows
 from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.questions.engine import Engine, no_coupling
 from solvers.questions.query import (
     Answer,
+    BoxMultipliers,
     Count,
     CountAnswer,
     Decide,
     DecideAnswer,
-    Multipliers,
     Query,
     Selections,
     Side,
@@ -61,10 +61,8 @@ class ColumnsEngine(Engine):
             raise Unsupported("column generation does not count worlds, and found no contradiction")
         if not isinstance(query, Decide):
             raise Unsupported("column generation bounds numbers of rows only")
-        known = start(release, query, limits)
-        chosen, first, back = np.unique(query.selections.codes, axis=0, return_index=True, return_inverse=True)
-        found = tighter(release, Selections(chosen, query.selections.sizes), known.at(first), limits)
-        return Answer("unsat") if found is None else found.at(back)
+        found = tighter(release, query.selections, start(release, query, limits), limits)
+        return Answer("unsat") if found is None else found
 
 
 def few_cells(release: Release, limits: Limits) -> bool:
@@ -85,7 +83,7 @@ def start(release: Release, query: Decide, limits: Limits) -> DecideAnswer:
 
 
 def tighter(release: Release, chosen: Selections, known: DecideAnswer, limits: Limits) -> DecideAnswer | None:
-    """Return the bounds on distinct selections made tighter where their verdict is open, None where no world exists.
+    """Return the bounds on selections made tighter where their verdict is open, None where no world exists.
 
     The nearest to a verdict come first. Ends with what is proved when time is up.
     """
@@ -101,7 +99,7 @@ def tighter(release: Release, chosen: Selections, known: DecideAnswer, limits: L
         return replace(known, trail=(*known.trail, f"columns: {error}"))
     if master.refutes(limits.lasting(WORLD * limits.left())) is not None:
         return None
-    master, multipliers = master.copied(), dict[Side, Multipliers]()
+    master, multipliers = master.copied(), dict[Side, BoxMultipliers]()
     for done, q in enumerate(left):
         limits.report(f"column generation: {done} of {len(left)} open profiles")
         for box, greatest, sides in ((boxes[q][0], True, 1), (boxes[q][1], False, 2)):
@@ -112,8 +110,8 @@ def tighter(release: Release, chosen: Selections, known: DecideAnswer, limits: L
             share = limits.left() / (2 * (len(left) - done) + 1 - sides)
             some = limits.lasting(min(limits.left(), max(LEAST, share)))
             bound = master.bound(box, greatest, some, verdict=True)
-            multipliers[box, greatest], value = Multipliers(bound.multipliers, bound.scale), bound.value
+            multipliers[box, greatest], value = BoxMultipliers(bound.multipliers, bound.scale), bound.value
             low[q], high[q] = (low[q], min(high[q], value)) if greatest else (max(low[q], value), high[q])
             if low[q] > high[q]:
                 return None
-    return replace(bounded(low, high, known), multipliers=multipliers)
+    return DecideAnswer.of(low, high, (known.before, known.expected_before), multipliers=multipliers)

@@ -18,8 +18,19 @@ from solvers.columns.single_partitions import decide_apart, decide_by_rows, worl
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.questions.engine import COARSE, Engine, no_coupling
-from solvers.questions.query import Answer, Count, CountAnswer, Decide, MostLikely, Query, Selections, WorldsAnswer
-from solvers.statements.release import Box, Region, Release
+from solvers.questions.query import (
+    Answer,
+    Count,
+    CountAnswer,
+    Decide,
+    DecideAnswer,
+    MostLikely,
+    Query,
+    Selections,
+    WorldsAnswer,
+)
+from solvers.statements.boxes import Box, Region
+from solvers.statements.release import Release
 from solvers.worlds.row_lists import Dice
 
 SECONDS = 60.0
@@ -89,16 +100,15 @@ class KnownRows:
 def decide(release: Release, query: Decide, limits: Limits) -> Answer:
     """Return the bounds that partitions alone give, and for profiles these leave open whether a row can or must be.
 
-    Every distinct profile is asked about once; what the time does not settle stays open.
+    What the time does not settle stays open.
     """
-    codes, back = np.unique(query.selections.codes, axis=0, return_inverse=True)
-    chosen = Selections(codes, query.selections.sizes)
+    chosen = query.selections
     made = stated(release, limits, raw=False, sorted_rows=True)
     trivial = False
     try:
-        start = decide_apart(release, Decide(chosen, query.convention), limits)
+        start = decide_apart(release, query, limits)
     except Unsupported:
-        start, trivial = decide_by_rows(release, Decide(chosen, query.convention), limits), True
+        start, trivial = decide_by_rows(release, query, limits), True
     low, high, unsettled = start.low.copy(), np.minimum(start.high, release.rows.low), start.open.copy()
     questions: dict[Question, int] = {Question(): 0}
     about: list[tuple[int, int, int]] = []  # selection, question "can a row be there", question "can none be"
@@ -115,7 +125,7 @@ def decide(release: Release, query: Decide, limits: Limits) -> Answer:
     except (Inconclusive, Unsupported) as error:
         if trivial:
             raise
-        return replace(start, trail=(str(error),)).at(back)
+        return replace(start, trail=(str(error),))
     if found.answers[0] is False:
         return Answer("unsat")
     loose = release.coarse
@@ -124,9 +134,8 @@ def decide(release: Release, query: Decide, limits: Limits) -> Answer:
         low[i] = max(low[i], 1) if found.answers[can_miss] is False else low[i]
         both = found.answers[can_be] is True and found.answers[can_miss] is True
         unsettled[i] = low[i] <= 0 < high[i] and (loose or not both)
-    share = np.where(low > 0, 1.0, np.where(high == 0, 0.0, np.nan))
-    out = replace(start, low=low, high=high, probability=share, open=unsettled & (low <= 0) & (high > 0))
-    return out.at(back)
+    before = start.before, start.expected_before
+    return DecideAnswer.of(low, high, before, open=unsettled & (low <= 0) & (high > 0))
 
 
 def questions_of(made: Lowering, chosen: Selections, i: int) -> tuple[Question, Question]:

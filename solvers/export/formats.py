@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from ortools.sat.python import cp_model
 
 DOUBLE = 1 << 53  # whole numbers beyond are not exact in double precision
-CAP = 1 << 60  # what stands for an open side in CP-SAT, which refuses bounds near 2^62
 SHOWN = 10  # variables on a line of projection
 CHUNK = 1 << 16  # entries looked at together
 BUFFER = 1 << 16  # bytes compressed together
@@ -161,21 +160,14 @@ def cpsat_model(program: IntegerProgram, about: Sequence[str]) -> cp_model.CpMod
     """
     from ortools.sat.python import cp_model
 
+    from solvers.programs.cpsat import state
+
     model = cp_model.CpModel()
-    proto = model.proto
-    proto.name = "\n".join(one_line(line) for line in about)
+    model.proto.name = "\n".join(one_line(line) for line in about)
     for i, name in enumerate(program.names):
-        variable = proto.variables.add()
-        variable.name = name
-        variable.domain.extend([0, program.upper(i)])
+        model.new_int_var(0, program.upper(i), name)
     for one in program.constraints():
-        added = proto.constraints.add()
-        added.name = one.name
-        if one.selector is not None:
-            added.enforcement_literal.append(one.selector)
-        added.linear.vars.extend(list(one.columns))
-        added.linear.coeffs.extend(list(one.coefs))
-        added.linear.domain.extend([-CAP if one.low is None else one.low, CAP if one.high is None else one.high])
+        state(model, one.columns, one.coefs, (one.low, one.high), one.selector, one.name)
     if wrong := model.validate():
         raise Unsupported(f"CP-SAT refuses the model: {one_line(wrong)}")
     return model

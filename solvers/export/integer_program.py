@@ -22,7 +22,6 @@ from solvers.cells.linear_system import Ints
 from solvers.cells.system import System, system_of
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.statements.numbering import StatementIndex
 from solvers.statements.release import Release
 
 STEP = 4_096  # constraints between two looks at the clock
@@ -142,7 +141,7 @@ class IntegerProgram:
 
     def sources(self) -> Iterator[str]:
         """Yield where every statement comes from, in words, in their order. Cost: linear."""
-        return StatementIndex(self.system.release).sources()
+        return self.system.index.sources()
 
     @cached_property
     def choice_sources(self) -> tuple[str, ...]:

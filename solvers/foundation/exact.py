@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from decimal import ROUND_DOWN, Context
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 from solvers.foundation.errors import ReleaseError
 
 Factor = tuple[int, int]  # (base, exponent); the product over all factors is an integer
+EXACT = 1 << 62  # sums of absolute values below stay exact in 64 bits
 STEPS = 1 << 17  # terms that are added one by one
 FACTORS_AT_MOST = 2_000_000  # primes up to here are sieved; beyond, binomials stay products
 
@@ -193,3 +195,15 @@ def log2_sum(logs: list[float]) -> float:
     """Return log2 Σ 2^x."""
     top = max(logs)
     return top if len(logs) == 1 or math.isinf(top) else top + math.log2(math.fsum(2.0 ** (x - top) for x in logs))
+
+
+def magnitude(values: NDArray[Any]) -> int:
+    """Return the greatest absolute value of whole numbers, 0 of none; exact at the ends of 64 bits too."""
+    return max(abs(int(values.min())), abs(int(values.max()))) if len(values) else 0
+
+
+def exact_dot(a: NDArray[Any], b: NDArray[Any]) -> int:
+    """Return Σ a b of whole numbers exactly: in 64 bits where it surely fits, in Python integers else."""
+    if magnitude(a) * magnitude(b) * max(1, len(a)) < EXACT:
+        return int(a.astype(np.int64) @ b.astype(np.int64))
+    return sum(x * y for x, y in zip(a.tolist(), b.tolist(), strict=True) if x)

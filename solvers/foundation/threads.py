@@ -11,7 +11,7 @@ import math
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from solvers.foundation.errors import Inconclusive
 
@@ -67,9 +67,3 @@ def natively(
     if failed:
         raise failed[0]
     return found[0]
-
-
-def solve(solver: Any, model: Any, stop: threading.Event) -> Any:
-    """Return CP-SAT's status; it stops with the best it has soon after `stop`."""
-    solver.parameters.catch_sigint_signal = False
-    return natively(lambda: solver.solve(model), stop, solver.stop_search, solver.parameters.max_time_in_seconds)

@@ -18,9 +18,10 @@ from solvers.cells.bit_boxes import packed
 from solvers.cells.partition_cells import Cells
 from solvers.foundation.exact import log_absent_multiset
 from solvers.foundation.limits import Limits
-from solvers.questions.query import Decide, DecideAnswer, LeaveOneOut, LeaveOneOutAnswer, Selections
+from solvers.questions.query import Decide, DecideAnswer, LeaveOneOut, LeaveOneOutAnswer, Selections, settled_share
 from solvers.regions.row_space import Space
-from solvers.statements.release import ANY_LABEL, Box
+from solvers.statements.boxes import Box
+from solvers.statements.release import ANY_LABEL
 
 CHUNK = 8_192
 CHUNK_BYTES = 1 << 26  # pairs of a chunk, one byte each
@@ -50,28 +51,26 @@ def chunk_of(table: Weights) -> int:
 
 
 def decide(cells: Cells, vectors: list[NDArray[np.int64]], query: Decide, limits: Limits | None = None) -> DecideAnswer:
-    """Return counts and shares of worlds for every selection; equal selections are answered once.
+    """Return counts and shares of worlds for every selection.
 
     Raises `Inconclusive` when time is up and there are thousands of them.
     """
-    limits = limits or Limits()
-    chosen, back = np.unique(query.selections.codes, axis=0, return_inverse=True)
-    sizes = query.selections.sizes
-    table = Weights.for_cells(cells, sizes)
+    limits, chosen = limits or Limits(), query.selections
+    table = Weights.for_cells(cells, chosen.sizes)
     step, pieces = chunk_of(table), []
     for i in range(0, max(1, len(chosen)), step):
         if i:  # the first chunk is answered however short the time: it takes a moment
             limits.check("profiles were asked about")
-        pieces.append(decide_chunk(cells, vectors, Selections(chosen[i : i + step], sizes), query.convention, table))
-    every = back.reshape(-1)
-    found: dict[str, Any] = {name: np.concatenate([p[name] for p in pieces])[every] for name in pieces[0]}
+        some = Selections(chosen.codes[i : i + step], chosen.sizes)
+        pieces.append(decide_chunk(cells, vectors, some, query.convention, table))
+    found: dict[str, Any] = {name: np.concatenate([p[name] for p in pieces]) for name in pieces[0]}
     return DecideAnswer("exact" if cells.exact else "bounds", **found)
 
 
 def decide_chunk(
     cells: Cells, vectors: list[NDArray[np.int64]], chosen: Selections, convention: str, table: Weights
 ) -> dict[str, Any]:
-    """Return the arrays of `DecideAnswer` for a chunk of distinct selections, averaged over the count vectors."""
+    """Return the arrays of `DecideAnswer` for a chunk of selections, averaged over the count vectors."""
     q, met = len(chosen), meetings(cells, chosen, table)
     known = [known_rows(cells, counts, convention) for counts in vectors]
     prior = Prior(cells.space, chosen, convention, set(known[0]))
@@ -86,7 +85,7 @@ def decide_chunk(
     return {
         "low": low,
         "high": high,
-        "probability": np.where(low > 0, 1.0, np.where(high == 0, 0.0, share)),
+        "probability": settled_share(low, high, share),
         "before": np.mean([-np.expm1(prior.log_absent(c)) for c in known], axis=0),
         "expected": np.mean([total(where_counted(c, met.ratio)) for c in here], axis=0),
         "expected_before": np.mean([prior.expected(c) for c in known], axis=0),

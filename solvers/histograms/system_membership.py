@@ -202,13 +202,11 @@ def absent_in(solution: Solution, b: int, f: int, met: Met) -> float:
 
 
 def decide_coupled(solution: Solution, query: Decide, limits: Limits) -> DecideAnswer:
-    """Return counts and shares of worlds for every selection; equal ones are answered once.
+    """Return counts and shares of worlds for every selection.
 
     Raises `Inconclusive` when time is up.
     """
-    system = solution.system
-    chosen, back = np.unique(query.selections.codes, axis=0, return_inverse=True)
-    selections = Selections(chosen, query.selections.sizes)
+    system, selections = solution.system, query.selections
     found = met_cells(system, selections, limits)
     ranges = Ranges(solution)
     heard = limits.paced(found, ASKED, 1)
@@ -220,17 +218,9 @@ def decide_coupled(solution: Solution, query: Decide, limits: Limits) -> DecideA
         1.0 if low[i] > 0 else 0.0 if high[i] == 0 else 1.0 - absent(solution, m)
         for i, m in enumerate(limits.paced(found, ASKED, 1))
     ])  # fmt: skip
-    before, expected_before = before_release(system, selections, solution.convention, row_numbers(solution))
-    return DecideAnswer(
-        "exact",
-        low=low,
-        high=high,
-        probability=share,
-        before=before,
-        expected=expected,
-        expected_before=expected_before,
-        open=np.zeros(len(found), dtype=bool),
-    ).at(back)
+    before = before_release(system, selections, solution.convention, row_numbers(solution))
+    none = np.zeros(len(found), dtype=bool)
+    return DecideAnswer.of(low, high, before, "exact", probability=share, expected=expected, open=none)
 
 
 def share_coupled(solution: Solution, query: Share, limits: Limits) -> ShareAnswer:

@@ -258,9 +258,9 @@ class Bracket:
         for i, piece in enumerate(pieces):
             seconds = 0.95 * self.budget.left(0.72) * (0.7 if i + 1 < len(pieces) else 1.0)
             if piece.tilt is not None and piece.lam is not None and seconds > 0.1:
-                near = nearest(piece.tilt, piece.tilt.slope(piece.lam), seconds, self.budget.limits.stop)
+                near = nearest(piece.tilt, piece.tilt.slope(piece.lam), self.budget.limits.lasting(seconds))
                 if near is None:  # any histogram is better than none, and sooner found
-                    near = whole_point(piece.part, 0.95 * self.budget.left(0.85), self.budget.limits.stop)
+                    near = whole_point(piece.part, self.budget.limits.lasting(0.95 * self.budget.left(0.85)))
                 if near is not None:
                     self.start(piece, near)
         self.gather()
@@ -275,9 +275,8 @@ class Bracket:
             if PER_CELL * piece.tilt.cells > max(SHORT, seconds):  # a model of the cells would not be made in time
                 outcome = "unknown"
                 continue
-            found, y = heaviest_of(
-                piece.tilt, piece.tilt.slope(piece.lam), piece.y, max(0.2, seconds), self.budget.limits.stop
-            )
+            own = self.budget.limits.lasting(max(0.2, seconds))
+            found, y = heaviest_of(piece.tilt, piece.tilt.slope(piece.lam), piece.y, own)
             if found == "none":
                 return "none"
             if found == "found":
@@ -296,27 +295,17 @@ class Bracket:
 
     def choose(self) -> Outcome:
         """Look for a histogram that meets one alternative of every choice; its blocks keep that alternative."""
-        system, lower = self.case.system, self.case.bounds.lower
-        search = Search(self.case.bounds.upper - lower)
-        linear, base = system.linear, system.linear.sums(lower)
-        literals = {}
-        for choice in system.choices:
-            chosen = [search.model.new_bool_var("") for _ in choice]
-            search.model.add_exactly_one(chosen)
-            literals.update({s: b for alternative, b in zip(choice, chosen, strict=True) for s in alternative})
-        for s in range(len(linear)):
-            span = slice(int(linear.start[s]), int(linear.start[s + 1]))
-            source = linear if s in literals else self.case.linear
-            low, high = int(source.low[s]) - int(base[s]), int(source.high[s]) - int(base[s])
-            search.state(linear.col[span], linear.coef[span], (low, high), literals.get(s))
+        system, search = self.case.system, Search(self.case.bounds.lower, self.case.bounds.upper)
+        search.statements(self.case.linear, np.flatnonzero(system.always).tolist())
+        search.alternatives(system.linear, system.choices)
         for piece in self.pieces:
             if piece.tilt is None:
                 self.tilt(piece, 0.28)
             if piece.tilt is not None and piece.lam is not None:
                 search.prefer(piece.tilt, piece.tilt.slope(piece.lam), piece.part.cells.tolist())
-        found, y = search.run(max(0.2, self.budget.left(0.72)), self.budget.limits.stop)
+        found, z = search.run(self.budget.limits.lasting(max(0.2, self.budget.left(0.72))))
         if found == "found":
-            self.settle(lower + y)
+            self.settle(z)
         return found
 
     def settle(self, z: Ints) -> None:

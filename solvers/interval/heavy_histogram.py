@@ -10,19 +10,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from threading import Event
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from ortools.sat.python import cp_model
-from scipy.sparse import csr_array, hstack
 
 from solvers.cells.linear_system import FREE, Ints
-from solvers.foundation.threads import solve
+from solvers.foundation.limits import Limits
 from solvers.interval.lagrangian_dual import Floats, Tilt
-from solvers.programs.mixed_integer import whole_program
+from solvers.programs.cpsat import FOUND, Cells, run
+from solvers.programs.linear_program import by_column, whole_program
 
 UNIT = 1_000  # a nat in the objective
 CHORDS = 14  # breakpoints per cell
@@ -33,31 +31,13 @@ WORKERS = 2
 Outcome = Literal["found", "none", "unknown"]
 
 
-@dataclass
-class Search:
-    """A CP-SAT model over cells y (0..room); `outcome` "none" means proved that no histogram exists."""
+class Search(Cells):
+    """A CP-SAT model over cells that looks for a heavy histogram."""
 
-    room: Ints
-    model: Any = field(default_factory=cp_model.CpModel)
-    gains: list[Any] = field(default_factory=list)
-    cells: list[Any] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        """Make a variable per cell."""
-        self.cells = [self.model.new_int_var(0, int(r), "") for r in self.room.tolist()]
-
-    def state(self, at: Ints, coef: Ints, bounds: tuple[int, int], only_if: Any = None) -> None:
-        """Add low <= Σ coef * y[at] <= high, in force where the literal `only_if` holds."""
-        low, high = (min(max(b, -FREE), FREE) for b in bounds)
-        if not len(at):  # an empty sum is settled here: CP-SAT knows no empty expression
-            if not low <= 0 <= high:
-                self.model.add_bool_or([] if only_if is None else [only_if.negated()])
-            return
-        members = [self.cells[i] for i in at.tolist()]
-        total = cp_model.LinearExpr.weighted_sum(members, coef.tolist())
-        made = self.model.add_linear_constraint(total, low, high)
-        if only_if is not None:
-            made.only_enforce_if(only_if)
+    def __init__(self, lower: Ints, upper: Ints) -> None:
+        """Make a variable per cell that is not fixed."""
+        super().__init__(lower, upper)
+        self.gains: list[Any] = []
 
     def prefer(self, tilt: Tilt, slope: Floats, at: Sequence[int] | None = None, hint: Ints | None = None) -> None:
         """Reward heavy counts of a tilted component, and hint at a start (None: the mean).
@@ -74,60 +54,51 @@ class Search:
                 low, high = min(mean[c], other), max(mean[c], other)
                 first, last = max(0, int(low - reach)), min(room, int(high + reach) + 1)
                 points = np.unique(np.linspace(first, last, min(CHORDS, last - first + 1)).round().astype(np.int64))
-                self.reward(place[c], points, bucket.logs[i])
                 start = min(room, round(float(mean[c]))) if hint is None else int(hint[c])
-                self.model.add_hint(self.cells[place[c]], start)
+                if (cell := self.variables.get(place[c])) is not None:
+                    first_row = int(self.lower[place[c]])
+                    self.reward(cell - first_row, points, bucket.logs[i])
+                    self.model.add_hint(cell, first_row + start)
 
-    def reward(self, cell: int, points: Ints, logs: Floats) -> None:
-        """Add a concave gain: below every chord between neighbouring points."""
+    def reward(self, y: Any, points: Ints, logs: Floats) -> None:
+        """Add a concave gain of y rows: below every chord between neighbouring points."""
         values = np.rint(UNIT * (logs[points] - logs[points].max())).astype(np.int64).tolist()
         if len(points) < 2:
             return
         gain = self.model.new_int_var(-MOST_GAIN, 0, "")
         self.gains.append(gain)
-        y = self.cells[cell]
         for p, q, at_p, at_q in zip(points.tolist(), points.tolist()[1:], values, values[1:], strict=False):
             self.model.add((q - p) * gain <= at_p * (q - p) + (at_q - at_p) * (y - p))
 
-    def run(self, seconds: float, stop: Event, seed: int = 0) -> tuple[Outcome, Ints]:
-        """Return ("found", y), ("none", -) where there is provably no histogram, or ("unknown", -) out of time."""
+    def run(self, limits: Limits, seed: int = 0) -> tuple[Outcome, Ints]:
+        """Return ("found", z), ("none", -) where there is provably no histogram, or ("unknown", -) out of time."""
+        seconds, options = limits.left(), {"random_seed": seed, "relative_gap_limit": 1e-4}
         if self.gains:
             self.model.maximize(sum(self.gains))
-        status, solver = self.solve(max(0.1, 0.6 * seconds), seed, stop)
+        status, solver = run(self.model, limits.lasting(max(0.1, 0.6 * seconds)), workers=WORKERS, **options)
         if status == cp_model.UNKNOWN and self.gains:
-            self.model.clear_objective()  # any histogram will do
-            status, solver = self.solve(max(0.1, 0.4 * seconds), seed, stop)
+            self.model.clear_objective()  # type: ignore[no-untyped-call]  # any histogram will do
+            status, solver = run(self.model, limits.lasting(max(0.1, 0.4 * seconds)), workers=WORKERS, **options)
         if status == cp_model.INFEASIBLE:
             return "none", np.zeros(0, dtype=np.int64)
-        if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-            return "unknown", np.zeros(0, dtype=np.int64)
-        return "found", np.array([solver.value(v) for v in self.cells], dtype=np.int64)
-
-    def solve(self, seconds: float, seed: int, stop: Event) -> tuple[Any, Any]:
-        """Return CP-SAT's status and the solver with its values."""
-        solver = cp_model.CpSolver()
-        solver.parameters.num_workers = WORKERS
-        solver.parameters.random_seed = seed
-        solver.parameters.max_time_in_seconds = seconds
-        solver.parameters.relative_gap_limit = 1e-4
-        return solve(solver, self.model, stop), solver
+        return ("found", self.values(solver.value)) if status in FOUND else ("unknown", np.zeros(0, dtype=np.int64))
 
 
-def heaviest_of(tilt: Tilt, slope: Floats, near: Ints | None, seconds: float, stop: Event) -> tuple[Outcome, Ints]:
+def heaviest_of(tilt: Tilt, slope: Floats, near: Ints | None, limits: Limits) -> tuple[Outcome, Ints]:
     """Return a heavy y of one component by CP-SAT, starting at `near` where one is known (it is the least found)."""
     part = tilt.part
     if part.matrix is None:
         raise TypeError("the component has no matrix")
-    search = Search(part.room)
+    search = Search(np.zeros(tilt.cells, dtype=np.int64), part.room)
     for row, low, high in zip(part.matrix, part.low.tolist(), part.high.tolist(), strict=True):
         at = np.flatnonzero(row).astype(np.int64)
-        search.state(at, row[at], (low, high))
+        search.state(at, row[at], low, high)
     search.prefer(tilt, slope, hint=near)
-    found, y = search.run(seconds, stop)
+    found, y = search.run(limits)
     return ("found", near) if found == "unknown" and near is not None else (found, y)
 
 
-def nearest(tilt: Tilt, slope: Floats, seconds: float, stop: Event) -> Ints | None:
+def nearest(tilt: Tilt, slope: Floats, limits: Limits) -> Ints | None:
     """Return a y that meets the statements and is near the mean under the tilt (HiGHS), None where none was found.
 
     Minimises Σ |y - mean| / deviation. Its answer is checked in whole numbers, its refusals are not believed.
@@ -138,20 +109,14 @@ def nearest(tilt: Tilt, slope: Floats, seconds: float, stop: Event) -> Ints | No
     _, mean, variance = tilt.moments(slope, np.ones(tilt.cells))
     base = np.clip(np.rint(mean), 0, part.room)
     price = np.minimum(1.0 / (np.sqrt(variance) + 1e-3), DEAREST)
-    matrix = csr_array(part.matrix.astype(np.float64))
-    shift = matrix @ base
-    low = np.where(part.low < -FREE // 2, -np.inf, part.low - shift)
-    high = np.where(part.high > FREE // 2, np.inf, part.high - shift)
-
-    moved = whole_program(
-        np.concatenate([price, price]),
-        hstack([matrix, -matrix]).tocsr(),
-        (low, high),
-        np.concatenate([part.room - base, base]),
-        seconds,
-        stop,
-        ENOUGH,
-    )
+    row, cell = np.nonzero(part.matrix)
+    coef, k = part.matrix[row, cell], tilt.cells
+    shift = part.matrix @ base.astype(np.int64)
+    low = np.where(part.low <= -FREE, -np.inf, part.low - shift)
+    high = np.where(part.high >= FREE, np.inf, part.high - shift)
+    up_and_down = by_column(np.tile(row, 2), np.concatenate([cell, cell + k]), np.concatenate([coef, -coef]), 2 * k)
+    costs, room = np.concatenate([price, price]), np.concatenate([part.room - base, base])
+    moved = whole_program(costs, up_and_down, (low, high), room, limits, ENOUGH)
     if moved is None:
         return None
     y = (base + moved[: tilt.cells] - moved[tilt.cells :]).astype(np.int64)

@@ -22,7 +22,7 @@ from solvers.cells.cutting import AnyCut, labels_of, with_labels
 from solvers.cells.linear_system import Ints, Linear, same_rows
 from solvers.foundation.errors import CertificateError, NotVerified
 from solvers.kernel.facts import Facts
-from solvers.statements.release import Box
+from solvers.statements.boxes import Box
 
 FEW = 1 << 22  # rows times pieces: so many are compared one by one
 Bits = NDArray[np.bool_]

@@ -44,7 +44,8 @@ from solvers.kernel.claims import (
 )
 from solvers.kernel.datasets import SAFE, Dataset, check_witness, check_world
 from solvers.kernel.facts import Facts
-from solvers.statements.release import UNBOUNDED, Box, Loose, Partition, Region, Release, Rows, Statement
+from solvers.statements.boxes import Box, Region
+from solvers.statements.release import UNBOUNDED, Loose, Partition, Release, Rows, Statement
 
 LOOK = 256  # steps between looks at the clock
 Whole = NDArray[Any]  # int64, or Python integers where sums may be larger

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from solvers.foundation.errors import CertificateError
 from solvers.foundation.escaping import named
-from solvers.statements.release import Box
+from solvers.statements.boxes import Box
 
 T = TypeVar("T")
 SHOWN = 20  # keys that a message names

@@ -28,7 +28,6 @@ from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.likelihood.most_likely import gains_of, likeliest, reach
 from solvers.likelihood.scanning import prior_space, scan, scannable
-from solvers.statements.numbering import StatementIndex
 from solvers.statements.observations import Observation
 from solvers.statements.release import UNBOUNDED
 
@@ -150,7 +149,7 @@ class Board:
         self.most = int(self.bounds.high or 0)
         self.cells = np.flatnonzero(system.bounds.upper > 0).tolist()
         self.of: list[Ints] = []  # per partition, the statement of every cell
-        index = StatementIndex(system.release)
+        index = system.index
         for b in system.release.partitions:
             inside = index.of_blocks([b])[linear.row]
             column = np.zeros(len(system.sizes), dtype=np.int64)

@@ -75,6 +75,15 @@ def most_likely_of(release: Release, seen: Sequence[Observation], limits: Limits
     return system, likeliest(system, seen, limits)
 
 
+def most_likely_counts(
+    release: Release, seen: Sequence[Observation], limits: Limits
+) -> tuple[dict[int, int], Likeliest]:
+    """Return the counts of the noisy statements (by number) in the most likely histogram; see `most_likely_of`."""
+    system, found = most_likely_of(release, seen, limits)
+    sums = system.linear.sums(found.histogram)
+    return {o.statement: int(sums[o.statement]) for o in seen}, found
+
+
 def gains_of(system: System, seen: Sequence[Observation]) -> list[Gain]:
     """Return the log-likelihood of every noisy figure as a function of its count."""
     least, most = reach(system)

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.partition_cells import Cells, cells_of
+from solvers.cells.partition_cells import cells_of
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
 from solvers.likelihood.posterior import CountPosterior, Prior, Term, posterior
@@ -26,8 +26,8 @@ class KnownPosteriors:
     of: dict[tuple[Prior, tuple[int, int]], CountPosterior] = field(default_factory=dict)
 
 
-def posterior_of(release: Release, rows: tuple[int, int], prior: Prior, limits: Limits) -> tuple[Cells, CountPosterior]:
-    """Return the cells and the posterior over their counts, the number of rows uniform in `rows` a priori.
+def posterior_of(release: Release, rows: tuple[int, int], prior: Prior, limits: Limits) -> CountPosterior:
+    """Return the posterior over the counts of its cells, the number of rows uniform in `rows` a priori.
 
     `release` is one partition at confidence 1, where intervals are what bounded noise makes certain. Raises
     `Inconclusive` where sizes are only known between bounds, or time is up.
@@ -44,7 +44,7 @@ def posterior_of(release: Release, rows: tuple[int, int], prior: Prior, limits: 
             law: Law = flat if one is None else partial(one.law.log_likelihood, one.published)
             terms.append(Term(law, size, int(block.low[s]), min(rows[1], int(block.high[s]))))
         known[prior, rows] = posterior(terms, rows, prior, limits)
-    return cells, known[prior, rows]
+    return known[prior, rows]
 
 
 def flat(counts: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -22,7 +22,8 @@ from solvers.concave.terms import Gains
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
 from solvers.regions.row_space import Space
-from solvers.statements.release import UNBOUNDED, Box, Boxes, Release
+from solvers.statements.boxes import Box, Boxes
+from solvers.statements.release import UNBOUNDED, Release
 
 DRAWN = 2_000  # random rows at once
 MOST_ROWS = 20_000  # rows in all

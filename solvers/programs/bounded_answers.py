@@ -35,6 +35,7 @@ from solvers.questions.query import (
     Share,
     ShareAnswer,
     WorldsAnswer,
+    each_once,
 )
 from solvers.statements.release import World
 from solvers.worlds.row_lists import Dice
@@ -43,6 +44,7 @@ from solvers.worlds.worlds import draw_world, filled_cells, list_worlds, spread_
 MANY = 2_000  # free cells; from here on HiGHS finds a first world sooner than CP-SAT
 POOL = 12  # worlds found first; many verdicts are settled by two of them
 SECONDS = 60.0  # for one question, where no limit is given
+FIRST = {Decide: 0.5, MostLikely: 0.75, Extreme: 0.75}  # of the time left: a first world; others answer without one
 LOG_SCALE = 1 << 10  # logarithms in the objective of the heaviest histogram are whole multiples of 1/1024
 STEPS = 64  # segments of a cell's concave objective
 NOT_UNIFORM = "found by CP-SAT with random objectives: a possible world, not a uniform draw"
@@ -61,7 +63,7 @@ def prove(system: System, query: Query, limits: Limits) -> Answer:
         return WorldsAnswer("exact", worlds=enumerate_worlds(prover))
     if isinstance(query, LeaveOneOut):
         return LeaveOneOutAnswer("bounds", share=np.full(len(query.inner), np.nan))
-    first = prover.start(limits.left() / 2 if isinstance(query, Decide) else limits.left())
+    first = prover.start(FIRST.get(type(query), 1.0) * limits.left())
     if first is not None:
         if first.status == "unknown" and isinstance(query, Decide):
             return replace(decide(prover, query), trail=first.trail)
@@ -69,7 +71,11 @@ def prove(system: System, query: Query, limits: Limits) -> Answer:
     if isinstance(query, Decide):
         return decide(prover, query)
     if isinstance(query, Share):
-        lower, upper = share_of_counts(*(decide(prover, Decide(x, "ordered")) for x in (query.inner, query.other)))
+
+        def counts(some: Selections) -> DecideAnswer:
+            return decide(prover, Decide(some, "ordered"))
+
+        lower, upper = share_of_counts(*(each_once(x, counts) for x in (query.inner, query.other)))
         return ShareAnswer("bounds", lower=lower, upper=upper)
     if isinstance(query, Sample):
         return WorldsAnswer("bounds", worlds=draw(prover, query), trail=(NOT_UNIFORM,))
@@ -150,7 +156,7 @@ class Prover:
         plain = int(coefs @ ends)
         if not coefs[self.system.free].any() or self.limits.expired():
             return plain
-        found, _ = self.relaxation.bound(coefs, greatest, self.limits)
+        found = self.relaxation.bound(coefs, greatest, self.limits)
         return min(plain, found) if greatest else max(plain, found)
 
     def exactly(self, coefs: Ints, greatest: bool, seconds: float) -> Found:
@@ -169,9 +175,7 @@ def decide(prover: Prover, query: Decide) -> DecideAnswer:
 
     Shares of worlds are NaN where they are not 0 or 1.
     """
-    system = prover.system
-    chosen, back = np.unique(query.selections.codes, axis=0, return_inverse=True)
-    selections = Selections(chosen, query.selections.sizes)
+    system, selections = prover.system, query.selections
     found = met_cells(system, selections, prover.limits)
     if 0 < len(prover.pool) < POOL:
         prover.widen()
@@ -184,25 +188,11 @@ def decide(prover: Prover, query: Decide) -> DecideAnswer:
     every = [known[met.inside, met.cells] for met in found]
     low, high = (np.array([e[j] for e in every], dtype=np.int64) for j in (0, 1))
     unsettled = np.array([e[2] for e in every], dtype=bool)
-    share = np.where(low > 0, 1.0, np.where(high == 0, 0.0, np.nan))
     rows = system.release.rows
-    numbers = [rows.low] if rows.exact else []
-    nothing = np.full(len(found), np.nan)
-    before, expected_before = (
-        before_release(system, selections, query.convention, numbers) if numbers else (nothing, nothing)
-    )
-    expected = np.where(low == high, low.astype(np.float64), np.nan)
+    before = before_release(system, selections, query.convention, [rows.low]) if rows.exact else None
     partial = np.array([met.inside != met.cells for met in found], dtype=bool)
-    return DecideAnswer(
-        "bounds",
-        low=low,
-        high=high,
-        probability=share,
-        before=before,
-        expected=np.where(partial & (high > 0), np.nan, expected),
-        expected_before=expected_before,
-        open=unsettled,
-    ).at(back)
+    fixed = (low == high) & ~(partial & (high > 0))
+    return DecideAnswer.of(low, high, before, expected=np.where(fixed, low.astype(np.float64), np.nan), open=unsettled)
 
 
 def settle(prover: Prover, met: Met) -> tuple[int, int, bool]:
@@ -268,7 +258,7 @@ def heaviest(prover: Prover, query: MostLikely) -> World:
 
     With the number of rows open, the most rows that any world was found to have come first.
     """
-    system, model = prover.system, prover.model.model
+    system, model = prover.system, prover.model.model.clone()
     complete = True
     if not system.release.rows.exact:
         most = prover.exactly(np.ones(len(system.sizes), dtype=np.int64), True, prover.limits.left() / 4)
@@ -289,7 +279,7 @@ def heaviest(prover: Prover, query: MostLikely) -> World:
     hint = max(prover.pool, key=lambda z: int(z.sum()))
     for c, variable in prover.model.variables.items():
         model.add_hint(variable, int(hint[c]))
-    found = prover.model.solve(sum(terms), False, prover.limits, seconds=prover.limits.left() / 2)
+    found = prover.model.solve(sum(terms), False, prover.limits, prover.limits.left() / 2, model)
     z = found.histogram if found.histogram is not None else hint
     world = spread_world(system.release.domain, filled_cells(system, z), Dice(query.seed))
     several = any((z != other).any() for other in prover.pool) or any(system.sizes[c] > 1 for c in np.flatnonzero(z))

@@ -1,14 +1,15 @@
-"""The linear relaxation of a system over its free cells: bounds that hold whatever rounding the solver did.
+"""Linear and mixed-integer programs in HiGHS: one model, changed and solved again; its duals, rounded, prove bounds.
 
-A dual solution of HiGHS is rounded to multiples of 2^-20 and the bound it proves is computed in whole numbers: any
-multipliers y prove c z >= Σ_j min(y_j low_j, y_j high_j) + Σ_c min(r_c l_c, r_c u_c) with r = c - y A.
+What HiGHS says is in floating point: solutions are checked by whoever takes them, duals prove what
+`solvers.programs.dual_bounds` makes of them in whole numbers.
 
-Source: safe dual bounds, Neumaier and Shcherbina, "Safe bounds in linear and mixed-integer linear programming",
-Mathematical Programming 99, 2004; Farkas' lemma for infeasibility.
+Source: HiGHS (Huangfu, Hall, "Parallelizing the dual revised simplex method", 2018); the elastic program of phase one,
+whose duals are bounded by 1 (Chinneck, "Feasibility and Infeasibility in Optimization", 2008, section 6.1).
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,141 +17,262 @@ import highspy
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.components import Component, known_presolve
-from solvers.cells.linear_system import FREE, Ints
+from solvers.cells.components import simplified
+from solvers.cells.linear_system import FREE, Ints, Linear
 from solvers.cells.system import System
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
 from solvers.foundation.threads import natively
+from solvers.programs.dual_bounds import rounded, safe_bound
 
-SCALE = 1 << 20
-WIDE = 1 << 61  # beyond, sums are taken in Python integers
+Array = NDArray[Any]  # whole numbers or floats, which HiGHS takes as floats
+Floats = NDArray[np.float64]
+PRIMAL = 4  # HiGHS' number of the primal simplex method: new columns leave the basis feasible
+FAR = 1 << 40  # as good as no bound, for a program in floating point
+TINY = 1e-9  # duals at most this large are none
+NEAR = 1e-6  # what a bound may lack of the optimum in floating point
 
 
 @dataclass(frozen=True, eq=False)
-class Multipliers:
-    """Whole multipliers (over SCALE) of the statements of the components, in order: what proves a bound."""
+class Solution:
+    """What HiGHS found: whether its `x` is optimal, or that there is none; `duals` are positive for lower sides."""
 
-    statements: Ints
-    values: Ints
+    optimal: bool
+    infeasible: bool
+    value: float
+    x: Floats
+    duals: Floats
+
+
+class Program:
+    """The least costs @ x with low <= A x <= high and lower <= x <= upper, by columns; kept from solve to solve."""
+
+    def __init__(self, low: Floats, high: Floats, *, presolve: bool = False, primal: bool = False) -> None:
+        """Make the rows, empty. Without `presolve` the basis is kept for the next solve."""
+        self.solver, self.columns, self.busy = highspy.Highs(), 0, False
+        self.solver.HandleUserInterrupt = True
+        self.solver.silent()
+        self.option("threads", 1)
+        if not presolve:
+            self.option("presolve", "off")
+        if primal:
+            self.option("simplex_strategy", PRIMAL)
+        nothing = np.zeros(0, dtype=np.int32)
+        # All at once: one by one, HiGHS touches the whole program for every row and column.
+        ends = (np.ascontiguousarray(a, dtype=np.float64) for a in (low, high))
+        self.solver.addRows(len(low), *ends, 0, nothing, nothing, nothing.astype(np.float64))
+
+    def option(self, name: str, value: Any) -> None:
+        """Set an option of HiGHS."""
+        self.solver.setOptionValue(name, value)
+
+    def add(self, costs: Array, room: tuple[Array, Array], entries: tuple[Array, Array, Array]) -> None:
+        """Add columns between the ends of `room`; `entries` are (start, row, coefficient), column by column."""
+        k, (start, row, coef) = len(costs), entries
+        if k:
+            begin, index, value = start[:k].astype(np.int32), row.astype(np.int32), coef.astype(np.float64)
+            ends = (np.ascontiguousarray(a, dtype=np.float64) for a in room)
+            self.solver.addCols(k, costs.astype(np.float64), *ends, len(index), begin, index, value)
+            self.columns += k
+
+    def price(self, costs: Array, first: int = 0) -> None:
+        """Give the columns from `first` on new costs."""
+        columns = np.arange(first, first + len(costs), dtype=np.int32)
+        self.solver.changeColsCost(len(costs), columns, costs.astype(np.float64))
+
+    def integral(self, columns: Ints) -> None:
+        """Make some columns whole numbers: from now on HiGHS solves by branch and bound."""
+        kinds = np.full(len(columns), highspy.HighsVarType.kInteger)
+        self.solver.changeColsIntegrality(len(columns), columns.astype(np.int32), kinds)
+
+    def close(self, column: int) -> None:
+        """Fix a column at 0."""
+        self.solver.changeColBounds(column, 0.0, 0.0)
+
+    def start(self, x: Floats) -> None:
+        """Give a solution to begin the next branch and bound with."""
+        known = highspy.HighsSolution()
+        known.col_value = x.tolist()
+        self.solver.setSolution(known)
+
+    def warm(self, other: Program) -> None:
+        """Begin the next solve at the basis of a program with the same rows and columns."""
+        self.solver.setBasis(other.solver.getBasis())
+
+    def run(self, limits: Limits) -> Solution:
+        """Return what HiGHS finds in the time left, nothing where that is up.
+
+        Raises `Inconclusive` where HiGHS does not end when it should: it is `busy` from then on, and not to be touched.
+        """
+        solver, nothing = self.solver, np.zeros(0)
+        if self.busy or limits.expired():
+            return Solution(False, False, math.nan, nothing, nothing)
+        self.option("time_limit", float(solver.getRunTime() + max(0.001, limits.left())))
+        self.busy = True
+        natively(solver.run, limits.stop, solver.cancelSolve, limits.left())
+        self.busy = False
+        status, found = solver.getModelStatus(), solver.getSolution()
+        return Solution(
+            status == highspy.HighsModelStatus.kOptimal,
+            status == highspy.HighsModelStatus.kInfeasible,
+            float(solver.getInfo().objective_function_value),
+            np.array(found.col_value, dtype=np.float64),
+            np.array(found.row_dual, dtype=np.float64),
+        )
+
+
+def by_column(row: Ints, column: Ints, coef: Ints | Floats, columns: int) -> tuple[Ints, Ints, Floats]:
+    """Return entries given in any order as (start, row, coefficient), column by column."""
+    order = np.argsort(column, kind="stable")
+    start = np.searchsorted(column[order], np.arange(columns + 1)).astype(np.int64)
+    return start, row[order], coef[order].astype(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Violation:
+    """The least total violation of statements within the bounds of the cells, where it is reached, and its duals."""
+
+    total: float
+    z: Floats
+    duals: Floats
+
+    @property
+    def refutes(self) -> bool:
+        """Tell whether the duals say anything."""
+        return bool(np.abs(self.duals).max(initial=0.0) > TINY)
+
+
+class CellProgram:
+    """The linear relaxation of statements over cells between bounds; only cells that are not fixed are columns."""
+
+    def __init__(self, linear: Linear, lower: Ints, upper: Ints, *, again: bool = False) -> None:
+        """Take down the statements. `again`: it will be solved with several costs, each from the last basis."""
+        self.linear, self.ends, self.again = linear, (lower, upper), again
+        self.free = np.flatnonzero(lower < upper)
+        place = np.full(linear.columns, -1, dtype=np.int64)
+        place[self.free] = np.arange(len(self.free))
+        at = place[linear.col] >= 0
+        used = np.unique(linear.row[at])
+        self.statements = used[(linear.low[used] > -FREE) | (linear.high[used] < FREE)]
+        row = np.full(len(linear), -1, dtype=np.int64)
+        row[self.statements] = np.arange(len(self.statements))
+        at &= row[linear.row] >= 0
+        self.entries = by_column(row[linear.row[at]], place[linear.col[at]], linear.coef[at], len(self.free))
+        base = linear.sums(lower)[self.statements].astype(np.float64)
+        low, high = linear.low[self.statements], linear.high[self.statements]
+        self.low = np.where(low <= -FREE, -math.inf, low - base)
+        self.high = np.where(high >= FREE, math.inf, high - base)
+        self.room = (upper - lower)[self.free].astype(np.float64)
+        self._kept: Program | None = None
+
+    def _program(self, room: Floats) -> Program:
+        """Return the program of the free cells, costs 0."""
+        program = Program(self.low, self.high, presolve=not self.again)
+        nothing = np.zeros(len(self.free))
+        program.add(nothing, (nothing, room), self.entries)
+        return program
+
+    def solve(self, costs: Ints, limits: Limits) -> Solution | None:
+        """Return the optimum of least costs @ z over the free cells, None where HiGHS found none in time."""
+        program, self._kept = self._kept or self._program(self.room), None
+        program.price(costs[self.free])
+        try:
+            found = program.run(limits)
+        except Inconclusive:
+            return None
+        self._kept = program if self.again else None
+        return found if found.optimal else None
+
+    def duals(self, costs: Ints, limits: Limits) -> Floats | None:
+        """Return a dual value per statement (positive for its lower side) of least costs @ z, None for none in time."""
+        found = self.solve(costs, limits) if len(self.statements) else None
+        return None if found is None else self._spread(found.duals)
+
+    def _spread(self, duals: Floats) -> Floats:
+        """Return duals of the program's rows as one per statement."""
+        out = np.zeros(len(self.linear))
+        out[self.statements] = duals
+        return out
+
+    def bound(self, costs: Ints, limits: Limits) -> int:
+        """Return a proved lower bound on costs @ z: the cells' own where HiGHS found nothing in time."""
+        nothing = np.zeros(len(self.linear), dtype=np.int64)
+        best = safe_bound(self.linear, self.ends, costs, nothing)
+        found = self.solve(costs, limits) if len(self.statements) and costs[self.free].any() else None
+        if found is None:
+            return best
+        fixed = costs.astype(np.float64) @ self.ends[0]
+        wanted = math.ceil(found.value + fixed - NEAR)
+        for over, y in rounded(self._spread(found.duals), self.linear.low, self.linear.high):
+            best = max(best, safe_bound(self.linear, self.ends, costs, y, over))
+            if best >= wanted:
+                break
+        return best
+
+    def violation(self, limits: Limits) -> Violation | None:
+        """Return the least total violation of the statements, None where HiGHS found none in time.
+
+        Duals are within [-1, 1]; where the total is above 0 they are what refutes the statements (`refutation`).
+        """
+        many = len(self.statements)
+        if not many:
+            return None
+        each = np.arange(many, dtype=np.int64)
+        slack = np.arange(2 * many + 1, dtype=np.int64), np.repeat(each, 2), np.tile([1.0, -1.0], many)
+        program = self._program(np.where(self.room < FAR, self.room, np.inf))
+        program.add(np.ones(2 * many), (np.zeros(2 * many), np.full(2 * many, np.inf)), slack)
+        try:
+            found = program.run(limits)
+        except Inconclusive:
+            return None
+        if not found.optimal:
+            return None
+        z = self.ends[0].astype(np.float64)
+        z[self.free] += found.x[: len(self.free)]
+        return Violation(found.value, z, self._spread(found.duals))
+
+    def refutation(self, found: Violation) -> tuple[int, Ints] | None:
+        """Return (D, y), whole multipliers over D that prove that no z meets the statements; None for none."""
+        nothing = np.zeros(self.linear.columns, dtype=np.int64)
+        for over, y in rounded(found.duals, self.linear.low, self.linear.high) if found.refutes else ():
+            if safe_bound(self.linear, self.ends, nothing, y, over) > 0:
+                return over, y
+        return None
 
 
 class Relaxation:
     """The relaxation of the unconditional statements, solved again and again with other objectives."""
 
     def __init__(self, system: System, limits: Limits | None = None) -> None:
-        """Cut the system into components; raises `Inconclusive` when time is up."""
-        limits = limits or Limits()
-        self.system = system
-        parts = known_presolve(system, limits).components
-        self.parts: list[Component] = [p for p in parts if p.matrix is not None]
-        self.cells = np.concatenate([np.zeros(0, dtype=np.int64), *(p.cells for p in self.parts)]).astype(np.int64)
-        self.room = np.concatenate([np.zeros(0, dtype=np.int64), *(p.room for p in self.parts)]).astype(np.int64)
-        self.low = np.concatenate([np.zeros(0, dtype=np.int64), *(p.low for p in self.parts)])
-        self.high = np.concatenate([np.zeros(0, dtype=np.int64), *(p.high for p in self.parts)])
-        self.statements = np.concatenate([np.zeros(0, dtype=np.int64), *(p.statements for p in self.parts)])
-        self._solver: Any = None
+        """Presolve the system; raises `Inconclusive` when time is up."""
+        linear = simplified(system, limits or Limits())
+        self.program = CellProgram(linear, system.bounds.lower, system.bounds.upper, again=True)
 
-    def _model(self, limits: Limits) -> Any:
-        """Return the HiGHS model, built once; raises `Inconclusive` when time is up."""
-        if self._solver is None:
-            solver = highspy.Highs()
-            solver.HandleUserInterrupt = True
-            solver.silent()
-            solver.setOptionValue("threads", 1)
-            solver.setOptionValue("presolve", "off")  # keeps the basis for the next objective, and gives rays
-            for room in limits.paced(self.room.tolist(), "a linear program was built"):
-                solver.addVar(0.0, float(room))
-            offset = 0
-            for part in self.parts:
-                if part.matrix is None:
-                    continue
-                for weights, low, high in zip(part.matrix, part.low.tolist(), part.high.tolist(), strict=True):
-                    at = np.flatnonzero(weights)
-                    ends = -highspy.kHighsInf if low <= -FREE else low, highspy.kHighsInf if high >= FREE else high
-                    solver.addRow(*ends, len(at), (offset + at).astype(np.int32), weights[at].astype(np.float64))
-                offset += len(part.cells)
-            self._solver = solver
-        return self._solver
+    def bound(self, coefs: Ints, greatest: bool, limits: Limits) -> int:
+        """Return a proved bound on the least (greatest) coefs @ z over all histograms."""
+        return -self.program.bound(-coefs, limits) if greatest else self.program.bound(coefs, limits)
 
-    def _run(self, costs: Ints, limits: Limits) -> Any:
-        """Return HiGHS after it looked for the least costs @ y, None where the time was too short."""
-        try:
-            limits.check("a linear program was solved")
-            solver = self._model(limits)
-            if limits.left() != float("inf"):
-                solver.setOptionValue("time_limit", float(solver.getRunTime() + max(0.001, limits.left())))
-            solver.changeColsCost(len(costs), np.arange(len(costs), dtype=np.int32), costs.astype(np.float64))
-            natively(solver.run, limits.stop, solver.cancelSolve, limits.left())
-        except Inconclusive:
-            self._solver = None  # it may still be at work
-            return None
-        return solver
+    def refutes(self, limits: Limits) -> bool:
+        """Tell whether the statements are proved to contradict each other."""
+        found = self.program.violation(limits)
+        return found is not None and self.program.refutation(found) is not None
 
-    def bound(self, coefs: Ints, greatest: bool, limits: Limits) -> tuple[int, Multipliers | None]:
-        """Return a proved bound on the least (greatest) coefs @ z over all histograms, and what proves it."""
-        sign = -1 if greatest else 1
-        costs = sign * coefs[self.cells]
-        fixed = sign * int(coefs @ self.system.bounds.lower)
-        held = np.ones(len(self.system.sizes), dtype=bool)
-        held[self.cells] = False
-        loose = sign * coefs[held]  # cells in no component vary alone
-        rest = int(np.minimum(0, loose * (self.system.bounds.upper - self.system.bounds.lower)[held]).sum())
-        multipliers = self._duals(costs, limits) if costs.any() else None
-        value = self.proved(costs, multipliers)
-        return sign * (fixed + rest + value), multipliers
 
-    def _duals(self, costs: Ints, limits: Limits) -> Multipliers | None:
-        """Return rounded dual values of the least costs @ y, None where HiGHS found none in time."""
-        solver = self._run(costs, limits)
-        if solver is None or solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
-            return None
-        dual = np.array(solver.getSolution().row_dual, dtype=np.float64)
-        return Multipliers(self.statements, np.rint(dual * SCALE).astype(np.int64))
+def whole_program(
+    costs: Floats, matrix: tuple[Ints, Ints, Floats], ends: tuple[Floats, Floats], room: Floats, limits: Limits,
+    gap: float = 0.0,
+) -> Ints | None:  # fmt: skip
+    """Return whole x, 0 <= x <= room, with ends on matrix @ x and low costs, None where HiGHS found none in time.
 
-    def proved(self, costs: Ints, multipliers: Multipliers | None) -> int:
-        """Return the bound on costs @ y (0 <= y <= room) that the multipliers prove, in whole numbers, rounded up."""
-        y = np.zeros(len(self.low), dtype=object) if multipliers is None else multipliers.values.astype(object)
-        y = np.where((self.high >= FREE) & (y < 0), 0, np.where((self.low <= -FREE) & (y > 0), 0, y))
-        total = sum(int(v) * int(lo if v > 0 else hi) for v, lo, hi in zip(y, self.low, self.high, strict=True) if v)
-        reduced = self.reduced(costs, y)
-        at = np.flatnonzero(reduced < 0)
-        total += sum(int(r) * int(u) for r, u in zip(reduced[at], self.room[at], strict=True))
-        return -((-total) // SCALE)
-
-    def reduced(self, costs: Ints, y: NDArray[Any]) -> NDArray[Any]:
-        """Return SCALE * costs - y A, exactly."""
-        wide = SCALE * int(np.abs(costs).max(initial=0)) + sum(
-            max((abs(int(v)) for v in y), default=0) * int(np.abs(p.matrix).sum(axis=0).max(initial=0))
-            for p in self.parts
-            if p.matrix is not None
-        )
-        out: NDArray[Any] = costs.astype(np.int64 if wide < WIDE else object) * SCALE
-        row = column = 0
-        for part in self.parts:
-            if part.matrix is None:
-                continue
-            here = y[row : row + len(part.low)]
-            small = max((abs(int(v)) for v in here), default=0) * int(np.abs(part.matrix).sum(axis=0).max(initial=0))
-            kind = np.int64 if small < WIDE else object
-            out[column : column + len(part.cells)] -= here.astype(kind) @ part.matrix.astype(kind)
-            row += len(part.low)
-            column += len(part.cells)
-        return out
-
-    def refutes(self, limits: Limits) -> Multipliers | None:
-        """Return multipliers that prove that the statements contradict each other, None where they do not.
-
-        Farkas: Σ y_j (a_j z) is at least Σ min(y_j low_j, y_j high_j) and at most its greatest over the cells.
-        """
-        solver = self._run(np.zeros(len(self.cells), dtype=np.int64), limits)
-        if solver is None or solver.getModelStatus() != highspy.HighsModelStatus.kInfeasible:
-            return None
-        found = solver.getDualRay()
-        ray = np.array(found[-1], dtype=np.float64)
-        top = np.abs(ray).max(initial=0.0)
-        if not top:
-            return None
-        multipliers = Multipliers(self.statements, np.rint(ray / top * SCALE).astype(np.int64))
-        nothing = np.zeros(len(self.cells), dtype=np.int64)
-        return multipliers if self.proved(nothing, multipliers) > 0 else None
+    `matrix` as `by_column` gives it. Rounded, not checked. `gap`: how far above the least costs is near enough.
+    """
+    program = Program(*ends, presolve=True)
+    program.option("mip_rel_gap", gap)
+    program.add(costs, (np.zeros(len(room)), room), matrix)
+    program.integral(np.arange(len(room), dtype=np.int64))
+    try:
+        found = program.run(limits)
+    except Inconclusive:
+        return None
+    some = program.solver.getInfo().primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+    return np.rint(found.x).astype(np.int64) if some else None

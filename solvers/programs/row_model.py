@@ -9,7 +9,8 @@ Completely Reveal your Dataset", ICML 2024; sorted rows as symmetry breaking aft
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -19,23 +20,77 @@ from ortools.sat.python import cp_model
 
 from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.foundation.threads import solve
-from solvers.programs.cell_model import WORKERS, solutions
-from solvers.statements.release import (
-    ANY_LABEL,
-    UNBOUNDED,
-    Block,
-    Box,
-    Choice,
-    Loose,
-    Partition,
-    Region,
-    Release,
-    Statement,
-)
+from solvers.programs.cpsat import CAP, FOUND, run, solutions
+from solvers.statements.boxes import Box, Domain, Region
+from solvers.statements.release import ANY_LABEL, UNBOUNDED, Block, Choice, Loose, Partition, Release, Statement
 
 LITERAL_BYTES = 6_000  # what a Boolean with its clauses costs CP-SAT, measured with two workers
-CAP = 1 << 60
+
+
+class RowLiterals:
+    """What a row may be asked in a CP-SAT model: one integer per attribute, its part, and literals about them."""
+
+    def __init__(self, model: cp_model.CpModel, domain: Domain, attributes: Sequence[int]) -> None:
+        """Make the integers of some attributes."""
+        self.model, self.domain = model, domain
+        self.parts = {k: model.new_int_var(0, len(domain.attributes[k].sizes) - 1, "") for k in attributes}
+        self._inside: dict[tuple[int, int], Any] = {}
+        self._boxes: dict[Box, Any] = {}
+        self._regions: dict[Region, Any] = {}
+
+    def inside(self, k: int, mask: int) -> Any:
+        """Return the literal that the row has one of the parts in `mask` of attribute k."""
+        full = self.domain.attributes[k].full
+        mask &= full
+        if mask in (0, full):
+            return self.model.new_constant(int(mask == full))
+        if (k, full & ~mask) in self._inside:
+            return ~self._inside[k, full & ~mask]
+        if (k, mask) not in self._inside:
+            literal = self.model.new_bool_var("")
+            for held, when in ((mask, literal), (full & ~mask, ~literal)):
+                values = cp_model.Domain.from_values([p for p in range(full.bit_length()) if held >> p & 1])
+                self.model.add_linear_expression_in_domain(self.parts[k], values).only_enforce_if(when)
+            self._inside[k, mask] = literal
+        return self._inside[k, mask]
+
+    def every(self, literals: Sequence[Any]) -> Any:
+        """Return a literal for the conjunction."""
+        if len(literals) == 1:
+            return literals[0]
+        out = self.model.new_bool_var("")
+        self.model.add_bool_and(literals).only_enforce_if(out)
+        self.model.add_bool_or([*(~x for x in literals), out])
+        return out
+
+    def whole(self, box: Box) -> list[Any]:
+        """Return literals that all hold exactly for rows in the box, one per attribute."""
+        return [self.inside(k, mask) for k, mask in box.literals]
+
+    def halves(self, box: Box) -> list[Any]:
+        """Return the same, but an interval of parts is two literals, which many boxes share."""
+        out = []
+        for k, mask in box.literals:
+            low = (mask & -mask).bit_length() - 1
+            if mask and mask + (1 << low) == 1 << mask.bit_length():
+                above, upto = -1 << low, (1 << mask.bit_length()) - 1
+                full = self.domain.attributes[k].full
+                out += [self.inside(k, m) for m in (above, upto) if m & full != full]
+            else:
+                out.append(self.inside(k, mask))
+        return out
+
+    def box(self, box: Box) -> Any:
+        """Return the literal that the row is in a box."""
+        if box not in self._boxes:
+            self._boxes[box] = self.every(self.whole(box)) if box.literals else self.model.new_constant(1)
+        return self._boxes[box]
+
+    def region(self, region: Region) -> Any:
+        """Return the literal that the row is in a region."""
+        if region not in self._regions:
+            self._regions[region] = self.every([self.box(region.box), *(~self.box(b) for b in region.minus)])
+        return self._regions[region]
 
 
 class RowModel:
@@ -54,19 +109,13 @@ class RowModel:
             size = needed * LITERAL_BYTES / (1 << 30)
             raise TooLarge(f"a model row by row needs about {needed:,} Booleans, {size:.1f} GB (--memory)")
         self.named = named
-        self.parts = [
-            {k: self.model.new_int_var(0, len(release.domain.attributes[k].sizes) - 1, f"p{i},{k}") for k in named}
-            for i in range(self.n)
-        ]
-        self._inside: dict[tuple[int, int, int], Any] = {}
-        self._boxes: dict[tuple[int, Box], Any] = {}
-        self._regions: dict[tuple[int, Region], Any] = {}
+        self.each = [RowLiterals(self.model, release.domain, named) for _ in range(self.n)]
         self._below: dict[tuple[Region, int, int], Any] = {}
         self._scaled: dict[tuple[Region, int], Any] = {}
         self._sort()
         for box in release.impossible:
-            for i in range(self.n):
-                self.model.add_bool_or([~self.inside(i, k, m) for k, m in box.literals])
+            for row in self.each:
+                self.model.add_bool_or([~x for x in row.whole(box)])
         for block in release.blocks:
             if limits.expired():
                 raise Inconclusive("the time was up while the model row by row was built")
@@ -78,59 +127,15 @@ class RowModel:
         if float(np.prod([float(s) for s in sizes])) >= CAP:
             return
         keys = []
-        for row in self.parts:
+        for row in self.each:
             weight, terms, weights = 1, [], []
             for k, size in zip(reversed(self.named), reversed(sizes), strict=True):
-                terms.append(row[k])
+                terms.append(row.parts[k])
                 weights.append(weight)
                 weight *= size
             keys.append(cp_model.LinearExpr.weighted_sum(terms, weights))
         for a, b in pairwise(keys):
             self.model.add(a <= b)
-
-    def inside(self, i: int, k: int, mask: int) -> Any:
-        """Return the literal that row i has one of the parts in `mask` of attribute k."""
-        full = self.release.domain.attributes[k].full
-        if mask & full == full:
-            return self.model.new_constant(1)
-        if (i, k, mask) not in self._inside:
-            if (i, k, full & ~mask) in self._inside:
-                return ~self._inside[i, k, full & ~mask]
-            literal = self.model.new_bool_var("")
-            parts = [p for p in range(full.bit_length()) if mask >> p & 1]
-            others = [p for p in range(full.bit_length()) if not mask >> p & 1]
-            row = self.parts[i][k]
-            self.model.add_linear_expression_in_domain(row, cp_model.Domain.from_values(parts)).only_enforce_if(literal)
-            self.model.add_linear_expression_in_domain(row, cp_model.Domain.from_values(others)).only_enforce_if(
-                ~literal
-            )
-            self._inside[i, k, mask] = literal
-        return self._inside[i, k, mask]
-
-    def both(self, literals: list[Any]) -> Any:
-        """Return a literal for the conjunction."""
-        if len(literals) == 1:
-            return literals[0]
-        out = self.model.new_bool_var("")
-        self.model.add_bool_and(literals).only_enforce_if(out)
-        self.model.add_bool_or([*(~x for x in literals), out])
-        return out
-
-    def box(self, i: int, box: Box) -> Any:
-        """Return the literal that row i is in a box."""
-        if (i, box) not in self._boxes:
-            if box.literals:
-                self._boxes[i, box] = self.both([self.inside(i, k, m) for k, m in box.literals])
-            else:
-                self._boxes[i, box] = self.model.new_constant(1)
-        return self._boxes[i, box]
-
-    def region(self, i: int, region: Region) -> Any:
-        """Return the literal that row i is in a region."""
-        if (i, region) not in self._regions:
-            literals = [self.box(i, region.box), *(~self.box(i, b) for b in region.minus)]
-            self._regions[i, region] = self.both(literals)
-        return self._regions[i, region]
 
     def _block(self, block: Block) -> None:
         if isinstance(block, Partition):
@@ -153,10 +158,10 @@ class RowModel:
         earlier: list[list[Any]] = [[] for _ in range(self.n)]
         for box in block.boxes:
             found = []
-            for i in range(self.n):
-                here = self.box(i, box)
+            for i, row in enumerate(self.each):
+                here = row.box(box)
                 if block.first_match:
-                    hit, here = here, self.both([here, *(~x for x in earlier[i])])
+                    hit, here = here, row.every([here, *(~x for x in earlier[i])])
                     earlier[i].append(hit)
                 found.append(here)
             members.append(found)
@@ -166,7 +171,7 @@ class RowModel:
         for s in range(len(block)):
             found, label = members[int(block.region[s])], int(block.label[s])
             if label != ANY_LABEL and k is not None:
-                found = [self.both([x, self.inside(i, k, 1 << label)]) for i, x in enumerate(found)]
+                found = [row.every([x, row.inside(k, 1 << label)]) for x, row in zip(found, self.each, strict=True)]
             self._linear(cp_model.LinearExpr.sum(found), int(block.low[s]), int(block.high[s]), None)
 
     def _linear(self, total: Any, low: int, high: int, literal: Any) -> None:
@@ -192,13 +197,13 @@ class RowModel:
 
     def count(self, region: Region) -> Any:
         """Return the number of rows in a region."""
-        return cp_model.LinearExpr.sum([self.region(i, region) for i in range(self.n)])
+        return cp_model.LinearExpr.sum([row.region(region) for row in self.each])
 
     def below(self, region: Region, k: int, part: int) -> Any:
         """Return the number of rows in a region whose part of attribute k is at most `part`."""
         if (region, k, part) not in self._below:
             mask = (2 << part) - 1
-            literals = [self.both([self.region(i, region), self.inside(i, k, mask)]) for i in range(self.n)]
+            literals = [row.every([row.region(region), row.inside(k, mask)]) for row in self.each]
             total = self.model.new_int_var(0, self.n, "")
             self.model.add(total == cp_model.LinearExpr.sum(literals))
             self._below[region, k, part] = total
@@ -208,9 +213,9 @@ class RowModel:
         """Return the sum of the parts of attribute k over the rows in a region."""
         if (region, k) not in self._scaled:
             terms, most = [], len(self.release.domain.attributes[k].sizes) - 1
-            for i in range(self.n):
-                inside, own = self.region(i, region), self.model.new_int_var(0, most, "")
-                self.model.add(own == self.parts[i][k]).only_enforce_if(inside)
+            for row in self.each:
+                inside, own = row.region(region), self.model.new_int_var(0, most, "")
+                self.model.add(own == row.parts[k]).only_enforce_if(inside)
                 self.model.add(own == 0).only_enforce_if(~inside)
                 terms.append(own)
             self._scaled[region, k] = cp_model.LinearExpr.sum(terms)
@@ -219,20 +224,15 @@ class RowModel:
     def rows(self, value: Any) -> NDArray[np.int64]:
         """Return (rows, attributes) the parts of a solution; attributes that nothing names are -1."""
         out = np.full((self.n, len(self.release.domain.attributes)), -1, dtype=np.int64)
-        for i, row in enumerate(self.parts):
-            for k, part in row.items():
+        for i, row in enumerate(self.each):
+            for k, part in row.parts.items():
                 out[i, k] = value(part)
         return out
 
-    def first(self, seconds: float | None = None) -> tuple[str, NDArray[np.int64] | None]:
+    def first(self, seconds: float = math.inf) -> tuple[str, NDArray[np.int64] | None]:
         """Return ("found", rows), ("none", None) where there is no world, or ("unknown", None)."""
-        solver = cp_model.CpSolver()
-        solver.parameters.num_workers = WORKERS
-        left = min(self.limits.left(), float("inf") if seconds is None else seconds)
-        if left != float("inf"):
-            solver.parameters.max_time_in_seconds = max(0.001, left)
-        status = solve(solver, self.model, self.limits.stop)
-        if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        status, solver = run(self.model, self.limits, seconds)
+        if status in FOUND:
             return "found", self.rows(solver.value)
         return ("none" if status == cp_model.INFEASIBLE else "unknown"), None
 

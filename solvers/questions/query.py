@@ -6,13 +6,15 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.foundation.errors import Inconclusive
 from solvers.foundation.exact import Factor, log2_product, product
-from solvers.statements.release import Box, World
+from solvers.statements.boxes import Box
+from solvers.statements.release import World
 
 Convention = Literal["assigned", "ordered", "multiset"]
 CONVENTIONS: tuple[Convention, ...] = ("assigned", "ordered", "multiset")
@@ -32,6 +34,11 @@ class Selections:
 
     def __len__(self) -> int:
         return len(self.codes)
+
+    def distinct(self) -> tuple[Selections, NDArray[np.intp]]:
+        """Return the distinct selections, and the number of each selection among them."""
+        codes, back = np.unique(self.codes, axis=0, return_inverse=True)
+        return Selections(codes, self.sizes), back.reshape(-1)
 
     def boxes(self) -> list[tuple[Box, Box]]:
         """Return each selection as two boxes of parts: those that it meets, and those that it holds entirely."""
@@ -150,6 +157,10 @@ class Answer:
     trail: tuple[str, ...] = field(default=(), kw_only=True)
     conflict: tuple[str, ...] = field(default=(), kw_only=True)
 
+    def at(self, selections: NDArray[np.intp]) -> Self:
+        """Return the answer for these of the selections that it is about, in this order."""
+        return self
+
 
 @dataclass(frozen=True)
 class CountAnswer(Answer):
@@ -197,7 +208,7 @@ class CountAnswer(Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class Multipliers:
+class BoxMultipliers:
     """What proves a bound on the rows in a box: whole multipliers of statements (by number) over a common scale."""
 
     of: Mapping[int, int]
@@ -224,13 +235,44 @@ class DecideAnswer(Answer):
     expected: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     expected_before: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     open: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
-    multipliers: Mapping[Side, Multipliers] = field(default_factory=dict)
+    multipliers: Mapping[Side, BoxMultipliers] = field(default_factory=dict)
 
-    def at(self, selections: NDArray[np.intp]) -> DecideAnswer:
+    @classmethod
+    def of(
+        cls,
+        low: NDArray[np.int64],
+        high: NDArray[np.int64],
+        before: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
+        status: Status = "bounds",
+        **known: Any,
+    ) -> DecideAnswer:
+        """Return the answer with these bounds on the numbers of rows; `before`: shares and means before the release.
+
+        What is not `known` beside them is what the bounds alone settle: a row in every world, or in none, else open.
+        """
+        unknown = np.full(len(low), np.nan)
+        share, mean = before or (unknown, unknown)
+        settled = {"probability": settled_share(low, high), "expected": unknown, "open": (low <= 0) & (high > 0)}
+        return cls(status, low=low, high=high, before=share, expected_before=mean, **{**settled, **known})
+
+    def at(self, selections: NDArray[np.intp]) -> Self:
         """Return the answer for these of the selections, in this order (each may stand several times)."""
         every = selections.reshape(-1)
         names = ("low", "high", "probability", "before", "expected", "expected_before", "open")
         return replace(self, **{name: getattr(self, name)[every] for name in names})
+
+
+def settled_share(
+    low: NDArray[np.int64], high: NDArray[np.int64], share: NDArray[np.float64] | float = np.nan
+) -> NDArray[np.float64]:
+    """Return the share of worlds with a row: 1 and 0 where bounds on the number of rows say so, `share` elsewhere."""
+    return np.where(low > 0, 1.0, np.where(high <= 0, 0.0, share))
+
+
+def each_once(selections: Selections, decide: Callable[[Selections], DecideAnswer]) -> DecideAnswer:
+    """Return the answer for every selection where equal ones are decided once."""
+    distinct, back = selections.distinct()
+    return decide(distinct).at(back)
 
 
 @dataclass(frozen=True)
@@ -257,11 +299,21 @@ class WorldsAnswer(Answer):
 
 @dataclass(frozen=True)
 class ExtremeAnswer(Answer):
-    """Rigorous bounds on an extreme, equal where exact; a histogram and a world of the inner one (None: none known)."""
+    """Rigorous bounds on an extreme, equal where exact; a histogram and a world of the inner one (None: none known).
 
-    bounds: tuple[int, int] = (0, 0)
+    A bound is None where nobody found one.
+    """
+
+    bounds: tuple[int | None, int | None] = (None, None)
     histogram: NDArray[np.int64] | None = None
     world: World | None = None
+
+    def outer(self, greatest: bool) -> int:
+        """Return the bound that no world exceeds; every engine gives that one. Raises `Inconclusive` without it."""
+        found = self.bounds[1] if greatest else self.bounds[0]
+        if found is None:
+            raise Inconclusive("no bound was found within the limits")
+        return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,6 +22,7 @@ from solvers.questions.query import (
     PerCellAnswer,
     Query,
     ShareAnswer,
+    settled_share,
 )
 from solvers.statements.release import Release
 
@@ -79,7 +80,7 @@ def decided(found: DecideAnswer) -> DecideAnswer:
     return replace(
         found,
         open=found.open | unsettled,
-        probability=np.where(found.low > 0, 1.0, np.where(found.high <= 0, 0.0, np.nan)),
+        probability=settled_share(found.low, found.high),
         expected=np.where(found.low == found.high, found.low.astype(np.float64), np.nan),
     )
 

@@ -23,7 +23,7 @@ from solvers.regions.capture_counts import count_tasks, region_diagram, within_c
 from solvers.regions.diagram import below
 from solvers.regions.first_match import Cut, FirstMatch, Task, bits, shrink
 from solvers.regions.inclusion_exclusion import Counts, Measure
-from solvers.statements.release import Box
+from solvers.statements.boxes import Box
 
 ACCEPTANCE = 200  # a rejection sampler may need this many tries per row before a walk is used
 NO_LIMITS = Limits()

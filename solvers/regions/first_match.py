@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from functools import cached_property
 
-from solvers.statements.release import Box
+from solvers.statements.boxes import Box
 
 Cut = dict[int, int]  # variable -> mask over its groups, never full, never 0
 Weights = Sequence[Sequence[int]]  # sizes of the groups of each variable

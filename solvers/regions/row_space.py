@@ -6,11 +6,15 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from solvers.foundation.errors import EngineError
 from solvers.foundation.limits import Limits
-from solvers.regions.captures import Captures, captures
-from solvers.statements.release import ANY_LABEL, Box, Domain, Release
+from solvers.statements.boxes import Box, Domain
+from solvers.statements.release import ANY_LABEL, Release
+
+if TYPE_CHECKING:
+    from solvers.regions.captures import Captures
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,11 +28,20 @@ class Space:
     def of(cls, release: Release, limits: Limits) -> Space:
         """Return the space of a release.
 
-        Cost: a box minus the impossible boxes (`solvers.regions.captures.captures`).
+        Cost: a box minus the impossible boxes (`solvers.regions.captures.captures`), once where its size is exact.
         """
         if not release.impossible:
             return cls(release.domain, None)
-        return cls(release.domain, captures(release.domain.part_sizes, [*release.impossible, Box()], limits))
+        known = release.derived.part(KnownSpace)
+        if known.space is not None:
+            return known.space
+        from solvers.regions.captures import captures
+
+        found = captures(release.domain.part_sizes, [*release.impossible, Box()], limits)
+        space = cls(release.domain, found)
+        if found.lower[-1] == found.upper[-1]:
+            known.space = space
+        return space
 
     @cached_property
     def size(self) -> int:
@@ -55,3 +68,10 @@ class Space:
         if k is None or label == ANY_LABEL:
             return {}
         return {k: tuple(int(i == label) * s for i, s in enumerate(self.domain.attributes[k].sizes))}
+
+
+@dataclass(slots=True)
+class KnownSpace:
+    """The row space of a release, where its size is exact."""
+
+    space: Space | None = None

@@ -13,7 +13,8 @@ from itertools import accumulate, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.statements.release import UNBOUNDED, Box, Region, Release, Statement
+from solvers.statements.boxes import Box, Region
+from solvers.statements.release import UNBOUNDED, Release, Statement
 
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]

@@ -11,19 +11,18 @@ worlds, captured rows); Suciu et al., "Probabilistic Databases", 2011.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import accumulate, islice
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from solvers.foundation.derived import Derived
-from solvers.statements.masks import RunMasks, spans
+from solvers.statements.boxes import Attribute, Box, Boxes, Domain, Region
 
 if TYPE_CHECKING:
     from solvers.noise.laws import Law
@@ -31,108 +30,6 @@ if TYPE_CHECKING:
 ANY_LABEL = -1
 NO_COUNT = "no count is near enough to the published one"  # an interval around a noisy count that holds none
 UNBOUNDED = int(np.iinfo(np.int64).max)
-
-
-@dataclass(frozen=True)
-class Attribute:
-    """One attribute as the statements see it: its name and how many raw values each part holds."""
-
-    name: str
-    sizes: tuple[int, ...]
-
-    @cached_property
-    def total(self) -> int:
-        """Return the number of raw values."""
-        return sum(self.sizes)
-
-    @cached_property
-    def full(self) -> int:
-        """Return the bit mask that allows every part."""
-        return (1 << len(self.sizes)) - 1
-
-    @cached_property
-    def ends(self) -> tuple[int, ...]:
-        """Return how many raw values lie before each part, and in all behind the last."""
-        return (0, *accumulate(self.sizes))
-
-    def weight(self, mask: int) -> int:
-        """Return how many raw values the parts in `mask` hold. Cost: linear in the length of the mask in words."""
-        return sum(self.ends[end] - self.ends[start] for start, end in spans(mask & self.full))
-
-
-@dataclass(frozen=True)
-class Domain:
-    """The row space: attributes, the label among them (or None), sizes exact.
-
-    `relative` says that some attribute is continuous without a grid: sizes then are proportional to volumes,
-    and only ratios of sizes mean anything.
-    """
-
-    attributes: tuple[Attribute, ...]
-    label: int | None = None
-    relative: bool = False
-
-    @cached_property
-    def size(self) -> int:
-        """Return the number of rows of the full product, label included."""
-        return math.prod(a.total for a in self.attributes)
-
-    @cached_property
-    def part_sizes(self) -> tuple[tuple[int, ...], ...]:
-        """Return the part sizes of every attribute."""
-        return tuple(a.sizes for a in self.attributes)
-
-    @property
-    def labels(self) -> int:
-        """Return the number of label values (1 without a label)."""
-        return 1 if self.label is None else self.attributes[self.label].total
-
-
-@dataclass(frozen=True, slots=True)
-class Box:
-    """Allowed parts per attribute, sparse: sorted (attribute, bit mask) pairs; absent means all.
-
-    A mask of 0 makes the box empty.
-    """
-
-    literals: tuple[tuple[int, int], ...] = ()
-
-    @classmethod
-    def of(cls, literals: Iterable[tuple[int, int]]) -> Box:
-        """Return the box of the given pairs; pairs on one attribute are intersected."""
-        masks: dict[int, int] = {}
-        for attribute, mask in literals:
-            masks[attribute] = masks[attribute] & mask if attribute in masks else mask
-        return cls(tuple(sorted(masks.items())))
-
-    def __and__(self, other: Box) -> Box:
-        return Box.of(self.literals + other.literals)
-
-    @property
-    def empty(self) -> bool:
-        """Tell whether some attribute allows no part."""
-        return any(mask == 0 for _, mask in self.literals)
-
-    def size(self, domain: Domain) -> int:
-        """Return the number of rows in the box, a product."""
-        named = dict(self.literals)
-        return math.prod(a.weight(named[k]) if k in named else a.total for k, a in enumerate(domain.attributes))
-
-
-@dataclass(frozen=True, slots=True)
-class Region:
-    """The rows of a box that are in none of the boxes `minus`."""
-
-    box: Box
-    minus: tuple[Box, ...] = ()
-
-    def holds(self, parts: Sequence[int]) -> bool:
-        """Tell whether the row with these parts (one per attribute) is in the region."""
-
-        def inside(box: Box) -> bool:
-            return all(mask >> parts[k] & 1 for k, mask in box.literals)
-
-        return inside(self.box) and not any(inside(b) for b in self.minus)
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,43 +159,6 @@ class Choice(_Listed):
         """Return the choice with other bounds on the statements of its alternatives."""
         found = self.rebounded(low, high)
         return Choice(tuple(tuple(islice(found, len(a))) for a in self.alternatives), self.name)
-
-
-@dataclass(frozen=True, eq=False)
-class Boxes:
-    """k boxes in compressed rows: box i has the literals start[i]..start[i+1].
-
-    `attribute` is (literals,) int32; `mask` is (literals,) uint64, or where an attribute has more than 64 parts:
-    object, or `RunMasks`, which gives numbers as object does and holds their ends.
-    """
-
-    start: NDArray[np.int64]
-    attribute: NDArray[np.int32]
-    mask: NDArray[np.generic] | RunMasks
-
-    @classmethod
-    def of(cls, boxes: Sequence[Box]) -> Boxes:
-        """Return the table of the given boxes."""
-        start = np.zeros(len(boxes) + 1, dtype=np.int64)
-        np.cumsum([len(b.literals) for b in boxes], out=start[1:])
-        flat = [pair for b in boxes for pair in b.literals]
-        wide = any(mask >> 64 for _, mask in flat)
-        mask = np.empty(len(flat), dtype=object if wide else np.uint64)
-        mask[:] = [m for _, m in flat]
-        return cls(start, np.array([k for k, _ in flat], dtype=np.int32), mask)
-
-    def __len__(self) -> int:
-        return len(self.start) - 1
-
-    def __getitem__(self, i: int) -> Box:
-        if not 0 <= i < len(self):
-            raise IndexError(i)
-        span = slice(int(self.start[i]), int(self.start[i + 1]))
-        masks = self.mask[span].tolist()
-        return Box(tuple(zip(self.attribute[span].tolist(), masks, strict=True)))
-
-    def __iter__(self) -> Iterator[Box]:
-        return (self[i] for i in range(len(self)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -481,3 +341,24 @@ class World:
     unique: bool | None = None
     note: str = field(default="")
     figures: Mapping[str, Any] = field(default_factory=dict)
+
+
+__all__ = [
+    "ANY_LABEL",
+    "NO_COUNT",
+    "UNBOUNDED",
+    "Attribute",
+    "Block",
+    "Box",
+    "Boxes",
+    "Choice",
+    "Domain",
+    "Loose",
+    "Observed",
+    "Partition",
+    "Region",
+    "Release",
+    "Rows",
+    "Statement",
+    "World",
+]

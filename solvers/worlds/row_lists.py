@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from solvers.cells.partition_cells import Cells
 from solvers.foundation.errors import Unsupported
-from solvers.statements.release import Box, Domain
+from solvers.statements.boxes import Box, Domain
 
 BIG = 1 << 62
 MOST_ENTRIES = 400_000_000  # 3 GB of indices

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from solvers.cells.linear_system import Ints
 from solvers.cells.system import System
 from solvers.questions.query import Convention
-from solvers.statements.release import Box, Domain, World
+from solvers.statements.boxes import Box, Domain
+from solvers.statements.release import World
 from solvers.worlds.row_lists import Dice, RowList, Runs, draw_boxes, index_type, multisets, random_multiset
 
 

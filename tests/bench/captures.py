@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from solvers.foundation.limits import Limits
 from solvers.regions.captures import captures
-from solvers.statements.release import Box
+from solvers.statements.boxes import Box
 
 SIZES = ((24, 18, 2), (24, 22, 2), (100, 50, 3), (200, 100, 3), (1000, 300, 3), (500, 200, 4))
 SECONDS, MEMORY = 30.0, 1 << 30

@@ -92,8 +92,6 @@ RELEASES = {
 
 def baseline(path: Path, seconds: float) -> float:
     """Return the log-likelihood that HiGHS' branch and bound finds on the same program; -inf where it finds none."""
-    import highspy
-
     import recon
     from recon.noisy.denoising import certain_release
     from solvers.cells.system import system_of
@@ -109,12 +107,11 @@ def baseline(path: Path, seconds: float) -> float:
     master = Master(system, gains, Limits())
     master.add_cells(np.flatnonzero(~master.taken))
     cells = np.array(master.column_of_cell, dtype=np.int32)
-    whole = np.full(len(cells), highspy.HighsVarType.kInteger)
-    master.solver.changeColsIntegrality(len(cells), cells, whole)
-    master.solver.setOptionValue("time_limit", seconds - (time.perf_counter() - begun))
-    master.solver.run()
+    master.program.integral(cells)
+    master.program.option("time_limit", seconds - (time.perf_counter() - begun))
+    master.program.solver.run()
     z = system.bounds.lower.copy()
-    values = np.array(master.solver.getSolution().col_value)
+    values = np.array(master.program.solver.getSolution().col_value)
     z[master.cells] = np.rint(values[cells]).astype(np.int64) if len(values) else 0
     return gains.total(system.linear.sums(z)) if system.satisfied(z) else -np.inf
 

@@ -123,15 +123,19 @@ def walks() -> None:
 
 def forests() -> None:
     """Print how long the most likely world of a private forest takes."""
-    from recon.noisy.denoising import most_likely
+    from recon.noisy.denoising import certain_release
     from solvers.foundation.limits import Limits
+    from solvers.likelihood.most_likely import most_likely_of
+    from solvers.statements.observations import observations
 
     print("| rows | cells | most likely | proved | log-likelihood | the truth's |")
     print("|---|---|---|---|---|---|")
     for known in (True, False):
         release, log = private_forest(known)
         begun = time.perf_counter()
-        system, seen, found = most_likely(release, Limits(seconds=60))
+        sure = certain_release(release, Limits(seconds=60))
+        seen = observations(sure)
+        system, found = most_likely_of(sure, seen, Limits(seconds=60))
         seconds = time.perf_counter() - begun
         print(f"| {'100' if known else 'not known'} | {len(system.sizes)} ({len(seen)} counts) | {seconds:.2f} s | "
               f"{found.proved} | {found.log_likelihood:.3f} | {log:.3f} |")  # fmt: skip

@@ -39,7 +39,7 @@ def estimates_json(
     from solvers.engines.estimates import estimates
 
     out = []
-    for found in estimates(release.statements, "ordered", limits, names) if names else []:
+    for found in estimates(release.statements, "ordered", limits, names):
         value, note = found.value, found.note
         log2 = math.log2(value) if value else None
         low, high = proved.bounds

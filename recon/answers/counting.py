@@ -1,0 +1,39 @@
+"""How many worlds there are, in the convention asked for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from encoders.encode.encoder import EncodedRelease
+from solvers.chain import ask
+from solvers.foundation.errors import Unsupported
+from solvers.foundation.exact import level_text
+from solvers.foundation.limits import Limits
+from solvers.questions.query import CONVENTIONS, Convention, Count, CountAnswer
+
+
+def convention_of(release: EncodedRelease, convention: str | None) -> Convention:
+    """Return the convention asked for; by default `assigned` for one partition, else `ordered`."""
+    single = release.statements.single
+    one = single is not None and single.open_counts <= 1
+    one = one and not release.noisy and not release.statements.loosened
+    if convention is None:
+        return "assigned" if one else "ordered"
+    if convention not in CONVENTIONS:
+        raise Unsupported(f"there is no convention '{convention}': choose assigned, ordered or multiset")
+    if convention == "assigned" and not one:
+        raise Unsupported("the convention 'assigned' needs exactly one tree or rule list with exact counts")
+    return convention
+
+
+def count(release: EncodedRelease, convention: str | None = None, limits: Limits | None = None) -> CountAnswer:
+    """Return how many worlds there are: `.value`, `.factors`, `.log2`, `.bounds` (log2), `.status`.
+
+    Raises `Unsupported` (no engine accepts) and `Inconclusive` (the number of rows is unbounded).
+    """
+    found = ask(release.statements, Count(convention_of(release, convention)), CountAnswer, limits)
+    return (
+        found
+        if release.certain or found.status == "unsat"
+        else replace(found, guarantee=f"confidence {level_text(release.confidence)}")
+    )

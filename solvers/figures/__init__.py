@@ -1,0 +1,1 @@
+"""Figures of a release over its cells: sizes, bits, groups, and sums of rows that questions are asked about."""

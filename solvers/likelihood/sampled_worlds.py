@@ -1,0 +1,52 @@
+"""Draws from the posterior over histograms of noisy counts, as answers about rows: memberships and worlds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.cells.system import System, system_of
+from solvers.foundation.limits import Limits
+from solvers.histograms.system_membership import met_cells
+from solvers.likelihood.markov_chain import Walk, walk
+from solvers.questions.query import Selections
+from solvers.statements.observations import Observation
+from solvers.statements.release import Release, World
+from solvers.worlds.row_lists import Dice
+from solvers.worlds.worlds import draw_world, filled_cells
+
+
+@dataclass(frozen=True, eq=False)
+class SampledWorlds:
+    """Histograms drawn by a Markov chain, over the cells of a release; `walk` has the diagnostics."""
+
+    walk: Walk
+    _system: System
+
+    @classmethod
+    def of(cls, release: Release, seen: Sequence[Observation], draws: int, seed: int, limits: Limits) -> SampledWorlds:
+        """Return draws; see `solvers.likelihood.markov_chain.walk` for what it raises and costs."""
+        system = system_of(release, limits)
+        return cls(walk(system, seen, draws, seed, limits), system)
+
+    def __len__(self) -> int:
+        return len(self.walk.histograms)
+
+    def membership(self, chosen: Selections) -> NDArray[np.float64]:
+        """Return (selections, 2): the probability that a row is in the selection, the expected number of its rows."""
+        out = np.zeros((len(chosen), 2))
+        for i, met in enumerate(met_cells(self._system, chosen)):
+            drawn, shares = self.walk.histograms[:, list(met.cells)], np.array(met.ratios)
+            absent = np.prod(np.power(1.0 - shares, drawn), axis=1)
+            out[i] = 1.0 - absent.mean(), (drawn @ shares).mean() if len(shares) else 0.0
+        return out
+
+    def worlds(self, k: int, seed: int) -> list[World]:
+        """Return k worlds: draws spread over the chains, rows drawn uniformly inside their cells."""
+        drawn, dice = self.walk.histograms, Dice(seed)
+        at = np.linspace(0, len(drawn) - 1, k).astype(int)
+        filled = (filled_cells(self._system, drawn[i]) for i in at.tolist())
+        return [draw_world(self._system.release.domain, one, "ordered", dice) for one in filled]

@@ -1,0 +1,222 @@
+"""CP-SAT as everything here uses it: statements written into a model, one solve under limits, every solution.
+
+Source: CP-SAT (Perron, Didier, "The CP-SAT-LP solver", CP 2023; Google OR-Tools 9.15). Enumeration needs one worker and
+no objective, and is complete only when the status says OPTIMAL: with two workers it stopped at 755 of 2,002 solutions.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import queue
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from ortools.sat.python import cp_model
+
+from solvers.cells.linear_system import Ints, Linear
+from solvers.foundation.errors import EngineError, Inconclusive, ReconError
+from solvers.foundation.exact import exact_dot
+from solvers.foundation.limits import Limits
+from solvers.foundation.threads import natively
+
+T = TypeVar("T")
+Choices = tuple[tuple[tuple[int, ...], ...], ...]  # choice -> alternative -> statements
+WORKERS = min(8, os.cpu_count() or 1)
+CAP = 1 << 60  # stands for an open side: CP-SAT refuses bounds near 2^62
+PHASE = "a model of the cells was built"
+LOOK = 0.1  # seconds between two looks at the clock while a search says nothing
+PENDING = 64  # solutions kept ahead of whoever asks for them
+FOUND = (cp_model.OPTIMAL, cp_model.FEASIBLE)
+
+
+def state(
+    model: cp_model.CpModel,
+    columns: Sequence[int],
+    coefs: Sequence[int],
+    ends: tuple[int | None, int | None],
+    literal: int | None = None,
+    name: str = "",
+) -> None:
+    """Add low <= Σ coefs x <= high over variables given by their numbers, where a literal holds if one is given.
+
+    None, and what is beyond CAP, is an open side. Written into the model itself, as expressions take ten times as long.
+    """
+    added = model.proto.constraints.add()
+    if name:
+        added.name = name
+    if literal is not None:
+        added.enforcement_literal.append(literal)
+    added.linear.vars.extend(columns)
+    added.linear.coeffs.extend(coefs)
+    low, high = ends
+    added.linear.domain.extend([-CAP if low is None else max(-CAP, low), CAP if high is None else min(CAP, high)])
+
+
+class Cells:
+    """Cells between bounds as variables of a model; those with one value left are numbers."""
+
+    def __init__(self, lower: Ints, upper: Ints, limits: Limits | None = None) -> None:
+        """Make the variables; raises `Inconclusive` when time is up."""
+        self.model, self.lower, self.limits = cp_model.CpModel(), lower, limits or Limits()
+        self.column = np.full(len(lower), -1, dtype=np.int64)
+        self.variables: dict[int, Any] = {}
+        for c in self.limits.paced(np.flatnonzero(lower < upper).tolist(), PHASE):
+            self.variables[c] = variable = self.model.new_int_var(int(lower[c]), int(upper[c]), "")
+            self.column[c] = variable.index
+
+    def state(self, cells: Ints, coefs: Ints, low: int, high: int, literal: Any = None) -> None:
+        """Add low <= Σ coefs z <= high over some cells, in force where the literal holds."""
+        column = self.column[cells]
+        free = column >= 0
+        base = exact_dot(coefs[~free], self.lower[cells[~free]])
+        ends, only_if = (low - base, high - base), None if literal is None else literal.index
+        state(self.model, column[free].tolist(), coefs[free].tolist(), ends, only_if)
+
+    def statements(self, linear: Linear, which: Iterable[int], literal: Any = None) -> None:
+        """Add some statements of a system; raises `Inconclusive` when time is up."""
+        for s in self.limits.paced(which, PHASE):
+            at = slice(int(linear.start[s]), int(linear.start[s + 1]))
+            self.state(linear.col[at], linear.coef[at], int(linear.low[s]), int(linear.high[s]), literal)
+
+    def alternatives(self, linear: Linear, choices: Choices) -> None:
+        """Add the statements of alternatives: of every choice exactly one holds."""
+        for choice in choices:
+            literals = [self.model.new_bool_var("") for _ in choice]
+            for literal, alternative in zip(literals, choice, strict=True):
+                self.statements(linear, alternative, literal)
+            self.model.add_exactly_one(literals)
+
+    def values(self, value: Callable[[Any], int]) -> Ints:
+        """Return the cells of a solution."""
+        z = self.lower.copy()
+        for c, variable in self.variables.items():
+            z[c] = value(variable)
+        return z
+
+    def weighted(self, coefs: Ints) -> tuple[Any, int]:
+        """Return Σ coefs z over the free cells as an expression, and what the fixed cells add."""
+        free = [c for c in self.variables if coefs[c]]
+        fixed = self.column < 0
+        terms = [self.variables[c] for c in free]
+        return cp_model.LinearExpr.weighted_sum(terms, coefs[free].tolist()), exact_dot(coefs[fixed], self.lower[fixed])
+
+    def sum_of(self, cells: Ints) -> tuple[Any, int]:
+        """Return the sum of the free ones among some cells as an expression, and what the fixed ones add."""
+        free = [self.variables[c] for c in cells.tolist() if c in self.variables]
+        base = sum(self.lower[cells[self.column[cells] < 0]].tolist())
+        return cp_model.LinearExpr.sum(free), base
+
+    def hint(self, z: Ints) -> None:
+        """Start the next solve at a histogram."""
+        for c, variable in self.variables.items():
+            self.model.add_hint(variable, int(z[c]))
+
+
+def run(
+    model: cp_model.CpModel, limits: Limits, seconds: float = math.inf, workers: int = WORKERS, **parameters: Any
+) -> tuple[Any, cp_model.CpSolver]:
+    """Return CP-SAT's status and the solver, which stops with the best it has when time is up or `stop` is set.
+
+    `parameters` are CP-SAT's own, and `best_bound_callback`.
+    """
+    solver = cp_model.CpSolver()
+    given = {"num_workers": workers, "catch_sigint_signal": False, **parameters}
+    solver.best_bound_callback = given.pop("best_bound_callback", None)
+    left = min(limits.left(), seconds)
+    if not math.isinf(left):
+        given["max_time_in_seconds"] = left = max(0.001, left)
+    for name, to in given.items():
+        setattr(solver.parameters, name, to)
+    return natively(lambda: solver.solve(model), limits.stop, solver.stop_search, left), solver
+
+
+def refuse(model: cp_model.CpModel, status: Any) -> None:
+    """Raise `EngineError` where CP-SAT says that the model is not valid."""
+    if status == cp_model.MODEL_INVALID:
+        raise EngineError(f"CP-SAT refuses the model: {model.validate()}")
+
+
+def rounded(bound: float, greatest: bool) -> int:
+    """Return a bound on an integer objective as an integer, outwards by a hair."""
+    return math.floor(bound + 1e-6) if greatest else math.ceil(bound - 1e-6)
+
+
+def solutions(model: cp_model.CpModel, read: Callable[[Any], T], limits: Limits) -> Iterator[T]:
+    """Yield what `read` makes of every solution; raises `Inconclusive` where the search was not complete.
+
+    The search runs in a thread of its own and waits when it is ahead, so that nothing is built in advance.
+    """
+    found: queue.Queue[Any] = queue.Queue(maxsize=PENDING)
+    stop = threading.Event()
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = 1
+    solver.parameters.enumerate_all_solutions = True
+    if not math.isinf(limits.left()):
+        solver.parameters.max_time_in_seconds = max(0.001, limits.left())
+    listener = Listener(read, found, stop, limits)
+    complete: list[bool] = []
+
+    def run() -> None:
+        solver.parameters.catch_sigint_signal = False
+        status = solver.solve(model, listener)
+        complete.append(status in (cp_model.OPTIMAL, cp_model.INFEASIBLE))
+        put(found, None, stop)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    seen = 0
+    try:
+        while (item := next_of(found, solver, limits)) is not None:
+            if isinstance(item, ReconError):
+                raise item
+            yield item
+            seen += 1
+        if not complete[0]:
+            raise Inconclusive(f"the time was up after {seen:,} solutions")
+    finally:
+        stop.set()
+        solver.stop_search()
+        thread.join()
+
+
+def next_of(found: queue.Queue[Any], solver: cp_model.CpSolver, limits: Limits) -> Any:
+    """Return the next item of a search in another thread, which is told to stop when the limits end."""
+    while True:
+        try:
+            return found.get(timeout=LOOK)
+        except queue.Empty:
+            if limits.expired():
+                solver.stop_search()
+
+
+def put(found: queue.Queue[Any], item: Any, stop: threading.Event) -> bool:
+    """Put an item as soon as there is room; False where nobody wants it any more."""
+    while not stop.is_set():
+        try:
+            found.put(item, timeout=0.1)
+        except queue.Full:
+            continue
+        return True
+    return False
+
+
+class Listener(cp_model.CpSolverSolutionCallback):
+    """Hands every solution over, and stops the search when nobody listens."""
+
+    def __init__(
+        self, read: Callable[[Any], Any], found: queue.Queue[Any], stop: threading.Event, limits: Limits
+    ) -> None:
+        super().__init__()
+        self.read, self.found, self.stop, self.limits = read, found, stop, limits
+
+    def on_solution_callback(self) -> None:
+        """Pass a solution on."""
+        try:
+            item = self.read(self.value)
+        except ReconError as error:
+            item = error
+        if not put(self.found, item, self.stop) or self.limits.expired():
+            self.stop_search()
