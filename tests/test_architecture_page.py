@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import recon.cli.app
+from solvers.chain import iter_statuses
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
@@ -80,6 +81,13 @@ def test_modules_and_files_exist():
     files = [name for name in QUOTED if "/" in name and not re.search(r"[A-Z]{2,}|\s", name)]
     assert len(files) > 15
     assert not [name for name in files if not (ROOT / name).exists()]
+
+
+def test_the_page_of_engines_lists_them_in_the_order_of_the_chain():
+    text = (ROOT / "docs" / "engines.md").read_text(encoding="utf-8")
+    cells = re.findall(r"^\| (`[^|]+) \|", text, re.MULTILINE)
+    listed = [name for cell in cells for name in re.findall(r"`(\w+)`", cell)]
+    assert listed == [name for name, _, _ in iter_statuses()]
 
 
 def test_commands_exist():
