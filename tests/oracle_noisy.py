@@ -4,7 +4,7 @@ Shares no code with the engine: the laws are written down here again from their 
 declared number of rows is listed, and confidence sets, posteriors and most likely counts are sums and maxima over
 that list. `random_noisy` draws releases. What conditions and exact models mean is in oracle.py.
 
-Source: design.md, section 2 (noise); Balle, Wang, "Improving the Gaussian mechanism for differential privacy",
+Source: docs/mathematics.md, "Noise"; Balle, Wang, "Improving the Gaussian mechanism for differential privacy",
 ICML 2018, theorem 8; Geng, Ding, Guo, Kumar, "Tight analysis of privacy and utility tradeoff in approximate
 differential privacy", AISTATS 2020 (truncated Laplace); Canonne, Kamath, Steinke, NeurIPS 2020 (discrete Gaussian).
 """

@@ -587,7 +587,8 @@ def test_public_classes_need_not_occur_and_no_antecedent_is_fine():
 
 
 def test_mushroom_is_learnt_with_and_without_privacy(data):
-    """briefs/learners.md 2.6: plain AUC >= .99, ε = .9 (a third for drawing, a third for counts) >= .96."""
+    """docs/measured.md, "Private learners": plain AUC >= .99, ε = .9 (a third for drawing, a third for counts) >=
+    .96."""
     metrics = extra("sklearn.metrics")
     frame = pd.read_csv(data("mushroom.txt.gz"), sep=" ", header=None)
     x, y = frame.iloc[:, 1:].rename(columns="c{}".format), frame[0].to_numpy()

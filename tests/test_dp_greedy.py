@@ -497,7 +497,8 @@ def test_ledger_sums_and_says_the_worst():
 
 
 def test_accuracy_on_compas(data):
-    """briefs/learners.md 4.5 (epsilon 1): pure .649 with twice as many parts of the budget; global Laplace .580."""
+    """docs/measured.md, "Private learners" (epsilon 1): pure .649 with twice as many parts of the budget; global
+    Laplace .580."""
     frame = pd.read_csv(data("compas27.csv.gz"))
     x, y = frame.iloc[:, :-1], frame.iloc[:, -1]
     found = {}

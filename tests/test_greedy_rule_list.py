@@ -69,7 +69,8 @@ def test_the_list_is_the_plain_greedy_list(seed, n, d, width, least, longest, cl
 
 
 def test_accuracy_on_compas_is_that_of_the_literature(data):
-    """briefs/learners.md 4.5: .660 +- .004 (width 2, 5 rules, 5 % support, 70/30), majority .519 - .55."""
+    """docs/measured.md, "Private learners": .660 +- .004 (width 2, 5 rules, 5 % support, 70/30), majority .519 -
+    .55."""
     frame = pd.read_csv(data("compas27.csv.gz"))
     x, y = frame.iloc[:, :-1], frame.iloc[:, -1]
     shares = []

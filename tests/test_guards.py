@@ -26,7 +26,8 @@ from solvers.conflicts.quickxplain import UNPROVEN, Judge, conflict_of, without_
 from solvers.foundation.limits import Limits
 from solvers.programs.cpsat import rounded
 from solvers.programs.feasibility import Verdict
-from solvers.statements.release import UNBOUNDED, Attribute, Box, Domain, Region, Release, Rows, Statement
+from solvers.statements.boxes import Attribute, Box, Domain, Region
+from solvers.statements.release import UNBOUNDED, Release, Rows, Statement
 
 EVERY = Region(Box())
 

@@ -29,7 +29,8 @@ from solvers.questions.query import (
     WorldsAnswer,
 )
 from solvers.questions.relaxed import loosen
-from solvers.statements.release import Attribute, Domain, Release, Rows
+from solvers.statements.boxes import Attribute, Domain
+from solvers.statements.release import Release, Rows
 
 LOOSENED = Release(Domain((Attribute("a", (1, 1)),)), Rows(1, 7), (), loosened=("the multiplicities of bags",))
 ANY = Count("ordered")

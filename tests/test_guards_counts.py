@@ -39,7 +39,8 @@ from solvers.interval.neighbourhoods import Around, Blocks, log2_ratio
 from solvers.regions.capture_bounds import SHIFT, _fixed_point, bound_plain, share
 from solvers.regions.first_match import FirstMatch
 from solvers.regions.inclusion_exclusion import Measure
-from solvers.statements.release import Attribute, Box, Domain, Region, Release, Rows, Statement
+from solvers.statements.boxes import Attribute, Box, Domain, Region
+from solvers.statements.release import Release, Rows, Statement
 
 EXACT = Context(prec=60)
 NONE = np.zeros(0, dtype=np.int64)

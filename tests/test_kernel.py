@@ -54,18 +54,8 @@ from solvers.kernel.claims import (
 )
 from solvers.kernel.facts import Facts
 from solvers.kernel.rup import check as check_clauses
-from solvers.statements.release import (
-    UNBOUNDED,
-    Attribute,
-    Box,
-    Choice,
-    Domain,
-    Partition,
-    Region,
-    Release,
-    Rows,
-    Statement,
-)
+from solvers.statements.boxes import Attribute, Box, Domain, Region
+from solvers.statements.release import UNBOUNDED, Choice, Partition, Release, Rows, Statement
 
 # ---------------------------------------------------------------- random proofs against brute force
 

@@ -86,7 +86,7 @@ def test_table_ii():
 
 def test_rule_list_1():
     assert oracle.count(RULE_LIST_1, "assigned") == 108
-    # the brief prints 0.4503258336; log2(108)/15 is 0.45032583348, so its last digit is off by one
+    # an early note prints 0.4503258336; log2(108)/15 is 0.45032583348, so its last digit is off by one
     assert oracle.dist_g(RULE_LIST_1, "assigned") == pytest.approx(math.log2(108) / 15, abs=1e-14)
     assert oracle.dist_g(RULE_LIST_1, "assigned") == pytest.approx(0.4503258336, abs=2e-10)
     assert oracle.region_sizes(RULE_LIST_1, RULE_LIST_1["models"][0]) == {0: 2, 1: 3, 2: 3}

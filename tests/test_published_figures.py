@@ -75,7 +75,7 @@ def test_rule_list_1():
     m = recon.measure(release)
     assert recon.count(release).value == 108
     assert m.dist is None
-    # The brief prints 0.4503258336; log2(108)/15 is 0.45032583348 (the last printed digit is off).
+    # An early note prints 0.4503258336; log2(108)/15 is 0.45032583348 (the last printed digit is off).
     assert m.dist_g == pytest.approx(math.log2(108) / 15, abs=1e-14)
     assert m.dist_g == pytest.approx(0.4503258336, abs=2e-10)
     assert [int(s) for s in m.exposure["worlds_per_row"][::2]] == [2, 3, 3]

@@ -36,20 +36,8 @@ from solvers.kernel.claims import (
 from solvers.kernel.datasets import check_world
 from solvers.kernel.facts import Facts
 from solvers.kernel.rup import check as check_clauses
-from solvers.statements.release import (
-    ANY_LABEL,
-    UNBOUNDED,
-    Attribute,
-    Box,
-    Boxes,
-    Choice,
-    Domain,
-    Partition,
-    Region,
-    Release,
-    Rows,
-    Statement,
-)
+from solvers.statements.boxes import Attribute, Box, Boxes, Domain, Region
+from solvers.statements.release import ANY_LABEL, UNBOUNDED, Choice, Partition, Release, Rows, Statement
 
 KERNEL = (proof_from, check_world, check_clauses, Verifier, live_cells, Facts)
 

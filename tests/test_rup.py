@@ -96,7 +96,8 @@ def test_nothing_passes_for_a_satisfiable_formula():
 
 
 def test_the_proof_that_fooled_others():
-    """From briefs/solvers.md: accepted in RAT mode with deletions, although the formula has six models."""
+    """docs/engines.md, "Traps of the native libraries": accepted in RAT mode with deletions, although the formula has
+    six models."""
     clauses = [(2, -3, -4), (-3, 4, 2), (1, -4, 3), (3, -4, -1), (3, 2, 4)]
     assert not accepted(clauses, ["3 4 0", "-4 0", "d -3 4 2 0", "-2 0", "0"])
 

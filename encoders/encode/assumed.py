@@ -17,7 +17,7 @@ def assumptions(
     noisy: bool = False,
     resampled: bool = False,
 ) -> tuple[str, ...]:
-    """Return what every verdict about the release assumes (design.md, section 2).
+    """Return what every verdict about the release assumes (docs/what-is-computed.md, "What every verdict assumes").
 
     `unsized`: the attributes without an end that the models cut.
     """

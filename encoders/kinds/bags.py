@@ -8,7 +8,8 @@ minima is at least d exactly where every choice between the two is: for every se
 
 Without replacement all counted rows are different, so that r_k >= c_k is all that is said.
 
-Source: Breiman, "Bagging predictors", Machine Learning 24, 1996 (bootstrap samples); design.md, section 2 (Bagging).
+Source: Breiman, "Bagging predictors", Machine Learning 24, 1996 (bootstrap samples); docs/mathematics.md, "Resampled
+forests".
 """
 
 from __future__ import annotations

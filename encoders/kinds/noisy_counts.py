@@ -3,7 +3,7 @@
 The encoder of a kind writes the blocks of the model with its counts set to 0; here they get the intervals that the
 noise law leaves at level 1 - (1 - α)^{1/m} per statement (independent draws, m noisy statements in all).
 
-Source: design.md, section 2 (Noise); Dwork, Roth, "The Algorithmic Foundations of Differential Privacy", 2014.
+Source: docs/mathematics.md, "Noise"; Dwork, Roth, "The Algorithmic Foundations of Differential Privacy", 2014.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The command line: every command asks one question of a release and prints the answer (design.md, section 5)."""
+"""The command line: every command asks one question of a release and prints the answer (docs/commands.md)."""
 
 from __future__ import annotations
 

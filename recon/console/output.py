@@ -29,7 +29,7 @@ UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def exit_code(error: BaseException) -> int:
-    """Return the exit code of a refusal (design.md, section 5)."""
+    """Return the exit code of a refusal (docs/commands.md, "Exit codes")."""
     if isinstance(error, ContradictionError):
         return CONTRADICTION
     if isinstance(error, (Inconclusive, KeyboardInterrupt, MemoryError)):

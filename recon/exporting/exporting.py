@@ -3,7 +3,7 @@
 Whoever doubts an answer asks a solver of his own: `export` writes the integer program over the cells (MPS, OPB,
 CP-SAT) or the clauses row by row (DIMACS), `back` turns a solution into rows and says which statements it meets.
 
-Source: design.md, section 2 (cells, histograms, conventions).
+Source: docs/mathematics.md, "Cells and histograms".
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The measures of a release that is more than one partition: forests, rule sets, tables, joins.
 
 Exposure is told per cell that surely holds rows: in every world so many training rows are among the cell's raw rows.
-Source: Ferry et al., SaTML 2024, Def. 2 and 4; design.md, section 2 (conventions).
+Source: Ferry et al., SaTML 2024, Def. 2 and 4; docs/mathematics.md, "Possible worlds and their conventions".
 """
 
 from __future__ import annotations

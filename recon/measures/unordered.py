@@ -4,7 +4,7 @@ A count of sequences (`ordered`, and `assigned` inside each leaf) also counts in
 not what anybody means by what a model gives away: a release that gives back every row still leaves up to log2 n! bits
 of it. Figures without the order are the ones in which a tree, and the same tree with a table, can be compared.
 
-Source: design.md, section 2 (conventions).
+Source: docs/mathematics.md, "Possible worlds and their conventions".
 """
 
 from __future__ import annotations

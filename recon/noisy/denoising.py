@@ -1,6 +1,6 @@
 """Consistent counts: the non-negative whole numbers that add up and make the published noise most likely.
 
-Source: design.md, section 2 (the most likely world); Hay, Rastogi, Miklau, Suciu, "Boosting the accuracy of
+Source: docs/mathematics.md, "Noise"; Hay, Rastogi, Miklau, Suciu, "Boosting the accuracy of
 differentially private histograms through consistency", VLDB 2010 (post-processing costs no privacy).
 """
 

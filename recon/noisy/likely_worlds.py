@@ -3,7 +3,8 @@
 For forests, rule sets, tables and joins there is no exact posterior: histograms are drawn by Metropolis-Hastings from
 the posterior under the prior `worlds` (uniform over sequences of rows), exact statements kept as they are.
 
-Source: Gelman et al., "Bayesian Data Analysis", 2013, 11.4-11.5 (split R-hat, effective sample size); design.md, 2.
+Source: Gelman et al., "Bayesian Data Analysis", 2013, 11.4-11.5 (split R-hat, effective sample size);
+docs/mathematics.md, "Noise".
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What noisy counts still say: the posterior over the true counts of one tree or rule list, with its prior named.
 
-Source: design.md, section 2 (Noise): a posterior needs a prior over counts; entropy = H(c) + E[log2 worlds(c)].
+Source: docs/mathematics.md, "Noise": a posterior needs a prior over counts; entropy = H(c) + E[log2 worlds(c)].
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Verdicts from noisy counts: at a confidence over the noise, never for certain, beside posterior probabilities.
 
-Source: design.md, section 2 (Noise): 1 - α is over the mechanism's noise with the data fixed, simultaneous over all
+Source: docs/mathematics.md, "Noise": 1 - α is over the mechanism's noise with the data fixed, simultaneous over all
 questions; it is not the probability that somebody is absent.
 """
 

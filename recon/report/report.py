@@ -35,7 +35,7 @@ def interval_json(ends: tuple[float, float] | None) -> list[float | None] | None
 
 
 def count_json(release: EncodedRelease, measures: Measures, digits: int = DIGITS) -> dict[str, Any]:
-    """Return the object that `recon count --json` prints (design.md, section 5)."""
+    """Return the object that `recon count --json` prints (docs/commands.md, "What `recon count --json` prints")."""
     answer = measures.counted
     lower, upper = (None, None) if answer.status == "unsat" or answer.relative else answer.bounds
     out: dict[str, Any] = {

@@ -4,7 +4,7 @@ Bound propagation alone often fixes every cell, which proves that a world is the
 a trace: whoever replays it, in order, with the statement named beside each step, has checked it.
 
 Source: bounds consistency of linear constraints (Harvey, Stuckey, "Improving linear constraint propagation by
-changing constraint representation", Constraints 8, 2003, section 2); design.md, section 2.
+changing constraint representation", Constraints 8, 2003, section 2); docs/mathematics.md, "Cells and histograms".
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Cells are the atoms of all regions: the statements see a dataset only through its histogram z over them, which
 removes the n! symmetry of the rows. Cells with equal columns are one cell, its size the sum.
 
-Source: design.md, section 2 (cells, histogram); Ferry et al., SaTML 2024, for possible worlds.
+Source: docs/mathematics.md, "Cells and histograms"; Ferry et al., SaTML 2024, for possible worlds.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Statements outside a subset are unbounded, blocks without a statement in it are left out. Only rows that some
 statement asks for are looked at: a row that nothing asks for may as well be absent.
 
-Source: design.md, section 2 (cells, histogram); Liffiton, Sakallah, "Algorithms for computing minimal unsatisfiable
+Source: docs/mathematics.md, "Cells and histograms"; Liffiton, Sakallah, "Algorithms for computing minimal unsatisfiable
 subsets of constraints", JAR 40, 2008 (subsets judged one by one).
 """
 

@@ -1,7 +1,7 @@
 """ApproxMC estimates the number of models of the CNF within a factor, with a stated probability.
 
-Only version 4.1.24 of its Python package is used: 4.3 and 4.4 drop powers of two (briefs/solvers.md, section 0), and
-pyganak 2.8 installs a copy of 4.4 over it when it is installed later.
+Only version 4.1.24 of its Python package is used: 4.3 and 4.4 drop powers of two (docs/engines.md, "Traps of the native
+libraries"), and pyganak 2.8 installs a copy of 4.4 over it when it is installed later.
 
 Source: Chakraborty, Meel, Vardi, "A scalable approximate model counter", CP 2013; Soos, Meel, "BIRD", AAAI 2019.
 """

@@ -1,7 +1,7 @@
 """Exact answers for one partition with exact counts: every statement is a cell, so worlds multiply.
 
 Source: Ferry et al., "Probabilistic Dataset Reconstruction from Interpretable Models", SaTML 2024, eq. 9, 11, 16;
-`ordered` and `multiset` as in design.md, section 2.
+`ordered` and `multiset` as in docs/mathematics.md, "Possible worlds and their conventions".
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Every histogram that CP-SAT gives is checked against all statements; bounds on numbers of rows come from the linear
 relaxation in exact arithmetic and from CP-SAT's own proofs.
 
-Source: CP-SAT (Google OR-Tools); design.md, section 4.
+Source: CP-SAT (Google OR-Tools); docs/engines.md, "Worlds, extremes and refutations".
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Exact answers for any blocks of statements: dynamic programming over cells, component by component.
 
-Source: design.md, section 4 (coupled worlds, exact); possible worlds after Ferry et al., SaTML 2024. A row-by-row
+Source: docs/engines.md, "Coupled worlds, exactly"; possible worlds after Ferry et al., SaTML 2024. A row-by-row
 formulation of the same problem for forests: Ferry et al., "Trained Random Forests Completely Reveal your
 Dataset", ICML 2024.
 """

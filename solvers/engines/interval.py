@@ -1,6 +1,6 @@
 """A rigorous interval for the number of worlds where statements are too coupled to count.
 
-Source: design.md, section 4; `solvers.interval.bracket` and the modules that it names.
+Source: docs/engines.md, "Coupled worlds, bounded"; `solvers.interval.bracket` and the modules that it names.
 """
 
 from __future__ import annotations

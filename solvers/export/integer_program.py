@@ -5,7 +5,7 @@ exactly one of them 1. Its solutions are the histograms that agree with the rele
 each other, so selectors follow from the histogram. Nothing is presolved here, so that a solver outside checks our
 propagation too: every variable runs from 0 to the number of rows.
 
-Source: design.md, section 2 (cells, histogram); indicator constraints by big-M after Williams, "Model Building in
+Source: docs/mathematics.md, "Cells and histograms"; indicator constraints by big-M after Williams, "Model Building in
 Mathematical Programming", section 9.2.
 """
 

@@ -1,8 +1,8 @@
 """Native solvers and counters in a process of their own: it may crash, hang, print or ask for too much memory.
 
-Native libraries abort the process on bad input, print to the standard output, hear neither a time limit nor Ctrl-C
-and take what memory they like (briefs/solvers.md, section 2). `run` starts a fresh Python for one call, so none of
-that reaches ours: only a result in JSON comes back, or an exception that says how the process ended.
+Native libraries abort the process on bad input, print to the standard output, hear neither a time limit nor Ctrl-C and
+take what memory they like (docs/engines.md, "Traps of the native libraries"). `run` starts a fresh Python for one call,
+so none of that reaches ours: only a result in JSON comes back, or an exception that says how the process ended.
 """
 
 from __future__ import annotations

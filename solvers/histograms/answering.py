@@ -1,6 +1,7 @@
 """From all histograms to answers: what every engine that knows them all says to each question.
 
-Source: Ferry et al., SaTML 2024 (possible worlds, equally likely); design.md, section 2 (conventions, membership).
+Source: Ferry et al., SaTML 2024 (possible worlds, equally likely); docs/mathematics.md, "Possible worlds and their
+conventions" and "Membership".
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 Branches exclude each other, components are independent, so that counts add over branches and multiply over
 components, and every mean over worlds is a mixture over branches.
 
-Source: Ferry et al., SaTML 2024 (possible worlds, equally likely); design.md, section 2 (conventions).
+Source: Ferry et al., SaTML 2024 (possible worlds, equally likely); docs/mathematics.md, "Possible worlds and their
+conventions".
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Cell by cell, states that agree on every statement still open are one state. The
 marginals, bounds, listing and drawing are passes over its edges. States that cannot be completed by what the
 remaining cells could still add are never made.
 
-Source: dynamic programming over the constraint graph's frontier; design.md, section 4 (coupled worlds, exact).
+Source: dynamic programming over the constraint graph's frontier; docs/engines.md, "Coupled worlds, exactly".
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A profile meets some cells; its rows are the rows of cells that lie inside it, and may be rows of cells that it
 meets. Profiles that meet several free cells of one component take a pass of their own.
 
-Source: design.md, section 2 (membership): P(absent) = Σ_k P(z_c = k) ((s - m) / s)^k, `multiset` with rising terms.
+Source: docs/mathematics.md, "Membership": P(absent) = Σ_k P(z_c = k) ((s - m) / s)^k, `multiset` with rising terms.
 """
 
 from __future__ import annotations

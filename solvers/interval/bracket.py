@@ -4,7 +4,7 @@ Components that can be counted are; of the others, the upper bound is that of `s
 the mixtures of `solvers.interval.mixture`, the lower bound that of a heavy histogram and the blocks around it
 (`solvers.interval.neighbourhoods`).
 
-Source: design.md, sections 2 and 4; the modules named give theirs.
+Source: docs/engines.md, "Coupled worlds, bounded"; the modules named give theirs.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The logs of the weights are concave in the count, so that tangents and chords in whole numbers describe them; the
 search looks around the mean of the tilted law.
 
-Source: Perron, Didier, "The CP-SAT-LP solver", CP 2023; histograms after design.md, section 2.
+Source: Perron, Didier, "The CP-SAT-LP solver", CP 2023; histograms after docs/mathematics.md, "Cells and histograms".
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ What re-checks a proof must not trust what found it. This walk shares only the a
 (`solvers.cells.bit_boxes`, `solvers.cells.cutting`) with the engines: it cuts the row space by the regions of the given
 blocks, drops rows that a region which counts 0 holds, and joins pieces that all statements treat alike.
 
-Source: design.md, sections 2 and 3 (cells; what verification may rely on).
+Source: docs/mathematics.md, "Cells and histograms"; docs/certificates.md, "What has to be trusted".
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 """Re-checks a proof from the release alone: whole numbers, no solver, and nothing taken from whoever found it.
 
-What has to be trusted is this module, `witness`, `facts`, `walk`, `pieces`, `rup`, `cnf` and the encoders that read a
-release.
+What has to be trusted is listed in docs/certificates.md, "What has to be trusted": this room and the little below it.
 Every check raises `CertificateError` in one sentence; a limit that is met means "not verified".
 
-Source: design.md, section 3; the rules of a step are those of bounds propagation (Harvey, Stuckey 2003), a weighted
-sum is Farkas' lemma with bounds on the variables, both as in VIPR (Cheung, Gleixner, Steffy 2017).
+Source: docs/certificates.md, "The kinds of proof"; the rules of a step are those of bounds propagation (Harvey, Stuckey
+2003), a weighted sum is Farkas' lemma with bounds on the variables, both as in VIPR (Cheung, Gleixner, Steffy 2017).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Checks datasets: whether one is a possible world, and has a row of some kind; whole numbers, nothing searched.
 
-Source: design.md, section 2 (a possible world meets every statement; statements weigh the rows of a cell alike).
+Source: docs/mathematics.md, "Cells and histograms" (a possible world meets every statement; statements weigh the rows
+of a cell alike).
 """
 
 from __future__ import annotations

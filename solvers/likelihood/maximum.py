@@ -7,7 +7,7 @@ functions' place (`solvers.concave.secants`). Where no two counts share a cell (
 directly (`solvers.concave.separable`).
 
 Source: the maximum-likelihood fit of noisy counts after Hay, Rastogi, Miklau, Suciu, "Boosting the accuracy of
-differentially private histograms through consistency", VLDB 2010; design.md, section 2.
+differentially private histograms through consistency", VLDB 2010; docs/mathematics.md, "Noise".
 """
 
 from __future__ import annotations

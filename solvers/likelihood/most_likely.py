@@ -5,7 +5,7 @@ level search narrows symmetric intervals around the published figures until no h
 is how unlikely the noise must have been at its most unlikely figure.
 
 Source: Hay, Rastogi, Miklau, Suciu, "Boosting the accuracy of differentially private histograms through
-consistency", VLDB 2010; joint levels of independent noise after design.md, section 2.
+consistency", VLDB 2010; joint levels of independent noise after docs/mathematics.md, "Noise".
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Whether a system has a solution in whole numbers: what propagation, a linear program and a search say, in turn.
 
-Source: Farkas, "Theorie der einfachen Ungleichungen", 1902 (multipliers that refute); design.md, section 4 (rounded
-to whole numbers and checked exactly); CP-SAT (Perron, Furnon, OR-Tools) where neither refutes.
+Source: Farkas, "Theorie der einfachen Ungleichungen", 1902 (multipliers that refute); docs/engines.md, "Bounds in whole
+numbers" (rounded to whole numbers and checked exactly); CP-SAT (Perron, Furnon, OR-Tools) where neither refutes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The noisy figures of a release, numbered like its statements.
 
-Source: design.md, section 2 (a noisy count is count + noise of a known law).
+Source: docs/mathematics.md, "Noise" (a noisy count is count + noise of a known law).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """From histograms to worlds: inside its cell every row is chosen freely, so worlds are listed, drawn and spread.
 
-Source: Ferry et al., SaTML 2024, eq. 9 (rows are independent given their cells); design.md, section 2.
+Source: Ferry et al., SaTML 2024, eq. 9 (rows are independent given their cells); docs/mathematics.md, "Possible worlds
+and their conventions".
 """
 
 from __future__ import annotations

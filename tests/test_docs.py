@@ -1,0 +1,58 @@
+"""What sources cite of the documentation exists, and links between its pages lead somewhere."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = {page.name: page for page in (ROOT / "docs").glob("*.md")}
+SOURCES = [
+    path for folder in ("solvers", "encoders", "recon", "tests", "examples") for path in (ROOT / folder).rglob("*.py")
+]
+CITED = re.compile(r"docs/([\w-]+\.md)(?:, (\"[^\"]+\"(?: and \"[^\"]+\")*))?")
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+def headings(page: Path) -> list[str]:
+    """Return the headings of a page as they are written."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    return [line.lstrip("#").strip() for line in text.splitlines() if line.startswith("#")]
+
+
+def anchor(heading: str) -> str:
+    """Return the address that GitHub gives a heading."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def test_cited_pages_and_headings_exist():
+    cited = 0
+    for path in SOURCES:
+        text = re.sub(r"\s*\n\s*(?:# )?", " ", path.read_text(encoding="utf-8"))
+        for page, quoted in CITED.findall(text):
+            if path == Path(__file__):
+                continue
+            assert page in PAGES, f"{path}: docs/{page}"
+            for heading in re.findall(r"\"([^\"]+)\"", quoted):
+                assert any(h.startswith(heading) for h in headings(PAGES[page])), f"{path}: docs/{page}, {heading}"
+                cited += 1
+    assert cited > 30
+
+
+def test_nothing_outside_the_repository_is_cited():
+    private = re.compile(r"\b(?:design|house|habits)\.md|\bbriefs/")
+    for path in (*SOURCES, *PAGES.values(), ROOT / "README.md", ROOT / "pyproject.toml", ROOT / "Makefile"):
+        if path != Path(__file__):
+            assert not private.search(path.read_text(encoding="utf-8")), path
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES.values()], ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    for link in LINK.findall(page.read_text(encoding="utf-8")):
+        target, _, part = link.partition("#")
+        if "://" in target:
+            continue
+        file = page if not target else (page.parent / target)
+        assert file.exists(), link
+        if part:
+            assert part in [anchor(heading) for heading in headings(file)], link
