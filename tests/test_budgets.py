@@ -28,12 +28,12 @@ import recon
 from recon.cli.app import app
 from solvers.cells.components import known_presolve
 from solvers.cells.system import system_of
-from solvers.foundation import threads as natively
 from solvers.foundation.errors import Inconclusive, TooLarge
 from solvers.foundation.limits import GRACE, Limits
 from solvers.histograms import decision_diagram as layers
 from solvers.histograms.decision_diagram import layers_of
 from solvers.histograms.elimination import Candidates, elimination_order
+from solvers.native import threads as natively
 
 GOLDEN = Path(__file__).parent / "golden"
 KINDS = ("ada", "bag", "boosting", "forest", "extra", "noisy")
@@ -55,7 +55,7 @@ import recon.bounds.bounding
 import recon.auditing.ground_truth
 import pyarrow
 from solvers.chain import engines
-import solvers.programs.linear_program
+import solvers.linear.linear_program
 import solvers.programs.bounded_answers
 import solvers.programs.row_model
 import solvers.clauses.sat

@@ -20,8 +20,9 @@ from recon.answers.exact import as_frame
 from recon.frames.selections import select_frame
 from solvers.cells.system import system_of
 from solvers.chain import ask
+from solvers.columns.incidence import Incidence
 from solvers.columns.master import Master
-from solvers.columns.pricing import Incidence, Pricer, within
+from solvers.columns.pricing import Pricer, within
 from solvers.columns.single_partitions import decide_apart
 from solvers.engines.columns import ColumnsEngine
 from solvers.foundation.errors import ContradictionError, Unsupported

@@ -16,10 +16,10 @@ from test_guards import meets, system, table
 
 from solvers.cells.linear_system import FREE
 from solvers.foundation.limits import Limits
-from solvers.programs.dual_bounds import LARGEST, rounded, safe_bound, whole
-from solvers.programs.farkas import SumSearch
+from solvers.linear.dual_bounds import LARGEST, rounded, safe_bound, whole
+from solvers.linear.farkas import SumSearch
+from solvers.linear.linear_program import CellProgram, Program, Relaxation, Solution
 from solvers.programs.feasibility import by_program
-from solvers.programs.linear_program import CellProgram, Program, Relaxation, Solution
 from solvers.statements.release import UNBOUNDED
 
 HUGE = 10**12

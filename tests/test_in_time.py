@@ -14,8 +14,8 @@ import pytest
 from encoders.domain.values import Grid
 from recon.formats.drafts.binding import border, enclosed, near, single
 from solvers.cells import refinement as refining
+from solvers.columns.incidence import Incidence
 from solvers.columns.master import KnownMaster, Master
-from solvers.columns.pricing import Incidence
 from solvers.foundation.errors import Inconclusive, TooLarge
 from solvers.foundation.limits import Limits
 from solvers.statements.boxes import Attribute, Box, Boxes, Domain

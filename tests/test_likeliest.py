@@ -19,11 +19,11 @@ from solvers.cells.system import system_of
 from solvers.engines.likeliest import LikeliestEngine
 from solvers.foundation.errors import ContradictionError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.likelihood.markov_chain import diagnose, walk
 from solvers.likelihood.maximum import denoised
 from solvers.likelihood.most_likely import least_noise, level_of, likeliest
-from solvers.likelihood.scanning import scannable
 from solvers.noise.laws import Law
+from solvers.posteriors.markov_chain import diagnose, walk
+from solvers.posteriors.scanning import scannable
 from solvers.questions.query import MostLikely
 from solvers.statements.boxes import Attribute, Box, Boxes, Domain, Region
 from solvers.statements.observations import observations

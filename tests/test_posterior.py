@@ -15,8 +15,8 @@ from scipy.special import gammaln
 
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.likelihood.convolution import Chain, Window, correlate
-from solvers.likelihood.posterior import Term, posterior
+from solvers.posteriors.convolution import Chain, Window, correlate
+from solvers.posteriors.posterior import Term, posterior
 
 PRIORS = ("counts", "worlds")
 

@@ -32,7 +32,7 @@ from solvers.foundation.errors import ContradictionError, ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.histograms.answering import walk
 from solvers.histograms.decision_diagram import layers_of
-from solvers.programs.linear_program import Relaxation
+from solvers.linear.linear_program import Relaxation
 from solvers.questions import query
 from solvers.statements.boxes import Attribute, Box, Boxes, Domain
 from solvers.worlds.row_lists import Dice

@@ -24,10 +24,10 @@ from solvers.clauses.lowering import Lowered, lower
 from solvers.clauses.sat import Question, broken, satisfy, settle
 from solvers.columns.single_partitions import decide_apart
 from solvers.engines.sat import MOST_CLAUSES, SatEngine
-from solvers.foundation import processes as child
 from solvers.foundation.errors import EngineError, Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.kernel.rup import check
+from solvers.native import processes as child
 from solvers.questions.query import Count, Decide, MostLikely, Selections
 from solvers.statements.boxes import Attribute, Box, Boxes, Domain, Region
 from solvers.statements.release import Partition, Release, Rows, Statement

@@ -74,13 +74,13 @@ def read_parquet(path: str) -> pd.DataFrame:
     """Return a Parquet file as a frame. Raises `ImportError` without pyarrow, `ReleaseError` where it is too large.
 
     Pages may unpack to anything, and the numbers in the file need not be true: so it is first read batch by batch in
-    a process that may take so much memory and no more (`solvers.foundation.processes`), which says what the whole table
+    a process that may take so much memory and no more (`solvers.native.processes`), which says what the whole table
     takes.
     """
     import pandas as pd
     import pyarrow  # noqa: F401 - missing, it is named before a process is started
 
-    from solvers.foundation.processes import run
+    from solvers.native.processes import run
 
     budget = current()
     with opened(path) as (_, size):

@@ -24,9 +24,9 @@ from solvers.figures.bits import uninformed_bits
 from solvers.figures.partition import PartitionFigures
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.likelihood.posterior import Prior
 from solvers.noise.laws import Law, Neighbours
 from solvers.noise.sampling import Randomness
+from solvers.posteriors.posterior import Prior
 from solvers.statements.release import ANY_LABEL, Partition
 
 LIKELY = 0.95  # posterior probability from which on a membership is called likely

@@ -20,7 +20,7 @@ from recon.frames.world import World, wrap
 from recon.noisy.denoising import certain_release
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.likelihood.sampled_worlds import SampledWorlds
+from solvers.posteriors.sampled_worlds import SampledWorlds
 from solvers.statements.observations import observations
 
 ENOUGH_RHAT = 1.05

@@ -18,8 +18,8 @@ from recon.frames.selections import select_frame
 from solvers.figures.partition import PartitionFigures
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
-from solvers.likelihood.partition_posterior import posterior_of
-from solvers.likelihood.posterior import CountPosterior, Prior
+from solvers.posteriors.partition_posterior import posterior_of
+from solvers.posteriors.posterior import CountPosterior, Prior
 from solvers.questions.query import Selections
 from solvers.statements.observations import observations
 

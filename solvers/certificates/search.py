@@ -21,7 +21,7 @@ from solvers.kernel.cells import Live
 from solvers.kernel.checker import Goal, Replay, goal_of
 from solvers.kernel.claims import Branch, Cases, Claim, Node, OverCells, Step, Sum
 from solvers.kernel.facts import Facts
-from solvers.programs.farkas import SumSearch
+from solvers.linear.farkas import SumSearch
 
 MOST_NODES = 400
 MOST_FIXED = 2_000  # cells whose bounds one weighted sum may move

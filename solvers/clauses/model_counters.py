@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from solvers.foundation.errors import EngineError, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.foundation.processes import run
+from solvers.native.processes import run
 from solvers.questions.engine import Engine
 from solvers.questions.query import Answer, Count, CountAnswer, Query
 from solvers.statements.release import Release
@@ -126,7 +126,7 @@ class ModelCounter(Engine):
         """Return the number of models of a lowering, counted over its projection.
 
         Raises `EngineError` where the lowering is malformed or the reply cannot be true, and what
-        `solvers.foundation.processes.run` raises. An empty clause and an empty formula are settled without the counter.
+        `solvers.native.processes.run` raises. An empty clause and an empty formula are settled without the counter.
         """
         formula = Formula.of(lowered)
         return self.counts([formula], limits)[0] if formula.known is None else formula.known << formula.free

@@ -25,10 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.clauses.lowering import Lowered
-from solvers.foundation import processes as child
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import EngineError, Inconclusive
 from solvers.foundation.limits import Limits
+from solvers.native import processes as child
 from solvers.statements.boxes import Box, Region
 from solvers.statements.release import ANY_LABEL, Choice, Loose, Partition, Release, Statement
 

@@ -17,12 +17,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.columns.pricing import UNLIMITED, Pricer, within
+from solvers.columns.incidence import UNLIMITED
+from solvers.columns.pricing import Pricer, within
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.programs.dual_bounds import stated, usable
-from solvers.programs.linear_program import Program
+from solvers.linear.dual_bounds import stated, usable
+from solvers.linear.linear_program import Program
 from solvers.statements.boxes import Box
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Block, Partition, Release
 

@@ -20,7 +20,7 @@ from solvers.statements.boxes import Box
 from solvers.statements.release import ANY_LABEL, Partition
 
 if TYPE_CHECKING:
-    from solvers.columns.pricing import Incidence, Priceable
+    from solvers.columns.incidence import Incidence, Priceable
 
 WORKERS = 2
 MOST = 1 << 58  # what all multipliers together may weigh of one row

@@ -25,7 +25,7 @@ from solvers.concave.weighing import weighed
 from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import SECONDS, Limits
-from solvers.programs.linear_program import Program
+from solvers.linear.linear_program import Program
 from solvers.statements.release import UNBOUNDED
 
 ROUNDS = 200  # of columns and segments

@@ -23,7 +23,7 @@ from solvers.cells.system import System
 from solvers.concave.terms import Gains
 from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.exact import exact_dot
-from solvers.programs.dual_bounds import combined, stated, usable, whole
+from solvers.linear.dual_bounds import combined, stated, usable, whole
 from solvers.statements.release import UNBOUNDED
 
 BITS = 40

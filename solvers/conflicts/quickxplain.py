@@ -20,7 +20,7 @@ from solvers.conflicts.subsets import Book, Mask, asked_for, system_of, whole
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.programs.dual_bounds import combined
+from solvers.linear.dual_bounds import combined
 from solvers.programs.feasibility import Verdict, verdict
 from solvers.statements.boxes import Box, Boxes
 from solvers.statements.release import Release

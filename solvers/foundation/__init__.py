@@ -1,1 +1,1 @@
-"""What everything stands on: errors, limits, exact whole numbers, threads and processes of native code."""
+"""What everything stands on: errors, limits, exact whole numbers, array types, what is remembered."""

@@ -30,7 +30,7 @@ from solvers.interval.heavy_histogram import Outcome, Search, heaviest_of, meets
 from solvers.interval.lagrangian_dual import Tilt
 from solvers.interval.mixture import Mixture, Tableau
 from solvers.interval.neighbourhoods import Around, Blocks, log2_ratio, moves_of
-from solvers.programs.mixed_integer import whole_point
+from solvers.linear.mixed_integer import whole_point
 from solvers.questions.query import Convention
 
 Bounds = tuple[float, float]

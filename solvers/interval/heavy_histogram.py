@@ -20,8 +20,8 @@ from solvers.cells.linear_system import FREE
 from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.limits import Limits
 from solvers.interval.lagrangian_dual import Tilt
+from solvers.linear.linear_program import by_column, whole_program
 from solvers.programs.cpsat import FOUND, Cells, run
-from solvers.programs.linear_program import by_column, whole_program
 
 UNIT = 1_000  # a nat in the objective
 CHORDS = 14  # breakpoints per cell

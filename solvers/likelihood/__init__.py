@@ -1,1 +1,1 @@
-"""Noisy counts: the most likely histogram, the exact posterior, Markov chains."""
+"""The most likely histogram of noisy counts, and from which confidence on there is one."""

@@ -1,1 +1,1 @@
-"""A system as a constraint, linear or mixed-integer program: each builder once."""
+"""A release as constraint programs (CP-SAT) over cells or rows, and what they answer."""

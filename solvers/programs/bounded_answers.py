@@ -15,9 +15,9 @@ from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.partition_membership import share_of_counts
 from solvers.histograms.system_membership import Met, before_release, met_cells
+from solvers.linear.linear_program import Relaxation
+from solvers.linear.mixed_integer import first_histogram
 from solvers.programs.cell_model import CellModel, Found
-from solvers.programs.linear_program import Relaxation
-from solvers.programs.mixed_integer import first_histogram
 from solvers.questions.engine import COARSE
 from solvers.questions.query import (
     Answer,

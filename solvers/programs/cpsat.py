@@ -22,7 +22,7 @@ from solvers.foundation.errors import EngineError, Inconclusive, ReconError
 from solvers.foundation.exact import exact_dot
 from solvers.foundation.limits import Limits
 from solvers.foundation.numeric_limits import OPEN
-from solvers.foundation.threads import natively
+from solvers.native.threads import natively
 
 T = TypeVar("T")
 Choices = tuple[tuple[tuple[int, ...], ...], ...]  # choice -> alternative -> statements

@@ -96,7 +96,7 @@ def show_verdicts(
 
 def leave_at_once() -> None:
     """End the program now where Ctrl-C left a solver at work in a thread; else let Python end it."""
-    natively = sys.modules.get("solvers.foundation.threads")
+    natively = sys.modules.get("solvers.native.threads")
     if natively is None or not natively.left_behind():
         return
     error = sys.exc_info()[1]

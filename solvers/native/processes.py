@@ -29,7 +29,7 @@ OUT_OF_MEMORY = ("bad_alloc", "memoryerror", "out of memory", "cannot allocate m
 RAISED = {error.__name__: error for error in (Unsupported, TooLarge, Inconclusive, EngineError)}
 START = (  # the path comes first on the standard input, because `solvers` need not be importable without it
     "import json, sys; head = json.loads(sys.stdin.buffer.readline()); sys.path[:] = head['path']; "
-    "from solvers.foundation.processes import serve; serve(head)"
+    "from solvers.native.processes import serve; serve(head)"
 )
 
 

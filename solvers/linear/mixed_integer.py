@@ -14,7 +14,7 @@ from solvers.cells.components import Component, presolve
 from solvers.cells.linear_system import FREE, Linear, Propagated
 from solvers.foundation.array_types import Ints
 from solvers.foundation.limits import Limits
-from solvers.programs.linear_program import by_column, whole_program
+from solvers.linear.linear_program import by_column, whole_program
 
 
 def first_histogram(linear: Linear, bounds: Propagated, limits: Limits, seconds: float) -> Ints | None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from solvers.cells.system import System, system_of
 from solvers.foundation.limits import Limits
 from solvers.histograms.system_membership import met_cells
-from solvers.likelihood.markov_chain import Walk, walk
+from solvers.posteriors.markov_chain import Walk, walk
 from solvers.questions.query import Selections
 from solvers.statements.observations import Observation
 from solvers.statements.release import Release, World
@@ -28,7 +28,7 @@ class SampledWorlds:
 
     @classmethod
     def of(cls, release: Release, seen: Sequence[Observation], draws: int, seed: int, limits: Limits) -> SampledWorlds:
-        """Return draws; see `solvers.likelihood.markov_chain.walk` for what it raises and costs."""
+        """Return draws; see `solvers.posteriors.markov_chain.walk` for what it raises and costs."""
         system = system_of(release, limits)
         return cls(walk(system, seen, draws, seed, limits), system)
 

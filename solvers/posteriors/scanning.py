@@ -1,6 +1,6 @@
 """Draws from the posterior of noisy counts, row by row among many candidate cells, many chains at once.
 
-The target is that of `solvers.likelihood.markov_chain`: the noise's likelihood times the prior `worlds`. A step takes
+The target is that of `solvers.posteriors.markov_chain`: the noise's likelihood times the prior `worlds`. A step takes
 one row of every chain out and gives it a cell again: candidates are drawn from a fixed law q, the row's own cell stays
 among them, and one is taken by its weight (size, likelihood of the counts it changes) over q. That leaves the posterior
 as it is, whatever q; a good q makes long moves likely. q is the law of a row under the flattest table of counts near

@@ -3,7 +3,7 @@
 Nothing here is trusted: floating-point duals are rounded to small fractions, and whoever uses them proves the sum
 they make in whole numbers.
 
-Source: `solvers.programs.linear_program`.
+Source: `solvers.linear.linear_program`.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from solvers.cells.linear_system import Linear
 from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.limits import Limits
 from solvers.kernel.claims import Sum
-from solvers.programs.dual_bounds import rounded
-from solvers.programs.linear_program import CellProgram
+from solvers.linear.dual_bounds import rounded
+from solvers.linear.linear_program import CellProgram
 
 
 class SumSearch:

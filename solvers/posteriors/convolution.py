@@ -1,6 +1,6 @@
 """Sums of independent counts with log-concave weights: tilted windows, and passes over partial sums.
 
-What `solvers.likelihood.posterior` is computed with. Every cell has a log-concave weight per count; wanted is
+What `solvers.posteriors.posterior` is computed with. Every cell has a log-concave weight per count; wanted is
 everything about the counts given their sum. Weights are tilted by e^(θc), which changes nothing once the sum is given,
 with θ such that the tilted means sum to what is asked: then each cell, and each partial sum, needs only a window around
 its mean. All numbers are positive, so that a convolution keeps its relative precision; what windows leave out is

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from solvers.cells.partition_cells import cells_of
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
-from solvers.likelihood.posterior import CountPosterior, Prior, Term, posterior
+from solvers.posteriors.posterior import CountPosterior, Prior, Term, posterior
 from solvers.statements.observations import observations
 from solvers.statements.release import Release
 

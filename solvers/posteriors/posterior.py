@@ -13,7 +13,7 @@ vector has weight 1 / (number of vectors that sum to n), or n! / S^n. Inconsiste
 
 Source: Barak et al., "Privacy, accuracy, and consistency too", PODS 2007, and Williams, McSherry, "Probabilistic
 inference and differential privacy", NIPS 2010 (likelihood of noisy counts); the convolution is in
-`solvers.likelihood.convolution`.
+`solvers.posteriors.convolution`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError
 from solvers.foundation.limits import Limits
-from solvers.likelihood.convolution import UNIT, Cell, Chain, LogLikelihood, Rows, between, check, powers, tilt, window
+from solvers.posteriors.convolution import UNIT, Cell, Chain, LogLikelihood, Rows, between, check, powers, tilt, window
 
 Prior = Literal["counts", "worlds"]
 Convention = Literal["ordered", "assigned"]

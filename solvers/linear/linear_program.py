@@ -1,7 +1,7 @@
 """Linear and mixed-integer programs in HiGHS: one model, changed and solved again; its duals, rounded, prove bounds.
 
 What HiGHS says is in floating point: solutions are checked by whoever takes them, duals prove what
-`solvers.programs.dual_bounds` makes of them in whole numbers.
+`solvers.linear.dual_bounds` makes of them in whole numbers.
 
 Source: HiGHS (Huangfu, Hall, "Parallelizing the dual revised simplex method", 2018); the elastic program of phase one,
 whose duals are bounded by 1 (Chinneck, "Feasibility and Infeasibility in Optimization", 2008, section 6.1).
@@ -23,8 +23,8 @@ from solvers.cells.system import System
 from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
-from solvers.foundation.threads import natively
-from solvers.programs.dual_bounds import rounded, safe_bound
+from solvers.linear.dual_bounds import rounded, safe_bound
+from solvers.native.threads import natively
 
 Array = NDArray[Any]  # whole numbers or floats, which HiGHS takes as floats
 PRIMAL = 4  # HiGHS' number of the primal simplex method: new columns leave the basis feasible

@@ -1,0 +1,1 @@
+"""What noisy counts say beyond the most likely: exact posteriors, Markov chains, draws of worlds."""
