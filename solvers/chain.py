@@ -6,18 +6,21 @@ Engines are imported one at a time, when it is their turn (`solvers.engines.ENGI
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from solvers.engines import ENGINES, made
 from solvers.foundation.errors import ContradictionError, Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.questions.combined import combined, left_open
 from solvers.questions.engine import Engine
-from solvers.questions.query import Answer, CountAnswer, Decide, Query
+from solvers.questions.query import Answer, Convention, CountAnswer, Decide, Query
 from solvers.questions.relaxed import loosen
 from solvers.statements.release import Release
+
+if TYPE_CHECKING:
+    from solvers.engines.estimates import Estimate
 
 NOTHING = "no answer within the limits"
 A = TypeVar("A", bound=Answer)
@@ -141,6 +144,13 @@ def ask(release: Release, query: Query, kind: type[A], limits: Limits | None = N
     if not isinstance(found, kind):
         raise TypeError(f"{found.engine} answered {type(query).__name__} with a {type(found).__name__}")
     return found if back is None else found.at(back)
+
+
+def estimates(release: Release, convention: Convention, limits: Limits, only: Collection[str] = ()) -> list[Estimate]:
+    """Return what the model counters of other people say, proved by nobody; see `solvers.engines.estimates`."""
+    from solvers.engines.estimates import estimates as asked
+
+    return asked(release, convention, limits, only)
 
 
 def iter_statuses() -> Iterator[tuple[str, str, str]]:

@@ -430,13 +430,12 @@ def _statements(release: dict) -> list[dict]:
 
 
 def _whole(values: Iterable[Number]) -> tuple[np.ndarray, int]:
-    """Give numbers as whole ones over a common denominator, exactly; refused where 64 bits could not hold sums."""
+    """Give numbers as whole ones over a common denominator, exactly: as Python's where 64 bits could not hold sums."""
     exact = list(values)
     denominator = math.lcm(*(value.denominator for value in exact))
     numerators = [value.numerator * (denominator // value.denominator) for value in exact]
-    if max(map(abs, numerators), default=0) >> 52:
-        raise ValueError("numbers are too large, or have too many decimals")
-    return np.array(numerators, dtype=np.int64), denominator
+    wide = max(map(abs, numerators), default=0) >> 52
+    return np.array(numerators, dtype=object if wide else np.int64), denominator
 
 
 def _meeting(space: _Space, statement: dict, worlds: Listed) -> Listed:

@@ -29,7 +29,7 @@ from recon.formats.release.reading import parse
 from recon.formats.release.writing import attribute_json, release_json
 from recon.frames.true_rows import TrueRows, between
 from recon.frames.world import World
-from solvers.clauses.lowering import NO_PART, PRESENT, Bit, Lowered, lower
+from solvers.export.clauses import EXISTS, NO_PART, ClauseBit, ClauseForm, clauses_of, rows_of
 from solvers.export.formats import cpsat_bytes, dimacs_lines, encoded, mps_lines, opb_lines, opb_variables, write_all
 from solvers.export.integer_program import Constraint, IntegerProgram
 from solvers.foundation.errors import EngineError, ReleaseError
@@ -100,7 +100,7 @@ def export(
         size, about = (drawn.graph.number_of_nodes(), drawn.graph.number_of_edges()), drawn.about
         body, beside_it = encoded(drawn.lines()), None
     elif to == "dimacs":
-        lowered = lower(release.statements, limits, raw=True)
+        lowered = clauses_of(release.statements, limits)
         size = lowered.variables, len(lowered.clauses)
         about = (*title(release, to), *about_clauses(release), beside(out))
         body, beside_it = encoded(dimacs_lines(lowered, about)), encoded(clause_map(release, lowered, about))
@@ -229,7 +229,7 @@ def constraint_json(one: Constraint, source: str) -> dict[str, Any]:
     return out
 
 
-def clause_map(release: EncodedRelease, lowered: Lowered, about: tuple[str, ...]) -> Iterator[str]:
+def clause_map(release: EncodedRelease, lowered: ClauseForm, about: tuple[str, ...]) -> Iterator[str]:
     """Yield the map of clauses: what the bits of every row mean, and the release itself, to check rows against."""
     yield from head(release, "dimacs", about)
     document = release_json(release.domain, release.models, release.declared)
@@ -239,7 +239,7 @@ def clause_map(release: EncodedRelease, lowered: Lowered, about: tuple[str, ...]
     yield "\n ]}\n"
 
 
-def bit_json(cut: CutDomain, bit: Bit) -> dict[str, Any]:
+def bit_json(cut: CutDomain, bit: ClauseBit) -> dict[str, Any]:
     """Return what a variable of a row says: that the row exists, or has these values, or how far along in them."""
     out: dict[str, Any] = {"variable": bit.variable, "row": bit.row + 1}
     if bit.attribute < 0:
@@ -350,9 +350,8 @@ def clauses_back(found: dict[str, Any], solution: Mapping[Any, Value], map_path:
         if whole(name, value, 1):
             model.append(int(digits))
     bits = tuple(bit_of(release, line, map_path) for line in found["bits"])
-    none: tuple[tuple[int, ...], ...] = ((),) * (release.rows.high or 0)
     try:
-        values = Lowered(release.statements, True, found["variables"], (), none, bits).decode(model)
+        values = rows_of(release.statements, found["variables"], bits, model)
     except EngineError as error:
         raise ReleaseError(f"the solution is {error}") from None
     if (values >= np.array([a.total for a in release.cut.solver.attributes], dtype=object)).any():
@@ -381,11 +380,11 @@ def statements_in(release: EncodedRelease, frame: pd.DataFrame) -> pd.DataFrame:
     return table(out)
 
 
-def bit_of(release: EncodedRelease, line: dict[str, Any], map_path: str) -> Bit:
+def bit_of(release: EncodedRelease, line: dict[str, Any], map_path: str) -> ClauseBit:
     """Return a variable of a row as a map writes it; `ReleaseError` where the release is not cut as it was."""
-    k = release.domain.place[line["attribute"]] if "attribute" in line else PRESENT
+    k = release.domain.place[line["attribute"]] if "attribute" in line else EXISTS
     further = int(line["further"]).bit_length() - 1 if "further" in line else 0
-    bit = Bit(line["variable"], line["row"] - 1, k, line.get("part", NO_PART), further)
-    if k != PRESENT and (bit.part >= len(release.cut.cuts[k].sizes) or bit_json(release.cut, bit) != line):
+    bit = ClauseBit(line["variable"], line["row"] - 1, k, line.get("part", NO_PART), further)
+    if k != EXISTS and (bit.part >= len(release.cut.cuts[k].sizes) or bit_json(release.cut, bit) != line):
         raise ReleaseError("does not fit this version of recon, which cuts attributes elsewhere", file=map_path)
     return bit

@@ -22,7 +22,7 @@ from solvers.columns.row_problem import MOST, OneRow
 from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import EngineError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.interval.lagrangian_dual import one_thread
+from solvers.native.threads import one_thread
 from solvers.statements.boxes import Box
 from solvers.statements.release import ANY_LABEL, Release
 

@@ -6,11 +6,11 @@ import time
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from solvers.clauses.model_counters import HASHED, ModelCounter, log2_above
+from solvers.clauses.model_counters import ModelCounter, log2_above
 from solvers.engines import COUNTERS, made
 from solvers.foundation.errors import ReconError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.questions.query import Convention, Count
+from solvers.questions.query import HASHED, Convention, Count
 from solvers.statements.release import Release
 
 SECONDS = 60.0  # for one counter, where no limit is given

@@ -16,11 +16,8 @@ of 256, hence off by less than 2^-43 of their terms; every term of every sum is 
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import math
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -34,6 +31,7 @@ from solvers.cells.components import Component
 from solvers.cells.linear_system import FREE
 from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.numeric_limits import DOUBLE
+from solvers.native.threads import one_thread
 from solvers.questions.query import Convention
 
 LAMBDA = 1 << 32  # λ are multiples of 1 / LAMBDA
@@ -263,17 +261,6 @@ def independent_rows(part: Component, rows: Ints) -> Ints:
     gram = np.asarray((matrix @ matrix.T).todense(), dtype=np.float64)
     _, order, rank, _ = dpstrf(gram, tol=1e-7 * float(gram.max()))
     return np.sort(rows[order[:rank] - 1])
-
-
-def one_thread() -> AbstractContextManager[object]:
-    """Return a context in which linear algebra uses one thread, where `threadpoolctl` is installed.
-
-    Factors of some hundred rows are 10 times slower on two threads than on one while other work shares the cores.
-    """
-    if importlib.util.find_spec("threadpoolctl") is None:
-        return nullcontext()
-    limits: AbstractContextManager[object] = importlib.import_module("threadpoolctl").threadpool_limits(1, "blas")
-    return limits
 
 
 def newton(hessian: Floats, gradient: Floats, damping: float) -> Floats:

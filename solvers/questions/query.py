@@ -16,6 +16,8 @@ from solvers.foundation.exact import Factor, log2_product, product
 from solvers.statements.boxes import Box
 from solvers.statements.release import World
 
+HASHED = "hashed"  # meant to be exact, proved by nobody: the weakest of the house's tags for such a figure
+
 Convention = Literal["assigned", "ordered", "multiset"]
 CONVENTIONS: tuple[Convention, ...] = ("assigned", "ordered", "multiset")
 Status = Literal["exact", "bounds", "unsat", "unknown"]

@@ -35,8 +35,8 @@ def estimates_json(
     A count that should be exact and lies outside `proved` bounds of the same convention is not shown.
     """
     from recon.report.headline import LOG2_10, decimal
-    from solvers.clauses.model_counters import HASHED
-    from solvers.engines.estimates import estimates
+    from solvers.chain import estimates
+    from solvers.questions.query import HASHED
 
     out = []
     for found in estimates(release.statements, "ordered", limits, names):
