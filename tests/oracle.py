@@ -827,8 +827,8 @@ def distribution(release: dict, where: dict, convention: str) -> dict[int, Fract
 
 # ---------------------------------------------------------------- random releases from a random truth
 
-_MOST_SEQUENCES = 20_000
-_MOST_ROWS = 150
+_MAX_SEQUENCES = 20_000
+_MAX_ROWS = 150
 
 
 def _json_number(value: Any) -> Any:
@@ -1014,7 +1014,7 @@ def random_release(rng: random.Random, *, models: int = 1, label_boxes: bool = F
         release: dict[str, Any] = {"recon": 1, "domain": _random_domain(rng, label_boxes=label_boxes)}
         space = _space(release)
         possible = space.rows
-        if len(possible) ** n <= _MOST_SEQUENCES and len(possible) <= _MOST_ROWS:
+        if len(possible) ** n <= _MAX_SEQUENCES and len(possible) <= _MAX_ROWS:
             break
     truth = [rng.choice(possible) for _ in range(n)]
     if n > 1 and rng.random() < 0.3:

@@ -18,8 +18,8 @@ import oracle
 from oracle import Number, Row
 
 KINDS = ("tree", "forest", "rule_list", "rule_set", "table")
-_MOST_DATASETS = 3_000
-_MOST_SPACE = 96
+_MAX_DATASETS = 3_000
+_MAX_SPACE = 96
 Slot = tuple[Any, Any]  # a dict or list of a release, and the key or index of one figure in it
 
 
@@ -66,7 +66,7 @@ def _domain(rng: random.Random, n: int) -> dict:
         if rng.random() < 0.6:
             domain["label"] = {"name": "y", "values": rng.choice([[0, 1], [0, 1], ["no", "yes"], [0, 1, 2]])}
         plain = math.prod(len(values) for values in oracle._Space({"domain": domain}).values.values())
-        if plain > 2 * _MOST_SPACE:
+        if plain > 2 * _MAX_SPACE:
             continue
         if rng.random() < 0.4:
             domain["columns"] = oracle._random_columns(rng, oracle._Space({"domain": domain}))
@@ -77,7 +77,7 @@ def _domain(rng: random.Random, n: int) -> dict:
             if sum(not space.holds(box, row) for row in space.rows) > 1:
                 domain["impossible"] = [box]
         size = len(oracle.rows({"domain": domain}))
-        if size <= _MOST_SPACE and _multisets(size, n) <= _MOST_DATASETS:
+        if size <= _MAX_SPACE and _multisets(size, n) <= _MAX_DATASETS:
             return {**domain, "source": "declared"}
 
 
@@ -185,7 +185,7 @@ def _stated_rows(rng: random.Random, n: int, size: int) -> int | dict:
     if rng.random() < 0.6:
         return n
     low, high = max(0, n - rng.choice([0, 1, 2])), n + rng.choice([0, 1, 2])
-    while low < high and sum(_multisets(size, k) for k in range(low, high + 1)) > _MOST_DATASETS:
+    while low < high and sum(_multisets(size, k) for k in range(low, high + 1)) > _MAX_DATASETS:
         low, high = (low, high - 1) if high > n else (low + 1, high)
     return {"at_least": low, "at_most": high}
 

@@ -27,7 +27,7 @@ from scipy import optimize, stats
 Vector = tuple[int, ...]
 LAWS = ("laplace", "discrete_laplace", "gaussian", "discrete_gaussian", "truncated_laplace")
 CONTINUOUS = ("laplace", "gaussian", "truncated_laplace")
-MOST_ROWS = 9  # where a release does not say how many
+MAX_ROWS = 9  # where a release does not say how many
 REACH = 400  # whole numbers either side that the discrete Gaussian is summed over
 
 
@@ -215,7 +215,7 @@ def noisy_counts(release: dict) -> list[Noisy]:
 
 
 def _numbers(release: dict) -> range:
-    stated = release.get("rows", {"at_least": 0, "at_most": MOST_ROWS})
+    stated = release.get("rows", {"at_least": 0, "at_most": MAX_ROWS})
     return range(stated["at_least"], stated["at_most"] + 1) if isinstance(stated, dict) else range(stated, stated + 1)
 
 

@@ -155,7 +155,7 @@ def test_a_tree_of_scikit_learn_keeps_its_own_counts(holes):
     x, y = people(holes=holes)
     model = extra("sklearn.tree").DecisionTreeClassifier(max_leaf_nodes=20, random_state=0).fit(x, y)
     release = attach_counts(model, x, y)
-    assert release.said == ()
+    assert release.reader_notes == ()
     where = model.apply(x)
     classes = [release.domain.label.value(i) for i in range(2)]
     for i, node in enumerate(release.models[0].nodes):
@@ -169,7 +169,7 @@ def test_a_bootstrapped_forest_gets_counts_of_training_rows():
     model = extra("sklearn.ensemble").RandomForestClassifier(5, max_leaf_nodes=9, random_state=0).fit(x, y)
     release = attach_counts(model, x, y)
     assert not release.models[0].resampled
-    assert release.said == ()
+    assert release.reader_notes == ()
     for tree, fitted in zip(release.models[0].trees, model.estimators_, strict=True):
         where = fitted.apply(x.to_numpy().astype(np.float32))
         totals = [int((where == i).sum()) for i, node in enumerate(tree.nodes) if node.condition is None]
@@ -180,7 +180,7 @@ def test_other_rows_than_those_of_training_are_said():
     x, y = people()
     model = extra("sklearn.tree").DecisionTreeClassifier(max_leaf_nodes=9, random_state=0).fit(x, y)
     found = attach_counts(model, x.iloc[:300], y.iloc[:300])
-    assert found.said == (OTHER_ROWS,)
+    assert found.reader_notes == (OTHER_ROWS,)
     assert found.rows.low == 300
 
 
@@ -200,16 +200,16 @@ def test_predictions_are_compared_with_leaves_and_known_classes(monkeypatch):
         return node["value"]
 
     good = np.array([predict(row) for row in x.to_numpy()])
-    assert attach_counts(Predicts(good), x, y).said == ()
-    assert attach_counts(Predicts(good.astype(str)), x, y).said == ()
+    assert attach_counts(Predicts(good), x, y).reader_notes == ()
+    assert attach_counts(Predicts(good.astype(str)), x, y).reader_notes == ()
     one_off = good.copy()
     one_off[7] = 1 - one_off[7]
     for bad in (one_off, 1 - good):
         with pytest.raises(ReleaseError, match="not encoded as the model was fitted"):
             attach_counts(Predicts(bad), x, y)
-    assert "failed on X" in attach_counts(Broken(), x, y).said[0]
-    assert "gave 3 of 120" in attach_counts(Predicts(good[:3]), x, y).said[0]
-    assert "has no predict" in attach_counts(draft, x, y).said[0]
+    assert "failed on X" in attach_counts(Broken(), x, y).reader_notes[0]
+    assert "gave 3 of 120" in attach_counts(Predicts(good[:3]), x, y).reader_notes[0]
+    assert "has no predict" in attach_counts(draft, x, y).reader_notes[0]
 
 
 class Broken:
@@ -335,7 +335,7 @@ def test_a_tree_of_streed_carries_its_counts(limited):
     release = attach_counts(model, x, y)
     assert leaves(release.models[0]) == leaves(draft.models[0])
     assert sum(map(sum, leaves(release.models[0]))) == 90
-    assert release.said == ()
+    assert release.reader_notes == ()
     assert violations(release, x.assign(label=y)) == []
 
 

@@ -40,8 +40,8 @@ from recon.learners.rule_lists.brl_sampling import (
     effective_size,
     integer_weights,
     perfect_sample,
+    run_chain,
     split_r_hat,
-    walk,
 )
 from solvers.noise.sampling import Randomness
 
@@ -141,7 +141,7 @@ def total_variation(lists, law):
 def test_metropolis_hastings_walks_every_law(name):
     x, y = small_table()
     scores, law = scores_of(x, y), exact_laws()[name][0]
-    chain = walk(scores, law, (0,), 200_000, Randomness(5))
+    chain = run_chain(scores, law, (0,), 200_000, Randomness(5))
     assert total_variation(chain.lists, enumerate_law(scores, law)) <= 0.02
 
 
@@ -151,7 +151,7 @@ def test_metropolis_hastings_keeps_to_the_longest_list():
     scores.prior = Prior(SIZES, 2.0, 1.5, 2)
     exact = enumerate_law(scores, Law(1, 0.1))
     assert {len(one) for one in exact.lists} == {0, 1, 2}
-    assert total_variation(walk(scores, Law(1, 0.1), (), 100_000, Randomness(1)).lists, exact) <= 0.02
+    assert total_variation(run_chain(scores, Law(1, 0.1), (), 100_000, Randomness(1)).lists, exact) <= 0.02
 
 
 def test_perfect_samples_and_prior_draws_follow_their_laws():

@@ -398,10 +398,10 @@ def test_a_solver_that_outstays_its_time_is_left(monkeypatch):
     monkeypatch.setattr(natively, "LATE", 0.1)
     stopped = threading.Event()
     with pytest.raises(Inconclusive, match="the time was up while a solver was at work"):
-        natively.natively(lambda: stopped.wait(3600), threading.Event(), None, 0.1)
+        natively.run_in_thread(lambda: stopped.wait(3600), threading.Event(), None, 0.1)
     assert natively.left_behind()
     stopped.set()
-    assert natively.natively(lambda: 3, threading.Event(), None, 60.0) == 3
+    assert natively.run_in_thread(lambda: 3, threading.Event(), None, 60.0) == 3
 
 
 def test_no_share_of_the_time_lasts_beyond_the_whole():

@@ -15,7 +15,7 @@ from encoders.encode.encoder import encode
 from encoders.models.models import Forest
 from recon.formats.boosters.catboost.file import MAGIC, cbm_booster, json_booster
 from recon.formats.boosters.catboost.model import NOT_WEIGHTED, TOGETHER, read_catboost, to_draft
-from recon.formats.boosters.xgboost.model import LEAST, NOT_SAID, read_xgboost, read_xgboost_ubj
+from recon.formats.boosters.xgboost.model import LOWER_BOUNDS, NOT_STATED, read_xgboost, read_xgboost_ubj
 from recon.formats.boosters.xgboost.model import NOT_WEIGHTED as XGB_NOT_WEIGHTED
 from recon.formats.detection import read_draft
 from recon.formats.drafts.binding import Binder
@@ -70,7 +70,7 @@ def test_catboost_files_say_what_the_training_data_says(file):
 
 
 def test_categories_are_left_out_and_said():
-    assert TOGETHER in draft_of("catboost-1.2.10/categories.cbm").said
+    assert TOGETHER in draft_of("catboost-1.2.10/categories.cbm").reader_notes
 
 
 def test_the_forms_of_one_catboost_model_say_the_same():
@@ -163,7 +163,7 @@ def test_ubjson_says_what_json_says(file):
     assert (draft.rows, draft.features, draft.origin.counts) == (same.rows, same.features, same.origin.counts)
     assert broken(draft, file) == []
     # A pickle holds the settings too: that no tree saw a sample of the rows is then no assumption.
-    assert (NOT_SAID in draft.origin.notes) == file.endswith(".ubj")
+    assert (NOT_STATED in draft.origin.notes) == file.endswith(".ubj")
     assert (XGB_NOT_WEIGHTED in draft.origin.notes) == file.endswith(".pkl")
 
 
@@ -175,7 +175,7 @@ def test_a_pickled_booster_that_drew_rows_gives_least_numbers():
     key = b"L" + struct.pack(">q", 9) + b"subsample" + b"SL" + struct.pack(">q", 1)
     assert data.count(key + b"1") == 1
     drawn = data.replace(key + b"1", key[:-9] + b"L" + struct.pack(">q", 3) + b"0.5")
-    assert LEAST in read_xgboost_ubj(drawn, ROOM).origin.notes
+    assert LOWER_BOUNDS in read_xgboost_ubj(drawn, ROOM).origin.notes
     assert read_xgboost_ubj(drawn, ROOM).rows.high is None
 
 

@@ -147,7 +147,7 @@ def truth_of(made, inputs, literals):
 @pytest.mark.parametrize("unary", [True, False])
 def test_counts(unary, monkeypatch):
     if not unary:
-        monkeypatch.setattr(totals, "MOST_UNARY", -1)
+        monkeypatch.setattr(totals, "MAX_UNARY", -1)
     for n in range(6):
         for low, high in itertools.combinations_with_replacement(range(-1, n + 2), 2):
             for more in ((), (TRUE, FALSE)):

@@ -27,7 +27,7 @@ from solvers.columns.single_partitions import decide_apart
 from solvers.engines.columns import ColumnsEngine
 from solvers.foundation.errors import ContradictionError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.histograms.system_membership import met_cells
+from solvers.histograms.system_membership import overlaps
 from solvers.questions.query import Count, CountAnswer, Decide, DecideAnswer
 from solvers.statements.boxes import Box
 from solvers.statements.release import UNBOUNDED, Release
@@ -126,7 +126,7 @@ def test_bounds_hold_and_are_those_of_the_program_over_all_cells(batch):
         statements, system = fresh(got), system_of(got.statements, Limits())
         master = Master.of(statements)
         for profile, meets, inside in questions(rng, release, truth, got):
-            met = met_cells(system, select_frame(got, as_frame([profile])))[0]
+            met = overlaps(system, select_frame(got, as_frame([profile])))[0]
             expected = oracle.membership(release, profile, "ordered")
             for greatest, box, cells in ((True, meets, met.cells), (False, inside, met.inside)):
                 coefs = np.zeros(len(system.sizes), dtype=np.int64)
@@ -257,7 +257,7 @@ def test_a_forest_is_bounded_as_tightly_as_with_all_its_cells():
         profile = {f"a{k}": rng.randrange(8) for k in range(6)} | {"y": rng.randrange(2)}
         chosen = select_frame(got, as_frame([profile]))
         box, coefs = chosen.boxes()[0][0], np.zeros(len(system.sizes), dtype=np.int64)
-        coefs[list(met_cells(system, chosen)[0].cells)] = 1
+        coefs[list(overlaps(system, chosen)[0].cells)] = 1
         found = master.bound(box, True, Limits())
         assert found.proved
         assert found.value in over_all_cells(system, coefs, True)

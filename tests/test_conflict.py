@@ -28,7 +28,7 @@ from solvers.statements.release import UNBOUNDED, Choice, Partition, Release, Ro
 
 BATCHES = batches(7, 8)
 SIDES = ("at least", "at most")
-MOST_ROWS = 7  # the brute force looks at no larger dataset; without the number of rows a world may need more
+MAX_ROWS = 7  # the brute force looks at no larger dataset; without the number of rows a world may need more
 
 
 def encoded(release):
@@ -62,7 +62,7 @@ def said_as_one(release):
 
 
 class Brute:
-    """All datasets of up to MOST_ROWS rows as multisets of parts; which of them each statement allows."""
+    """All datasets of up to MAX_ROWS rows as multisets of parts; which of them each statement allows."""
 
     def __init__(self, release, most=None):
         domain = release.domain
@@ -71,7 +71,7 @@ class Brute:
         self.low, self.high = release.rows.low, release.rows.high
         self.allowed = {}
         self.statements = said_as_one(release)
-        most = most or min(MOST_ROWS, max(5, 0 if self.high is None else self.high + 2))
+        most = most or min(MAX_ROWS, max(5, 0 if self.high is None else self.high + 2))
         while sum(number(len(self.rows), n) for n in range(most + 1)) > 10_000 and most > (self.high or 0):
             most -= 1
         self.most = most

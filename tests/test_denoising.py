@@ -22,7 +22,7 @@ from solvers.concave.local_search import Search, Start, improved
 from solvers.concave.multipliers import binding, conjugates, proved, proved_anywhere
 from solvers.concave.rounding import rounded
 from solvers.concave.separable import shares_of
-from solvers.concave.terms import Gain, Gains
+from solvers.concave.terms import ConcaveTerm, Gains
 from solvers.foundation.limits import Limits
 from solvers.likelihood import maximum as denoised
 from solvers.likelihood.maximum import greatest
@@ -103,7 +103,7 @@ def test_what_floats_blur_is_added_to_the_bound(law):
         return law.log_likelihood(Fraction(published), counts)
 
     top = float(value(np.array([published]))[0])
-    gains = Gains([Gain(0, value, 0, 10**12, published, top)] * 200)
+    gains = Gains([ConcaveTerm(0, value, 0, 10**12, published, top)] * 200)
     wanted = np.linspace(1e11, 9.99e11, 200).round()
     y = -(wanted - published) / 1e8
     counts, best, slack = conjugates(gains, y)
@@ -290,9 +290,9 @@ def test_denoise_says_how_good_it_is(write, run):  # noqa: F811
 
 def test_an_open_gap_is_said():
     found = denoised.Likeliest(np.zeros(1, dtype=np.int64), -105.0, -100.0, False, math.nan)
-    assert found.said("world").endswith("at most -100.0000 for any world (gap 5.0000, 5.00%)")
+    assert found.describe("world").endswith("at most -100.0000 for any world (gap 5.0000, 5.00%)")
     assert found.figures()["gap"] == 5.0
-    assert "proved" in replace(found, proved=True).said("world")
+    assert "proved" in replace(found, proved=True).describe("world")
     assert LAPLACE["law"] in tree([[1, 1], [1, 1], [1, 1]])["models"][0]["noise"]["law"]
 
 

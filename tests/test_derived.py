@@ -19,7 +19,7 @@ from solvers.cells.system import System, system_of
 from solvers.certificates.certifier import Certifier
 from solvers.chain import answer
 from solvers.foundation.limits import Limits
-from solvers.histograms.branches import Solution
+from solvers.histograms.branches import WeightedHistograms
 from solvers.kernel.claims import AtMost
 from solvers.questions.query import Count, Decide, MostLikely
 from solvers.statements.release import Release, Rows
@@ -50,7 +50,7 @@ def test_a_system_with_other_statements_knows_nothing_of_the_first_ones_engines(
     assert not dataclasses.replace(system, coarse=True).derived
 
 
-@pytest.mark.parametrize("kind", [Release, System, Solution, EncodedRelease])
+@pytest.mark.parametrize("kind", [Release, System, WeightedHistograms, EncodedRelease])
 def test_memory_is_no_field_that_replace_carries(kind):
     remembered = [f for f in dataclasses.fields(kind) if f.name == "derived" or f.name.startswith("_")]
     assert remembered

@@ -504,11 +504,11 @@ def check_leave_one_out(found, expected):
 
 def check_per_cell(found, expected):
     least, most = expected
-    assert (found.least <= least).all()
-    assert (found.most >= most).all()
+    assert (found.minimum <= least).all()
+    assert (found.maximum >= most).all()
     if found.status == "exact":
-        assert (found.least == least).all()
-        assert (found.most == most).all()
+        assert (found.minimum == least).all()
+        assert (found.maximum == most).all()
 
 
 def check_extreme(found, expected):
@@ -759,7 +759,7 @@ def agree(question, exact, other):
     elif kind == "leave":
         check_leave_one_out(other, list(exact.share))
     elif kind == "per":
-        check_per_cell(other, (exact.least, exact.most))
+        check_per_cell(other, (exact.minimum, exact.maximum))
     elif kind == "extreme":
         check_extreme(other, exact.bounds[0])
     elif kind == "joint":
@@ -802,10 +802,10 @@ def test_a_count_of_more_than_64_bits_by_hand():
 @pytest.mark.parametrize("way", ["nothing listed", "listed by cells"])
 def test_cpsat_is_right_where_histograms_are_not_listed(name, way, monkeypatch):
     """Single solves, bounds and worlds found; and the listing over cells where the one row by row is preferred."""
-    monkeypatch.setattr(listing, "MOST_ROWS", -1)
+    monkeypatch.setattr(listing, "MAX_ROWS", -1)
     if way == "nothing listed":
-        monkeypatch.setattr(listing, "MOST_LISTED", -1)
-        monkeypatch.setattr(listing, "MOST_FREE", -1)
+        monkeypatch.setattr(listing, "MAX_LISTED", -1)
+        monkeypatch.setattr(listing, "MAX_FREE", -1)
     engine, one = present("cpsat"), case(name)
     fresh = encoded(one.release)
     for question in sensible_questions(one):

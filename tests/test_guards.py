@@ -21,11 +21,11 @@ from solvers.cells.system import system_of
 from solvers.columns.master import Master
 from solvers.concave.multipliers import ERROR, conjugates, dearest, heaviest, on_the_grid, proved, proved_anywhere
 from solvers.concave.secants import STRETCH, outwards, summit
-from solvers.concave.terms import Gain, Gains
-from solvers.conflicts.quickxplain import UNPROVEN, Judge, conflict_of, without_idle
+from solvers.concave.terms import ConcaveTerm, Gains
+from solvers.conflicts.quickxplain import UNPROVEN, FeasibilityOracle, conflict_of, without_idle
 from solvers.foundation.limits import Limits
 from solvers.programs.cpsat import rounded
-from solvers.programs.feasibility import Verdict
+from solvers.programs.feasibility import Feasibility
 from solvers.statements.boxes import Attribute, Box, Domain, Region
 from solvers.statements.release import UNBOUNDED, Release, Rows, Statement
 
@@ -121,7 +121,7 @@ def erring(statement, best, spread, top):
         true = top - ((counts - best) / spread) ** 2 / 2
         return true - np.abs(true) * 1e-13
 
-    return Gain(statement, value, 0, 60, best, float(value(np.array([best]))[0]))
+    return ConcaveTerm(statement, value, 0, 60, best, float(value(np.array([best]))[0]))
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -151,14 +151,14 @@ def test_a_bound_at_the_optimum_is_tight_and_above():
         for best in (0, 7, 40):
             found = system([((0, 1), 0, 40)], (0, 60), 2)
             s = next(i for i, r in enumerate(table(found)[0]) if sorted(r) == [0, 1])
-            made = Gains([Gain(s, lambda k, b=best, t=top: t - (k - b) ** 2 / 3, 0, 40, best, top)])
+            made = Gains([ConcaveTerm(s, lambda k, b=best, t=top: t - (k - b) ** 2 / 3, 0, 40, best, top)])
             bound = proved(found, made, np.zeros(1), np.zeros(0, dtype=np.int64), np.zeros(0))
             assert top + ERROR * abs(top) <= bound <= top + 4 * ERROR * (abs(top) + 1)
 
 
 def test_slopes_that_floats_blur_leave_a_slack():
     """Where the best count is told by differences below the floats' error, the slack covers what they hide."""
-    flat = [Gain(0, lambda k, a=a: 1e6 - a * np.abs(k - 20.0) * 1e-8, 0, 10**6, 0, 1e6) for a in (0.0, 1.0)]
+    flat = [ConcaveTerm(0, lambda k, a=a: 1e6 - a * np.abs(k - 20.0) * 1e-8, 0, 10**6, 0, 1e6) for a in (0.0, 1.0)]
     for g in flat:
         gains = Gains([g])
         for y in (0.0, 1e-9, -1e-9):
@@ -169,7 +169,7 @@ def test_slopes_that_floats_blur_leave_a_slack():
 
 
 def test_bounds_on_a_grid_are_rounded_down_only_there():
-    on = Gains([Gain(0, lambda k: -k / 4.0, 0, 9, 0, 0.0, grain=4, whole=True)] * 2)
+    on = Gains([ConcaveTerm(0, lambda k: -k / 4.0, 0, 9, 0, 0.0, grain=4, whole=True)] * 2)
     off = Gains([on.each[0], replace(on.each[0], whole=False)])
     assert on_the_grid(on, Fraction(-7, 16)) == Fraction(-2, 4)
     assert on_the_grid(off, Fraction(-7, 16)) == Fraction(-7, 16)
@@ -214,7 +214,7 @@ def test_secants_are_above_the_gain_at_every_count(unit, place):
         counts = np.arange(place, place + 41)
         values = f(counts - place)
         best = int(counts[int(np.argmax(values))])
-        g = Gain(0, lambda k, f=f: f(k - place), place, place + 40, best, float(values.max()))
+        g = ConcaveTerm(0, lambda k, f=f: f(k - place), place, place + 40, best, float(values.max()))
         for k in range(place, place + 40):
             slope, constant = outwards(g, k, unit)
             short = unit * (values - g.top) - (slope * (counts - best) + constant)
@@ -226,7 +226,7 @@ def test_secants_are_above_the_gain_at_every_count(unit, place):
 def test_whole_slopes_are_kept():
     """Where nothing need be rounded nothing is: floats that are a hair off a whole number count as it."""
     for hair in (0.0, 1e-9, -1e-9):
-        g = Gain(0, lambda k, h=hair: -(3.0 + h) * np.abs(k - 12.0), 0, 40, 12, 0.0)
+        g = ConcaveTerm(0, lambda k, h=hair: -(3.0 + h) * np.abs(k - 12.0), 0, 40, 12, 0.0)
         for k in range(40):
             assert outwards(g, k, 1) == (-3 if k >= 12 else 3, 0)
 
@@ -274,7 +274,7 @@ def test_a_set_that_was_not_shown_to_be_needed_is_called_so(monkeypatch):
 
     def short(system, limits):
         found = true(system, limits)
-        return found if found.solvable is False else Verdict(None)
+        return found if found.solvable is False else Feasibility(None)
 
     monkeypatch.setattr(module, "verdict", short)
     lines = conflict_of(MARGINS, Limits())
@@ -285,7 +285,7 @@ def test_a_set_that_was_not_shown_to_be_needed_is_called_so(monkeypatch):
 @pytest.mark.parametrize("answers", list(itertools.product([True, False, None], repeat=2)))
 def test_what_is_needed_and_what_was_proved(monkeypatch, answers):
     """A statement goes only where the others are proved to be impossible; one that is open stays, and is no proof."""
-    judge = Judge(SimpleNamespace(mask=lambda groups: groups[0]), Limits())
+    judge = FeasibilityOracle(SimpleNamespace(mask=lambda groups: groups[0]), Limits())
     turns = iter(answers)
     monkeypatch.setattr(judge, "feasible", lambda on: next(turns))
     groups = [np.array([True, False, False]), np.array([False, True, False])]

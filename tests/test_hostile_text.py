@@ -166,7 +166,7 @@ def test_what_the_functions_return():
 
 
 def test_text_is_printed_in_one_place():
-    """Every line for people goes through `recon.console.output.tell`."""
+    """Every line for people goes through `recon.console.output.print_lines`."""
     found = []
     for path in [p for folder in ("recon", "encoders", "solvers") for p in (ROOT / folder).rglob("*.py")]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

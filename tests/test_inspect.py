@@ -30,11 +30,11 @@ from recon.formats.detection import read_draft
 from recon.formats.release.reading import parse
 from recon.formats.sklearn.trees.seeds import bags, explain_bags, labels_from_weights
 from recon.inspection import stripping
-from recon.inspection.documents.published import TOLD
+from recon.inspection.documents.published import LEARNER_RULES
 from recon.inspection.findings.claims import listed
 from recon.inspection.findings.severity import is_counting
 from recon.inspection.inspecting import inspect, inspect_bytes
-from recon.inspection.objects.traversal import walk
+from recon.inspection.objects.traversal import traverse
 from recon.inspection.stripping import strip, stripped_bytes
 from recon.stored.binary.rds import read_rds
 from recon.stored.containers import open_stored
@@ -765,9 +765,9 @@ def test_whatever_is_read_is_inspected():
         inspected, shown = inspect(file), str(file.relative_to(MODELS))
         if draft.rows is not None and draft.rows.exact:
             assert inspected.rows == draft.rows.low, shown
-        assert {f.rule for f in inspected.findings} & TOLD, shown
+        assert {f.rule for f in inspected.findings} & LEARNER_RULES, shown
         if counted.keys() & set(draft.origin.counts):
-            assert any(f.level in {"medium", "high"} and f.rule in TOLD for f in inspected.findings), shown
+            assert any(f.level in {"medium", "high"} and f.rule in LEARNER_RULES for f in inspected.findings), shown
         text = inspected.to_text()
         assert ("not found in it" in text) == (inspected.rows is None)
         seen += 1
@@ -967,7 +967,7 @@ def test_walk_meets_everything_once():
     model = Homemade()
     model.twice, model.again = shared, shared
     model.itself = model
-    places = list(walk(open_stored(pickle.dumps(model)).root))
+    places = list(traverse(open_stored(pickle.dumps(model)).root))
     assert sum(p.path.startswith(("twice", "again")) for p in places) == 4  # two lists, what is inside one of them
     assert len({p.path for p in places}) == len(places)
     assert [p.path for p in places if isinstance(p.value, Thing) and p.value.class_name == "Homemade"] == ["", "itself"]

@@ -294,7 +294,7 @@ def test_many_rows_are_found_like_few(monkeypatch):
         live = live_cells(facts, range(len(release.blocks)))
         found = []
         for few in (1 << 22, -1):
-            monkeypatch.setattr(cells_module, "FEW", few)
+            monkeypatch.setattr(cells_module, "MAX_PAIRWISE", few)
             known = []
             for row in space:
                 try:

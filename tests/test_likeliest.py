@@ -20,9 +20,9 @@ from solvers.engines.likeliest import LikeliestEngine
 from solvers.foundation.errors import ContradictionError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.likelihood.maximum import denoised
-from solvers.likelihood.most_likely import least_noise, level_of, likeliest
+from solvers.likelihood.most_likely import least_confidence, least_noise, likeliest
 from solvers.noise.laws import Law
-from solvers.posteriors.markov_chain import diagnose, walk
+from solvers.posteriors.markov_chain import diagnose, run_chains
 from solvers.posteriors.scanning import scannable
 from solvers.questions.query import MostLikely
 from solvers.statements.boxes import Attribute, Box, Boxes, Domain, Region
@@ -208,7 +208,7 @@ def test_the_nearest_level_is_the_best_of_all_histograms():
     clashing = 0
     for release, _ in random_releases("level", 18):
         system, seen, limits = solved(release)
-        found = level_of(system, seen, limits)
+        found = least_confidence(system, seen, limits)
         best = max(least_tail(release, counts) for _, _, counts in every(release))
         assert found.tail == pytest.approx(float(best), rel=1e-5)
         assert found.proved
@@ -251,7 +251,7 @@ def test_the_walk_draws_from_the_posterior(case):
         random.Random(case), make(), [None if i is None else LAWS[i] for i in laws], rows, rows.high
     )
     system, seen, limits = solved(release)
-    found = walk(system, seen, 6000, 7, limits, thin=15)
+    found = run_chains(system, seen, 6000, 7, limits, thin=15)
     assert len(found.histograms) == 6000
     assert found.connected is connected
     expected = posterior(release)
@@ -266,14 +266,16 @@ def test_the_walk_draws_from_the_posterior(case):
     assert (inside.mean(axis=0) >= 0.9 - 1e-9).all()
     if scannable(system, seen):
         assert connected
-        scanned = walk(system, seen, 3000, 7, limits)
+        scanned = run_chains(system, seen, 3000, 7, limits)
         drawn = Counter(tuple(counts_in(system, c)) for c in scanned.counts)
         assert set(drawn) <= set(expected)
         away = sum(abs(drawn[c] / len(scanned.counts) - p) for c, p in expected.items()) / 2
         assert away < 0.03 + 0.5 * math.sqrt(len(expected) / 3000)
         assert scanned.rhat < 1.05
         assert scanned.ess > 500
-    assert (walk(system, seen, 40, 7, limits).histograms == walk(system, seen, 40, 7, limits).histograms).all()
+    assert (
+        run_chains(system, seen, 40, 7, limits).histograms == run_chains(system, seen, 40, 7, limits).histograms
+    ).all()
 
 
 def test_diagnostics_see_chains_that_disagree():

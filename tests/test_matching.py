@@ -49,8 +49,8 @@ def test_flow_and_assignment_agree(seed, n, m):
 
 
 def test_too_large_a_matching_says_so(monkeypatch):
-    monkeypatch.setattr(matching, "ASSIGNED_AT_MOST", 2)
-    monkeypatch.setattr(matching, "ARCS_AT_MOST", 2)
+    monkeypatch.setattr(matching, "MAX_ASSIGNED", 2)
+    monkeypatch.setattr(matching, "MAX_ARCS", 2)
     found = matching.compare(np.array([[0], [1], [2]]), np.array([[3], [4], [5]]))
     assert found.cells_right is None
     assert "3 x 3 distinct rows" in found.note
@@ -102,5 +102,5 @@ def test_the_flow_is_used_where_rows_are_many(monkeypatch):
     rng = np.random.default_rng(1)
     truth, guess = rng.integers(0, 3, (80, 5)), rng.integers(0, 3, (60, 5))
     dense = matching.compare(truth, guess)
-    monkeypatch.setattr(matching, "ASSIGNED_AT_MOST", 2)
+    monkeypatch.setattr(matching, "MAX_ASSIGNED", 2)
     assert matching.compare(truth, guess) == dense

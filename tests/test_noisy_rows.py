@@ -13,7 +13,7 @@ import oracle
 import oracle_noisy
 import pytest
 from extras import batches
-from oracle_noisy import MOST_ROWS, Enumerated
+from oracle_noisy import MAX_ROWS, Enumerated
 
 import recon
 from solvers.foundation.errors import ContradictionError, EmptyConfidenceSet, ReleaseError
@@ -155,7 +155,7 @@ def test_what_is_impossible_whatever_the_noise(encoded, batch):
             at = got.at_confidence(level)
             if at.rows.high is None or listed.close_to_an_end(level):
                 continue  # nothing bounds the rows, or rounding decides
-            if kind == "left out" and at.rows.high > MOST_ROWS:
+            if kind == "left out" and at.rows.high > MAX_ROWS:
                 continue  # the brute force stops there
             worlds = listed.worlds(level, "multiset")
             if worlds:

@@ -186,7 +186,7 @@ def test_members_without_counts_are_left_out_and_named():
         release = released(draft, Domain.from_frame(whole, label="label"))
         assert len(release.models) == 1
         assert violations(release, whole) == []
-        said = next(s for s in draft.said if "left out" in s)
+        said = next(s for s in draft.reader_notes if "left out" in s)
         assert "1 of the 3 members" in said
         assert "LogisticRegression" in said
         assert "CalibratedClassifierCV" in said

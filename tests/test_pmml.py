@@ -301,7 +301,7 @@ def test_random_trees_say_what_a_plain_interpreter_says():
 
 
 def test_trees_of_too_many_cases_have_upper_bounds(monkeypatch):
-    monkeypatch.setattr("recon.formats.pmml.trees.MOST_PLACES", -1_000_000)
+    monkeypatch.setattr("recon.formats.pmml.trees.MAX_PLACES", -1_000_000)
     read_, trees = compare(800, 3)
     assert read_ > 100
     assert trees == 0

@@ -30,12 +30,12 @@ from solvers.cells.components import Component
 from solvers.cells.system import build
 from solvers.foundation.errors import ContradictionError, ReleaseError
 from solvers.foundation.limits import Limits
-from solvers.histograms.answering import walk
+from solvers.histograms.answering import sample_path
 from solvers.histograms.decision_diagram import layers_of
 from solvers.linear.linear_program import Relaxation
 from solvers.questions import query
 from solvers.statements.boxes import Attribute, Box, Boxes, Domain
-from solvers.worlds.row_lists import Dice
+from solvers.worlds.row_lists import RandomSource
 
 SEEDS = st.integers(0, 2**32)
 
@@ -482,10 +482,10 @@ def test_draws_have_the_right_support(part, seed):
     every, graph = histograms(part), layers_of(part, Limits())
     assume(graph is not None)
     weights = [[1] * (r + 1) for r in part.room.tolist()]
-    prefixes, dice, seen = graph.prefixes(weights), Dice(seed), set()
+    prefixes, dice, seen = graph.prefixes(weights), RandomSource(seed), set()
     for _ in range(150 if len(every) <= 6 else 5):
         z = np.zeros(len(part.cells), dtype=np.int64)
-        walk(graph, prefixes, weights, 0, z, dice)
+        sample_path(graph, prefixes, weights, 0, z, dice)
         seen.add(tuple(z.tolist()))
     allowed = set(map(tuple, every.tolist()))
     assert seen <= allowed

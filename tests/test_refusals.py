@@ -562,7 +562,7 @@ CELLS: dict[str, tuple[str, Forgery]] = {
 LIMITS: dict[str, tuple[str, Forgery]] = {
     "too many pieces": ("more than 0 pieces .--memory", lambda: live_cells(Facts(RELEASE, Limits(memory=1)), (0,))),
     "time is up": ("not verified: the time was up", lambda: live_cells(Facts(RELEASE, Limits(seconds=0.0)), (0,))),
-    "too many cells": ("more than 1 pieces$", lambda: live_cells(Facts(RELEASE), (0, 1), most=1)),
+    "too many cells": ("more than 1 pieces$", lambda: live_cells(Facts(RELEASE), (0, 1), maximum=1)),
     "time is up at a node": ("not verified: the time was up", replayed(lambda: Limits(seconds=0.0))),
     "time is up at a step": ("not verified: the time was up", replayed(Late, 600)),
     "clauses without time": (

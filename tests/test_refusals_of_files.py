@@ -18,7 +18,7 @@ from test_refusals import raised, unreached
 import recon
 from recon.certificates.certificate_format import claim_of, level_of, sealed
 from recon.certificates.verifying import Readings, check, opened
-from recon.files.named_files import MOST_NAME, located, read_regular
+from recon.files.named_files import MAX_NAME, located, read_regular
 from solvers.foundation.limits import Limits
 from solvers.kernel.claims import Possible
 
@@ -152,7 +152,7 @@ FORGERIES = {
     "a file with another claim": ("certifies something else", stored({"claim": {"worlds": 0}})),
     "no name": ("'' is no name of a file", named_file("")),
     "a number for a name": ("3 is no name of a file", named_file(3)),
-    "a long name": ("is no name of a file", named_file("x" * (MOST_NAME + 1))),
+    "a long name": ("is no name of a file", named_file("x" * (MAX_NAME + 1))),
     "a name that ends early": ("is no name of a file", named_file("a\0b")),
     "a file that is not there": ("is no regular file inside", named_file("none.json")),
     "a folder": ("is no regular file inside", named_file(".")),

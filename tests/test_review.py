@@ -292,7 +292,7 @@ def test_the_rows_of_boosted_regressors_meet_what_is_read(tmp_path, name, seed):
     assert violations(release, frame.iloc[: 100 if name == "part" else -1]) != []
     (model,) = release.models
     assert model.origin.counts == (("distinct",) if name == "part" else ("size",))
-    assert any("regression model" in line for line in release.said)
+    assert any("regression model" in line for line in release.reader_notes)
     leaves = [sum(n.condition is None for n in t.nodes) for t in model.trees]
     stated = [len(b) for b in release.statements.blocks]
     assert stated == leaves
@@ -315,12 +315,12 @@ def test_hidden_classes_are_not_said_to_be_known(tmp_path):
     x, y = numbers()
     three = y.where(x["c1"] > 2, 2)
     hidden = recon.load(saved(tmp_path, ensemble.GradientBoostingClassifier(n_estimators=3).fit(x, three)))
-    assert [s for s in hidden.said if "classes" in s] == [
+    assert [s for s in hidden.reader_notes if "classes" in s] == [
         "the classes are hidden, in the first tree too: only how many rows are in each leaf is known"
     ]
     known = recon.load(saved(tmp_path, ensemble.GradientBoostingClassifier(n_estimators=3).fit(x, y)))
-    assert any("of the first tree classes are known" in s for s in known.said)
-    assert not any("hidden" in s for s in known.said)
+    assert any("of the first tree classes are known" in s for s in known.reader_notes)
+    assert not any("hidden" in s for s in known.reader_notes)
 
 
 # ---------------------------------------------------------------- printed trees

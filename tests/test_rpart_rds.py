@@ -111,7 +111,7 @@ def test_golden(entry):
     assert violations(release, wrong) != []
     guessed = guess_domain(draft)
     encode(guessed, draft.bound(Binder(draft, guessed)), draft.rows)
-    assert sum("m$where and m$y" in s for s in draft.said) == 1
+    assert sum("m$where and m$y" in s for s in draft.reader_notes) == 1
 
 
 @pytest.mark.parametrize("path", sorted(RPART.glob("*.json")), ids=lambda p: p.name)
@@ -202,7 +202,7 @@ def test_rows_left_out_are_told(reading):
     root = golden("people.rds")
     root.values.append(RObject("integer", np.arange(1, 6), {"class": texts("omit")}))
     root.attributes["names"].values.append("na.action")
-    assert any("5 rows with missing values" in s for s in reading(root).said)
+    assert any("5 rows with missing values" in s for s in reading(root).reader_notes)
 
 
 def test_a_factor_with_a_missing_level_is_refused(reading):
@@ -258,8 +258,8 @@ def test_containers_are_opened(reading):
     for path, root in held.items():
         draft = reading(root)
         assert draft.models == truth
-        assert f"only {path} is read, an rpart model" in draft.said
-        assert any(f"{path}$where" in s for s in draft.said)
+        assert f"only {path} is read, an rpart model" in draft.reader_notes
+        assert any(f"{path}$where" in s for s in draft.reader_notes)
 
 
 def test_the_formula_of_a_caret_model_names_the_label(reading):
@@ -270,7 +270,7 @@ def test_the_formula_of_a_caret_model_names_the_label(reading):
     )  # fmt: skip
     draft = reading(train)
     assert draft.label == "sick"
-    assert any("columns of 0 and 1" in s for s in draft.said)
+    assert any("columns of 0 and 1" in s for s in draft.reader_notes)
 
 
 def test_what_is_no_single_tree_is_refused(reading):

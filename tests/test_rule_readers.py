@@ -146,8 +146,8 @@ def test_figs_has_the_true_counts_with_and_without_the_rows_it_leaks():
     stripped = READERS[root.class_name](root, "pickle")
     for draft in (full, stripped):
         assert [leaves(t) for t in draft.models[0].trees] == truth
-    assert full.said
-    assert not stripped.said
+    assert full.reader_notes
+    assert not stripped.reader_notes
 
 
 def test_a_figs_regressor_has_the_true_sizes():
@@ -380,7 +380,7 @@ def test_what_was_shrunk_twice_or_weighted_by_row_gives_sizes_only():
     for model in (twice, weighted):
         draft = READERS["HSTreeClassifier"](shrunk_thing(model, 5, "node_based", list(x.columns), [0, 1, 2]), "pickle")
         assert draft.origin.counts == ("size",)
-        assert draft.said
+        assert draft.reader_notes
         frame = x.assign(y=y)
         assert violations(released(draft, frame), frame) == []
 

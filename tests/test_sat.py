@@ -23,7 +23,7 @@ from solvers.chain import answer
 from solvers.clauses.lowering import Lowered, lower
 from solvers.clauses.sat import Question, broken, satisfy, settle
 from solvers.columns.single_partitions import decide_apart
-from solvers.engines.sat import MOST_CLAUSES, SatEngine
+from solvers.engines.sat import MAX_CLAUSES, SatEngine
 from solvers.foundation.errors import EngineError, Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.kernel.rup import check
@@ -203,7 +203,7 @@ def test_too_many_rows_are_refused_at_once():
     begun = time.process_time()
     assert "too many" in SatEngine().refuses(release, Count("ordered"))
     assert time.process_time() - begun < 20
-    assert MOST_CLAUSES > 100_000
+    assert MAX_CLAUSES > 100_000
 
 
 # ---------------------------------------------------------------- solvers that hang, crash, lie

@@ -80,11 +80,11 @@ def test_weights_per_class_are_solved_for_and_others_leave_sizes():
     for weight in ("balanced", {0: 3, 1: 0.7}):
         found = recon.encode(tree.DecisionTreeClassifier(class_weight=weight).fit(x, y), domain)
         assert found.models[0].nodes == plain.models[0].nodes
-        assert "weighted" in found.said[0]
+        assert "weighted" in found.reader_notes[0]
     any_weights = recon.encode(tree.DecisionTreeClassifier().fit(x, y, sample_weight=[1, 2, 3, 4, 5.5]), domain)
     assert [n.support.count for n in any_weights.models[0].nodes if n.condition is None] == [2, 3]
     assert any_weights.models[0].origin.counts == ("size",)
-    assert "hides the classes" in any_weights.said[0]
+    assert "hides the classes" in any_weights.reader_notes[0]
 
 
 def test_a_regression_tree_gives_sizes_and_totals_of_a_numeric_label():

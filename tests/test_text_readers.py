@@ -283,7 +283,7 @@ def test_export_text_forms():
     assert [f.low for f in unnamed.models[0].statements] == [1, 1, 1, 1]
     weighted = read_export_text(text.replace("[3.00, 1.00]", "[3.00, 1.40]"))
     assert weighted.origin.counts == ("label",)
-    assert "class_weight" in weighted.said[0]
+    assert "class_weight" in weighted.reader_notes[0]
     lone = read_export_text("|--- weights: [5.00, 7.00] class: b\n")
     assert supports(lone.models) == [12]
     assert supports(lone.bound(Binder(lone, Domain((Listed("x", (0, 1)),), Listed("y", ("a", "b")))))) == [[5, 7]]
@@ -316,7 +316,7 @@ def test_rpart_forms():
     draft = read_rpart(PRINTED)
     assert supports(draft.models) == [[38, 6], [6, 40]]
     assert draft.models[0].nodes[0].condition == (("age", Test(high=52.0, high_open=True)),)
-    assert "3 rows" in draft.said[0]
+    assert "3 rows" in draft.reader_notes[0]
     assert looks_like_rpart(PRINTED)
     for wrong in (
         ("44  6 no", "44  7 no"),
@@ -325,7 +325,7 @@ def test_rpart_forms():
     ):
         weighted = read_rpart(PRINTED.replace(*wrong))
         assert supports(weighted.models) == [44, 46]
-        assert "priors" in weighted.said[0]
+        assert "priors" in weighted.reader_notes[0]
     with pytest.raises(Unsupported, match="2 rows stop at node 1"):
         read_rpart(PRINTED.replace("44  6 no", "42  6 no"))
     with pytest.raises(ReleaseError, match="children"):
@@ -375,7 +375,7 @@ def test_rpart_json_of_an_ordered_factor():
     assert supports(draft.models) == [[2, 0], [1, 2]]
     assert draft.slack is None
     assert draft.label == "y"
-    assert "2 rows" in draft.said[0]
+    assert "2 rows" in draft.reader_notes[0]
     weighted = json.loads(json.dumps(stored))
     weighted["frame"]["wt"] = [7, 3, 4]
     assert supports(read_rpart_json(weighted).models) == [2, 3]

@@ -80,7 +80,7 @@ class Cuts:
 
     @property
     def unsized(self) -> bool:
-        """Tell whether the numbers of a range without an end are told apart: none of its parts has a share of it."""
+        """Return whether the numbers of a range without an end are told apart: none of its parts has a share of it."""
         a = self.attribute
         return isinstance(a, Continuous) and not a.bounded and any(p < a.known[1] for p in self.inner)
 

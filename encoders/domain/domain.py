@@ -107,11 +107,11 @@ class Domain:
     def about_missing(self) -> tuple[str, ...]:
         """Return what every answer assumes about missing values; empty where none can be missing."""
         found = [a for a in self.attributes if a.missing]
-        said = [f"missing is one more value of {', '.join(a.name for a in found)}"] if found else []
+        notes = [f"missing is one more value of {', '.join(a.name for a in found)}"] if found else []
         heavy = [a.name for a in found if isinstance(a, Continuous)]
         if heavy:
-            said.append(f"missing weighs as much as the whole range of {', '.join(heavy)} (continuous)")
-        return tuple(said)
+            notes.append(f"missing weighs as much as the whole range of {', '.join(heavy)} (continuous)")
+        return tuple(notes)
 
     @cached_property
     def _views(self) -> dict[str, tuple[int, Ranges]]:

@@ -75,11 +75,11 @@ class Bitset:
         return int(self.together[column, column])
 
     def constant(self, column: int) -> bool:
-        """Tell whether a column is always 0 or always 1."""
+        """Return whether a column is always 0 or always 1."""
         return self.count(column) in {0, self.rows}
 
     def exclusive(self, columns: Sequence[int]) -> bool:
-        """Tell whether no two of the columns are 1 in the same row."""
+        """Return whether no two of the columns are 1 in the same row."""
         part = self.together[list(columns)][:, list(columns)]
         return int(part.sum()) == int(part.trace())
 
@@ -170,7 +170,7 @@ def _candidates(columns: list[tuple[int, str]]) -> Iterator[tuple[str, list[int]
 
 
 def _thresholds(data: Bitset, columns: Sequence[int], base: str) -> bool:
-    """Tell whether all names are numeric tests and one of them has an operator."""
+    """Return whether all names are numeric tests and one of them has an operator."""
     spans = [span(suffix(data.names[c], base)) for c in columns]
     return all(spans) and any(s is not None and s.one_sided for s in spans)
 
@@ -237,9 +237,9 @@ def _nested(data: Bitset, columns: list[int], base: str) -> Group | None:
     """Return the chain c1 > c2 > ... as an ordered attribute, None if a link is broken or could be chance."""
     chain = sorted(columns, key=lambda c: -data.count(c))
     for outer, inner in pairwise(chain):
-        few = data.count(inner)
-        chance = few * (data.rows - data.count(outer)) / data.rows
-        if data.together[outer, inner] != few or few == data.count(outer) or chance < SURPRISING:
+        inside = data.count(inner)
+        chance = inside * (data.rows - data.count(outer)) / data.rows
+        if data.together[outer, inner] != inside or inside == data.count(outer) or chance < SURPRISING:
             return None
     names = [data.names[c] for c in chain]
     short = value_names(names, base)

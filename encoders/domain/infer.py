@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 BIT = (0, 1)
-MOST_DECIMALS = 6
+MAX_DECIMALS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,12 +190,12 @@ def _value(value: Any, name: str) -> Value:
 
 
 def _is_whole(value: float) -> bool:
-    """Tell whether a float is an integer that floats tell apart from its neighbours."""
+    """Return whether a float is an integer that floats tell apart from its neighbours."""
     return value.is_integer() and abs(value) < 1 << 53
 
 
 def _binary(distinct: list[Value]) -> bool:
-    """Tell whether all values are the numbers 0 and 1 (text "0" is not)."""
+    """Return whether all values are the numbers 0 and 1 (text "0" is not)."""
     return bool(distinct) and all(is_number(v) and v in BIT for v in distinct)
 
 
@@ -210,7 +210,7 @@ def _attribute(name: str, distinct: list[Value], missing: bool) -> AnyAttribute:
         return _listed(name, distinct, missing)
     decimals = _decimals(distinct)
     low, high = distinct[0], distinct[-1]
-    if decimals <= MOST_DECIMALS:
+    if decimals <= MAX_DECIMALS:
         return Grid.between(name, low, high, float(f"1e-{decimals}") if decimals else 1, missing)
     if low == high:
         return Listed(name, (low,), missing=missing)
@@ -219,14 +219,14 @@ def _attribute(name: str, distinct: list[Value], missing: bool) -> AnyAttribute:
 
 def _decimals(values: list[Value]) -> int:
     """Return how many decimals the numbers need as written; one more than allowed when they need too many."""
-    most = 0
+    maximum = 0
     for v in values:
         if isinstance(v, float) and not v.is_integer():
             exponent = Decimal(repr(v)).as_tuple().exponent
-            most = max(most, -exponent if isinstance(exponent, int) else 0)
-            if most > MOST_DECIMALS:
-                return MOST_DECIMALS + 1
-    return most
+            maximum = max(maximum, -exponent if isinstance(exponent, int) else 0)
+            if maximum > MAX_DECIMALS:
+                return MAX_DECIMALS + 1
+    return maximum
 
 
 def _assemble(
@@ -261,7 +261,7 @@ def _column_notes(data: Bitset, columns: dict[str, AnyAttribute]) -> list[str]:
             kind = "the integers" if a.step == 1 else f"the numbers in steps of {float(a.step):g}"
             notes.append(f"column '{name}' can be {kind} from {shown(a.minimum)} to {shown(a.maximum)}, as observed")
         elif isinstance(a, Continuous):
-            notes.append(f"column '{name}' needs more than {MOST_DECIMALS} decimals: continuous, {a.values_text()}")
+            notes.append(f"column '{name}' needs more than {MAX_DECIMALS} decimals: continuous, {a.values_text()}")
         elif isinstance(a, Listed) and a.values != BIT:
             notes.append(f"column '{name}' can be {a.values_text()} ({len(a.values)} in all), no other")
     if gaps := [name for name, a in columns.items() if a.missing]:

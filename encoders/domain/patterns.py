@@ -61,7 +61,7 @@ class Span:
 
     @property
     def one_sided(self) -> bool:
-        """Tell whether the test is a threshold."""
+        """Return whether the test is a threshold."""
         return self.low is None or self.high is None
 
     @property

@@ -26,7 +26,7 @@ Ranges = tuple[tuple[Position, Position], ...]
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
-    """Tell whether a value is a finite number (booleans are 0 and 1)."""
+    """Return whether a value is a finite number (booleans are 0 and 1)."""
     return isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
 
 
@@ -65,7 +65,7 @@ class Test:
 
     @property
     def bare(self) -> bool:
-        """Tell whether the test names no value: it asks for missing alone, or for any value."""
+        """Return whether the test names no value: it asks for missing alone, or for any value."""
         return not self.values and self.low is None and self.high is None and (self.missing or self.values is None)
 
     def __str__(self) -> str:
@@ -73,10 +73,10 @@ class Test:
             return "is missing" if self.missing else "is not missing"
         low = "" if self.low is None else f"{'>' if self.low_open else '>='} {self.low}"
         high = "" if self.high is None else f"{'<' if self.high_open else '<='} {self.high}"
-        said = " and ".join(part for part in (low, high) if part)
+        text = " and ".join(part for part in (low, high) if part)
         if self.values is not None:
-            said = f"= {self.values[0]}" if len(self.values) == 1 else f"in {list(self.values)}"
-        return f"{said} (or missing)" if self.missing else said
+            text = f"= {self.values[0]}" if len(self.values) == 1 else f"in {list(self.values)}"
+        return f"{text} (or missing)" if self.missing else text
 
 
 def equals(value: Value) -> Test:
@@ -206,7 +206,7 @@ class Listed(AttributeBase):
 
     @cached_property
     def numeric(self) -> bool:
-        """Tell whether all values are numbers."""
+        """Return whether all values are numbers."""
         return all(is_number(v) for v in self.values)
 
     @cached_property
@@ -320,7 +320,7 @@ class Continuous(AttributeBase):
 
     @property
     def bounded(self) -> bool:
-        """Tell whether both ends are known, so that a part has a share of the whole range."""
+        """Return whether both ends are known, so that a part has a share of the whole range."""
         return self.minimum is not None and self.maximum is not None
 
     @property
@@ -336,7 +336,7 @@ class Continuous(AttributeBase):
         return (last, 1), (last, 1 + self.missing)
 
     def holds(self, x: Fraction) -> bool:
-        """Tell whether a number lies in the range."""
+        """Return whether a number lies in the range."""
         return (self.minimum is None or self.minimum <= x) and (self.maximum is None or x <= self.maximum)
 
     def inside(self, x: Value) -> Fraction:

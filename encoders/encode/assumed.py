@@ -31,7 +31,7 @@ def assumptions(
     n = "any number of rows" if noisy and rows == Rows() else n
     if not rows.exact and rows.high is not None:
         n = f"between {rows.low} and {rows.high} rows"
-    said = [
+    notes = [
         where,
         n,
         raw_rows_line(domain, noisy, resampled),
@@ -40,14 +40,14 @@ def assumptions(
         *domain.notes,
     ]
     if models > 1:
-        said.append("all models were trained on the same rows")
-    said += dict.fromkeys(said_by_models)
+        notes.append("all models were trained on the same rows")
+    notes += dict.fromkeys(said_by_models)
     if found := [name for name in domain.continuous if name not in unsized]:
-        said.append(f"continuous without a resolution, only relative figures: {', '.join(found)}")
+        notes.append(f"continuous without a resolution, only relative figures: {', '.join(found)}")
     if unsized:
         why = "no region has a share of what could be, so that bits removed and probabilities are not defined"
-        said.append(f"numbers without an end ({', '.join(unsized)}): {why}")
-    return tuple(said)
+        notes.append(f"numbers without an end ({', '.join(unsized)}): {why}")
+    return tuple(notes)
 
 
 def raw_rows_line(domain: Domain, noisy: bool, resampled: bool = False) -> str:

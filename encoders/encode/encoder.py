@@ -21,7 +21,7 @@ from encoders.models.models import AnyModel, Forest, Question
 from encoders.parts.base import Encoder
 from encoders.parts.cut_domain import CutDomain
 from encoders.parts.resolutions import Resolutions
-from encoders.parts.supports import MOST_ROWS
+from encoders.parts.supports import MAX_ROWS
 from solvers.foundation.collector import collector_paused
 from solvers.foundation.derived import Derived
 from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported
@@ -44,7 +44,7 @@ class EncodedRelease:
     sha256: str = ""
     files: tuple[str, ...] = ()
     declared: Rows | None = None
-    said: tuple[str, ...] = ()
+    reader_notes: tuple[str, ...] = ()
     derived: Derived = field(init=False, default_factory=Derived, repr=False, compare=False)
 
     @property
@@ -58,12 +58,12 @@ class EncodedRelease:
 
     @property
     def noisy(self) -> bool:
-        """Tell whether counts carry noise."""
+        """Return whether counts carry noise."""
         return bool(self.statements.observed)
 
     @property
     def certain(self) -> bool:
-        """Tell whether the statements hold whatever the noise: nothing is noisy, or all noise is bounded."""
+        """Return whether the statements hold whatever the noise: nothing is noisy, or all noise is bounded."""
         return all(seen is None or seen.law.bounded for seen in self.statements.observed)
 
     @property
@@ -89,7 +89,7 @@ class EncodedRelease:
         if level not in known:
             origins = [Origin("", f"models[{i}]") for i in range(len(self.models))]
             found = assemble(self.domain, self.models, self.declared or Rows(), origins, self.file, level)
-            known[level] = replace(found, sha256=self.sha256, files=self.files, said=self.said)
+            known[level] = replace(found, sha256=self.sha256, files=self.files, reader_notes=self.reader_notes)
         return known[level]
 
 
@@ -220,12 +220,12 @@ def assemble(
             blocks += encoder.observed(model, cut, resolved, known, origin.place)
         except ReleaseError as error:
             raise error.at(place=origin.place, file=origin.file) from None
-    said = [line for model, encoder in zip(models, encoders, strict=True) for line in encoder.assumes(model)]
-    said += [note for m in models if isinstance(m, AnyModel) and m.origin is not None for note in m.origin.notes]
+    notes = [line for model, encoder in zip(models, encoders, strict=True) for line in encoder.assumes(model)]
+    notes += [note for m in models if isinstance(m, AnyModel) and m.origin is not None for note in m.origin.notes]
     boxes = tuple(cut.box(r) for r in impossible)
     observed = tuple(seen for _, seen in blocks)
     noisy = any(seen is not None for seen in observed)
-    said += [*level_lines(models, confidence), *privacy_lines(models, known)] if noisy else []
+    notes += [*level_lines(models, confidence), *privacy_lines(models, known)] if noisy else []
     found = tuple(block for block, _ in blocks)
     loosened = tuple(line for model, encoder in zip(models, encoders, strict=True) for line in encoder.loosens(model))
     resampled = any(isinstance(model, Forest) and model.resampled for model in models)
@@ -239,7 +239,7 @@ def assemble(
         rows,
         found,
         boxes,
-        assumptions(domain, cut.unsized, known, len(models), [*said, *loosened], noisy, resampled),
+        assumptions(domain, cut.unsized, known, len(models), [*notes, *loosened], noisy, resampled),
         observed if noisy else (),
         confidence if noisy else None,
         loosened,
@@ -288,25 +288,25 @@ def total_rows(models: Sequence[AnyModel], rows: Rows | None, origins: Sequence[
     """
     encoders = [encoder_of(m) for m in models]
     totals = [encoder.total(model) for model, encoder in zip(models, encoders, strict=True)]
-    least = [encoder.least(model) for model, encoder in zip(models, encoders, strict=True)]
-    said_by = [e.evidence(model, few) for model, e, few in zip(models, encoders, least, strict=True)]
-    for total, few, why, origin in zip(totals, least, said_by, origins, strict=True):
-        if few > MOST_ROWS:
+    lower = [encoder.least(model) for model, encoder in zip(models, encoders, strict=True)]
+    said_by = [e.evidence(model, minimum) for model, e, minimum in zip(models, encoders, lower, strict=True)]
+    for total, minimum, why, origin in zip(totals, lower, said_by, origins, strict=True):
+        if minimum > MAX_ROWS:
             message = f"{why}, more than 2^53 rows"
             raise ReleaseError(message, place=origin.place, file=origin.file)
         if rows is None:
             continue
-        if (rows.high is not None and few > rows.high) or (total is not None and total < rows.low):
-            said = str(rows.low) if rows.exact else f"{rows.low} to {'any' if rows.high is None else rows.high}"
-            message = f"rows is {said}, but {why}"
+        if (rows.high is not None and minimum > rows.high) or (total is not None and total < rows.low):
+            text = str(rows.low) if rows.exact else f"{rows.low} to {'any' if rows.high is None else rows.high}"
+            message = f"rows is {text}, but {why}"
             raise ReleaseError(message, place=origin.place, file=origin.file)
     found = [t for t in totals if t is not None]
-    if len(set(found)) > 1 or (found and max(least) > found[0]):
+    if len(set(found)) > 1 or (found and max(lower) > found[0]):
         exact = [total is not None for total in totals]
         named = tuple(
-            f"{o} {'counts' if sure else 'needs'} {few} rows"
-            for o, few, sure in zip(origins, least, exact, strict=True)
-            if few
+            f"{o} {'counts' if sure else 'needs'} {minimum} rows"
+            for o, minimum, sure in zip(origins, lower, exact, strict=True)
+            if minimum
         )
         raise ContradictionError("the models count different numbers of rows", named)
     if found:

@@ -62,17 +62,17 @@ def name_of(parts: Sequence[Published]) -> str:
 def joint_rows(parts: Sequence[Published]) -> Rows:
     """Return the numbers of rows that all files allow; `ContradictionError` naming two files where none is left."""
     known = [total_rows(part.models, part.rows, part.origins) for part in parts]
-    least = [max((encoder_of(m).least(m) for m in part.models), default=0) for part in parts]
-    lows = [max(rows.low, few) for rows, few in zip(known, least, strict=True)]
+    minimum = [max((encoder_of(m).least(m) for m in part.models), default=0) for part in parts]
+    lows = [max(rows.low, smallest) for rows, smallest in zip(known, minimum, strict=True)]
     tops = [(rows.high, i) for i, rows in enumerate(known) if rows.high is not None]
-    most = max(range(len(parts)), key=lambda i: lows[i])
-    if tops and min(tops)[0] < lows[most]:
-        (high, few), low = min(tops), lows[most]
-        said = (
-            f"{parts[most].file}: {'' if known[most].high == low else 'at least '}{low} rows",
-            f"{parts[few].file}: {'' if known[few].low == high else 'at most '}{high} rows",
+    largest = max(range(len(parts)), key=lambda i: lows[i])
+    if tops and min(tops)[0] < lows[largest]:
+        (high, smallest), low = min(tops), lows[largest]
+        notes = (
+            f"{parts[largest].file}: {'' if known[largest].high == low else 'at least '}{low} rows",
+            f"{parts[smallest].file}: {'' if known[smallest].low == high else 'at most '}{high} rows",
         )
-        raise ContradictionError("the files are of different numbers of rows", said)
+        raise ContradictionError("the files are of different numbers of rows", notes)
     return Rows(max(rows.low for rows in known), min(tops)[0] if tops else None)
 
 
@@ -133,7 +133,7 @@ def agree(first: tuple[AnyAttribute, str], second: tuple[AnyAttribute, str]) -> 
 
 
 def same_values(a: AnyAttribute, b: AnyAttribute) -> bool:
-    """Tell whether two attributes have the same values in the same order; a list may spell out a grid."""
+    """Return whether two attributes have the same values in the same order; a list may spell out a grid."""
     if isinstance(a, Listed) and isinstance(b, Grid):
         a, b = b, a
     if isinstance(a, Grid) and isinstance(b, Listed):

@@ -32,7 +32,7 @@ from solvers.statements.boxes import Box, Boxes, Region
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Block, Loose, Rows, Statement
 
 Ints = NDArray[np.int64]
-MOST_CLASSES = 6  # in one leaf; the statements about sets of them are 2^classes
+MAX_CLASSES = 6  # in one leaf; the statements about sets of them are 2^classes
 UNPUBLISHED = -1
 
 
@@ -80,12 +80,12 @@ def check_bags(forest: Forest, place: str) -> None:
         drawn, different = int(bags[t].sum(dtype=np.int64)), int(np.count_nonzero(bags[t]))
         if drawn != (total := tree_total(tree)):
             raise ReleaseError(f"they sum to {drawn}, but the tree counts {total} rows", place=f"{at}[{t}]")
-        said = distinct_rows(tree)
-        if said is not None and said != different:
-            message = f"{different} different rows are drawn, but the tree counts {said} ('distinct')"
+        distinct = distinct_rows(tree)
+        if distinct is not None and distinct != different:
+            message = f"{different} different rows are drawn, but the tree counts {distinct} ('distinct')"
             raise ReleaseError(message, place=f"{at}[{t}]")
-    if (few := fewest_rows(forest)) > bags.shape[1]:
-        raise ReleaseError(f"they are of {bags.shape[1]} rows, but the counts need {few}", place=at)
+    if (minimum := minimum_rows(forest)) > bags.shape[1]:
+        raise ReleaseError(f"they are of {bags.shape[1]} rows, but the counts need {minimum}", place=at)
 
 
 def distinct_rows(tree: Tree) -> int | None:
@@ -99,18 +99,18 @@ def distinct_rows(tree: Tree) -> int | None:
 def leaves_of(forest: Forest, t: int) -> Leaves:
     """Return the counts of the leaves of tree t, with the training rows that each implies."""
     published = forest.trees[t].nodes.leaf_counts
-    said = Supports.of(published)
-    leaf, count = said.region.astype(np.int64), said.low.astype(np.int64)
+    stated = Supports.of(published)
+    leaf, count = stated.region.astype(np.int64), stated.low.astype(np.int64)
     distinct = np.where(published.different == NOT_GIVEN, UNPUBLISHED, published.different).astype(np.int64)
     none = np.zeros(0, dtype=np.int64)
-    bare = Leaves(leaf, said.label.astype(np.int64), count, distinct, none, none)
+    bare = Leaves(leaf, stated.label.astype(np.int64), count, distinct, none, none)
     low = count.copy()
     if forest.bootstrap:
         low = np.minimum(count, np.maximum(1, distinct[leaf] - (bare.sums(count)[leaf] - count)))
     high = np.full(len(count), UNBOUNDED, dtype=np.int64)
     if forest.multiplicities is not None:
-        fewest, most = rows_for(count, forest.multiplicities[t])
-        low, high = np.maximum(low, fewest), most
+        fewest, maximum = rows_for(count, forest.multiplicities[t])
+        low, high = np.maximum(low, fewest), maximum
     return Leaves(leaf, bare.label, count, distinct, low, high)
 
 
@@ -126,7 +126,7 @@ def rows_for(count: Ints, bag: NDArray[np.int32]) -> tuple[Ints, Ints]:
     return fewest.astype(np.int64), np.searchsorted(ascending, count, side="right").astype(np.int64)
 
 
-def fewest_rows(forest: Forest) -> int:
+def minimum_rows(forest: Forest) -> int:
     """Return the fewest training rows that explain every tree's counts, each tree by itself."""
     roots = [tree.nodes[0].support.distinct or 0 for tree in forest.trees]
     return max(max(int(leaves_of(forest, t).fewest.sum()), roots[t]) for t in range(len(forest.trees)))
@@ -161,15 +161,15 @@ def bag_blocks(forest: Forest, t: int, kind: str, cut: CutDomain, resolved: Reso
 def settled(low: Ints, high: Ints, rows: Rows) -> tuple[Ints, Ints]:
     """Return the bounds of a partition, exact where the number of rows leaves only one possibility."""
     if len(low) == 1:  # everybody is counted there
-        most = UNBOUNDED if rows.high is None else rows.high
-        return np.maximum(low, rows.low), np.minimum(high, max(most, int(low[0])))
+        maximum = UNBOUNDED if rows.high is None else rows.high
+        return np.maximum(low, rows.low), np.minimum(high, max(maximum, int(low[0])))
     return (low, low.copy()) if rows.high == int(low.sum()) and bool((low <= high).all()) else (low, high)
 
 
 def sums_of_classes(found: Leaves, boxes: Boxes, names: list[str], cut: CutDomain) -> Iterator[Statement]:
     """Yield the statements on sets of two or more classes of a leaf that single classes do not imply.
 
-    Those on all the classes of the label are left to the second partition. In leaves with more than MOST_CLASSES
+    Those on all the classes of the label are left to the second partition. In leaves with more than MAX_CLASSES
     classes only the sets of all of them and of all but one.
     """
     texts, k = label_texts(cut.domain), len(cut.cuts) - 1
@@ -179,13 +179,13 @@ def sums_of_classes(found: Leaves, boxes: Boxes, names: list[str], cut: CutDomai
         counts = found.count[starts[j] : starts[j] + len(texts)].tolist()
         lows = found.low[starts[j] : starts[j] + len(texts)].tolist()
         held = [c for c, n in enumerate(counts) if n]
-        widths = range(2, len(held) + 1) if len(held) <= MOST_CLASSES else (len(held) - 1, len(held))
+        widths = range(2, len(held) + 1) if len(held) <= MAX_CLASSES else (len(held) - 1, len(held))
         for chosen in (s for width in widths for s in combinations(held, width)):
             need = int(found.distinct[j]) - sum(counts[c] for c in held if c not in chosen)
             if need > sum(lows[c] for c in chosen) and len(chosen) < len(texts):
                 at = boxes[j] & Box(((k, sum(1 << c for c in chosen)),))
-                said = " or ".join(texts[c] for c in chosen)
-                yield Statement(Region(at), need, UNBOUNDED, f"{names[j]}, class {said}")
+                text = " or ".join(texts[c] for c in chosen)
+                yield Statement(Region(at), need, UNBOUNDED, f"{names[j]}, class {text}")
 
 
 def left_out(forest: Forest) -> tuple[str, ...]:
@@ -194,8 +194,8 @@ def left_out(forest: Forest) -> tuple[str, ...]:
     if forest.multiplicities is not None:
         out.append(f"{forest.name}: the bags are known (multiplicities), which no engine uses yet")
     every = [leaves_of(forest, t) for t in range(len(forest.trees))] if forest.bootstrap else []
-    if any(bool(((x.positive > MOST_CLASSES) & (x.distinct > x.sums(x.low))).any()) for x in every):
-        out.append(f"{forest.name}: of leaves with more than {MOST_CLASSES} classes, 'distinct' is used in part only")
+    if any(bool(((x.positive > MAX_CLASSES) & (x.distinct > x.sums(x.low))).any()) for x in every):
+        out.append(f"{forest.name}: of leaves with more than {MAX_CLASSES} classes, 'distinct' is used in part only")
     known = forest.multiplicities is not None
     if not known and any(unused(tree, x) for tree, x in zip(forest.trees, every, strict=bool(every))):
         out.append(f"{forest.name}: 'distinct' of inner nodes is not used where leaves below have none")
@@ -203,6 +203,6 @@ def left_out(forest: Forest) -> tuple[str, ...]:
 
 
 def unused(tree: Tree, leaves: Leaves) -> bool:
-    """Tell whether inner nodes publish numbers of different rows that their leaves do not."""
+    """Return whether inner nodes publish numbers of different rows that their leaves do not."""
     inner = (tree.nodes.inner & (tree.nodes.counts.different != NOT_GIVEN)).any()
     return bool(inner and (leaves.distinct == UNPUBLISHED).any())

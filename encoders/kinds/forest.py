@@ -7,7 +7,7 @@ is a statement about one dataset); `encoders.kinds.bags` for bootstrap samples a
 from __future__ import annotations
 
 from encoders.domain.domain import Domain
-from encoders.kinds.bags import bag_blocks, check_bags, fewest_rows, left_out
+from encoders.kinds.bags import bag_blocks, check_bags, left_out, minimum_rows
 from encoders.kinds.tree import check_tree, tree_partition, tree_total
 from encoders.models.models import Forest
 from encoders.parts.base import Encoder
@@ -56,15 +56,15 @@ class KindEncoder(Encoder[Forest]):
     def least(self, model: Forest) -> int:
         """Return the fewest rows that explain the counts; those that the bags are drawn from where that is known."""
         known = self.total(model)
-        return fewest_rows(model) if known is None else known
+        return minimum_rows(model) if known is None else known
 
-    def evidence(self, model: Forest, few: int) -> str:
-        """Say why there are that many rows."""
+    def evidence(self, model: Forest, minimum: int) -> str:
+        """Return why there are that many rows."""
         if not model.resampled:
-            return super().evidence(model, few)
+            return super().evidence(model, minimum)
         if model.multiplicities is not None:
-            return f"the multiplicities are of {few}"
-        return f"the counts of the resamples need {few} different rows"
+            return f"the multiplicities are of {minimum}"
+        return f"the counts of the resamples need {minimum} different rows"
 
     def assumes(self, model: Forest) -> tuple[str, ...]:
         """Return how the rows of a tree were drawn."""

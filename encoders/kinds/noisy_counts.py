@@ -135,12 +135,12 @@ class NoisyEncoder(Encoder[AnyModel]):
 
         An empty interval stays empty: (1, 0).
         """
-        most = UNBOUNDED if rows.high is None else rows.high
+        maximum = UNBOUNDED if rows.high is None else rows.high
         if self.alpha and not law.bounded:  # bounded noise costs no confidence
             low, high = law.interval(figure, law.radius(self.alpha))
         else:
             low, high = certain_bounds(law, figure)
-        return (low, min(high, most)) if low <= min(high, most) else (1, 0)
+        return (low, min(high, maximum)) if low <= min(high, maximum) else (1, 0)
 
     def _table(
         self, model: Table, cut: CutDomain, resolved: Resolutions, rows: Rows, place: str
@@ -271,24 +271,24 @@ def per_row(model: AnyModel) -> int:
 
 
 def describe(noise: Noise) -> str:
-    """Say the law in words."""
+    """Format the law for people."""
     law = noise.law
-    said = f"its counts carry independent {law.name.replace('_', ' ')} noise of scale {float(law.scale):.6g}"
+    text = f"its counts carry independent {law.name.replace('_', ' ')} noise of scale {float(law.scale):.6g}"
     if law.bound is not None:
-        said += f", at most {float(law.bound):.6g} either way"
+        text += f", at most {float(law.bound):.6g} either way"
     if noise.epsilon is not None and noise.neighbours is not None and noise.sensitivity is not None:
         delta = f", δ = {float(noise.delta):.3g}" if noise.delta else ""
-        said += f" (ε = {float(noise.epsilon):.6g}{delta}, sensitivity {float(noise.sensitivity):.6g}, "
-        said += f"neighbours by {WORDS[noise.neighbours]}, for these counts)"
+        text += f" (ε = {float(noise.epsilon):.6g}{delta}, sensitivity {float(noise.sensitivity):.6g}, "
+        text += f"neighbours by {WORDS[noise.neighbours]}, for these counts)"
     if noise.epsilon is not None and law.name in {"gaussian", "discrete_gaussian"}:
-        said += ", taken as the analytic Gaussian mechanism's: give 'scale' where it is another"
-        said += "; the discrete law's δ is somewhat larger" if law.discrete else ""
-    said += ", rounded to whole numbers" if law.rounded else ""
-    said += ", negative results published as 0" if law.clamped else ""
+        text += ", taken as the analytic Gaussian mechanism's: give 'scale' where it is another"
+        text += "; the discrete law's δ is somewhat larger" if law.discrete else ""
+    text += ", rounded to whole numbers" if law.rounded else ""
+    text += ", negative results published as 0" if law.clamped else ""
     if noise.ledger is not None:
         spent = f"ε = {noise.ledger.epsilon:.6g}" + (f", δ = {noise.ledger.delta:.3g}" if noise.ledger.delta else "")
-        said += f"; the publisher's ledger says {spent} for the whole model, {noise.ledger.standing}"
-    return said
+        text += f"; the publisher's ledger says {spent} for the whole model, {noise.ledger.standing}"
+    return text
 
 
 def doubts(model: AnyModel, noise: Noise) -> tuple[str, ...]:
@@ -298,11 +298,11 @@ def doubts(model: AnyModel, noise: Noise) -> tuple[str, ...]:
     if not (noise.law.discrete or noise.law.rounded) and figures and all(Fraction(f).denominator == 1 for f in figures):
         out.append(f"{model.name}: whole counts under a continuous law are read as they are; if rounded, say 'rounded'")
     if noise.sensitivity is not None and noise.neighbours is not None:
-        most = per_row(model) * (2 if noise.neighbours == "replace" else 1)
+        reach = per_row(model) * (2 if noise.neighbours == "replace" else 1)
         squared = noise.law.name in {"gaussian", "discrete_gaussian"}
-        if (noise.sensitivity**2 if squared else noise.sensitivity) < most:
+        if (noise.sensitivity**2 if squared else noise.sensitivity) < reach:
             out.append(
-                f"{model.name}: {WORDS[noise.neighbours]} can change {most} of its counts, so the stated sensitivity "
+                f"{model.name}: {WORDS[noise.neighbours]} can change {reach} of its counts, so the stated sensitivity "
                 f"{float(noise.sensitivity):.6g} makes ε hold per count, not for the model"
             )
     return tuple(out)

@@ -21,7 +21,7 @@ DEFAULT = "default rule"
 
 
 def has_default(model: RuleList) -> bool:
-    """Tell whether the last rule has an empty condition."""
+    """Return whether the last rule has an empty condition."""
     return bool(model.rules) and not model.rules[-1].condition
 
 
@@ -69,5 +69,5 @@ def left_over(model: RuleList, rows: Rows) -> tuple[int, int]:
     """Return how many rows the implicit default rule has; `ReleaseError` where nothing says how many rows there are."""
     if rows.low == 0 and rows.high is None:
         raise ReleaseError("the last rule is not the default ('if': {}), so 'rows' must say how many rows there are")
-    said = sum(rule.support.total or 0 for rule in model.rules)
-    return max(0, rows.low - said), UNBOUNDED if rows.high is None else rows.high - said
+    stated = sum(rule.support.total or 0 for rule in model.rules)
+    return max(0, rows.low - stated), UNBOUNDED if rows.high is None else rows.high - stated

@@ -10,7 +10,7 @@ from encoders.models.models import RuleSet
 from encoders.parts.base import Encoder
 from encoders.parts.cut_domain import CutDomain
 from encoders.parts.resolutions import Resolutions
-from encoders.parts.supports import check_support, label_texts, told_apart
+from encoders.parts.supports import check_support, label_texts, numbered_names
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.boxes import Box, Region
 from solvers.statements.release import Block, Loose, Rows, Statement
@@ -39,7 +39,7 @@ class KindEncoder(Encoder[RuleSet]):
     ) -> tuple[Block, ...]:
         """Return one statement per rule, or one per rule and class."""
         label, labels = len(cut.cuts) - 1, label_texts(cut.domain)
-        names = told_apart([rule.name or f"rule {i}" for i, rule in enumerate(model.rules)], "rule")
+        names = numbered_names([rule.name or f"rule {i}" for i, rule in enumerate(model.rules)], "rule")
         out = []
         for rule, name in zip(model.rules, names, strict=True):
             box, source = cut.box(resolved[rule.condition]), f"{model.name}, {name}"

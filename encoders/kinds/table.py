@@ -17,7 +17,7 @@ from solvers.foundation.errors import ReleaseError
 from solvers.statements.boxes import Box, Region
 from solvers.statements.release import UNBOUNDED, Block, Choice, Loose, Rows, Statement
 
-MOST_SHOWN = 80  # letters of a condition in a source
+MAX_SHOWN = 80  # letters of a condition in a source
 
 
 class KindEncoder(Encoder[Table]):
@@ -127,12 +127,12 @@ def name_of(model: Table, i: int) -> str:
 
 
 def source_of(model: Table, i: int) -> str:
-    """Return in words where figure i stands and what it is: "table, statement 3 (mean of age where sex = F)"."""
-    return f"{name_of(model, i)} ({said(model.statements[i])})"
+    """Return a human-readable source of figure i: "table, statement 3 (mean of age where sex = F)"."""
+    return f"{name_of(model, i)} ({figure_text(model.statements[i])})"
 
 
-def said(figure: Figure) -> str:
-    """Return in words what a figure is: "mean of age = 36.7 ± 0.05 where sex = F"."""
+def figure_text(figure: Figure) -> str:
+    """Format a figure: "mean of age = 36.7 ± 0.05 where sex = F"."""
     kind = "suppressed count" if figure.suppressed else "count"
     if figure.statistic is not None:
         within = f" ± {figure.statistic.within}" if figure.statistic.within else ""
@@ -140,4 +140,4 @@ def said(figure: Figure) -> str:
     where = " and ".join(f"{name} {test}" for name, test in figure.condition)
     if not where:
         return kind
-    return f"{kind} where {where if len(where) <= MOST_SHOWN else where[: MOST_SHOWN - 3] + '...'}"
+    return f"{kind} where {where if len(where) <= MAX_SHOWN else where[: MAX_SHOWN - 3] + '...'}"

@@ -20,7 +20,7 @@ from encoders.models.nodes import LEAF, UNPUBLISHED, Nodes
 from encoders.parts.base import Encoder
 from encoders.parts.cut_domain import CutDomain
 from encoders.parts.resolutions import Resolutions, SplitTable
-from encoders.parts.supports import MOST_ROWS, Supports, check_support, fits, partition
+from encoders.parts.supports import MAX_ROWS, Supports, check_support, fits, partition
 from solvers.foundation.errors import EngineError, ReleaseError
 from solvers.statements.boxes import Boxes
 from solvers.statements.masks import RunMasks
@@ -158,7 +158,7 @@ def check_split(condition: Condition, domain: Domain, place: str) -> None:
 def check_inner_counts(model: Tree, found: Shape, place: str) -> None:
     """Refuse an inner node whose counts are not the sum of its leaves', and a tree of more than 2^53 rows."""
     table = model.nodes.counts
-    if (rows := tree_total(model)) > MOST_ROWS:
+    if (rows := tree_total(model)) > MAX_ROWS:
         raise ReleaseError(f"the counts sum to {rows}, more than 2^53 rows", place=place)
     if not (table.published & found.inner).any():
         return
@@ -188,14 +188,14 @@ def check_distinct(model: Tree, found: Shape, place: str, repeated: bool) -> Non
     different, published = table.different, table.published
     given = different != UNPUBLISHED
     total = np.where(published, table.totals, tree_total(model))
-    least = np.bincount(table.owner, weights=table.values != 0, minlength=len(table)).astype(np.int64)
+    minimum = np.bincount(table.owner, weights=table.values != 0, minlength=len(table)).astype(np.int64)
     repeats = given & published & (different != total) if not repeated else np.zeros(len(table), dtype=bool)
-    impossible = given & ((different < least) | (different > total))
+    impossible = given & ((different < minimum) | (different > total))
     for i in np.flatnonzero(repeats | impossible).tolist():
         at, rows = f"{place}.nodes[{i}].distinct", f"{different[i]} different rows"
         if repeats[i]:
             raise ReleaseError(f"{rows} among {total[i]}: only a bootstrap sample repeats rows", place=at)
-        raise ReleaseError(f"{rows}, but the counts are those of {least[i]} to {total[i]}", place=at)
+        raise ReleaseError(f"{rows}, but the counts are those of {minimum[i]} to {total[i]}", place=at)
     sums, known = np.where(given & ~found.inner, different, 0), given & ~found.inner
     for level in reversed(found.levels):
         parents = level[found.inner[level]]

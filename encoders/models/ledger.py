@@ -56,9 +56,9 @@ class Ledger:
         """Return the worst standing of an entry ("guaranteed" without entries: nothing was released)."""
         return max((e.standing for e in self.entries), key=ORDER.index, default="guaranteed")
 
-    def with_public(self, said: Iterable[str]) -> Ledger:
+    def with_public(self, public: Iterable[str]) -> Ledger:
         """Return the ledger with more that is taken as public: what was written down without spending anything."""
-        return replace(self, assumes=(*self.assumes, *said))
+        return replace(self, assumes=(*self.assumes, *public))
 
     def lines(self) -> list[str]:
         """Return a table as text: a header, a line per entry, the total, the neighbours, a line per assumption."""

@@ -143,7 +143,7 @@ class Forest:
 
     @property
     def resampled(self) -> bool:
-        """Tell whether the trees were fitted on resamples."""
+        """Return whether the trees were fitted on resamples."""
         return self.bootstrap or self.subsample
 
 

@@ -56,9 +56,9 @@ class Encoder(ABC, Generic[M]):
         """Return what every answer assumes about a model of this kind."""
         return ()
 
-    def evidence(self, model: M, few: int) -> str:
-        """Say why there are `few` rows (`total`, `least`), in words that go behind "but"."""
-        return f"the counts sum to {few}"
+    def evidence(self, model: M, minimum: int) -> str:
+        """Return why there are that many rows (`total`, `least`), as a clause that follows "but"."""
+        return f"the counts sum to {minimum}"
 
     def loosens(self, model: M) -> tuple[str, ...]:
         """Return what the statements leave out of what the model publishes, so that more worlds meet them than it."""

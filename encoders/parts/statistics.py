@@ -28,9 +28,9 @@ from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.boxes import Box, Region
 from solvers.statements.release import UNBOUNDED, Choice, Rows, Statement
 
-MOST_VALUES = 2_000  # an attribute with more values stays coarse
-MOST_ALTERNATIVES = 20_000
-MOST_COEFFICIENTS = 5_000_000  # alternatives times parts: about 100 MB
+MAX_VALUES = 2_000  # an attribute with more values stays coarse
+MAX_ALTERNATIVES = 20_000
+MAX_COEFFICIENTS = 5_000_000  # alternatives times parts: about 100 MB
 LARGEST = 1 << 62  # sums of coefficients over all rows stay in 64 bits
 
 
@@ -59,7 +59,7 @@ def value_cuts(domain: Domain, names: Iterable[str]) -> dict[int, set[Position]]
         k = numeric(domain, name)
         if name in domain.columns:
             domain.cut_points(dict([domain.view_ranges(name)]), out)
-        elif domain.all[k].known[1] <= MOST_VALUES:
+        elif domain.all[k].known[1] <= MAX_VALUES:
             out.setdefault(k, set()).update(range(*domain.all[k].span))
         else:
             out.setdefault(k, set()).add(domain.all[k].known[1])
@@ -106,10 +106,10 @@ def numbers_of(cut: CutDomain, name: str) -> Numbers:
     missing = len(cuts.sizes) - 1 if cuts.attribute.missing else None
     edges = cuts.edges if missing is None else cuts.edges[:-1]  # a part of missing values has no numbers
     none = [] if missing is None else [Fraction(0)]
-    least = [*(number(cuts.attribute, edge) for edge in edges[:-1]), *none]
+    minimum = [*(number(cuts.attribute, edge) for edge in edges[:-1]), *none]
     greatest = [*(number(cuts.attribute, edge - 1) for edge in edges[1:]), *none]
-    scale = math.lcm(*(v.denominator for v in chain(least, greatest)))
-    return Numbers(k, scale, tuple(int(v * scale) for v in least), tuple(int(v * scale) for v in greatest), missing)
+    scale = math.lcm(*(v.denominator for v in chain(minimum, greatest)))
+    return Numbers(k, scale, tuple(int(v * scale) for v in minimum), tuple(int(v * scale) for v in greatest), missing)
 
 
 def bounds(statistic: Statistic) -> tuple[Fraction, Fraction]:
@@ -136,16 +136,16 @@ class Group:
 
     @property
     def coarse(self) -> bool:
-        """Tell whether some part inside holds several numbers."""
+        """Return whether some part inside holds several numbers."""
         every = zip(self.numbers.least, self.numbers.greatest, self.inside, strict=True)
         return any(inside and a != b for a, b, inside in every)
 
     def statement(self, low: int, high: int, coefs: Sequence[int]) -> Statement:
         """Return a statement about the sum of coefficients; `ReleaseError` where that may not fit in 64 bits."""
-        most = max(map(abs, coefs), default=0) * max(1, self.rows.high or 1)
+        maximum = max(map(abs, coefs), default=0) * max(1, self.rows.high or 1)
         far = max((abs(b) for b in (low, high) if abs(b) != UNBOUNDED), default=0)
-        if max(most, far) >= LARGEST:
-            raise ReleaseError(f"{self.source}: the sum over the rows may be {max(most, far):.3g}, more than 2^62")
+        if max(maximum, far) >= LARGEST:
+            raise ReleaseError(f"{self.source}: the sum over the rows may be {max(maximum, far):.3g}, more than 2^62")
         return Statement(self.region, low, high, self.source, of=self.numbers.of, coefs=tuple(coefs))
 
     def sum_between(self, values: Sequence[int], low: Fraction | None, high: Fraction | None) -> Statement:
@@ -209,14 +209,14 @@ def median(group: Group, low: Fraction, high: Fraction, odd: bool) -> list[tuple
     """
     found = group.numbers
     if group.coarse:
-        message = f"the median of an attribute with more than {MOST_VALUES:,} values is not encoded"
+        message = f"the median of an attribute with more than {MAX_VALUES:,} values is not encoded"
         raise Unsupported(f"{group.source}: {message}")
     low, high = low * found.scale, high * found.scale
     values = sorted({v for v, inside in zip(found.least, group.inside, strict=True) if inside})
     middle = [i for i, v in enumerate(values) if low <= v <= high]
     spans = [] if odd else [span(values, a, low, high) for a in values]
     many = len(middle) + sum(max(0, end - start) for start, end in spans)
-    if many > MOST_ALTERNATIVES or many * len(found.least) > MOST_COEFFICIENTS:
+    if many > MAX_ALTERNATIVES or many * len(found.least) > MAX_COEFFICIENTS:
         message = f"the median leaves {many:,} choices of middle values, more than this version encodes"
         raise Unsupported(f"{group.source}: {message}")
     middles = Middles(group, values)

@@ -15,7 +15,7 @@ from solvers.foundation.errors import ReleaseError
 from solvers.statements.boxes import Boxes
 from solvers.statements.release import ANY_LABEL, Partition
 
-MOST_ROWS = 1 << 53  # sums of counts stay exact in double precision
+MAX_ROWS = 1 << 53  # sums of counts stay exact in double precision
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ def partition(
         supports.label,
         supports.low,
         supports.high,
-        told_apart(names, "region"),
+        numbered_names(names, "region"),
         label_texts(domain),
     )
 
@@ -68,7 +68,7 @@ def label_texts(domain: Domain) -> tuple[str, ...]:
     return () if label is None else tuple(str(label.value(i)) for i in range(label.span[1]))
 
 
-def told_apart(names: Sequence[str], word: str) -> tuple[str, ...]:
+def numbered_names(names: Sequence[str], word: str) -> tuple[str, ...]:
     """Return the names, a number added where one stands more than once."""
     often = Counter(names)
     if len(often) == len(names):
@@ -94,7 +94,7 @@ def check_support(support: Support, domain: Domain, place: str) -> None:
 
 def check_count(count: int, place: str) -> None:
     """Refuse a count that is no number of rows."""
-    if not 0 <= count <= MOST_ROWS:
+    if not 0 <= count <= MAX_ROWS:
         raise ReleaseError(f"the count {count:.3g} is not between 0 and 2^53", place=place)
 
 
@@ -103,4 +103,4 @@ def fits(published: CountTable, domain: Domain) -> bool:
     widths = np.unique(published.width[published.by_class]).tolist()
     classes = [] if domain.label is None else [domain.label.span[1]]
     values = published.values
-    return set(widths) <= set(classes) and (not len(values) or (values.min() >= 0 and values.max() <= MOST_ROWS))
+    return set(widths) <= set(classes) and (not len(values) or (values.min() >= 0 and values.max() <= MAX_ROWS))

@@ -16,13 +16,13 @@ from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.questions.query import Convention, DecideAnswer, Selections
 
-MOST_CERTIFIED = 1_000  # profiles that get certificates without being asked for
+MAX_CERTIFIED = 1_000  # profiles that get certificates without being asked for
 
 NEARLY = float(np.nextafter(1.0, 0.0))  # the share of worlds where some world, however rare, has none
 
 BARE = {
     True: "no proof was found within the limits; more time (--time) or cells (--max-cells) may find one",
-    False: f"they are made for at most {MOST_CERTIFIED:,} profiles unless asked for",
+    False: f"they are made for at most {MAX_CERTIFIED:,} profiles unless asked for",
 }
 
 Profiles = pd.DataFrame | Sequence[dict[str, Any]]
@@ -57,7 +57,7 @@ def certify_exact(
             "profile": np.arange(len(frame)),
             "verdict": verdict,
             "min_count": found.low,
-            "max_count": most_rows(release, found),
+            "max_count": maximum_rows(release, found),
             "probability": np.where(verdict == "possible", np.minimum(likely, NEARLY), likely),
             "probability_before": shares["before"],
             "expected_count": shares["expected"],
@@ -65,7 +65,7 @@ def certify_exact(
             "certificate": None,
         }
     )
-    wanted = certificates or (certificates is None and len(frame) <= MOST_CERTIFIED)
+    wanted = certificates or (certificates is None and len(frame) <= MAX_CERTIFIED)
     if wanted:
         from recon.certificates.issuing import profile_certificates
 
@@ -78,7 +78,7 @@ def certify_exact(
     return out
 
 
-def most_rows(release: EncodedRelease, found: DecideAnswer) -> Any:
+def maximum_rows(release: EncodedRelease, found: DecideAnswer) -> Any:
     """Return the most rows per profile; missing where the number of rows is open."""
     return found.high if release.rows.high is not None else pd.array([None] * len(found.high), dtype="Int64")
 
@@ -106,8 +106,8 @@ def settled_only(out: pd.DataFrame) -> pd.DataFrame:
 
     Where no row meets the profile in any world there is no probability, as before.
     """
-    most = out["max_count"].astype("Float64").fillna(np.inf)  # open numbers of rows have no most
-    some = (most.groupby(out["profile"]).transform("max") > 0).to_numpy(dtype=bool)
-    none = some & (most == 0).to_numpy(dtype=bool)
+    maximum = out["max_count"].astype("Float64").fillna(np.inf)  # open numbers of rows have no most
+    some = (maximum.groupby(out["profile"]).transform("max") > 0).to_numpy(dtype=bool)
+    none = some & (maximum == 0).to_numpy(dtype=bool)
     sure = np.where(out["certain"].to_numpy(dtype=bool), 1.0, np.where(none, 0.0, np.nan))
     return out.assign(probability=sure, probability_before=np.nan, leave_one_out=np.nan)

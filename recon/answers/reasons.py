@@ -43,7 +43,7 @@ def plain_reasons(trail: Sequence[str]) -> str:
     for pattern, meaning in MEANINGS[:-SECONDARY]:
         if (match := re.search(pattern, text)) is not None:
             found.append(meaning.format(*match.groups()))
-    tied = [i for i, said in enumerate(found) if "every combination" in said]
+    tied = [i for i, reason in enumerate(found) if "every combination" in reason]
     for i in reversed(tied[1:]):
         del found[i]
     if not found:

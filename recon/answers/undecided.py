@@ -57,10 +57,10 @@ def decide(
 
 def open_rows(release: EncodedRelease, number: int, error: Inconclusive) -> DecideAnswer:
     """Return what is known without an answer: 0 rows at least, all rows at most (UNBOUNDED where they are open)."""
-    most = UNBOUNDED if release.rows.high is None else release.rows.high
+    maximum = UNBOUNDED if release.rows.high is None else release.rows.high
     low, high, every = (
         np.zeros(number, dtype=np.int64),
-        np.full(number, most, dtype=np.int64),
+        np.full(number, maximum, dtype=np.int64),
         np.ones(number, dtype=bool),
     )
     nothing = np.full(number, np.nan)

@@ -120,13 +120,13 @@ def group_disclosure(release: EncodedRelease) -> GroupDisclosure:
             empty = [label for (label, _), s in zip(cells, statements, strict=True) if not block.high[s]]
             name = f"{block.kind}, {block.names[j]}" if several else block.names[j]
             filled = [(label, c) for label, c in cells if c]
-            least, most = sum(c for _, c in cells), min(everybody, sum(int(block.high[s]) for s in statements))
-            totals.append((name, least, max(least, most)))
+            minimum, maximum = sum(c for _, c in cells), min(everybody, sum(int(block.high[s]) for s in statements))
+            totals.append((name, minimum, max(minimum, maximum)))
             if cells[0][0] == ANY_LABEL or (not filled and len(empty) == len(cells)):
                 continue
             zeros += [(name, block.labels[label]) for label in empty]
             if len(filled) == 1 and len(empty) == len(cells) - 1 > 0:
-                pure.append((name, block.labels[filled[0][0]], least, max(least, most)))
+                pure.append((name, block.labels[filled[0][0]], minimum, max(minimum, maximum)))
         rows_in_pure.append(sum(n for _, _, n, _ in pure[before:]))
     occupied = sorted((one for one in totals if one[1]), key=lambda one: one[1:])
     open_ones = (one for one in totals if one[1] < SMALL_GROUP <= one[2] or (not one[1] and one[2]))
@@ -134,7 +134,7 @@ def group_disclosure(release: EncodedRelease) -> GroupDisclosure:
         tuple(pure),
         tuple(zeros),
         tuple(one for one in occupied if one[2] < SMALL_GROUP),
-        min((least for _, least, most in occupied if least == most), default=None),
+        min((minimum for _, minimum, maximum in occupied if minimum == maximum), default=None),
         max(rows_in_pure, default=0),
         sum(rows_in_pure),
         len(counted),
@@ -154,8 +154,8 @@ def small_cells(counted: list[Partition], several: bool) -> tuple[tuple[str, str
             if sum(low for _, low, _ in cells) < SMALL_GROUP:
                 continue
             name = f"{block.kind}, {block.names[j]}" if several else block.names[j]
-            few = [(k, low) for k, low, high in cells if 0 < low == high < SMALL_GROUP and k != ANY_LABEL]
-            out += [(name, block.labels[k], low) for k, low in few]
+            small = [(k, low) for k, low, high in cells if 0 < low == high < SMALL_GROUP and k != ANY_LABEL]
+            out += [(name, block.labels[k], low) for k, low in small]
     return tuple(sorted(out, key=lambda one: one[2]))
 
 

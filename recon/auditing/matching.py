@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from solvers.foundation.errors import EngineError, ReleaseError
 
-ASSIGNED_AT_MOST = 1_500  # rows on each side for the dense assignment
-ARCS_AT_MOST = 4_000_000  # pairs of distinct rows for the flow
+MAX_ASSIGNED = 1_500  # rows on each side for the dense assignment
+MAX_ARCS = 4_000_000  # pairs of distinct rows for the flow
 Rows = NDArray[Any]
 
 
@@ -99,9 +99,9 @@ def matching_cost(distinct: Rows, left: NDArray[np.int64], right: NDArray[np.int
     rows, columns = np.flatnonzero(left), np.flatnonzero(right)
     if not len(rows) or not len(columns):
         return 0, ""
-    if max(left.sum(), right.sum()) <= ASSIGNED_AT_MOST:
+    if max(left.sum(), right.sum()) <= MAX_ASSIGNED:
         return assignment(distinct, np.repeat(rows, left[rows]), np.repeat(columns, right[columns])), ""
-    if len(rows) * len(columns) <= ARCS_AT_MOST:
+    if len(rows) * len(columns) <= MAX_ARCS:
         return flow(distinct, rows, columns, left[rows], right[columns]), ""
     return None, f"{len(rows):,} x {len(columns):,} distinct rows are too many for a minimum-cost matching"
 

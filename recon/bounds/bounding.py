@@ -42,11 +42,11 @@ from solvers.questions.query import (
 
 Ints = NDArray[np.int64]
 DECLARE = "declare a domain (--domain)"
-MOST_PAIRS = 4_000_000  # pairs of margins looked at for an outer interval of a correlation
+MAX_PAIRS = 4_000_000  # pairs of margins looked at for an outer interval of a correlation
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class QuestionCells:
     """A release cut for a question: which cells lie in the group, and the numbers of each cell per attribute."""
 
     release: EncodedRelease
@@ -58,26 +58,26 @@ class Asked:
 
     @property
     def sharp(self) -> bool:
-        """Tell whether every cell of the group has one number per attribute."""
+        """Return whether every cell of the group has one number per attribute."""
         return all((a[self.inside] == b[self.inside]).all() for a, b in zip(self.least, self.greatest, strict=True))
 
 
-def asked(release: EncodedRelease, where: Condition, of: tuple[str, ...], limits: Limits) -> Asked:
+def asked(release: EncodedRelease, where: Condition, of: tuple[str, ...], limits: Limits) -> QuestionCells:
     """Return the release cut for a question. Raises `Unsupported` for too many cells."""
     cut = asking(release, Question(where, of))
     cut = replace(cut, statements=replace(cut.statements, loosened=release.statements.loosened))
     system = SystemFigures.of(cut.statements, limits)
     dense = system.last(1 + len(of))
-    scales, least, greatest = [], [], []
+    scales, minimum, greatest = [], [], []
     for i, name in enumerate(of, start=1):
         scale, ranges = class_numbers(cut.cut, name)
         if max((abs(v) for pair in ranges for v in pair), default=0) >= LARGEST_SUM:
             raise Unsupported(f"the numbers of '{name}' in whole units exceed 2^59")
         table = np.array([(0, 0), *ranges], dtype=np.int64)
         scales.append(scale)
-        least.append(table[dense[i], 0])
+        minimum.append(table[dense[i], 0])
         greatest.append(table[dense[i], 1])
-    return Asked(cut, system, dense[0] > 0, tuple(scales), tuple(least), tuple(greatest))
+    return QuestionCells(cut, system, dense[0] > 0, tuple(scales), tuple(minimum), tuple(greatest))
 
 
 def bound(
@@ -128,8 +128,8 @@ def bound_only(
         if release.rows.high is None or isinstance(error, EmptyConfidenceSet):
             raise
         low, high = (-1.0, 1.0) if len(names) == 2 else ends(release, condition, names[0])
-        said, trail = release.assumptions, tuple(str(error).split("; "))
-        return BoundAnswer("bounds", trail=trail, min=low, max=high, convention=chosen, assumptions=said)
+        assumed, trail = release.assumptions, tuple(str(error).split("; "))
+        return BoundAnswer("bounds", trail=trail, min=low, max=high, convention=chosen, assumptions=assumed)
 
 
 def ends(release: EncodedRelease, where: Condition, name: str) -> tuple[float | None, float | None]:
@@ -138,8 +138,8 @@ def ends(release: EncodedRelease, where: Condition, name: str) -> tuple[float | 
     None where it has no value there.
     """
     values = numbers_within(release.domain, where, name)
-    least, greatest = values.extremes()
-    return (float(values.number(least[0])), float(values.number(greatest[0]))) if least else (None, None)
+    minimum, greatest = values.extremes()
+    return (float(values.number(minimum[0])), float(values.number(greatest[0]))) if minimum else (None, None)
 
 
 def count_bound(release: EncodedRelease, where: Condition, convention: Convention, limits: Limits) -> BoundAnswer:
@@ -178,7 +178,7 @@ def count_bound(release: EncodedRelease, where: Condition, convention: Conventio
     )
 
 
-def extreme(question: Asked, coefs: Ints, greatest: bool, limits: Limits) -> ExtremeAnswer:
+def extreme(question: QuestionCells, coefs: Ints, greatest: bool, limits: Limits) -> ExtremeAnswer:
     """Return the extreme of a sum over the cells."""
     return ask(question.release.statements, Extreme(coefs, greatest), ExtremeAnswer, limits)
 
@@ -203,7 +203,7 @@ class Ratio:
     why: str = ""
 
 
-def extreme_mean(question: Asked, values: Ints, greatest: bool, limits: Limits) -> Ratio:
+def extreme_mean(question: QuestionCells, values: Ints, greatest: bool, limits: Limits) -> Ratio:
     """Return the least (greatest) mean of values over the rows of the group, over worlds where it has a row.
 
     Where the time is up, the best outer bound so far: no farther than the least (greatest) value of a cell.
@@ -239,7 +239,7 @@ def extreme_mean(question: Asked, values: Ints, greatest: bool, limits: Limits) 
         share, best = better, coefs
 
 
-def attained_sums(question: Asked, found: ExtremeAnswer, values: Ints) -> tuple[int, int]:
+def attained_sums(question: QuestionCells, found: ExtremeAnswer, values: Ints) -> tuple[int, int]:
     """Return (sum of values, rows) of the group in the world of an extreme."""
     if found.histogram is None:
         raise Unsupported("the extreme has no world to continue from")
@@ -247,14 +247,14 @@ def attained_sums(question: Asked, found: ExtremeAnswer, values: Ints) -> tuple[
     return int(values[question.inside] @ z[question.inside]), int(z[question.inside].sum())
 
 
-def mean_bound(question: Asked, convention: Convention, limits: Limits) -> BoundAnswer:
+def mean_bound(question: QuestionCells, convention: Convention, limits: Limits) -> BoundAnswer:
     """Return the bounds on a mean; outer ones where cells hold ranges of values."""
     release, scale = question.release, question.scales[0]
     base, unit = moved(question, question.least[0], question.greatest[0])
-    least, greatest = ((v - base) // unit for v in (question.least[0], question.greatest[0]))
-    low = extreme_mean(question, least, False, limits)
+    minimum, greatest = ((v - base) // unit for v in (question.least[0], question.greatest[0]))
+    low = extreme_mean(question, minimum, False, limits)
     high = extreme_mean(question, greatest, True, limits)
-    sums = np.stack([question.inside.astype(np.int64), np.where(question.inside, least, 0)])
+    sums = np.stack([question.inside.astype(np.int64), np.where(question.inside, minimum, 0)])
 
     def value(mean: Fraction) -> float:
         return float((base + unit * mean) / scale)
@@ -291,20 +291,20 @@ def with_expectation(answer: BoundAnswer) -> BoundAnswer:
     return replace(answer, expectation=math.fsum(v * s for v, s in shares.items()) if shares else None)
 
 
-def moved(question: Asked, *values: Ints) -> tuple[int, int]:
+def moved(question: QuestionCells, *values: Ints) -> tuple[int, int]:
     """Return (base, unit): the least number of the group, and the greatest common divisor of the distances to it."""
     held = [int(v) for one in values for v in one[question.inside]]
     base = min(held, default=0)
     return base, math.gcd(*(v - base for v in held)) or 1
 
 
-def shifted(question: Asked, values: Ints) -> Ints:
+def shifted(question: QuestionCells, values: Ints) -> Ints:
     """Return the numbers of the group moved to 0, 1, ... in their common unit, which leaves a correlation as it is."""
     base, unit = moved(question, values)
     return np.where(question.inside, (values - base) // unit, 0).astype(np.int64)
 
 
-def correlation_bound(question: Asked, convention: Convention, limits: Limits) -> BoundAnswer:
+def correlation_bound(question: QuestionCells, convention: Convention, limits: Limits) -> BoundAnswer:
     """Return the bounds on a correlation: exact from the joint distribution of its sums, else an outer interval."""
     release = question.release
     if not question.sharp:
@@ -345,7 +345,7 @@ def correlation_bound(question: Asked, convention: Convention, limits: Limits) -
     )
 
 
-def outer_correlation(question: Asked, sums: Ints, limits: Limits) -> tuple[float, float]:
+def outer_correlation(question: QuestionCells, sums: Ints, limits: Limits) -> tuple[float, float]:
     """Return an interval that holds the correlation of two binary columns in every world ([-1, 1] for others).
 
     From bounds on the group, on both margins and on the joint count: for every pair of margins the joint count lies
@@ -356,16 +356,16 @@ def outer_correlation(question: Asked, sums: Ints, limits: Limits) -> tuple[floa
         return -1.0, 1.0
     low = [extreme(question, sums[i], False, limits).outer(False) for i in (0, 1, 2, 5)]
     high = [extreme(question, sums[i], True, limits).outer(True) for i in (0, 1, 2, 5)]
-    if low[0] != high[0] or (high[1] - low[1] + 1) * (high[2] - low[2] + 1) > MOST_PAIRS:
+    if low[0] != high[0] or (high[1] - low[1] + 1) * (high[2] - low[2] + 1) > MAX_PAIRS:
         return -1.0, 1.0
     n = low[0]
     a = np.arange(low[1], high[1] + 1, dtype=np.float64)[:, None]
     b = np.arange(low[2], high[2] + 1, dtype=np.float64)[None]
     spread = np.sqrt(np.maximum(a * (n - a) * b * (n - b), 0.0))
-    most, least = np.minimum(np.minimum(a, b), high[3]), np.maximum(np.maximum(a + b - n, 0), low[3])
-    possible = (spread > 0) & (least <= most)
+    maximum, minimum = np.minimum(np.minimum(a, b), high[3]), np.maximum(np.maximum(a + b - n, 0), low[3])
+    possible = (spread > 0) & (minimum <= maximum)
     if not possible.any():
         return -1.0, 1.0
     with np.errstate(invalid="ignore", divide="ignore"):
-        ends = [(n * joint - a * b) / spread for joint in (least, most)]
+        ends = [(n * joint - a * b) / spread for joint in (minimum, maximum)]
     return max(-1.0, float(ends[0][possible].min())), min(1.0, float(ends[1][possible].max()))

@@ -20,7 +20,7 @@ from encoders.parts.statistics import bounds, number, numeric
 from solvers.statements.boxes import Box
 from solvers.statements.release import Loose, Partition
 
-MOST_LOOSE = 2_000  # groups of no partition that are compared in pairs; more are listed, not counted
+MAX_LOOSE = 2_000  # groups of no partition that are compared in pairs; more are listed, not counted
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Values:
 
 
 def tells(block: Partition) -> bool:
-    """Tell whether a partition says how many training rows its groups have; resamples mostly leave that open."""
+    """Return whether a partition says how many training rows its groups have; resamples mostly leave that open."""
     return block.open_counts <= 1
 
 
@@ -96,12 +96,12 @@ def figures(release: EncodedRelease) -> list[tuple[Table, int, Figure, Statistic
 
 
 def numeric_target(release: EncodedRelease) -> bool:
-    """Tell whether the label is a number, not a class: it is a grid, is summed, or the file is of a regression."""
+    """Return whether the label is a number, not a class: it is a grid, is summed, or the file is of a regression."""
     label = release.domain.label
     if label is None or (isinstance(label, Listed) and not label.numeric):
         return False
-    said = any("Regress" in m.origin.format for m in release.models if m.origin is not None)
-    return said or isinstance(label, Grid) or any(s.of == label.name for _, _, _, s in figures(release))
+    regression = any("Regress" in m.origin.format for m in release.models if m.origin is not None)
+    return regression or isinstance(label, Grid) or any(s.of == label.name for _, _, _, s in figures(release))
 
 
 def disclosed_values(release: EncodedRelease) -> ValueDisclosure:
@@ -110,13 +110,13 @@ def disclosed_values(release: EncodedRelease) -> ValueDisclosure:
     Groups of one row, and larger ones whose sum is the least or the greatest there can be; what follows from several
     figures together is left to `bound`. Cost: linear in the figures and in the regions of the partitions.
     """
-    said = figures(release)
-    if not said:
+    published = figures(release)
+    if not published:
         return ValueDisclosure(alone=alone_in_a_leaf(release) if numeric_target(release) else 0)
-    boxes = [release.cut.box(release.domain.resolve(figure.condition)) for _, _, figure, _ in said]
+    boxes = [release.cut.box(release.domain.resolve(figure.condition)) for _, _, figure, _ in published]
     known = counted_groups(release, set(boxes))
     found: dict[tuple[str, Box], tuple[DisclosedGroup, int | None]] = {}
-    for (table, i, figure, statistic), box in zip(said, boxes, strict=True):
+    for (table, i, figure, statistic), box in zip(published, boxes, strict=True):
         group = known.get(box)
         value = None if group is None else only_value(release, figure, statistic, group.rows)
         if group is not None and value is not None:
@@ -148,8 +148,8 @@ def counted_groups(release: EncodedRelease, wanted: set[Box]) -> dict[Box, Group
 def only_value(release: EncodedRelease, figure: Figure, statistic: Statistic, rows: int) -> Value | None:
     """Return the one value that all of a group's rows have by a figure, None where others are possible."""
     values = numbers_within(release.domain, figure.condition, statistic.of)
-    least, greatest = values.extremes()
-    if not rows or len(least) < 2:  # the condition names the value: nothing is given away by the figure
+    minimum, greatest = values.extremes()
+    if not rows or len(minimum) < 2:  # the condition names the value: nothing is given away by the figure
         return None
     low, high = bounds(statistic)
     if rows == 1:
@@ -159,7 +159,7 @@ def only_value(release: EncodedRelease, figure: Figure, statistic: Statistic, ro
         return None
     if statistic.kind == "mean":
         low, high = rows * low, rows * high
-    for (end, next_to_it), least_end in ((least, True), (greatest, False)):
+    for (end, next_to_it), least_end in ((minimum, True), (greatest, False)):
         extreme, nearest = values.number(end), values.number(next_to_it)
         if not low <= rows * extreme <= high:
             continue
@@ -197,7 +197,7 @@ def rows_of(found: dict[tuple[str, Box], tuple[DisclosedGroup, int | None]]) -> 
     for (of, box), (group, block) in found.items():
         if block is None:
             before = apart.setdefault(of, [])
-            if len(before) >= MOST_LOOSE or not all(disjoint(box, other) for other in before):
+            if len(before) >= MAX_LOOSE or not all(disjoint(box, other) for other in before):
                 continue
             before.append(box)
         sums[of, block] = sums.get((of, block), 0) + group.rows
@@ -205,7 +205,7 @@ def rows_of(found: dict[tuple[str, Box], tuple[DisclosedGroup, int | None]]) -> 
 
 
 def disjoint(a: Box, b: Box) -> bool:
-    """Tell whether two boxes share no row."""
+    """Return whether two boxes share no row."""
     return (a & b).empty
 
 
@@ -214,12 +214,12 @@ def alone_in_a_leaf(release: EncodedRelease) -> int:
 
     Of a tree on a resample: leaves that hold one training row, however often it was drawn.
     """
-    most = 0
+    maximum = 0
     for model in release.models:
         if model.noise is not None or not isinstance(model, Tree | Forest):
             continue
         drawn = isinstance(model, Forest) and model.bootstrap
         for tree in model.trees if isinstance(model, Forest) else (model,):
             counts = tree.nodes.leaf_counts
-            most = max(most, int(((counts.different if drawn else counts.totals) == 1).sum()))
-    return most
+            maximum = max(maximum, int(((counts.different if drawn else counts.totals) == 1).sum()))
+    return maximum

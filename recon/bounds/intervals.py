@@ -30,7 +30,7 @@ from solvers.foundation.limits import Limits
 from solvers.questions.query import Decide, DecideAnswer, Extreme, ExtremeAnswer
 from solvers.statements.release import UNBOUNDED
 
-MOST_CELLS = 10_000  # that are asked about
+MAX_CELLS = 10_000  # that are asked about
 SECONDS = 30.0  # for all of them together, where no limit is given
 
 
@@ -56,7 +56,7 @@ class IntervalCell:
 
     @property
     def recovered(self) -> bool:
-        """Tell whether one count is left."""
+        """Return whether one count is left."""
         return not self.width
 
     def to_json(self) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def interval_cells(release: EncodedRelease, limits: Limits) -> IntervalCells:
         return IntervalCells()
     limits = limits.lasting(min(limits.left(), SECONDS))
     found = table_cells(release)
-    kept = found[:MOST_CELLS]
+    kept = found[:MAX_CELLS]
     conditions = [figure.condition for _, figure in kept]
     feasible = ranges(release, conditions, limits) if kept else []
     cells = [
@@ -114,14 +114,14 @@ def table_cells(release: EncodedRelease) -> list[tuple[str, Figure]]:
 
 
 def open_(figure: Figure) -> bool:
-    """Tell whether an interval is more than one count."""
+    """Return whether an interval is more than one count."""
     return figure.low is None or figure.low != figure.high
 
 
 def inside(low: int | None, high: int | None, ends: tuple[int, int, bool]) -> tuple[tuple[int, int], bool]:
     """Return the feasible interval inside the published one, and whether it is tight."""
-    least, most, tight = ends
-    return (max(least, low or 0), most if high is None else min(most, high)), tight
+    minimum, maximum, tight = ends
+    return (max(minimum, low or 0), maximum if high is None else min(maximum, high)), tight
 
 
 def ranges(release: EncodedRelease, conditions: Sequence[Condition], limits: Limits) -> list[tuple[int, int, bool]]:
@@ -176,9 +176,9 @@ def open_counts(release: EncodedRelease, limits: Limits) -> list[IntervalCell]:
     for b, block in release.statements.partitions.items():
         if tells(block) and not release.noisy:
             for s in np.flatnonzero(block.low != block.high).tolist():
-                least, most, tight = of_statement(release, b, s, limits)
-                told = None if int(block.high[s]) == UNBOUNDED else int(block.high[s])
-                out.append(IntervalCell(block.source(s), (int(block.low[s]), told), "", (least, most), tight))
+                minimum, maximum, tight = of_statement(release, b, s, limits)
+                published = None if int(block.high[s]) == UNBOUNDED else int(block.high[s])
+                out.append(IntervalCell(block.source(s), (int(block.low[s]), published), "", (minimum, maximum), tight))
     return out
 
 

@@ -22,7 +22,7 @@ from recon.certificates.certificate_format import VALUES, Json, claim_text
 from recon.frames.selections import odd_cells, raw_indices
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.exact import level_text
-from solvers.kernel.claims import quoted, told
+from solvers.kernel.claims import printable, quoted
 
 WANTED: dict[str, Json | None] = {
     "certain": {"at_least": 1},
@@ -66,7 +66,7 @@ SHOWN = ("certificate", "proofs", "profile", "confidence", "profile_values")  # 
 
 
 @dataclass(frozen=True)
-class Held:
+class VerifiedClaim:
     """A certificate that was verified: its claim, and the confidence at which it holds."""
 
     claim: Json
@@ -85,17 +85,17 @@ class Agreement:
 class Proved:
     """What the certificates that were verified prove, about the whole and by profile."""
 
-    def __init__(self, held: list[Held], release: EncodedRelease) -> None:
+    def __init__(self, held: list[VerifiedClaim], release: EncodedRelease) -> None:
         self.release = release
         self.none = max((h.level for h in held if "worlds" in h.claim), default=0.0)
         self.only = max((h.level for h in held if "only_world" in h.claim), default=0.0)
-        self.by_profile: dict[object, list[Held]] = {}
+        self.by_profile: dict[object, list[VerifiedClaim]] = {}
         for one in held:
             if "profile" in one.claim:
                 self.by_profile.setdefault(profile_key(one.claim["profile"]), []).append(one)
 
     def holds(self, profile: Any, wanted: Json, level: float) -> bool:
-        """Tell whether something is proved of a profile at a confidence.
+        """Return whether something is proved of a profile at a confidence.
 
         Bounds on every world hold where intervals are narrower, a world is possible where they are wider.
         """
@@ -133,7 +133,7 @@ def profile_key(profile: Any) -> object:
         return None
 
 
-def agreement(data: Any, claims: dict[str, Any], held: dict[str, Held], release: EncodedRelease) -> Agreement:
+def agreement(data: Any, claims: dict[str, Any], held: dict[str, VerifiedClaim], release: EncodedRelease) -> Agreement:
     """Return what agrees and what does not: `claims` of all certificates by their places, `held` those verified."""
     out, proved = Agreement(), Proved(list(held.values()), release)
     names = {*release.domain.place, *release.domain.columns}
@@ -179,27 +179,32 @@ def plain_key(key: str) -> str:
 
 
 def hidden_claim(key: str, value: Any) -> bool:
-    """Tell whether a value says a verdict or count where no command of ours does: nobody compares it with a proof."""
+    """Return whether a value says a verdict or count where no command of ours does: nobody compares it with a proof."""
     if value is None or value is False or value == "" or key in TEXTS:
         return False
     if plain_key(key) in WORDS or (key not in KEYS and plain_key(key) in KEYS):
         return True
-    said = plain_key(value) if isinstance(value, str) and len(value) < LONGEST else ""
-    return said in WORDS and key not in ("verdict", "status")
+    text = plain_key(value) if isinstance(value, str) and len(value) < LONGEST else ""
+    return text in WORDS and key not in ("verdict", "status")
 
 
 def whole(
-    out: Agreement, at: tuple[str, str], line: Json, claims: dict[str, Any], held: dict[str, Held], proved: Proved
+    out: Agreement,
+    at: tuple[str, str],
+    line: Json,
+    claims: dict[str, Any],
+    held: dict[str, VerifiedClaim],
+    proved: Proved,
 ) -> None:
     """Add what an object says: `at` is its place, for certificates and for people."""
     place, here = at
     proof = f"{place}.certificate" if place else "certificate"
-    said, level = claims.get(proof), held[proof].level if proof in held else 1.0
+    claim, level = claims.get(proof), held[proof].level if proof in held else 1.0
     wrong, unproved = list[str](), list[str]()
     for found, what in (
-        *([(of_verdict(line, said, proved), quoted(line["verdict"]))] if "verdict" in line else []),
-        *([(of_reconstruction(line, said, proved.release), "the only world")] if "unique" in line else []),
-        *([(of_count(line, said, proved), "no world")] if "status" in line or nothing_left(line) else []),
+        *([(of_verdict(line, claim, proved), quoted(line["verdict"]))] if "verdict" in line else []),
+        *([(of_reconstruction(line, claim, proved.release), "the only world")] if "unique" in line else []),
+        *([(of_count(line, claim, proved), "no world")] if "status" in line or nothing_left(line) else []),
         *((of_bound(line, side, proved), f"{side} {quoted(line[side])}") for side in BOUNDS if side in line),
         *((None, f"{key} {quoted(line.get(key))}") for key in NUMBERS if unreadable(line.get(key))),
         *([(of_datasets(line, proved), f"datasets {quoted(datasets_in(line))}")] if datasets_in(line) else []),
@@ -207,7 +212,7 @@ def whole(
         wrong += found or []
         unproved += [what] if found is None else []
     settles = any(key in line for key in ("verdict", "unique", "status")) or nothing_left(line)
-    if settles and not wrong and said is not None and level < wanted_level(line):
+    if settles and not wrong and claim is not None and level < wanted_level(line):
         wrong = [f"its certificate holds only at confidence {level_text(level)}"]
     out.wrong += [f"{here}: {text}" for text in wrong]
     out.unproved += [f"{here}: {text}" for text in unproved]
@@ -217,13 +222,13 @@ def whole(
 
 def wanted_level(line: Json) -> float:
     """Return the confidence that a certificate of a result must hold at; a contradiction is said for certain."""
-    said = line.get("confidence", 1)
-    if line.get("status") == "unsat" or isinstance(said, bool) or not isinstance(said, int | float):
+    stated = line.get("confidence", 1)
+    if line.get("status") == "unsat" or isinstance(stated, bool) or not isinstance(stated, int | float):
         return 1.0
-    return float(said) if 0 < said <= 1 else 1.0  # what is no confidence lowers nothing
+    return float(stated) if 0 < stated <= 1 else 1.0  # what is no confidence lowers nothing
 
 
-def of_outside(line: Json, said: Any, release: EncodedRelease) -> list[str] | None:
+def of_outside(line: Json, stated: Any, release: EncodedRelease) -> list[str] | None:
     """Return what is wrong with the verdict that no row of the domain is like a profile, which the domain settles."""
     profile = line.get("profile_values")
     if not isinstance(profile, dict):
@@ -232,36 +237,38 @@ def of_outside(line: Json, said: Any, release: EncodedRelease) -> list[str] | No
         odd = odd_cells(release, pd.DataFrame([profile], dtype=object))
     except ReleaseError as error:
         return [f"the verdict is outside, its profile cannot be read: {error}"]
-    figures = [line.get("min_count"), line.get("max_count"), said]
+    figures = [line.get("min_count"), line.get("max_count"), stated]
     return [] if odd and figures == [None] * 3 else ["the verdict is outside, its profile is not"]
 
 
-def of_verdict(line: Json, said: Any, proved: Proved) -> list[str] | None:
+def of_verdict(line: Json, stated: Any, proved: Proved) -> list[str] | None:
     """Return what is wrong with a verdict; None where it should have a certificate and has none."""
     verdict = line["verdict"]
     if verdict == "outside":
-        return of_outside(line, said, proved.release)
+        return of_outside(line, stated, proved.release)
     if not isinstance(verdict, str) or verdict not in WANTED:
         return [f"{quoted(verdict)} is no verdict"]
     wanted, below = WANTED[verdict], line.get("confidence", 1) != 1
-    least, most = line.get("min_count"), line.get("max_count")
-    present = isinstance(least, int) and least >= 1
+    minimum, maximum = line.get("min_count"), line.get("max_count")
+    present = isinstance(minimum, int) and minimum >= 1
     if verdict == "certain" and below:
         return ["the verdict is certain at a confidence below 1"]
-    if (verdict == "certain" and least == 0) or (verdict == "impossible" and isinstance(most, int) and most >= 1):
-        return [f"the verdict is {verdict}, with {quoted(least)} rows at least and {quoted(most)} at most"]
+    if (verdict == "certain" and minimum == 0) or (
+        verdict == "impossible" and isinstance(maximum, int) and maximum >= 1
+    ):
+        return [f"the verdict is {verdict}, with {quoted(minimum)} rows at least and {quoted(maximum)} at most"]
     if verdict in {"possible", "unknown"} and present:
         if not below:
-            return [f"the verdict is {verdict}, though there are {least} rows at least"]
+            return [f"the verdict is {verdict}, though there are {minimum} rows at least"]
         wanted = WANTED["certain"]  # rows are present at that confidence
     profile = line.get("profile_values")
-    if said is not None:
-        about = line.get("profile_values", said.get("profile") if isinstance(said, dict) else None)
-        if wanted is None or said != {"profile": about, **wanted}:
-            return [f"the verdict is {verdict}, its certificate says: {claim_text(said)}"]
+    if stated is not None:
+        about = line.get("profile_values", stated.get("profile") if isinstance(stated, dict) else None)
+        if wanted is None or stated != {"profile": about, **wanted}:
+            return [f"the verdict is {verdict}, its certificate says: {claim_text(stated)}"]
     if wanted is None:
         return []
-    settled = isinstance(profile, dict) and (said is not None or proved.holds(profile, wanted, wanted_level(line)))
+    settled = isinstance(profile, dict) and (stated is not None or proved.holds(profile, wanted, wanted_level(line)))
     return [] if settled else None  # without a profile nobody can tell whose verdict it is
 
 
@@ -282,44 +289,47 @@ def of_bound(line: Json, key: str, proved: Proved) -> list[str] | None:
     return [] if proved.holds(profile, {BOUNDS[key]: k}, level) else None
 
 
-def of_reconstruction(line: Json, said: Any, release: EncodedRelease) -> list[str] | None:
+def of_reconstruction(line: Json, stated: Any, release: EncodedRelease) -> list[str] | None:
     """Return what is wrong with a reconstruction; None where it should have a certificate and has none."""
-    unique, only = line["unique"], isinstance(said, dict) and "only_world" in said
+    unique, only = line["unique"], isinstance(stated, dict) and "only_world" in stated
     if unique is not None and not isinstance(unique, bool):
         return [f"unique is {quoted(unique)}, not true, false or null"]
-    if said is None:
+    if stated is None:
         return None if unique else []
     if only != (unique is True):
-        return [f"unique is {unique}, its certificate says: {claim_text(said)}"]
-    return same_rows(line.get("rows"), said["only_world"], release)
+        return [f"unique is {unique}, its certificate says: {claim_text(stated)}"]
+    return same_rows(line.get("rows"), stated["only_world"], release)
 
 
 def nothing_left(line: Json) -> bool:
-    """Tell whether a result says that there is no possible world."""
-    return line.get("status") in ("unsat", "empty") or "0" in (told(line.get("worlds")), told(line.get("datasets")))
+    """Return whether a result says that there is no possible world."""
+    return line.get("status") in ("unsat", "empty") or "0" in (
+        printable(line.get("worlds")),
+        printable(line.get("datasets")),
+    )
 
 
-def of_count(line: Json, said: Any, proved: Proved) -> list[str] | None:
+def of_count(line: Json, stated: Any, proved: Proved) -> list[str] | None:
     """Return what is wrong with a count or an audit; None where it should have a certificate and has none.
 
     A part of a result without a status of its own rests on the certificate of another part.
     """
-    if line.get("status") is None and said is None:
+    if line.get("status") is None and stated is None:
         return [] if not nothing_left(line) or proved.none >= wanted_level(line) else None
     status, none = line.get("status"), nothing_left(line)
     if status not in STATUSES:
         return [f"{quoted(status)} is no status"]
     if none and status not in ("unsat", "empty"):
         return [f"the status is {status}, though no world is left"]
-    if said is None:
+    if stated is None:
         return None if none else []
-    one = told(line.get("datasets", line.get("worlds"))) == "1"
-    right = isinstance(said, dict) and (("worlds" in said) if none else (one and "only_world" in said))
-    return [] if right else [f"status is {status}, its certificate says: {claim_text(said)}"]
+    one = printable(line.get("datasets", line.get("worlds"))) == "1"
+    right = isinstance(stated, dict) and (("worlds" in stated) if none else (one and "only_world" in stated))
+    return [] if right else [f"status is {status}, its certificate says: {claim_text(stated)}"]
 
 
 def unreadable(number: Any) -> bool:
-    """Tell whether a number of datasets is written as no command of ours writes it, such as 0.0 or "00"."""
+    """Return whether a number of datasets is written as no command of ours writes it, such as 0.0 or "00"."""
     if isinstance(number, str):
         return re.fullmatch("0|[1-9][0-9]*", number) is None
     return number is not None and type(number) is not int
@@ -328,12 +338,12 @@ def unreadable(number: Any) -> bool:
 def datasets_in(line: Json) -> Any:
     """Return the number of datasets that an object says, None where it says none (0 is looked at by itself)."""
     if line.get("datasets") is not None:
-        said = line["datasets"]
+        stated = line["datasets"]
     else:
-        said = line.get("worlds")
-        if line.get("convention") != "multiset" and told(said) != "1":
+        stated = line.get("worlds")
+        if line.get("convention") != "multiset" and printable(stated) != "1":
             return None
-    return None if told(said) == "0" else said
+    return None if printable(stated) == "0" else stated
 
 
 def of_datasets(line: Json, proved: Proved) -> list[str] | None:

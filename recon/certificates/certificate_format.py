@@ -18,7 +18,18 @@ from encoders.encode.encoder import EncodedRelease, confidence_level
 from recon.frames.selections import missing, raw_indices, select_frame
 from solvers.foundation.errors import CertificateError, ReleaseError
 from solvers.foundation.escaping import named
-from solvers.kernel.claims import AnyClaim, AtLeast, AtMost, NoWorld, OnlyWorld, Possible, entry, keys, number, told
+from solvers.kernel.claims import (
+    AnyClaim,
+    AtLeast,
+    AtMost,
+    NoWorld,
+    OnlyWorld,
+    Possible,
+    entry,
+    keys,
+    number,
+    printable,
+)
 from solvers.statements.boxes import Box
 
 VERSION = 2  # 2: at a confidence below 1, which is named; 1: whatever the noise
@@ -48,19 +59,19 @@ def boxes_of(profiles: list[Json], release: EncodedRelease) -> list[Boxes]:
     return select_frame(release, frame).boxes()
 
 
-def claim_of(said: Any, release: EncodedRelease, known: Boxes | None = None) -> AnyClaim:
+def claim_of(claim: Any, release: EncodedRelease, known: Boxes | None = None) -> AnyClaim:
     """Return the claim that a certificate makes, over parts and cells; `known` are the boxes of its profile."""
-    if not isinstance(said, dict):
+    if not isinstance(claim, dict):
         raise CertificateError("the claim is no object")
-    if "profile" in said:
-        return profile_claim(said, known if known is not None else boxes_of(profiles_in(said), release)[0])
-    if "worlds" in said:
-        keys(said, {"worlds"}, "the claim")
-        if number(said["worlds"], "claim.worlds") != 0:
-            raise CertificateError(f"claim.worlds is {said['worlds']}: only that there is no world can be claimed")
+    if "profile" in claim:
+        return profile_claim(claim, known if known is not None else boxes_of(profiles_in(claim), release)[0])
+    if "worlds" in claim:
+        keys(claim, {"worlds"}, "the claim")
+        if number(claim["worlds"], "claim.worlds") != 0:
+            raise CertificateError(f"claim.worlds is {claim['worlds']}: only that there is no world can be claimed")
         return NoWorld()
-    world = entry(said, "only_world", "the claim")
-    keys(said, {"only_world"}, "the claim")
+    world = entry(claim, "only_world", "the claim")
+    keys(claim, {"only_world"}, "the claim")
     keys(world, {"columns", "rows", "times"}, "claim.only_world")
     if not all(isinstance(world[key], list) for key in ("columns", "rows", "times")):
         raise CertificateError("claim.only_world is not made of lists")
@@ -73,29 +84,29 @@ def claim_of(said: Any, release: EncodedRelease, known: Boxes | None = None) -> 
     return only_world(release, raw_indices(release.domain, frame), times)
 
 
-def profiles_in(said: Any) -> list[Json]:
+def profiles_in(claim: Any) -> list[Json]:
     """Return the profile of a claim in a list; empty for claims about all rows."""
-    if not isinstance(said, dict) or "profile" not in said:
+    if not isinstance(claim, dict) or "profile" not in claim:
         return []
-    if not isinstance(said["profile"], dict):
+    if not isinstance(claim["profile"], dict):
         raise CertificateError("the claim's profile is no object")
-    if any(missing(value) for value in said["profile"].values()):
+    if any(missing(value) for value in claim["profile"].values()):
         raise CertificateError("the claim's profile has an empty value: what is open is left out of a profile")
-    return [said["profile"]]
+    return [claim["profile"]]
 
 
-def profile_claim(said: Json, boxes: Boxes) -> AnyClaim:
+def profile_claim(claim: Json, boxes: Boxes) -> AnyClaim:
     """Return what is claimed about the rows that fit a profile."""
-    if "at_most" in said:
-        keys(said, {"profile", "at_most"}, "the claim")
-        return AtMost(boxes[0], number(said["at_most"], "claim.at_most"))
-    if "possible" in said:
-        keys(said, {"profile", "possible"}, "the claim")
-        if said["possible"] is not True:
+    if "at_most" in claim:
+        keys(claim, {"profile", "at_most"}, "the claim")
+        return AtMost(boxes[0], number(claim["at_most"], "claim.at_most"))
+    if "possible" in claim:
+        keys(claim, {"profile", "possible"}, "the claim")
+        if claim["possible"] is not True:
             raise CertificateError("claim.possible is not true: only that a row is possible can be claimed")
         return Possible(boxes[0])
-    keys(said, {"profile", "at_least"}, "the claim")
-    return AtLeast(boxes[1], number(said["at_least"], "claim.at_least"))
+    keys(claim, {"profile", "at_least"}, "the claim")
+    return AtLeast(boxes[1], number(claim["at_least"], "claim.at_least"))
 
 
 def only_world(release: EncodedRelease, indices: NDArray[Any], times: NDArray[Any]) -> OnlyWorld:
@@ -115,13 +126,13 @@ def level_of(found: Json) -> Fraction:
         if "confidence" in found:
             raise CertificateError("a certificate of format 1 has no confidence")
         return Fraction(1)
-    said = entry(found, "confidence", "the certificate")
-    if isinstance(said, bool) or not isinstance(said, int | float | str):
+    stated = entry(found, "confidence", "the certificate")
+    if isinstance(stated, bool) or not isinstance(stated, int | float | str):
         raise CertificateError("its confidence is no number")
     try:
-        level = confidence_level(said)
+        level = confidence_level(stated)
     except (ReleaseError, ValueError):
-        raise CertificateError(f"its confidence {named(told(said))} is no number in (0, 1)") from None
+        raise CertificateError(f"its confidence {named(printable(stated))} is no number in (0, 1)") from None
     if level == 1:
         raise CertificateError("its confidence is 1: such certificates are of format 1")
     return level
@@ -132,30 +143,30 @@ def proof_word(found: Json) -> str:
     return "certified" if found.get("confidence", 1) == 1 else "proved"
 
 
-def claim_text(said: Any, level: Any = 1) -> str:
-    """Say a claim in words, with the confidence at which it holds where that is below 1."""
-    return words_of(said) if level == 1 else f"at confidence {named(told(level))}, {words_of(said)}"
+def claim_text(claim: Any, level: Any = 1) -> str:
+    """Format a claim for people, with the confidence at which it holds where that is below 1."""
+    return words_of(claim) if level == 1 else f"at confidence {named(printable(level))}, {words_of(claim)}"
 
 
-def words_of(said: Any) -> str:
-    """Say a claim in words, whatever its confidence."""
-    if not isinstance(said, dict):
+def words_of(claim: Any) -> str:
+    """Format a claim for people, whatever its confidence."""
+    if not isinstance(claim, dict):
         return "nothing that can be read"
-    if "only_world" in said:
+    if "only_world" in claim:
         return "there is exactly one possible training set"
-    if "worlds" in said:
+    if "worlds" in claim:
         return "there is no possible training set"
-    profile = said.get("profile")
-    tests = [f"{named(k)} = {named(told(v))}" for k, v in profile.items()] if isinstance(profile, dict) else []
+    profile = claim.get("profile")
+    tests = [f"{named(k)} = {named(printable(v))}" for k, v in profile.items()] if isinstance(profile, dict) else []
     who = f" has {' and '.join(tests)}" if tests else " exists"
-    if "possible" in said:
+    if "possible" in claim:
         return f"in some possible training set a row{who}"
-    if said.get("at_most") == 0:
+    if claim.get("at_most") == 0:
         return f"no training row{who}"
-    if said.get("at_least") == 1:
+    if claim.get("at_least") == 1:
         return f"some training row{who}"
-    side, number = ("least", said["at_least"]) if "at_least" in said else ("most", said.get("at_most"))
-    return f"at {side} {named(told(number))} training rows {'have ' + ' and '.join(tests) if tests else 'exist'}"
+    side, number = ("least", claim["at_least"]) if "at_least" in claim else ("most", claim.get("at_most"))
+    return f"at {side} {named(printable(number))} training rows {'have ' + ' and '.join(tests) if tests else 'exist'}"
 
 
 def certified_lines(certificate: Json | None) -> list[str]:
@@ -165,5 +176,5 @@ def certified_lines(certificate: Json | None) -> list[str]:
     """
     if certificate is None:
         return []
-    said = claim_text(certificate["claim"], certificate.get("confidence", 1))
-    return [f"{proof_word(certificate)} ({certificate['proof']['kind']}): {said}; recon verify re-checks it"]
+    text = claim_text(certificate["claim"], certificate.get("confidence", 1))
+    return [f"{proof_word(certificate)} ({certificate['proof']['kind']}): {text}; recon verify re-checks it"]

@@ -15,7 +15,7 @@ from solvers.kernel.facts import Facts
 from solvers.statements.boxes import Box
 from solvers.statements.release import NO_COUNT, UNBOUNDED
 
-MOST_STEPS = 10_000  # lines printed for one proof
+MAX_STEPS = 10_000  # lines printed for one proof
 
 
 def explained(
@@ -30,15 +30,15 @@ def explained(
         at = release.at_confidence(level_of(whole))
         if at.confidence not in facts:
             facts[at.confidence] = Facts(at.statements)
-        told = list(Teller(at, facts[at.confidence]).proof(proof_from(whole["proof"])))
-        more = [f"  ... and {len(told) - MOST_STEPS:,} more lines"] if len(told) > MOST_STEPS else []
+        notes = list(Teller(at, facts[at.confidence]).proof(proof_from(whole["proof"])))
+        more = [f"  ... and {len(notes) - MAX_STEPS:,} more lines"] if len(notes) > MAX_STEPS else []
         claim = claim_text(whole["claim"], whole.get("confidence", 1))
-        out += [f"steps for {place}: {claim}", *(f"  {line}" for line in told[:MOST_STEPS]), *more, ""]
+        out += [f"steps for {place}: {claim}", *(f"  {line}" for line in notes[:MAX_STEPS]), *more, ""]
     return out
 
 
 class Teller:
-    """Says the proofs of one release in words."""
+    """Formats the proofs of one release for people."""
 
     def __init__(self, release: EncodedRelease, facts: Facts) -> None:
         self.release, self.facts = release, facts
@@ -105,14 +105,14 @@ class Teller:
         """Return a statement with its figure."""
         found = self.facts.statement(s)
         if found.low > found.high:
-            said = NO_COUNT
+            text = NO_COUNT
         elif found.low == found.high:
-            said = str(found.low)
+            text = str(found.low)
         elif found.high == UNBOUNDED:
-            said = f"at least {found.low}"
+            text = f"at least {found.low}"
         else:
-            said = f"at most {found.high}" if found.low <= 0 else f"{found.low} to {found.high}"
-        return f"{found.source}: {said}"
+            text = f"at most {found.high}" if found.low <= 0 else f"{found.low} to {found.high}"
+        return f"{found.source}: {text}"
 
     def cell(self, i: int) -> str:
         """Return a cell by the row that names it."""

@@ -85,10 +85,10 @@ def profile_certificates(
             certifier.limits.report(f"certificates: {i} of {len(verdicts)} profiles")
             proofs[claim] = None if certifier.limits.expired() else certifier.prove(claim)
         proof = proofs[claim]
-        said: Json = {"profile": profiles[i]}
-        said |= {"at_most": 0} if isinstance(claim, AtMost) else {"at_least": 1}
+        stated: Json = {"profile": profiles[i]}
+        stated |= {"at_most": 0} if isinstance(claim, AtMost) else {"at_least": 1}
         fingerprint = certifier.fingerprint
-        out.append(None if proof is None else certificate_json(release, fingerprint, said, proof))
+        out.append(None if proof is None else certificate_json(release, fingerprint, stated, proof))
     return out
 
 
@@ -113,8 +113,8 @@ def world_certificate(release: EncodedRelease, world: World, limits: Limits | No
         return None
     columns = [a.name for a in release.domain.all]
     rows = [[json_value(a.value(int(i))) for a, i in zip(release.domain.all, row, strict=True)] for row in indices]
-    said = {"only_world": {"columns": columns, "rows": rows, "times": times.tolist()}}
-    return certificate_json(release, certifier.fingerprint, said, proof)
+    claim = {"only_world": {"columns": columns, "rows": rows, "times": times.tolist()}}
+    return certificate_json(release, certifier.fingerprint, claim, proof)
 
 
 def all_of_it(release: EncodedRelease, limits: Limits | None) -> Json | None:

@@ -17,7 +17,7 @@ from fractions import Fraction
 from typing import Any
 
 from encoders.encode.encoder import EncodedRelease
-from recon.certificates.agreement import Held, agreement
+from recon.certificates.agreement import VerifiedClaim, agreement
 from recon.certificates.certificate_format import (
     VALUES,
     VERSION,
@@ -30,12 +30,12 @@ from recon.certificates.certificate_format import (
     profiles_in,
     seal_of,
 )
-from recon.files.named_files import MOST_FILES, located, read_regular
+from recon.files.named_files import MAX_FILES, located, read_regular
 from recon.formats.release.reading import strict_json
 from solvers.foundation.errors import CertificateError, NotVerified, ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.kernel.checker import Verifier
-from solvers.kernel.claims import keys, proof_from, quoted, told
+from solvers.kernel.claims import keys, printable, proof_from, quoted
 
 COMMON = {"recon_certificate", "release_files", "release_sha256", "statements_sha256", "claim"}
 CONTENT = COMMON | {"assumptions", "proof", "seal"}
@@ -177,13 +177,13 @@ def verify(
     for (place, one, whole, error), boxes in zip(found, known, strict=True):
         limits.report(f"verifying {place}")
         claim, level = ((one if whole is None else whole).get(key, 1) for key in ("claim", "confidence"))
-        said, limit = (error, False) if whole is None else refusal(whole, readings, boxes)
-        if whole is not None and not said:
+        reason, limit = (error, False) if whole is None else refusal(whole, readings, boxes)
+        if whole is not None and not reason:
             levels.add(level_of(whole))
-        sure = 1.0 if said or whole is None else in_floats(level_of(whole))
-        checked.append(Checked(place, claim_text(claim, level), kind_of(whole or one), said, limit, sure))
+        sure = 1.0 if reason or whole is None else in_floats(level_of(whole))
+        checked.append(Checked(place, claim_text(claim, level), kind_of(whole or one), reason, limit, sure))
     claims = {place: (one if whole is None else whole).get("claim") for place, one, whole, _ in found}
-    verified = {c.place: Held(claims[c.place] or {}, c.confidence) for c in checked if not c.error}
+    verified = {c.place: VerifiedClaim(claims[c.place] or {}, c.confidence) for c in checked if not c.error}
     agreed = agreement(data, claims, verified, release)
     assumed = dict.fromkeys(text for at in sorted(levels or {Fraction(1)}) for text in readings.at(at)[0].assumptions)
     about = release.file, release.sha256, tuple(agreed.unchecked)
@@ -265,7 +265,7 @@ def named_files(data: Any, result: str, folders: Sequence[str]) -> list[str]:
         message = "holds no certificate: give what certify, reconstruct, audit or count --json wrote"
         raise ReleaseError(message, file=result)
     names = first.get("release_files")
-    if not isinstance(names, list) or not 0 < len(names) <= MOST_FILES:
+    if not isinstance(names, list) or not 0 < len(names) <= MAX_FILES:
         raise ReleaseError("it names no release file: recon verify RESULT FILE...", file=result)
     try:
         return [located(name, folders) for name in names]
@@ -280,9 +280,11 @@ def opened(found: Json, folders: Sequence[str], memory: int) -> Json:
     if isinstance(version, bool) or not isinstance(version, int):
         raise CertificateError(f"recon_certificate is {quoted(version)}, not a version")
     if version < 1:
-        raise CertificateError(f"recon_certificate is {told(version)}: there never was such a format")
+        raise CertificateError(f"recon_certificate is {printable(version)}: there never was such a format")
     if version > VERSION:
-        raise CertificateError(f"it is written in format {told(version)}, this version of recon reads up to {VERSION}")
+        raise CertificateError(
+            f"it is written in format {printable(version)}, this version of recon reads up to {VERSION}"
+        )
     if "file" not in found:
         keys(found, CONTENT | LEVEL[version], "the certificate")
         return found

@@ -55,10 +55,10 @@ from recon.console.output import (
     INTERRUPTED,
     USAGE,
     exit_code,
+    print_error,
     print_json,
+    print_lines,
     records,
-    say,
-    tell,
     working,
     write_table,
     write_text,
@@ -124,17 +124,19 @@ def count(
     elif measures.status == "unsat":
         from recon.certificates.certificate_format import certified_lines
 
-        tell("possible worlds: 0: the statements contradict each other")
-        tell(*(f"  {source}" for source in measures.counted.conflict), *certified_lines(proved), *doubts(release))
+        print_lines("possible worlds: 0: the statements contradict each other")
+        print_lines(
+            *(f"  {source}" for source in measures.counted.conflict), *certified_lines(proved), *doubts(release)
+        )
     else:
         if release.noisy:
             from recon.report.noise_report import noise_lines
 
-            tell(*noise_lines(release, measures))
-        tell(*worlds_lines(measures), *estimate_lines(counted), *not_assessed_lines(release))
+            print_lines(*noise_lines(release, measures))
+        print_lines(*worlds_lines(measures), *estimate_lines(counted), *not_assessed_lines(release))
         for text in measures.counted.trail if measures.status == "bounds" else ():
-            tell(f"not exact: {text}", file=sys.stderr)
-        tell("assuming: " + "; ".join(assumption_lines(release)))
+            print_lines(f"not exact: {text}", file=sys.stderr)
+        print_lines("assuming: " + "; ".join(assumption_lines(release)))
     finish(measures.status)
 
 
@@ -151,12 +153,12 @@ def audit(
     from recon.auditing.auditing import stored_outright
     from recon.frames.naming import table_like
     from recon.report.audit import audit as run
-    from recon.report.provenance import Facts
+    from recon.report.provenance import ReleaseFacts
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits, confidence, rows, label)
         if release.rows.high is None and not json:  # nothing can be counted, but something is said
-            known = Facts(release, stored_outright(release, limits))
+            known = ReleaseFacts(release, stored_outright(release, limits))
             write_text(known.written_as(suffix(out)), out, private=True)
         real, people = (table_like(release, path, label) for path in (truth, population))
         exact = None if without_noise is None else open_release([without_noise], domain, independent, limits)
@@ -164,7 +166,7 @@ def audit(
                      limits=limits, seed=seed)  # fmt: skip
     write_text(report.written_as(".json" if json else suffix(out), digits), out, private=True)
     if report.findings.empty is not None and (json or out):
-        tell(f"recon: {report.findings.empty.found}", file=sys.stderr)
+        print_lines(f"recon: {report.findings.empty.found}", file=sys.stderr)
     finish(report.status)
 
 
@@ -239,9 +241,9 @@ def reconstruct(
     if world.unique is not None:
         alone = "the only possible world" if world.unique else "one of several possible worlds"
     stored_certificates([proved], certificates, out)
-    said = certified_lines(proved)
+    lines = certified_lines(proved)
     notes = [world.note] if world.note else []
-    tell(alone, *said, *notes, *(() if checked is None else truth_lines(checked)), file=sys.stderr)
+    print_lines(alone, *lines, *notes, *(() if checked is None else truth_lines(checked)), file=sys.stderr)
 
 
 @app.command()
@@ -318,7 +320,7 @@ def bound(
     if json:
         print_json(bound_json(found))
     else:
-        tell(*bound_line(found, of).split("\n"))
+        print_lines(*bound_line(found, of).split("\n"))
     if world is not None:
         write_table(world, out, private=True)
     finish(found.status)
@@ -360,7 +362,7 @@ def engines(json: Json = False) -> None:
     if json:
         print_json(found)
     else:
-        tell(*(line for e in found for line in (f"{e['name']}: {e['status']}", f"  {e['about']}")))
+        print_lines(*(line for e in found for line in (f"{e['name']}: {e['status']}", f"  {e['about']}")))
 
 
 def parse_where(text: str) -> Any:
@@ -390,7 +392,7 @@ def run_app() -> None:
     try:
         code = app(standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
-        say(KeyboardInterrupt())
+        print_error(KeyboardInterrupt())
         sys.exit(INCONCLUSIVE)
     except SystemExit as error:
         # Who reads our output may stop reading (| head): typer ends with 1 for that, which means something else here.
@@ -403,9 +405,9 @@ def run_app() -> None:
             error.__dict__["message"] = shown(getattr(error, "message", ""))
             show_usage()
             sys.exit(USAGE)
-        say(error)
+        print_error(error)
         sys.exit(exit_code(error))
     if code == INTERRUPTED:
-        say(KeyboardInterrupt())
+        print_error(KeyboardInterrupt())
         code = INCONCLUSIVE
     sys.exit(code if isinstance(code, int) else DONE)

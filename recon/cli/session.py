@@ -44,7 +44,7 @@ def open_files(
         again = encode(found, release.models, known, release.file, confidence)
     except ReleaseError as error:
         raise error.at(file=release.file) from None
-    return replace(again, sha256=release.sha256, files=release.files, said=release.said)
+    return replace(again, sha256=release.sha256, files=release.files, reader_notes=release.reader_notes)
 
 
 def open_release(

@@ -90,7 +90,7 @@ def inputs(given: Mapping[str, Any]) -> Iterator[str]:
 
 
 def same_file(path: str, other: str) -> bool:
-    """Tell whether two paths lead to one regular file; a terminal or pipe may be read and written."""
+    """Return whether two paths lead to one regular file; a terminal or pipe may be read and written."""
     try:
         return os.path.isfile(path) and os.path.samefile(path, other)
     except (OSError, ValueError):  # one of them is no path at all

@@ -37,21 +37,23 @@ def exit_code(error: BaseException) -> int:
     return UNREADABLE if isinstance(error, (ReconError, OSError)) else INTERNAL
 
 
-def say(error: BaseException) -> None:
+def print_error(error: BaseException) -> None:
     """Print one clear sentence on stderr, and the conflicting statements of a contradiction."""
     if isinstance(error, KeyboardInterrupt):
-        tell("recon: stopped before there was an answer", file=sys.stderr)
+        print_lines("recon: stopped before there was an answer", file=sys.stderr)
         return
     if isinstance(error, MemoryError):
-        tell("recon: out of memory before there was an answer", file=sys.stderr)
+        print_lines("recon: out of memory before there was an answer", file=sys.stderr)
         return
     known = isinstance(error, (ReconError, OSError))
     text = " ".join(str(error).split())
-    tell(f"recon: {text}" if known else f"recon: internal error: {type(error).__name__}: {text}", file=sys.stderr)
-    tell(*(f"  {source}" for source in getattr(error, "conflict", ())), file=sys.stderr)
+    print_lines(
+        f"recon: {text}" if known else f"recon: internal error: {type(error).__name__}: {text}", file=sys.stderr
+    )
+    print_lines(*(f"  {source}" for source in getattr(error, "conflict", ())), file=sys.stderr)
 
 
-def tell(*lines: object, file: TextIO | None = None) -> None:
+def print_lines(*lines: object, file: TextIO | None = None) -> None:
     """Print lines for people (file None: to standard output), each by itself: what others wrote cannot add one.
 
     This is the one place where text is printed; names, values and paths in it are shown by

@@ -75,7 +75,7 @@ class Restored:
 
     @property
     def met(self) -> bool:
-        """Tell whether every statement is met, the number of rows included."""
+        """Return whether every statement is met, the number of rows included."""
         return bool(self.statements["met"].all())
 
 
@@ -128,8 +128,8 @@ def program_bytes(program: IntegerProgram, to: str, out: str, about: Sequence[st
 def title(release: EncodedRelease, to: str) -> tuple[str, ...]:
     """Return the first lines of the header: what this is and of which release."""
     name = os.path.basename(release.file) or "a release in memory"
-    said = f"recon export --to {to}: {name}, sha256 {release.sha256 or 'not known'}"
-    return said, *(f"assuming: {one}" for one in release.assumptions)
+    text = f"recon export --to {to}: {name}, sha256 {release.sha256 or 'not known'}"
+    return text, *(f"assuming: {one}" for one in release.assumptions)
 
 
 def beside(out: str) -> str:
@@ -142,7 +142,7 @@ def beside(out: str) -> str:
 def about_cells(release: EncodedRelease, program: IntegerProgram) -> Iterator[str]:
     """Yield what the integer program is, what was left out of it, and where it says less than the release."""
     yield (
-        f"c0..c{program.cells - 1}: the number of rows in each of {program.cells} live cells, 0 to {program.most}; "
+        f"c0..c{program.cells - 1}: the number of rows in each of {program.cells} live cells, 0 to {program.maximum}; "
         "cells on which all statements agree are one; nothing is presolved"
         if program.cells
         else "there is no live cell"
@@ -152,7 +152,7 @@ def about_cells(release: EncodedRelease, program: IntegerProgram) -> Iterator[st
         "empties while the cells are derived (in every solution they are 0)"
     )
     if program.left_out:
-        yield f"left out: {program.left_out} statements that every histogram of {program.most} rows or fewer meets"
+        yield f"left out: {program.left_out} statements that every histogram of {program.maximum} rows or fewer meets"
     if program.selectors:
         yield "yi_a is 1 where alternative a of choice i holds: exactly one does, and which follows from the cells"
         yield "MPS and OPB state what an alternative says, s of the map, by big-M: as s_low and s_high"
@@ -193,7 +193,7 @@ def cell_map(release: EncodedRelease, program: IntegerProgram, to: str, about: t
     yield from head(release, to, (*about, terms))
     yield ' "cells": ['
     for c in range(program.cells):
-        one: dict[str, Any] = {"variable": program.names[c], "at_most": number(program.most)}
+        one: dict[str, Any] = {"variable": program.names[c], "at_most": number(program.maximum)}
         if to == "opb":
             one["digits"] = [f"x{x}" for _, x in opb_variables(program, c)]
         one["raw_rows"] = None if system.release.domain.relative else str(system.sizes[c])
@@ -208,12 +208,12 @@ def cell_map(release: EncodedRelease, program: IntegerProgram, to: str, about: t
     place = {y: (i, a) for i, columns in enumerate(program.selectors) for a, y in enumerate(columns)}
     for i, constraint in enumerate(c for c in program.constraints() if not c.name.startswith("choice")):
         s = constraint.statement
-        said = constraint_json(constraint, "the number of rows" if s is None else sources[s])
+        entry = constraint_json(constraint, "the number of rows" if s is None else sources[s])
         low, high = (constraint.low, constraint.high) if s is None else (system.linear.low[s], system.linear.high[s])
-        said["figure"] = between(int(low or 0), int(high or 0))
+        entry["figure"] = between(int(low or 0), int(high or 0))
         if constraint.selector is not None:
-            said["choice"], said["alternative"] = place[constraint.selector]
-        yield ("," if i else "") + "\n  " + dumped(said)
+            entry["choice"], entry["alternative"] = place[constraint.selector]
+        yield ("," if i else "") + "\n  " + dumped(entry)
     yield "\n ]}\n"
 
 
@@ -269,10 +269,10 @@ def back(map_path: str, solution: Mapping[Any, Value]) -> Restored:
     return clauses_back(found, solution, map_path) if found["format"] == "dimacs" else cells_back(found, solution)
 
 
-def whole(name: object, value: Value, most: int) -> int:
-    """Return a variable's value as a whole number between 0 and `most`."""
-    if not math.isfinite(value) or abs(value - round(value)) > WHOLE or not 0 <= round(value) <= most:
-        raise ReleaseError(f"the solution gives {name} the value {value}, no whole number from 0 to {most}")
+def whole(name: object, value: Value, maximum: int) -> int:
+    """Return a variable's value as a whole number between 0 and `maximum`."""
+    if not math.isfinite(value) or abs(value - round(value)) > WHOLE or not 0 <= round(value) <= maximum:
+        raise ReleaseError(f"the solution gives {name} the value {value}, no whole number from 0 to {maximum}")
     return round(value)
 
 
@@ -281,12 +281,12 @@ def cells_back(found: dict[str, Any], solution: Mapping[Any, Value]) -> Restored
     left = {str(name): value for name, value in solution.items()}
     z = []
     for cell in found["cells"]:
-        most = int(cell["at_most"])
+        maximum = int(cell["at_most"])
         if "digits" in cell:
             value: Value = sum(whole(x, left.pop(x, 0), 1) << b for b, x in enumerate(cell["digits"]))
         else:
             value = left.pop(cell["variable"], 0)
-        z.append(whole(cell["variable"], value, most))
+        z.append(whole(cell["variable"], value, maximum))
     for choice in found["choices"]:
         for name in choice["selectors"]:
             whole(name, left.pop(name, 0), 1)
@@ -363,15 +363,15 @@ def clauses_back(found: dict[str, Any], solution: Mapping[Any, Value], map_path:
 def statements_in(release: EncodedRelease, frame: pd.DataFrame) -> pd.DataFrame:
     """Return every statement of a release with the sum that the rows of a frame give it."""
     true, inner = TrueRows.of(release, frame), release.statements
-    most = UNBOUNDED if inner.rows.high is None else inner.rows.high
-    said = [Statement(Region(Box()), inner.rows.low, most, "the number of rows")]
-    said += [Statement(Region(box), 0, 0, f"domain.impossible[{i}]") for i, box in enumerate(inner.impossible)]
+    maximum = UNBOUNDED if inner.rows.high is None else inner.rows.high
+    statements = [Statement(Region(Box()), inner.rows.low, maximum, "the number of rows")]
+    statements += [Statement(Region(box), 0, 0, f"domain.impossible[{i}]") for i, box in enumerate(inner.impossible)]
     choices = inner.choices.values()
     for b, block in enumerate(inner.blocks):
         if b not in inner.choices:
-            said += [block.statement(s, inner.domain) for s in range(len(block))]
+            statements += [block.statement(s, inner.domain) for s in range(len(block))]
     out: list[Line] = []
-    for i, s in enumerate(said):
+    for i, s in enumerate(statements):
         low, high = None if s.low <= -UNBOUNDED else s.low, None if s.high >= UNBOUNDED else s.high
         out.append((f"s{i}", s.source, low, high, true.total(s), true.holds(s)))
     for i, choice in enumerate(choices):

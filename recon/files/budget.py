@@ -171,7 +171,7 @@ def _set(budget: Budget) -> Iterator[Budget]:
         _CURRENT.reset(token)
 
 
-def told(value: T) -> T:
+def metered_step(value: T) -> T:
     """Return a value as it is and look at the clock now and then: a step of a parser that is not ours."""
     current().entries(1, each=0)
     return value

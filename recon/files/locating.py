@@ -41,12 +41,12 @@ def model_file(folder: str) -> str:
     """
     try:
         with open(os.path.join(folder, "MLmodel"), encoding="utf-8", errors="replace") as file:
-            told = file.read(LARGEST)
+            data = file.read(LARGEST)
     except OSError:
         raise ReleaseError(
             "is a folder without MLmodel: give a file, or the folder that MLflow wrote", file=folder
         ) from None
-    candidates = [name for _, name in sorted(_KEYS.findall(told), key=lambda found: found[0] != "pickled_model")]
+    candidates = [name for _, name in sorted(_KEYS.findall(data), key=lambda found: found[0] != "pickled_model")]
     inside = os.path.realpath(folder)
     for name in (*candidates, *NAMES):
         path = os.path.join(folder, name)

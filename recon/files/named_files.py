@@ -15,8 +15,8 @@ from typing import Any
 from solvers.foundation.errors import CertificateError
 from solvers.kernel.claims import quoted
 
-MOST_NAME = 1_000  # characters of a path
-MOST_FILES = 1_000  # that one result names as its release
+MAX_NAME = 1_000  # characters of a path
+MAX_FILES = 1_000  # that one result names as its release
 NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 WHERE = "inside the result's folder, or one given with --certificates"
 
@@ -27,7 +27,7 @@ def located(name: Any, folders: Sequence[str]) -> str:
     Looked for as seen from each folder, from here, and by its last part alone in the folders after the first.
     Raises `CertificateError` for what is no such file.
     """
-    if not isinstance(name, str) or not name or len(name) > MOST_NAME or "\0" in name:
+    if not isinstance(name, str) or not name or len(name) > MAX_NAME or "\0" in name:
         raise CertificateError(f"{quoted(name)} is no name of a file")
     roots = [os.path.realpath(folder) for folder in folders]
     for place in candidates(name, roots):
@@ -46,20 +46,20 @@ def candidates(name: str, roots: Sequence[str]) -> Iterator[str]:
 
 
 def inside(path: str, root: str) -> bool:
-    """Tell whether a real path lies in a real folder, or below it."""
+    """Return whether a real path lies in a real folder, or below it."""
     return os.path.commonpath([path, root]) == root
 
 
-def read_regular(path: str, most: int) -> bytes:
+def read_regular(path: str, maximum: int) -> bytes:
     """Return the content of a regular file of at most so many bytes; `CertificateError` for anything else."""
     try:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | NO_LINKS)
         with open(handle, "rb") as file:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
                 raise CertificateError("a file that it names is no regular file")
-            data = file.read(most + 1)
+            data = file.read(maximum + 1)
     except OSError as error:
         raise CertificateError(f"a file that it names cannot be read: {error.strerror or error}") from None
-    if len(data) > most:
+    if len(data) > maximum:
         raise CertificateError("a file that it names is larger than --memory allows")
     return data

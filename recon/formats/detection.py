@@ -57,7 +57,7 @@ def read_draft(data: bytes, memory: int) -> Draft | None:
     """
     try:
         with within(memory):
-            return told_apart(data, memory)
+            return draft_of_bytes(data, memory)
     except ReconError:
         raise
     except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError) as error:
@@ -65,7 +65,7 @@ def read_draft(data: bytes, memory: int) -> Draft | None:
         raise ReleaseError(f"holds values that no such file has ({type(error).__name__}: {error})") from error
 
 
-def told_apart(data: bytes, memory: int) -> Draft | None:
+def draft_of_bytes(data: bytes, memory: int) -> Draft | None:
     """Return what a file publishes; see `read_draft`."""
     stored = open_stored(data, memory)
     if stored is not None:

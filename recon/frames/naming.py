@@ -10,8 +10,8 @@ import pandas as pd
 
 from encoders.domain.domain import GUESSED, Domain
 from encoders.encode.encoder import EncodedRelease
-from recon.console.output import tell
-from recon.formats.drafts.names import alike, said
+from recon.console.output import print_lines
+from recon.formats.drafts.names import alike, matching_notes
 from recon.frames.selections import read_table
 from solvers.foundation.errors import ReleaseError
 
@@ -37,7 +37,7 @@ def named_like(frame: pd.DataFrame, domain: Domain, label: str | None = None) ->
     else:
         found = alike(rest, known)
         renamed |= found
-        notes = said(found, "columns", "attributes of the domain")
+        notes = matching_notes(found, "columns", "attributes of the domain")
     if not renamed:
         return frame, []
     out = frame.copy(deep=False)
@@ -68,7 +68,7 @@ def table_like(release: EncodedRelease, path: str | None, label: str | None) -> 
         return None
     frame, notes = named_like(read_table(path), release.domain, label)
     for note in notes:
-        tell(f"{path}: {note}", file=sys.stderr)
+        print_lines(f"{path}: {note}", file=sys.stderr)
     return frame
 
 

@@ -119,7 +119,7 @@ def from_text(text: str, attribute: AnyAttribute) -> Value:
 
 
 def missing(value: object) -> bool:
-    """Tell whether a cell is empty: None, NaN or empty text."""
+    """Return whether a cell is empty: None, NaN or empty text."""
     return value is None or value is pd.NA or value == "" or (isinstance(value, float) and math.isnan(value))
 
 
@@ -314,8 +314,8 @@ def combined(
         except ReleaseError as error:
             wrong.append((f"'{name}'", value, error.message))
     if not found and not wrong:
-        said = ", ".join(f"{name}={value}" for name, value in given)
-        wrong.append(("", None, f"no value of '{domain.all[k].name}' has {said}"))
+        sentence = ", ".join(f"{name}={value}" for name, value in given)
+        wrong.append(("", None, f"no value of '{domain.all[k].name}' has {sentence}"))
     return wrong or found
 
 

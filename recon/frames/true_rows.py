@@ -22,7 +22,7 @@ from solvers.statements.release import ANY_LABEL, UNBOUNDED, Choice, Loose, Part
 
 SHOWN = 3  # attributes named in a sentence
 
-MOST_BITS = 1 << 25  # distinct rows times boxes looked at together
+MAX_BITS = 1 << 25  # distinct rows times boxes looked at together
 
 
 def violations(release: EncodedRelease, truth: pd.DataFrame) -> list[str]:
@@ -35,8 +35,8 @@ def violations(release: EncodedRelease, truth: pd.DataFrame) -> list[str]:
     broken = []
     known = release.declared or release.rows  # not those that the intervals at this confidence leave
     if len(truth) < known.low or (known.high is not None and len(truth) > known.high):
-        said = known.low if known.exact else f"{known.low} to {known.high}"
-        broken.append(f"the release is of {said} rows, the truth has {len(truth)}")
+        text = known.low if known.exact else f"{known.low} to {known.high}"
+        broken.append(f"the release is of {text} rows, the truth has {len(truth)}")
     for block in release.statements.blocks:
         if isinstance(block, Partition):
             counts = rows.per_statement(block, release.statements.domain.label)
@@ -47,7 +47,7 @@ def violations(release: EncodedRelease, truth: pd.DataFrame) -> list[str]:
             if not any(all(rows.holds(s) for s in alternative) for alternative in block.alternatives):
                 broken.append(f"{block.name}: none of its {len(block.alternatives)} readings holds in the truth")
         elif isinstance(block, Loose):
-            broken += [says(rows, s) for s in block if not s.coarse and not rows.holds(s)]
+            broken += [violation_text(rows, s) for s in block if not s.coarse and not rows.holds(s)]
     broken += coarse_figures(release, truth, rows)
     for i, box in enumerate(release.statements.impossible):
         hit = rows.inside(box)
@@ -57,12 +57,12 @@ def violations(release: EncodedRelease, truth: pd.DataFrame) -> list[str]:
     return broken
 
 
-def says(rows: TrueRows, statement: Statement) -> str:
-    """Say in words that the true rows break a statement."""
-    found, said = rows.total(statement), between(statement.low, statement.high)
+def violation_text(rows: TrueRows, statement: Statement) -> str:
+    """Format which statement the true rows break, and by how much."""
+    found, stated = rows.total(statement), between(statement.low, statement.high)
     if statement.of is None:
-        return f"{statement.source}: {said} rows released, {found} in the truth"
-    return f"{statement.source}: a sum over its rows is {said} as released, {found} in the truth"
+        return f"{statement.source}: {stated} rows released, {found} in the truth"
+    return f"{statement.source}: a sum over its rows is {stated} as released, {found} in the truth"
 
 
 def between(low: int, high: int) -> str:
@@ -97,8 +97,8 @@ def coarse_figures(release: EncodedRelease, truth: pd.DataFrame, rows: TrueRows)
                 found /= max(n, 1)
             low, high = bounds(statistic)
             if not low <= found <= high:
-                said = f"{statistic.value}" + (f" ± {statistic.within}" if statistic.within else "")
-                broken.append(f"{source_of(model, i)}: {said} released, {float(found):.12g} in the truth")
+                text = f"{statistic.value}" + (f" ± {statistic.within}" if statistic.within else "")
+                broken.append(f"{source_of(model, i)}: {text} released, {float(found):.12g} in the truth")
     return broken
 
 
@@ -111,7 +111,7 @@ def raw_number(release: EncodedRelease, k: int, ranges: Ranges) -> Fraction:
 
 
 def speaks_of(release: EncodedRelease, frame: pd.DataFrame, name: str) -> bool:
-    """Tell whether a frame has a column for an attribute: the attribute itself or a view of it."""
+    """Return whether a frame has a column for an attribute: the attribute itself or a view of it."""
     views = release.domain.columns
     return any(str(c) == name or (str(c) in views and views[str(c)].attribute == name) for c in frame.columns)
 
@@ -166,7 +166,7 @@ class TrueRows:
         """
         found = np.full(len(self.codes), -1, dtype=np.int64)
         widest = max([len(self.codes), *(len(p) for p in self.parts)])
-        step = max(8, MOST_BITS // max(1, widest))
+        step = max(8, MAX_BITS // max(1, widest))
         for first in range(0, len(boxes), step):
             last = min(first + step, len(boxes))
             span = slice(int(boxes.start[first]), int(boxes.start[last]))
@@ -221,5 +221,5 @@ class TrueRows:
         return np.bincount(part, self.times[hit], minlength=self.parts[of].shape[1]).astype(np.int64)
 
     def holds(self, statement: Statement) -> bool:
-        """Tell whether the true rows keep a statement."""
+        """Return whether the true rows keep a statement."""
         return statement.low <= self.total(statement) <= statement.high

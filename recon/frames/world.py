@@ -45,12 +45,12 @@ class World:
 
     @property
     def unique(self) -> bool | None:
-        """Tell whether this is the only possible world (None: not known)."""
+        """Return whether this is the only possible world (None: not known)."""
         return self.inner.unique
 
     @property
     def note(self) -> str:
-        """Say how the world was found, or how many others there are, where there is more to say than `unique`."""
+        """Return how the world was found, or how many others there are, where `unique` does not say it."""
         return self.inner.note
 
     @property

@@ -21,7 +21,7 @@ from recon.inspection.findings.rules import Rule, rules_of
 from recon.inspection.findings.severity import graded, of_object
 from recon.inspection.objects.generic import examples, generic_findings, lone_tree_rows, rows_known
 from recon.inspection.objects.seeding import seed_findings
-from recon.inspection.objects.traversal import Place, described, entries_of, things_of, walk
+from recon.inspection.objects.traversal import Place, described, entries_of, things_of, traverse
 from recon.inspection.objects.unknown import DEEPEST, is_rule_list, unknown_findings
 from recon.stored.containers import Stored, open_stored, unpacked
 from recon.stored.objects.arrays import resolve
@@ -52,10 +52,10 @@ class Inspection:
 
     def to_json(self) -> dict[str, Any]:
         """Return the inspection as one JSON object: file, format, sha256, rows, levels, findings."""
-        told = [one.to_json() for one in self.findings]
+        notes = [one.to_json() for one in self.findings]
         return {
             "file": self.file, "format": self.format, "sha256": self.sha256, "rows": self.rows,
-            "levels": dict(LEVELS), "findings": told,
+            "levels": dict(LEVELS), "findings": notes,
         }  # fmt: skip
 
     def to_text(self) -> str:
@@ -170,7 +170,7 @@ def inspect_graph(root: Any, memory: int = 1 << 30, depth: int = 0) -> tuple[int
 
     `memory`: bytes that what is packed inside of it may take; `depth`: how many files it stands inside of.
     """
-    places = list(walk(root))
+    places = list(traverse(root))
     things = things_of(places)
     seeds = seed_findings(places)
     known = rows_known(things, places)
@@ -218,20 +218,20 @@ def _matched(places: list[Place], rule: Rule) -> Finding | None:
     if owner is None:
         return None
     value = first.value if isinstance(first.value, Thing) else resolve(first.value)
-    level, told = rule.level, rule.follows
+    level, follows = rule.level, rule.follows
     claim = CLAIMS[rule.claim](owner, value) if rule.claim else ""
     if claim is None:
         return None
     if isinstance(claim, tuple):
-        level, told = claim
+        level, follows = claim
     elif claim:
-        told = claim.removesuffix(MIDWAY) if _random_splits(first) else claim
+        follows = claim.removesuffix(MIDWAY) if _random_splits(first) else claim
     others = ", ".join(p.attribute for p in places[1:])
     what = described(value) + (f", with {others}" if others else "")
     removable = rule.removable and owner.kind.partition(".")[0] in SURE
     remove = rule.remove if removable or not rule.removable else UNKNOWN_CLASS
     smallest, models = of_object(rule.name, first.path, owner, value)
-    return Finding(level, rule.name, first.path, what, told, remove, removable, examples(value), 1, smallest, models,
+    return Finding(level, rule.name, first.path, what, follows, remove, removable, examples(value), 1, smallest, models,
                    entries_of(value))  # fmt: skip
 
 
@@ -294,6 +294,6 @@ def _opened(data: bytes, path: str, memory: int, depth: int) -> list[Finding] | 
 def inside(path: str, kind: str, findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings of a file inside another, their paths behind its own."""
     if not findings:
-        told = "read to its end: its rules find nothing in it"
-        return [Finding("info", "read", path, kind, told, "nothing to do")]
+        text = "read to its end: its rules find nothing in it"
+        return [Finding("info", "read", path, kind, text, "nothing to do")]
     return [replace(one, path=f"{path}({one.path})") for one in findings]

@@ -26,7 +26,7 @@ from recon.inspection.findings.findings import Finding
 from recon.inspection.findings.refusing import naming
 from recon.inspection.inspecting import Inspection, inspect_stored, matches, read_file
 from recon.inspection.objects.seeding import seed_findings
-from recon.inspection.objects.traversal import Place, walk
+from recon.inspection.objects.traversal import Place, traverse
 from recon.stored.containers import Stored, open_stored
 from recon.stored.objects.arrays import resolve
 from recon.stored.objects.things import Thing
@@ -124,7 +124,7 @@ def _open(data: bytes, memory: int) -> Stored:
 
 def _edits(root: Any) -> list[Place]:
     """Return the attributes to be set to None."""
-    places = list(walk(root))
+    places = list(traverse(root))
     found = [p for held, finding in matches(places) if finding.removable for p in held]
     return found + seed_findings(places).places
 
@@ -148,7 +148,7 @@ def _compare(original: Any, copy: Any) -> int:
     taken = {_key(place) for place in edits}
     for place in edits:
         _leave_out(place)
-    for a, b in zip_longest(walk(original), walk(copy)):
+    for a, b in zip_longest(traverse(original), traverse(copy)):
         if a is None or b is None or (a.depth, a.step, a.nested) != (b.depth, b.step, b.nested):
             where = next(p.path for p in (a, b) if p is not None)
             raise EngineError(f"the copy differs from the file at {where}: nothing was written")
@@ -219,7 +219,7 @@ def _gone(root: Any, after: list[Finding], removed: tuple[Finding, ...]) -> None
     left = {(f.rule, f.path) for f in after} & {(f.rule, f.path) for f in removed}
     if left:
         raise EngineError(f"{sorted(left)[0][1]} is still in the copy: nothing was written")
-    for place in walk(root):
+    for place in traverse(root):
         ensemble = place.value
         if isinstance(ensemble, Thing) and ensemble.has("estimators_") and bags(ensemble) is not None:
             raise EngineError(f"the bags of {place.path or 'the ensemble'} still follow: nothing was written")
@@ -244,7 +244,7 @@ def _trees_agree(original: Any, copy: Any) -> tuple[str, ...]:
 
 
 def _trees(root: Any) -> Iterator[Thing]:
-    for place in walk(root):
+    for place in traverse(root):
         if isinstance(place.value, Thing) and place.value.kind.startswith("sklearn.tree.") and place.value.has("nodes"):
             yield place.value
 
@@ -267,7 +267,7 @@ def _nodes(tree: Thing) -> npt.NDArray[Any]:
     return nodes
 
 
-def _points(tree: Thing, most: int, generator: np.random.Generator) -> npt.NDArray[np.float32]:
+def _points(tree: Thing, maximum: int, generator: np.random.Generator) -> npt.NDArray[np.float32]:
     """Return random points in the range of the thresholds, and for each threshold points below, on and above it."""
     nodes = _nodes(tree)
     inner = np.flatnonzero(nodes["left_child"] != -1)
@@ -275,21 +275,21 @@ def _points(tree: Thing, most: int, generator: np.random.Generator) -> npt.NDArr
         return np.zeros((1, 1), np.float32)
     features = nodes["feature"][inner].astype(int)
     columns = int(features.max()) + 1
-    most = max(24, min(most, 20_000_000 // columns))
+    maximum = max(24, min(maximum, 20_000_000 // columns))
     with np.errstate(over="ignore"):
         thresholds = nodes["threshold"][inner].astype(np.float32)
     finite = thresholds[np.isfinite(thresholds)]
     low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
-    chosen = generator.permutation(len(inner))[: most // 4]
-    found = generator.uniform(low - 1, high + 1, (most // 4 + 3 * len(chosen), columns)).astype(np.float32)
-    at = most // 4
+    chosen = generator.permutation(len(inner))[: maximum // 4]
+    found = generator.uniform(low - 1, high + 1, (maximum // 4 + 3 * len(chosen), columns)).astype(np.float32)
+    at = maximum // 4
     for side in (-np.inf, 0.0, np.inf):
         near = thresholds[chosen]
         near = near if side == 0.0 else np.nextafter(near, np.float32(side), dtype=np.float32)
         found[np.arange(at, at + len(chosen)), features[chosen]] = near
         at += len(chosen)
     if "missing_go_to_left" in (nodes.dtype.names or ()):
-        found[: most // 20][generator.random((most // 20, columns)) < 0.3] = np.nan
+        found[: maximum // 20][generator.random((maximum // 20, columns)) < 0.3] = np.nan
     return found
 
 

@@ -59,8 +59,8 @@ def attach_counts(model: Any, X: Any, y: Any, domain: Domain | None = None) -> E
     counted = filled(shape, [per_class(rows, r, found) for r in located])
     origin = Provenance(f"{draft.origin.format}, counts attached", ("exact",), (COUNTED,))
     release = encode_models(found, [replace(counted, origin=origin)], Rows(len(frame), len(frame)))
-    said = [] if keeps_figures(draft, found, frame) else [OTHER_ROWS]
-    return replace(release, said=(*said, *compared(model, X, draft, located, rows)))
+    notes = [] if keeps_figures(draft, found, frame) else [OTHER_ROWS]
+    return replace(release, reader_notes=(*notes, *compared(model, X, draft, located, rows)))
 
 
 def source_of(model: Any) -> Draft:
@@ -216,7 +216,7 @@ def filled_tree(model: Tree, counted: Counted) -> Tree:
 
 
 def keeps_figures(draft: Draft, domain: Domain, frame: pd.DataFrame) -> bool:
-    """Tell whether the rows keep whatever the model itself says about its training rows."""
+    """Return whether the rows keep whatever the model itself says about its training rows."""
     from recon.loading.loading import settle
 
     if isinstance(draft, SkeletonDraft) and not draft.models:
@@ -242,16 +242,16 @@ def compared(
     if not callable(predict):
         return ("predictions were not compared: the model given has no predict",)
     try:
-        said = np.asarray(predict(X)).reshape(-1)
+        predicted = np.asarray(predict(X)).reshape(-1)
     except Exception as error:  # a foreign predict may raise anything
         return (f"predictions were not compared: the model's predict failed on X ({error})",)
-    if len(said) != len(rows.back):
-        return (f"predictions were not compared: predict gave {len(said)} of {len(rows.back)} rows",)
+    if len(predicted) != len(rows.back):
+        return (f"predictions were not compared: predict gave {len(predicted)} of {len(rows.back)} rows",)
     places = np.stack(located, axis=1)[rows.back]
     _, group = np.unique(places, axis=0, return_inverse=True)
     first: dict[int, Any] = {}
     expected = draft.predicted if isinstance(draft, SkeletonDraft) else ()
-    for row, (g, value) in enumerate(zip(group.reshape(-1).tolist(), said.tolist(), strict=True)):
+    for row, (g, value) in enumerate(zip(group.reshape(-1).tolist(), predicted.tolist(), strict=True)):
         wanted = expected[places[row, 0]] if expected and places[row, 0] < len(expected) else value
         if first.setdefault(g, value) != value or not same(value, wanted):
             message = f"row {row + 1} of X is predicted {value!r}, others of its leaf or rule"
@@ -261,5 +261,5 @@ def compared(
 
 
 def same(value: Any, wanted: Any) -> bool:
-    """Tell whether a prediction is a class, whatever type it has (True, 1, "1")."""
+    """Return whether a prediction is a class, whatever type it has (True, 1, "1")."""
     return bool(value == wanted) or str(value) == str(wanted)

@@ -70,13 +70,13 @@ def _loaded(
     if len(files) > 1:
         return load_several(files, declared, confidence)
     found = read_file(files[0])
-    part, said = found.published(declared), found.said
+    part, notes = found.published(declared), found.reader_notes
     del found  # what was parsed of a large file is larger than its models
     try:
         release = encode_models(part.domain, part.models, part.rows, part.file, confidence)
     except ReleaseError as error:
         raise error.at(file=part.file) from None
-    return replace(release, sha256=part.sha256, files=(part.file,), said=said)
+    return replace(release, sha256=part.sha256, files=(part.file,), reader_notes=notes)
 
 
 def load_several(files: Sequence[str], declared: Domain | None, confidence: float | Fraction) -> EncodedRelease:
@@ -97,7 +97,7 @@ def load_several(files: Sequence[str], declared: Domain | None, confidence: floa
     if declared is not None:  # what was matched by names stands in the parts' notes
         declared = replace(declared, notes=tuple(dict.fromkeys(n for part in parts for n in part.domain.notes)))
     release = join(parts, declared, confidence_level(confidence))
-    return replace(release, said=tuple(dict.fromkeys(s for one in read for s in one.said)))
+    return replace(release, reader_notes=tuple(dict.fromkeys(s for one in read for s in one.reader_notes)))
 
 
 def refuse_subsets(parts: Sequence[Published]) -> None:
@@ -122,9 +122,9 @@ class ReadFile:
         return 1 if isinstance(self.content, Draft) else len(self.content.models)
 
     @property
-    def said(self) -> tuple[str, ...]:
+    def reader_notes(self) -> tuple[str, ...]:
         """Return what its reader has to say about it."""
-        return self.content.said if isinstance(self.content, Draft) else ()
+        return self.content.reader_notes if isinstance(self.content, Draft) else ()
 
     def published(self, declared: Domain | None, first: int = 0, several: bool | None = None) -> Published:
         """Return the models over the declared domain, else the file's own or a guessed one."""
@@ -195,7 +195,7 @@ def encode(model: Any, domain: Domain) -> EncodedRelease:
         return encode_models(domain, [model.to_model(label_values=values)])
     draft = draft_of(model)
     found, models = settle(draft, domain)
-    return replace(encode_models(found, models, draft.rows), said=draft.said)
+    return replace(encode_models(found, models, draft.rows), reader_notes=draft.reader_notes)
 
 
 def models_of(model: Any, domain: Domain) -> tuple[AnyModel, ...]:
@@ -236,7 +236,7 @@ def read_domain(
 
 
 def is_table(path: str) -> bool:
-    """Tell whether a path is called like a table: a domain is read off its rows."""
+    """Return whether a path is called like a table: a domain is read off its rows."""
     return path.lower().endswith((".csv", ".csv.gz", ".parquet"))
 
 

@@ -86,14 +86,14 @@ def tied(ordered: CountAnswer, datasets: CountAnswer, rows: int | None) -> tuple
     if rows is None or ordered.convention != "ordered" or ordered.relative:
         return ordered, datasets
     orders = math.lgamma(rows + 1) / math.log(2) * (1.0 + 2.0**-50)
-    (low, high), (least, most) = ordered.bounds, datasets.bounds
-    if math.isfinite(max(low, least)):
-        low, least = max(low, least, 0.0), max(least, low - orders, 0.0)
-    high = min(high, most + orders)
+    (low, high), (minimum, maximum) = ordered.bounds, datasets.bounds
+    if math.isfinite(max(low, minimum)):
+        low, minimum = max(low, minimum, 0.0), max(minimum, low - orders, 0.0)
+    high = min(high, maximum + orders)
     if ordered.status == "bounds":
         ordered = replace(ordered, bounds=(low, max(low, high)))
     if datasets.status == "bounds":
-        datasets = replace(datasets, bounds=(least, max(least, most)))
+        datasets = replace(datasets, bounds=(minimum, max(minimum, maximum)))
     return ordered, datasets
 
 
@@ -152,8 +152,8 @@ def exposure(cut: CutDomain, cells: PartitionFigures) -> pd.DataFrame:
                 "region": cell.region,
                 "where": condition_text(cut, cell.box),
                 "class": cells.label_text(cell.label),
-                "rows": cell.least,
-                "rows_most": cell.most,
+                "rows": cell.minimum,
+                "rows_most": cell.maximum,
                 "worlds_per_row": cell.size,
                 "bits_left": left,
                 "bits_removed": None if left is None else before - left,

@@ -64,7 +64,7 @@ def sweep(
     if wrong := [e for e in epsilons if not (math.isfinite(e) and e > 0)]:
         raise ReleaseError(f"epsilon must be above 0 and finite, not {wrong[0]}")
     exact_line = {"epsilon": math.inf, "draws": 1} | quantiles([without_noise(release, block, truth, limits)])
-    dice, lines, stopped = Randomness(seed), [], ""
+    random, lines, stopped = Randomness(seed), [], ""
     for epsilon in sorted(epsilons):
         exact = Fraction(repr(float(epsilon)))
         noise = Noise(Law("discrete_laplace", sensitivity / exact), exact, Fraction(0), sensitivity, neighbours)
@@ -74,7 +74,7 @@ def sweep(
                 limits.report(f"epsilon {epsilon:g}: draw {k + 1} of {draws}")
                 if limits.expired():
                     raise Inconclusive("the time was up")
-                noisy = [int(c) + dice.discrete_laplace(noise.law.scale) for c in truth]
+                noisy = [int(c) + random.discrete_laplace(noise.law.scale) for c in truth]
                 found.append(one_draw(with_noise(release, noisy, noise), block, truth, prior, limits))
         except Inconclusive as error:
             stopped = f"stopped at epsilon {epsilon:g} after {len(found)} of {draws} draws: {error}"
@@ -136,12 +136,12 @@ def one_draw(
     found = posterior(noisy, prior, limits)
     intervals = noisy.statements.partitions[0]
     published = found.counts["published"].to_numpy()
-    said, right = likely_cells(found, truth)
+    settled, right = likely_cells(found, truth)
     return {
         "accuracy": accuracy(block, truth, published),
         "bits_removed_per_row": removed_per_row(noisy, found.entropy_bits, limits),
-        "said": float(said),
-        "said_right": right / said if said else math.nan,
+        "said": float(settled),
+        "said_right": right / settled if settled else math.nan,
         "nearest": nearest(truth, intervals.low, intervals.high),
         "typical": found.distance(truth),
     }
@@ -175,9 +175,9 @@ def accuracy(block: Partition, truth: NDArray[np.int64], published: NDArray[np.f
 def likely_cells(found: Posterior, truth: NDArray[np.int64]) -> tuple[int, int]:
     """Return how many cells are held occupied or empty with probability 0.95, and for how many of them that is so."""
     empty = found.empty()
-    said = (empty <= 1 - LIKELY) | (empty >= LIKELY)
-    right = said & ((empty >= LIKELY) == (truth == 0))
-    return int(said.sum()), int(right.sum())
+    settled = (empty <= 1 - LIKELY) | (empty >= LIKELY)
+    right = settled & ((empty >= LIKELY) == (truth == 0))
+    return int(settled.sum()), int(right.sum())
 
 
 def nearest(truth: NDArray[np.int64], low: NDArray[np.int64], high: NDArray[np.int64]) -> float:

@@ -45,13 +45,13 @@ def measure_coupled(release: EncodedRelease, convention: Convention, answer: Cou
     try:
         system = SystemFigures.of(statements, limits)
         cells = ask(statements, PerCell(), PerCellAnswer, limits)
-        least, most = cells.least, cells.most
-        cells_exact = cells.status == "exact" or bool((cells.least == cells.most).all())
+        minimum, maximum = cells.minimum, cells.maximum
+        cells_exact = cells.status == "exact" or bool((cells.minimum == cells.maximum).all())
     except (Unsupported, Inconclusive):
         system, cells_exact = None, True
-        least = most = np.zeros(0, dtype=np.int64)
+        minimum = maximum = np.zeros(0, dtype=np.int64)
     datasets = answer if convention == "multiset" else ask(statements, Count("multiset"), CountAnswer, limits)
-    held = [(c, int(least[c]), int(most[c])) for c in np.flatnonzero(least).tolist()]
+    held = [(c, int(minimum[c]), int(maximum[c])) for c in np.flatnonzero(minimum).tolist()]
     sizes = [] if system is None else [system.sizes[c] for c, _, _ in held]
     unordered = bits_before(statements, numbers, "multiset", limits) if numbers and not answer.relative else None
     unsized = system is None or answer.relative  # sizes of a continuous attribute are volumes, not raw rows
@@ -130,12 +130,12 @@ def published_cells(release: EncodedRelease) -> list[tuple[str, int]]:
 def groups_left_out(release: EncodedRelease) -> tuple[bool, str]:
     """Return whether some partition's counts tell the sizes of its groups, and why others' do not ("": all do)."""
     parts = list(release.statements.partitions.values())
-    told = [release.noisy or b.open_counts <= min(1, len(b) - 1) for b in parts]
-    if all(told):
-        return bool(told), "" if told else "no partition of exact counts"
+    notes = [release.noisy or b.open_counts <= min(1, len(b) - 1) for b in parts]
+    if all(notes):
+        return bool(notes), "" if notes else "no partition of exact counts"
     resampled = any(isinstance(model, Forest) and model.resampled for model in release.models)
     why = "counts of resamples are lower bounds" if resampled else "no partition of exact counts"
-    return any(told), f"{why} ({len(parts) - sum(told)} of {len(parts)} partitions)" if any(told) else why
+    return any(notes), f"{why} ({len(parts) - sum(notes)} of {len(parts)} partitions)" if any(notes) else why
 
 
 def cell_exposure(
@@ -148,7 +148,7 @@ def cell_exposure(
     lines: list[dict[str, Any]] = []
     before = row_bits(release.statements, limits)
     boxes = system.boxes([c for c, _, _ in held], SHOWN_BOXES)
-    for i, ((c, rows, most), (shown, further)) in enumerate(zip(held, boxes, strict=True)):
+    for i, ((c, rows, maximum), (shown, further)) in enumerate(zip(held, boxes, strict=True)):
         size, more = system.sizes[c], f" or {further} more boxes" if further else ""
         left = math.log2(size)
         lines.append(
@@ -158,7 +158,7 @@ def cell_exposure(
                 "where": " or ".join(condition_text(release.cut, b) for b in shown) + more,
                 "class": None,
                 "rows": rows,
-                "rows_most": most,
+                "rows_most": maximum,
                 "worlds_per_row": size,
                 "bits_left": left,
                 "bits_removed": before - left,

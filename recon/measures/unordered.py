@@ -50,10 +50,10 @@ def row_order(m: Measures) -> Ends | None:
     whole = m.entropy_bounds if m.entropy_bits is None else (m.entropy_bits, m.entropy_bits)
     if left is None or whole is None:
         return None
-    least, most = max(0.0, whole[0] - left[1]), max(0.0, whole[1] - left[0])
+    minimum, maximum = max(0.0, whole[0] - left[1]), max(0.0, whole[1] - left[0])
     if left[0] < left[1] and m.rows is not None:  # a dataset has n! orders at most
-        most = min(most, math.lgamma(m.rows + 1) / math.log(2) * (1.0 + 2.0**-50))
-    return min(least, most), most
+        maximum = min(maximum, math.lgamma(m.rows + 1) / math.log(2) * (1.0 + 2.0**-50))
+    return min(minimum, maximum), maximum
 
 
 def dist_g(m: Measures) -> Ends | None:

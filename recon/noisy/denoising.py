@@ -73,8 +73,8 @@ def denoise(release: EncodedRelease, limits: Limits | None = None) -> Denoised:
             by_block[b] = [counts[index.first[b] + s] for s, p in enumerate(observed.published) if p is not None]
     left = iter([by_block[b] for b in sorted(by_block)])
     models = tuple(m if m.noise is None else filled(m, left) for m in release.models)
-    said = DENOISED.format(BEST if found.proved else GOOD)
-    noted = replace(release.domain, notes=(*publishable(release.domain).notes, said))
+    text = DENOISED.format(BEST if found.proved else GOOD)
+    noted = replace(release.domain, notes=(*publishable(release.domain).notes, text))
     return Denoised(noted, models, found, moved, int(found.histogram.sum()))
 
 

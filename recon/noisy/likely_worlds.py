@@ -50,7 +50,7 @@ class SampledPosterior:
 
     @property
     def trusted(self) -> bool:
-        """Tell whether the diagnostics see no reason against the sample."""
+        """Return whether the diagnostics see no reason against the sample."""
         return self.rhat <= ENOUGH_RHAT and self.ess >= ENOUGH_ESS
 
     def membership(self, profiles: Profiles) -> pd.DataFrame:

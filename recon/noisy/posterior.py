@@ -126,7 +126,7 @@ def posterior(release: EncodedRelease, prior: Prior = "counts", limits: Limits |
 
 
 def single(release: EncodedRelease) -> bool:
-    """Tell whether a release is exactly one tree or rule list."""
+    """Return whether a release is exactly one tree or rule list."""
     return release.statements.single is not None
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from encoders.domain.values import Value
 from encoders.encode.encoder import EncodedRelease
-from recon.answers.exact import MOST_CERTIFIED, certify_exact, most_rows, select_with
+from recon.answers.exact import MAX_CERTIFIED, certify_exact, maximum_rows, select_with
 from recon.answers.undecided import decide, share, why_open
 from recon.certificates.issuing import profile_certificates
 from recon.frames.selections import select_frame
@@ -52,17 +52,17 @@ def certify_noisy(
             settled = sure["verdict"].isin(["certain", "impossible"]).to_numpy()
             columns = ["verdict", "min_count", "max_count", "confidence"]
             out.loc[settled, columns] = sure.loc[settled, columns]
-        if certificates or (certificates is None and len(frame) <= MOST_CERTIFIED):
+        if certificates or (certificates is None and len(frame) <= MAX_CERTIFIED):
             out["certificate"] = pd.Series(proofs(release, frame, out, limits), dtype=object)
     found = known_posterior(release, limits)
     names = ["probability", "probability_before", "expected_count"]
     if found is None:
         out[names] = np.nan
     else:
-        said = found.membership(frame)
+        membership = found.membership(frame)
         settled = (out["confidence"] == 1.0).to_numpy() & out["verdict"].isin(["certain", "impossible"]).to_numpy()
         for name in names:
-            out[name] = np.where(settled & (name == "probability"), out["verdict"] == "certain", said[name])
+            out[name] = np.where(settled & (name == "probability"), out["verdict"] == "certain", membership[name])
     out["prior"] = None if found is None else f"{found.prior}: {found.prior_text}"
     out.attrs.update(assumptions=list(release.assumptions), convention=convention, confidence=release.confidence)
     out.attrs["notes"] = [*out.attrs.get("notes", ()), *notes(release, found)]
@@ -73,12 +73,14 @@ def proofs(
     release: EncodedRelease, frame: pd.DataFrame, out: pd.DataFrame, limits: Limits | None
 ) -> list[dict[str, Any] | None]:
     """Return the certificates of verdicts, each at its own confidence: 1, or that of the release."""
-    sure, said = (out["confidence"] == 1.0).to_numpy(), out["verdict"].to_numpy(dtype=object).copy()
-    said[~sure & (said == "possible") & (out["min_count"] > 0).to_numpy()] = "certain"  # present at that confidence
+    sure, verdicts = (out["confidence"] == 1.0).to_numpy(), out["verdict"].to_numpy(dtype=object).copy()
+    verdicts[~sure & (verdicts == "possible") & (out["min_count"] > 0).to_numpy()] = (
+        "certain"  # present at that confidence
+    )
     found: list[dict[str, Any] | None] = [None] * len(out)
     for at, those in ((release.at_confidence(1), sure), (release, ~sure)):
         if those.any():
-            here = profile_certificates(at, frame, np.where(those, said, "unknown").tolist(), limits)
+            here = profile_certificates(at, frame, np.where(those, verdicts, "unknown").tolist(), limits)
             found = [new or old for new, old in zip(here, found, strict=True)]
     return found
 
@@ -118,7 +120,7 @@ def at_confidence(
             "profile": np.arange(len(frame)),
             "verdict": verdict,
             "min_count": found.low,
-            "max_count": most_rows(release, found),
+            "max_count": maximum_rows(release, found),
             "probability": np.nan,
             "probability_before": np.nan,
             "expected_count": np.nan,
@@ -143,7 +145,7 @@ def decided(release: EncodedRelease, chosen: Selections, convention: Convention,
 
 
 def outside_domain(release: EncodedRelease, chosen: Selections, limits: Limits | None) -> NDArray[np.bool_]:
-    """Tell which selections hold no row of the domain, whatever was released; none where the time is up before."""
+    """Return which selections hold no row of the domain, whatever was released; none where the time is up before."""
     limits = limits or Limits()
     try:
         return without_rows(release.statements, chosen, limits)
@@ -203,7 +205,7 @@ def attribute_noisy(
             "upper": between.upper,
             "certain": alone if release.certain else np.zeros(len(frame), dtype=bool),
             "min_count": counted.low,
-            "max_count": most_rows(release, counted),
+            "max_count": maximum_rows(release, counted),
             "probability_before": before,
             "leave_one_out": np.nan,
             "confidence": release.confidence,

@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from encoders.encode.encoder import EncodedRelease
-from recon.answers.exact import MOST_CERTIFIED
+from recon.answers.exact import MAX_CERTIFIED
 from recon.certificates.certificate_format import Json
 from recon.certificates.issuing import as_proved, certificate_json, profiles_json
 from recon.frames.selections import select_frame
@@ -33,8 +33,8 @@ from solvers.statements.release import World
 
 SECONDS = 20.0  # for these proofs, where no limit is given
 SHARES = 8  # one hard profile takes no more than such a part of the time that is left
-MOST_NUMBERS = 5_000_000  # parts of rows written into one result
-MOST_WORLDS = 100  # kept to look for rows in
+MAX_NUMBERS = 5_000_000  # parts of rows written into one result
+MAX_WORLDS = 100  # kept to look for rows in
 Parts = tuple[tuple[int, ...], ...]
 
 
@@ -49,7 +49,7 @@ def line_proofs(
     """
     limits = limits.lasting(SECONDS) if limits.seconds is None else limits
     proofs: list[list[Json]] = [[] for _ in range(len(found))]
-    if not wanted and len(found) > MOST_CERTIFIED:
+    if not wanted and len(found) > MAX_CERTIFIED:
         return proofs
     kept = np.flatnonzero((found["verdict"] != "outside").to_numpy())
     if len(kept) < len(found):  # profiles that no row can be have no answer to prove, and no selection
@@ -90,22 +90,22 @@ class Prover:
         self.certifier = Certifier(release.statements, limits)
         self.worlds = Worlds(release, self.certifier, self.chosen, limits)
         self.known: dict[Claim | Possible, Proof | Witness | None] = {}
-        self.room = MOST_NUMBERS
+        self.room = MAX_NUMBERS
 
-    def line(self, i: int, verdict: str, least: Any, most: Any, certificate: Json | None) -> Iterator[Json]:
+    def line(self, i: int, verdict: str, minimum: Any, maximum: Any, certificate: Json | None) -> Iterator[Json]:
         """Yield the certificates of one line; none where nothing is said of its counts."""
-        if verdict in {"unknown", "outside"} or pd.isna(least) or pd.isna(most):
+        if verdict in {"unknown", "outside"} or pd.isna(minimum) or pd.isna(maximum):
             return
         (met, inside), rows = self.boxes[i], self.release.statements.rows.high
         has = None if certificate is None else certificate["claim"]
-        if least > 0 and not (least == 1 and has is not None and "at_least" in has):
-            yield from self.proved(i, AtLeast(inside, int(least)), {"at_least": int(least)})
-        if (rows is None or most < rows) and not (most == 0 and has is not None and "at_most" in has):
-            yield from self.proved(i, AtMost(met, int(most)), {"at_most": int(most)})
-        if verdict == "possible" and least == 0:
+        if minimum > 0 and not (minimum == 1 and has is not None and "at_least" in has):
+            yield from self.proved(i, AtLeast(inside, int(minimum)), {"at_least": int(minimum)})
+        if (rows is None or maximum < rows) and not (maximum == 0 and has is not None and "at_most" in has):
+            yield from self.proved(i, AtMost(met, int(maximum)), {"at_most": int(maximum)})
+        if verdict == "possible" and minimum == 0:
             yield from self.proved(i, Possible(met), {"possible": True})
 
-    def proved(self, i: int, claim: Claim | Possible, said: Json) -> Iterator[Json]:
+    def proved(self, i: int, claim: Claim | Possible, claim_json: Json) -> Iterator[Json]:
         """Yield the certificate of a claim about profile i, if it is proved."""
         if claim not in self.known:
             self.limits.report(f"proving what is said of profile {i + 1}")
@@ -117,7 +117,7 @@ class Prover:
             if self.room < 0:
                 return
         fingerprint = self.certifier.fingerprint
-        yield certificate_json(self.release, fingerprint, {"profile": self.profiles[i], **said}, proof)
+        yield certificate_json(self.release, fingerprint, {"profile": self.profiles[i], **claim_json}, proof)
 
     def proof(self, i: int, claim: Claim | Possible) -> Proof | Witness | None:
         """Return a proof that was verified; None where none was found."""
@@ -133,7 +133,7 @@ class Prover:
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
+class WorldRows:
     """A world by one row per cell: its parts, how often, and (where cells are known) which row stands for a cell."""
 
     parts: Parts
@@ -146,7 +146,7 @@ class Worlds:
 
     def __init__(self, release: EncodedRelease, certifier: Certifier, chosen: Selections, limits: Limits) -> None:
         self.release, self.certifier, self.chosen, self.limits = release, certifier, chosen, limits
-        self.found: list[Held] | None = None
+        self.found: list[WorldRows] | None = None
         self.sums: SelectionSums | None = None
 
     @property
@@ -166,12 +166,12 @@ class Worlds:
         if held_now is not None and (witness := self.within(held_now, box)) is not None:
             yield witness
 
-    def keep(self, world: World | None) -> Held | None:
+    def keep(self, world: World | None) -> WorldRows | None:
         """Keep a world, the newest first, and return it as it is kept."""
         if world is None:
             return None
         held = self.held(world)
-        self.found = [held, *(self.found or [])[: MOST_WORLDS - 1]]
+        self.found = [held, *(self.found or [])[: MAX_WORLDS - 1]]
         return held
 
     def likely(self) -> World | None:
@@ -194,7 +194,7 @@ class Worlds:
         except (EngineError, Inconclusive, Unsupported):
             return None
 
-    def held(self, world: World) -> Held:
+    def held(self, world: World) -> WorldRows:
         """Return a world by its parts; rows of one cell become one row, which every statement weighs alike."""
         cuts = self.release.cut.cuts
         columns = []
@@ -207,15 +207,15 @@ class Worlds:
         np.add.at(times, back.reshape(-1), world.times)
         rows, times = rows[times > 0], times[times > 0]
         if self.live is None:
-            return Held(tuple(map(tuple, rows.tolist())), tuple(times.tolist()), {})
+            return WorldRows(tuple(map(tuple, rows.tolist())), tuple(times.tolist()), {})
         cell = cells_at(self.certifier.facts, self.live, rows.tolist())
         distinct, first, which = np.unique(cell, return_index=True, return_inverse=True)
         counts = np.zeros(len(distinct), dtype=np.int64)
         np.add.at(counts, which.reshape(-1), times)
         kept = tuple(map(tuple, rows[first].tolist()))
-        return Held(kept, tuple(counts.tolist()), {int(c): n for n, c in enumerate(distinct.tolist())})
+        return WorldRows(kept, tuple(counts.tolist()), {int(c): n for n, c in enumerate(distinct.tolist())})
 
-    def within(self, held: Held, box: Box) -> Witness | None:
+    def within(self, held: WorldRows, box: Box) -> Witness | None:
         """Return the world with a row in the box, another row of a cell put in its place if need be; None without."""
         if any(all(mask >> row[k] & 1 for k, mask in box.literals) for row in held.parts):
             return Witness(held.parts, held.times)

@@ -45,12 +45,12 @@ def table(release: EncodedRelease, limits: Limits | None = None) -> pd.DataFrame
     if counted.status == "unsat":
         raise ContradictionError("there is no possible world", counted.conflict)
     cells = PartitionFigures.of(release.statements, limits or Limits())
-    least = cells.least
-    heard = (limits or Limits()).paced(np.flatnonzero(least).tolist(), PHASE, 16)
+    minimum = cells.minimum
+    heard = (limits or Limits()).paced(np.flatnonzero(minimum).tolist(), PHASE, 16)
     lines = [line(release.cut, cells, s) for s in heard]
     frame = pd.DataFrame(lines, dtype=object)  # long integers overflow in any other type
     if len(frame):
-        frame = frame.loc[frame.index.repeat(least[least > 0])].reset_index(drop=True)
+        frame = frame.loc[frame.index.repeat(minimum[minimum > 0])].reset_index(drop=True)
     frame.insert(0, free_name("row", frame.columns), np.arange(len(frame)))
     frame.attrs.update(assumptions=list(release.assumptions), status=counted.status)
     return frame
@@ -60,11 +60,11 @@ def coupled_table(release: EncodedRelease, limits: Limits) -> pd.DataFrame:
     """Return the probabilistic dataset of a coupled release; see `table`."""
     statements = release.statements
     found = ask(statements, PerCell(), PerCellAnswer, limits)
-    least, system = found.least, SystemFigures.of(statements, limits)
-    loose = np.flatnonzero(found.most > least).tolist()
-    heard = enumerate(limits.paced(np.flatnonzero(least).tolist(), PHASE, 16))
+    minimum, system = found.minimum, SystemFigures.of(statements, limits)
+    loose = np.flatnonzero(found.maximum > minimum).tolist()
+    heard = enumerate(limits.paced(np.flatnonzero(minimum).tolist(), PHASE, 16))
     lines = [cell_line(release.cut, system, [c], f"cell {i}") for i, c in heard]
-    times = least[least > 0].tolist()
+    times = minimum[minimum > 0].tolist()
     if rest := max(0, release.rows.low - sum(times)):
         lines.append(cell_line(release.cut, system, loose, "not settled"))
         times.append(rest)

@@ -13,7 +13,7 @@ from encoders.domain.domain import GUESSED
 from encoders.domain.values import MISSING, Continuous, Listed, Value, intersection
 from encoders.encode.encoder import EncodedRelease
 from recon.answers.counting import convention_of
-from recon.answers.exact import Profiles, as_frame, certify_exact, most_rows, select_with, settled_only
+from recon.answers.exact import Profiles, as_frame, certify_exact, maximum_rows, select_with, settled_only
 from recon.answers.undecided import decide, leave_one_out, share, why_open
 from recon.frames.naming import column_like, named_like
 from recon.frames.outside import answered
@@ -36,9 +36,9 @@ from solvers.questions.query import (
 from solvers.statements.release import World as SolverWorld
 
 VALUE_BYTES = 24  # of a world: an index, the value, and a copy on the way into the table
-TOLD = 64  # worlds between two lines of progress
+PROGRESS_STEP = 64  # worlds between two lines of progress
 NAMES_SHOWN = 3
-MOST_VALUES = 1_000  # a sensitive attribute is answered value by value
+MAX_VALUES = 1_000  # a sensitive attribute is answered value by value
 
 
 def worlds(
@@ -59,16 +59,16 @@ def worlds(
 
 
 def heard(
-    release: EncodedRelease, found: Iterator[SolverWorld], most: int | None, limits: Limits | None
+    release: EncodedRelease, found: Iterator[SolverWorld], maximum: int | None, limits: Limits | None
 ) -> Iterator[World]:
     """Yield worlds (at most so many) while there is time; raises `Inconclusive` between two of them when it is up."""
-    said = "worlds" if most is None else f"of {most:,} worlds"
+    text = "worlds" if maximum is None else f"of {maximum:,} worlds"
     try:
-        for i, world in enumerate(islice(found, most)):
-            if limits is not None and i % TOLD == 0:
-                limits.report(f"{i:,} {said}")
+        for i, world in enumerate(islice(found, maximum)):
+            if limits is not None and i % PROGRESS_STEP == 0:
+                limits.report(f"{i:,} {text}")
             if limits is not None and limits.expired():
-                raise Inconclusive(f"{ended(limits)} after {i:,} {said}")
+                raise Inconclusive(f"{ended(limits)} after {i:,} {text}")
             yield wrap(release, world)
     finally:
         if callable(close := getattr(found, "close", None)):
@@ -80,8 +80,8 @@ def one_fits(release: EncodedRelease, limits: Limits | None) -> None:
     rows, width = release.rows.high or 0, len(release.domain.all)
     if limits is not None and rows * width * VALUE_BYTES > limits.memory:
         needed = rows * width * VALUE_BYTES
-        said = f"one world of {rows:,} rows x {width} columns needs about {needed / 1e6:,.0f} MB (--memory)"
-        raise Inconclusive(said)
+        text = f"one world of {rows:,} rows x {width} columns needs about {needed / 1e6:,.0f} MB (--memory)"
+        raise Inconclusive(text)
 
 
 def sample(
@@ -162,7 +162,7 @@ def certify(
     are matched.
     Cost: linear in distinct profiles times attributes; certificates about 1 ms per profile of a deep forest.
     """
-    frame, said = named_like(as_frame(profiles), release.domain, label)
+    frame, notes = named_like(as_frame(profiles), release.domain, label)
     chosen = convention_of(release, convention)
 
     def answer(inside: pd.DataFrame) -> pd.DataFrame:
@@ -173,7 +173,7 @@ def certify(
         return certify_exact(release, inside, chosen, limits, certificates)
 
     out = answered(release, frame, answer)
-    out.attrs["notes"] = [*said, *out.attrs.get("notes", ())]
+    out.attrs["notes"] = [*notes, *out.attrs.get("notes", ())]
     return out
 
 
@@ -195,14 +195,14 @@ def attribute(
     figures, and `reason` says why. `label`: the profiles' name for the domain's label.
     """
     domain = release.domain
-    frame, said = named_like(as_frame(profiles), domain, label)
+    frame, notes = named_like(as_frame(profiles), domain, label)
     sensitive = column_like(sensitive, domain, label)
     k = domain.place.get(sensitive)
     if k is None and sensitive not in domain.columns:
         raise ReleaseError(f"the sensitive column '{sensitive}' is neither an attribute nor a column of the domain")
     source = domain.all[k] if k is not None else Listed(sensitive, (0, 1))
-    if isinstance(source, Continuous) or source.span[1] > MOST_VALUES:
-        limit = f"the sensitive attribute '{sensitive}' must have at most {MOST_VALUES:,} values"
+    if isinstance(source, Continuous) or source.span[1] > MAX_VALUES:
+        limit = f"the sensitive attribute '{sensitive}' must have at most {MAX_VALUES:,} values"
         raise ReleaseError(f"{limit} ({source.describe()})")
     values = tuple(MISSING if v is None else v for v in map(source.value, range(source.span[1])))
     chosen = convention_of(release, convention)
@@ -216,7 +216,7 @@ def attribute(
         return attribute_exact(release, inside, (sensitive, values), chosen, limits)
 
     out = answered(release, frame, answer)
-    out.attrs["notes"] = [*said, *out.attrs.get("notes", ())]
+    out.attrs["notes"] = [*notes, *out.attrs.get("notes", ())]
     return out
 
 
@@ -250,9 +250,9 @@ def refuse_known(release: EncodedRelease, frame: pd.DataFrame, sensitive: str) -
     if sensitive in frame.columns:
         raise ReleaseError(f"the profiles already say '{sensitive}', the sensitive column")
     k = domain.place[sensitive] if sensitive in domain.place else domain.view_ranges(sensitive)[0]
-    if k not in (said := profile_ranges(release, frame)):
+    if k not in (ranges := profile_ranges(release, frame)):
         return
-    back, every = said[k]
+    back, every = ranges[k]
     for code, left in enumerate(every):
         if sensitive in domain.columns:
             settled = intersection(left, domain.view_ranges(sensitive)[1]) in ((), left)
@@ -296,7 +296,7 @@ def attribute_value(
             "upper": between.upper,
             "certain": (with_value.high > 0) & (without.high == 0),
             "min_count": with_value.low,
-            "max_count": most_rows(release, with_value),
+            "max_count": maximum_rows(release, with_value),
             "probability_before": before,
             "leave_one_out": loo,
             "order": at,

@@ -26,15 +26,15 @@ def exposure_lines(m: Measures) -> list[str]:
     """Return the lines on the most exposed leaves or rules."""
     held = m.exposure[m.exposure["rows"] > 0]
     rows = "unknown" if m.rows is None else f"{m.rows:,}"
-    least, most = ("at least ", "at most ") if m.figures == "bounds" else ("", "")
+    minimum, maximum = ("at least ", "at most ") if m.figures == "bounds" else ("", "")
     undefined = "NOT ASSESSED" if m.counted.relative else "not known" if m.figures == "bounds" else "not defined"
-    determined = undefined if m.determined_rows is None else f"{least}{m.determined_rows:,}"
-    if least and m.determined_rows == 0:
+    determined = undefined if m.determined_rows is None else f"{minimum}{m.determined_rows:,}"
+    if minimum and m.determined_rows == 0:
         determined = "none proved"
     of_rows = f" (of {rows})" if m.counted.relative else f" of {rows}"
     lines = [
         f"rows determined completely: {determined}{of_rows}; fewest raw rows that fit a published row: "
-        f"{undefined if m.smallest_region is None else most + power_of(m.smallest_region)}"
+        f"{undefined if m.smallest_region is None else maximum + power_of(m.smallest_region)}"
     ]
     whose = "all rows" if (held["rows"] == held["rows_most"]).all() else "the rows placed for certain"
     worst = held.sort_values(["entropy_reduction_ratio", "rows"]).drop_duplicates("region").head(SHOWN)
@@ -73,7 +73,8 @@ def group_json(groups: GroupDisclosure) -> dict[str, Any]:
     out: dict[str, Any] = {
         "class_disclosure": f"not defined: {groups.undefined}" if groups.undefined else "evaluated",
         "pure_regions": [
-            {"name": n, "class": c, "rows": least, "rows_most": most} for n, c, least, most in groups.pure[:LISTED]
+            {"name": n, "class": c, "rows": minimum, "rows_most": maximum}
+            for n, c, minimum, maximum in groups.pure[:LISTED]
         ],
         "pure_regions_in_all": len(groups.pure),
         "rows_in_pure_regions": None if groups.undefined else groups.rows_in_pure,
@@ -96,7 +97,7 @@ def group_json(groups: GroupDisclosure) -> dict[str, Any]:
 
 def small_json(groups: tuple[tuple[str, int, int], ...]) -> list[dict[str, Any]]:
     """Return groups with the least and most rows that they can have: equal where the count was published."""
-    return [{"name": n, "rows": least, "rows_most": most} for n, least, most in groups[:LISTED]]
+    return [{"name": n, "rows": minimum, "rows_most": maximum} for n, minimum, maximum in groups[:LISTED]]
 
 
 def values_json(values: ValueDisclosure) -> dict[str, Any]:
@@ -143,11 +144,11 @@ def small_lines(found: Findings, published: list[tuple[str, int]]) -> list[str]:
     perhaps = {one[0]: one for one in found.groups.perhaps_small}
     perhaps |= {one[0]: one for one in hidden if one[2] and (not one[1] or one[1] < SMALL_GROUP <= one[2])}
     lines = []
-    for said, groups in (("groups below", surely), ("groups that may be below", list(perhaps.values()))):
+    for text, groups in (("groups below", surely), ("groups that may be below", list(perhaps.values()))):
         first = sorted(groups, key=lambda one: one[1:])[:SHOWN]
         named = ", ".join(f"{n} ({a if a == b else f'{a:,} to {b:,}'})" for n, a, b in first)
         if groups or groups is surely:
-            lines.append(f"{said} {SMALL_GROUP} rows: {f'{len(groups):,}: {named}' if groups else 'none'}")
+            lines.append(f"{text} {SMALL_GROUP} rows: {f'{len(groups):,}: {named}' if groups else 'none'}")
     return lines
 
 
@@ -165,14 +166,14 @@ def interval_lines(cells: IntervalCells) -> list[str]:
     ]
     for one in sorted(cells.cells, key=lambda one: one.width)[:LISTED]:
         low, high = one.published
-        told = f"{low or 0:,} or more" if high is None else f"{low or 0:,} to {high:,}"
-        told = f"nothing ({one.suppressed} suppression)" if (low, high) == (None, None) else told
-        least, most = one.feasible
-        left = f"RECOVERED: {rows_text(least)} in every world"
+        text = f"{low or 0:,} or more" if high is None else f"{low or 0:,} to {high:,}"
+        text = f"nothing ({one.suppressed} suppression)" if (low, high) == (None, None) else text
+        minimum, maximum = one.feasible
+        left = f"RECOVERED: {rows_text(minimum)} in every world"
         if not one.recovered:
             outer = "" if one.tight else ", proved outer bounds: it may be narrower"
-            left = f"{least:,} to {rows_text(most)} (width {one.width:,}{outer})"
-        lines.append(f"{one.name}: published {told}; feasible {left}")
+            left = f"{minimum:,} to {rows_text(maximum)} (width {one.width:,}{outer})"
+        lines.append(f"{one.name}: published {text}; feasible {left}")
     if cells.left_out:
         lines.append(f"and {cells.left_out:,} more that were not evaluated")
     return lines
@@ -180,36 +181,36 @@ def interval_lines(cells: IntervalCells) -> list[str]:
 
 def class_lines(groups: GroupDisclosure, release: EncodedRelease) -> list[str]:
     """Return the lines on groups of one class, and on cells without rows."""
-    said = "groups of one class only (class disclosure)"
+    text = "groups of one class only (class disclosure)"
     if groups.undefined:
-        return [f"{said}: not defined ({groups.undefined})"]
+        return [f"{text}: not defined ({groups.undefined})"]
     zeros = f"(group, class) cells with no row (says who is not there): {len(groups.zeros):,}"
     if not groups.pure:
-        return [f"{said}: none", zeros]
+        return [f"{text}: none", zeros]
     named = ", ".join(f"{n} ({rows_between(a, b)}, all class {c})" for n, c, a, b in groups.pure[:SHOWN])
     rows, where = rows_text(groups.rows_in_pure), ""
-    if any(least < most for _, _, least, most in groups.pure):
+    if any(minimum < maximum for _, _, minimum, maximum in groups.pure):
         rows = f"at least {rows}"
     if groups.models > 1:
         trees = all(isinstance(model, Tree | Forest | Table) for model in release.models)
         what = f"{groups.models:,} {'trees' if trees else 'models'}"
         rows = f"at least {rows_text(groups.rows_in_pure)} in one of them (they are about the same rows)"
         where = f" in {what}"
-    return [f"{said}: {len(groups.pure):,}{where}, {rows}: {named}", zeros]
+    return [f"{text}: {len(groups.pure):,}{where}, {rows}: {named}", zeros]
 
 
 def value_lines(values: ValueDisclosure, rows: int | None) -> list[str]:
     """Return the lines on values that means, totals and medians give away; none where there are no such figures."""
-    said = "rows whose value is published exactly (target disclosure)"
+    text = "rows whose value is published exactly (target disclosure)"
     if values.rows is None:
         if not values.alone:
             return []
         alone = f"{values.alone:,}{'' if rows is None else f' of {rows:,}'}"
-        return [f"{said}: not read; {alone} are alone in a leaf of one tree, whose stored value is then their target"]
+        return [f"{text}: not read; {alone} are alone in a leaf of one tree, whose stored value is then their target"]
     if not values.groups:
-        return [f"{said}: none"]
+        return [f"{text}: none"]
     named = ", ".join(f"{one.name} ({rows_text(one.rows)}, {one.of} = {one.value})" for one in values.groups[:SHOWN])
-    return [f"{said}: at least {values.rows:,}{'' if rows is None else f' of {rows:,}'}: {named}"]
+    return [f"{text}: at least {values.rows:,}{'' if rows is None else f' of {rows:,}'}: {named}"]
 
 
 def rows_text(n: int) -> str:
@@ -217,9 +218,9 @@ def rows_text(n: int) -> str:
     return "1 row" if n == 1 else f"{n:,} rows"
 
 
-def rows_between(least: int, most: int) -> str:
+def rows_between(minimum: int, maximum: int) -> str:
     """Return a number of rows for people, as an interval where it is one."""
-    return rows_text(most) if least == most else f"{least:,} to {rows_text(most)}"
+    return rows_text(maximum) if minimum == maximum else f"{minimum:,} to {rows_text(maximum)}"
 
 
 def power_of(value: int) -> str:

@@ -53,8 +53,8 @@ def power(answer: CountAnswer) -> str:
     if answer.status != "exact" and math.isinf(lower):
         return f"at most 10^{upper / LOG2_10:,.2f} (no world was found)"
     if answer.status != "exact":
-        least = f"10^{lower / LOG2_10:,.2f}" if lower > 0 else "1"
-        return f"between {least} and 10^{upper / LOG2_10:,.2f}"
+        minimum = f"10^{lower / LOG2_10:,.2f}" if lower > 0 else "1"
+        return f"between {minimum} and 10^{upper / LOG2_10:,.2f}"
     text = worlds_text(answer, 24)
     return f"{int(text):,}" if text else f"about 10^{lower / LOG2_10:,.2f}"
 
@@ -72,11 +72,11 @@ def ends_text(ends: tuple[float, float] | None, places: int = 1) -> str:
     if ends is None:
         return "not known"
     scale = 10**places
-    least, most = math.floor(ends[0] * scale) / scale, math.ceil(ends[1] * scale) / scale
+    minimum, maximum = math.floor(ends[0] * scale) / scale, math.ceil(ends[1] * scale) / scale
     if ends[0] == ends[1]:
         return number(ends[0], places)
-    upper = number(most, places)
-    return f"at most {upper}" if least <= 0 else f"between {number(least, places)} and {upper}"
+    upper = number(maximum, places)
+    return f"at most {upper}" if minimum <= 0 else f"between {number(minimum, places)} and {upper}"
 
 
 def headline_lines(m: Measures) -> list[str]:
@@ -145,14 +145,14 @@ def dist_text(m: Measures) -> str:
     """Return the line on Dist_G and Dist; where worlds are bounded, the greatest Dist_G that is possible."""
     shown = number(m.dist_g)
     if m.dist_g_bounds is not None:
-        most = math.ceil(10**4 * m.dist_g_bounds[1]) / 10**4
-        shown = f"at most {number(most)}" if most < 1 else "not known"
+        maximum = math.ceil(10**4 * m.dist_g_bounds[1]) / 10**4
+        shown = f"at most {number(maximum)}" if maximum < 1 else "not known"
     rest = f"over the attributes the release names {number(m.dist_g_mentioned)}; Dist {number(m.dist)}"
     return f"Dist_G {shown}; {rest}   {LEGEND[m.convention]}"
 
 
-def worlds_lines(m: Measures, told: bool = False) -> list[str]:
-    """Return the lines on worlds and entropy in the convention asked for; `told`: those without an order are said."""
+def worlds_lines(m: Measures, stated: bool = False) -> list[str]:
+    """Return the lines on worlds and entropy in the convention asked for; `stated`: those without an order are said."""
     order = (
         [] if m.bits_due_to_order is None else [f"bits due to the order of the rules: {number(m.bits_due_to_order, 1)}"]
     )
@@ -177,7 +177,7 @@ def worlds_lines(m: Measures, told: bool = False) -> list[str]:
         ]
     return [
         f"training sets that agree with the release: {power(m.counted)}   [convention: {m.convention}; {m.status}]",
-        *([] if told else sets),
+        *([] if stated else sets),
         f"uncertainty left: {bits_text(m)} of {number(m.uninformed_bits, 1)} bits{per_row}",
         *rows,
         f"bits removed per row: {removed_text(m)}",
@@ -199,6 +199,6 @@ def removed_text(m: Measures) -> str:
     """Return the bits removed per row; where worlds are bounded, the bounds that follow, rounded outwards."""
     if m.removed_bounds is None:
         return number(m.bits_removed_per_row)
-    least, most = (10**4 * x for x in m.removed_bounds)
-    lower = f"at least {number(math.floor(least) / 10**4)}" if math.floor(least) > 0 else "0 or more"
-    return lower if math.isinf(m.counted.bounds[0]) else f"{lower}, at most {number(math.ceil(most) / 10**4)}"
+    minimum, maximum = (10**4 * x for x in m.removed_bounds)
+    lower = f"at least {number(math.floor(minimum) / 10**4)}" if math.floor(minimum) > 0 else "0 or more"
+    return lower if math.isinf(m.counted.bounds[0]) else f"{lower}, at most {number(math.ceil(maximum) / 10**4)}"

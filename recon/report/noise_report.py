@@ -48,8 +48,8 @@ def posterior_lines(found: Posterior) -> list[str]:
     if found.odds_factor is None:
         return [*lines, "this noise gives no finite factor for the odds of a named row"]
     moved = f"{found.odds_factor:,.4g}"
-    said = f"if rows are independent, the odds of a named row being x against y move by a factor {moved} at most"
-    return [*lines, f"{said}, by these counts alone (not by how the regions were chosen)"]
+    text = f"if rows are independent, the odds of a named row being x against y move by a factor {moved} at most"
+    return [*lines, f"{text}, by these counts alone (not by how the regions were chosen)"]
 
 
 def bought_json(found: Bought | BoughtWorlds) -> dict[str, Any]:
@@ -124,9 +124,9 @@ def empty_sections(found: Emptiness) -> list[tuple[str, list[str]]]:
             f"fit every dataset as badly with probability {improbable:.3g} at most"
         )
     lines += certified_lines(found.certificate)
-    told = [] if found.posterior is None else posterior_lines(found.posterior)
+    notes = [] if found.posterior is None else posterior_lines(found.posterior)
     return [
         (f"No dataset has all its noise inside the joint intervals at confidence {level_text(level)}", lines),
-        *([("What the noise leaves", told)] if told else []),
+        *([("What the noise leaves", notes)] if notes else []),
         ("This assumes", assumption_lines(found.release)),
     ]

@@ -44,7 +44,7 @@ def provenance_lines(release: EncodedRelease) -> list[str]:
         lines.append(f"{names[0] if len(names) == 1 else f'{len(names)} models'}, read from {source}; counts {what}")
     if len(found) > MODELS_SHOWN:
         lines.append(f"and {len(found) - MODELS_SHOWN} more kinds of models")
-    return [*lines, *release.said]
+    return [*lines, *release.reader_notes]
 
 
 def stored_lines(found: Inspection) -> list[str]:
@@ -82,7 +82,7 @@ def doubts(release: EncodedRelease) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Facts(Rendered):
+class ReleaseFacts(Rendered):
     """What can be said of a release whose number of rows is open: what it states, one line each."""
 
     release: EncodedRelease

@@ -175,8 +175,8 @@ class Report(Rendered):
             else f", at confidence {level_text(found.release.confidence)} (rows: at least; never for certain)"
         )
         at = "" if certain else f", at confidence {level_text(found.release.confidence)}"
-        told = headline_lines(found.measures)
-        first = told or worlds_lines(found.measures)
+        lines = headline_lines(found.measures)
+        first = lines or worlds_lines(found.measures)
         unassessed, hidden = not_assessed_lines(found.release), interval_lines(found.intervals)
         stored = [line for one in found.stored for line in stored_lines(one)]
         out = [
@@ -184,7 +184,7 @@ class Report(Rendered):
             *([("What the file stores outright, without any attack", stored)] if stored else []),
             ("What an adversary is left with" + at, [*first, *certified_lines(found.certificate)]),
             *([("What the noise leaves", noise)] if noise else []),
-            *([("The same counted otherwise", worlds_lines(found.measures, told=True))] if told else []),
+            *([("The same counted otherwise", worlds_lines(found.measures, stated=True))] if lines else []),
             ("Who is most exposed" + level, exposure_lines(found.measures)),
             *([("Suppressed and interval cells: what they can still be" + at, hidden)] if hidden else []),
             ("What the counts say without any reconstruction" + level, group_lines(found)),
@@ -208,19 +208,19 @@ def bound_line(found: BoundAnswer, of: str | None) -> str:
     """Return the line that `recon bound` prints."""
     if found.min is None or found.max is None:
         return f"in no world is there a figure to bound   [{found.convention}; {found.status}]"
-    said, of = f"   [{found.convention}; {found.status}]", None if of is None else shown(of)
+    text, of = f"   [{found.convention}; {found.status}]", None if of is None else shown(of)
     if found.informative is False:
-        said += "\nthis says no more than the domain and the number of rows do by themselves"
+        text += "\nthis says no more than the domain and the number of rows do by themselves"
     if found.status == "bounds" and found.trail:
-        said += f"\nwhy bounds only: {shown(plain_reasons(found.trail))}"
+        text += f"\nwhy bounds only: {shown(plain_reasons(found.trail))}"
     if of is None:
         if found.min == found.max:
-            return f"{rows_text(int(found.min))} in every world{said}"
-        return f"between {found.min:,} and {rows_text(int(found.max))}{expected_text(found)}{said}"
+            return f"{rows_text(int(found.min))} in every world{text}"
+        return f"between {found.min:,} and {rows_text(int(found.max))}{expected_text(found)}{text}"
     what = "correlation" if "," in of else "mean"
     if found.min == found.max:
-        return f"{what} of {of}: {number(found.min)} in every world that has one{said}"
-    return f"{what} of {of}: between {number(found.min)} and {number(found.max)}{expected_text(found)}{said}"
+        return f"{what} of {of}: {number(found.min)} in every world that has one{text}"
+    return f"{what} of {of}: between {number(found.min)} and {number(found.max)}{expected_text(found)}{text}"
 
 
 def expected_text(found: BoundAnswer) -> str:

@@ -93,8 +93,8 @@ def verdict_lines(one: Inspection) -> list[str]:
         lines.append(f"{one.file}: labels of training rows stand in the file: {places}")
     if not lines:
         places = ", ".join(dict.fromkeys(f.path for f in one.findings if f.level == "high"))
-        told = f"figures on single training rows stand in the file: {places}" if places else "nothing of single rows"
-        lines.append(f"{one.file}: {told}")
+        text = f"figures on single training rows stand in the file: {places}" if places else "nothing of single rows"
+        lines.append(f"{one.file}: {text}")
     return lines if not held else [*lines, f"{one.file}: do not hand it on: release a model that does not keep rows"]
 
 

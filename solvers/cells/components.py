@@ -22,7 +22,7 @@ from solvers.statements.release import UNBOUNDED
 if TYPE_CHECKING:
     from solvers.cells.system import System
 
-MOST_DENSE = 20_000_000  # entries of a component's dense matrix
+MAX_DENSE = 20_000_000  # entries of a component's dense matrix
 PHASE = "what propagation leaves free was cut into components"
 
 
@@ -119,9 +119,9 @@ def presolve(system: Linear, bounds: Propagated, keep: tuple[int, ...] = (), lim
     room = upper - lower
     low = np.where(system.low < -FREE, -FREE, system.low - base)
     high = np.where(system.high > FREE, FREE, system.high - base)
-    least = add_up(np.minimum(coef, 0) * room[col], row, len(system))
-    most = add_up(np.maximum(coef, 0) * room[col], row, len(system))
-    needed = (least < low) | (most > high)
+    minimum = add_up(np.minimum(coef, 0) * room[col], row, len(system))
+    maximum = add_up(np.maximum(coef, 0) * room[col], row, len(system))
+    needed = (minimum < low) | (maximum > high)
     needed[list(keep)] = True
     entry = needed[row]
     row, col, coef = row[entry], col[entry], coef[entry]
@@ -156,7 +156,7 @@ def component(
     row, at, coef = entries
     rows, r = np.unique(row, return_inverse=True)
     low, high = bounds[0][rows], bounds[1][rows]
-    if len(rows) * len(cells) > MOST_DENSE:
+    if len(rows) * len(cells) > MAX_DENSE:
         return Component(cells, room[cells], rows, None, low, high)
     matrix = np.zeros((len(rows), len(cells)), dtype=np.int64)
     matrix[r.reshape(-1), at] = coef

@@ -21,7 +21,7 @@ from solvers.foundation.numeric_limits import OPEN
 from solvers.statements.release import UNBOUNDED
 
 FREE = OPEN  # the slack of a side without a bound
-MOST_SWEEPS = 2_000
+MAX_SWEEPS = 2_000
 HASHES = np.random.default_rng(20031).integers(1, 1 << 63, size=4096, dtype=np.uint64) | np.uint64(1)
 
 
@@ -125,7 +125,7 @@ class Propagated:
 
     @property
     def fixed(self) -> NDArray[np.bool_]:
-        """Tell which cells have only one value left."""
+        """Return which cells have only one value left."""
         out: NDArray[np.bool_] = self.lower == self.upper
         return out
 
@@ -142,7 +142,7 @@ def propagate(
     row, col, coef = system.row, system.col, system.coef
     done = np.zeros(len(system), dtype=np.int64)
     steps: list[Step] = []
-    for sweep in range(MOST_SWEEPS):
+    for sweep in range(MAX_SWEEPS):
         if sweep:
             fixed = low[col] == up[col]
             if fixed.any():
@@ -150,9 +150,9 @@ def propagate(
                 row, col, coef = row[~fixed], col[~fixed], coef[~fixed]
         at_l, at_u = coef * low[col], coef * up[col]
         plus = coef > 0
-        least, most = np.where(plus, at_l, at_u), np.where(plus, at_u, at_l)
-        below = add_up(least, row, len(system)) + done
-        above = add_up(most, row, len(system)) + done
+        minimum, maximum = np.where(plus, at_l, at_u), np.where(plus, at_u, at_l)
+        below = add_up(minimum, row, len(system)) + done
+        above = add_up(maximum, row, len(system)) + done
         wrong = np.flatnonzero((below > system.high) | (above < system.low))
         if len(wrong):
             return Propagated(low, up, tuple(steps), int(wrong[0]))

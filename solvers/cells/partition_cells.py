@@ -23,9 +23,9 @@ from solvers.statements.release import ANY_LABEL, UNBOUNDED, Partition, Release
 if TYPE_CHECKING:
     from solvers.regions.captures import Captures
 
-MOST_ROW_COUNTS = 10_000
-MOST_PROJECTIONS = 2_000
-MOST_DIAGRAM_WORK = 20_000  # projections times boxes: about a second with diagrams
+MAX_ROW_COUNTS = 10_000
+MAX_PROJECTIONS = 2_000
+MAX_DIAGRAM_WORK = 20_000  # projections times boxes: about a second with diagrams
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ class Cells:
 
     @cached_property
     def exact(self) -> bool:
-        """Tell whether every size is known exactly."""
+        """Return whether every size is known exactly."""
         return self.low == self.high
 
     @cached_property
@@ -124,8 +124,8 @@ class Cells:
         domain = self.release.domain
         named = sorted({k for b in (*self.release.impossible, *self.boxes) for k, _ in b.literals})
         counts = sum(len(domain.attributes[k].sizes) for k in named)
-        costly = self.captures.method == "bdd" and counts * len(self.captures.lower) > MOST_DIAGRAM_WORK
-        if counts > MOST_PROJECTIONS or costly:
+        costly = self.captures.method == "bdd" and counts * len(self.captures.lower) > MAX_DIAGRAM_WORK
+        if counts > MAX_PROJECTIONS or costly:
             return self.boxes
         literals: list[list[tuple[int, int]]] = [list(b.literals) for b in self.boxes]
         for k in named:
@@ -140,7 +140,7 @@ class Cells:
         return tuple(Box.of(pairs) for pairs in literals)
 
     def product(self, s: int) -> bool:
-        """Tell whether cell s is a product of attribute sets: as large as the smallest box around it."""
+        """Return whether cell s is a product of attribute sets: as large as the smallest box around it."""
         return self.captures is None or self.low[s] == self.high[s] == self.tight[s].size(self.release.domain)
 
 
@@ -158,8 +158,8 @@ def no_closed_form(release: Release) -> str | None:
         return f"{len(loose)} counts are not exact"
     if len(loose) and int(block.high[loose[0]]) == UNBOUNDED:
         return "the number of rows is unbounded"
-    if len(loose) and int(block.high[loose[0]] - block.low[loose[0]]) >= MOST_ROW_COUNTS:
-        return f"the number of rows can take more than {MOST_ROW_COUNTS} values"
+    if len(loose) and int(block.high[loose[0]] - block.low[loose[0]]) >= MAX_ROW_COUNTS:
+        return f"the number of rows can take more than {MAX_ROW_COUNTS} values"
     return None
 
 

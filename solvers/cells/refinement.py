@@ -19,7 +19,7 @@ from solvers.cells.linear_system import Linear, propagate
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import Inconclusive, TooLarge
 from solvers.foundation.limits import Limits
-from solvers.foundation.numeric_limits import MOST_SUM
+from solvers.foundation.numeric_limits import MAX_SUM
 from solvers.statements.numbering import StatementIndex
 from solvers.statements.release import Release
 
@@ -174,11 +174,11 @@ def prune(found: Refinement, index: StatementIndex, limits: Limits) -> None:
             low.append(cut.block.low)
             high.append(cut.block.high)
     n, top = len(found.words), index.release.rows.high
-    if not rows or top is None or n * max(1, top) >= MOST_SUM:
+    if not rows or top is None or n * max(1, top) >= MAX_SUM:
         return
     entries = np.concatenate(rows), np.tile(np.arange(n, dtype=np.int64), len(rows))
     system = Linear.of(*entries, np.ones(n * len(rows), dtype=np.int64), (np.concatenate(low), np.concatenate(high)), n)
-    start, most = np.zeros(n, dtype=np.int64), np.full(n, top, dtype=np.int64)
-    bounds = propagate(system, start, most, limits.expired, trace=False)
+    start, maximum = np.zeros(n, dtype=np.int64), np.full(n, top, dtype=np.int64)
+    bounds = propagate(system, start, maximum, limits.expired, trace=False)
     if bounds.conflict is None:
         found.keep(bounds.upper > 0)

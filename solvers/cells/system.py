@@ -23,7 +23,7 @@ from solvers.foundation.array_types import Ints
 from solvers.foundation.derived import Derived
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.foundation.numeric_limits import DOUBLE, MOST_SUM
+from solvers.foundation.numeric_limits import DOUBLE, MAX_SUM
 from solvers.regions.row_space import Space
 from solvers.statements.boxes import Box
 from solvers.statements.numbering import Choices, StatementIndex
@@ -60,7 +60,7 @@ class System:
 
     @cached_property
     def always(self) -> NDArray[np.bool_]:
-        """Tell which statements hold whatever the choices."""
+        """Return which statements hold whatever the choices."""
         out = np.ones(len(self.linear), dtype=bool)
         out[[s for choice in self.choices for alternative in choice for s in alternative]] = False
         return out
@@ -89,7 +89,7 @@ class System:
         Without `values` (m,) they are without bounds, else the sums must take them.
         """
         rows = self.release.rows.high or 1
-        if int(np.abs(sums).max(initial=0)) * max(1, rows) * max(1, len(self.sizes)) >= MOST_SUM:
+        if int(np.abs(sums).max(initial=0)) * max(1, rows) * max(1, len(self.sizes)) >= MAX_SUM:
             raise Unsupported("sums over all cells of the values asked about may exceed 2^59")
         at, col = np.nonzero(sums)
         old, first = self.linear, len(self.linear)
@@ -110,24 +110,24 @@ class System:
         return StatementIndex(self.release)
 
     def source(self, s: int) -> str:
-        """Return in words where statement s comes from."""
+        """Return a human-readable source of statement s."""
         return self.index.source(s)
 
     def figure(self, s: int) -> str:
         """Return statement s in words, with the figure that it publishes."""
         low, high = int(self.linear.low[s]), int(self.linear.high[s])
         if low > high:
-            said = NO_COUNT
+            text = NO_COUNT
         elif low == high:
-            said = str(low)
+            text = str(low)
         elif high == UNBOUNDED:
-            said = f"at least {low}"
+            text = f"at least {low}"
         else:
-            said = f"at most {high}" if low <= 0 else f"{low} to {high}"
-        return f"{self.source(s)}: {said}"
+            text = f"at most {high}" if low <= 0 else f"{low} to {high}"
+        return f"{self.source(s)}: {text}"
 
     def satisfied(self, z: Ints) -> bool:
-        """Tell whether a histogram meets every statement, exactly one alternative of each choice included."""
+        """Return whether a histogram meets every statement, exactly one alternative of each choice included."""
         wrong = set(self.linear.broken(z).tolist())
         if any(self.always[s] for s in wrong) or bool((z < 0).any()):
             return False
@@ -170,16 +170,16 @@ def build(release: Release, limits: Limits) -> System:
     """Return the system, anew; see `system_of`."""
     refined, index, total = refine(release, limits), StatementIndex(release), total_row(release)
     linear, cell = assemble(index, refined, total, limits)
-    most = release.rows.high if release.rows.high is not None else DOUBLE
+    maximum = release.rows.high if release.rows.high is not None else DOUBLE
     longest = int(np.bincount(linear.row).max(initial=0))
     stated = np.concatenate([linear.low[linear.low > -UNBOUNDED], linear.high[linear.high < UNBOUNDED], [0]])
-    far = max(int(np.abs(linear.coef).max(initial=0)) * max(1, most) * longest, int(np.abs(stated).max()))
-    if far >= MOST_SUM:
+    far = max(int(np.abs(linear.coef).max(initial=0)) * max(1, maximum) * longest, int(np.abs(stated).max()))
+    if far >= MAX_SUM:
         raise Unsupported("sums over all cells of values times rows may exceed 2^59")
     limits.check(PHASE)
     piece_sizes = refined.layout.sizes(refined.words)
     limits.check(PHASE)
-    bounds = propagated(linear, index, most, limits)
+    bounds = propagated(linear, index, maximum, limits)
     limits.report(f"{linear.columns:,} live cells, {int(bounds.fixed.sum()):,} fixed by propagation")
     return System(
         release, Space.of(release, limits), refined.layout, refined.words, cell,
@@ -188,11 +188,11 @@ def build(release: Release, limits: Limits) -> System:
     )  # fmt: skip
 
 
-def propagated(linear: Linear, index: StatementIndex, most: int, limits: Limits) -> Propagated:
+def propagated(linear: Linear, index: StatementIndex, maximum: int, limits: Limits) -> Propagated:
     """Return what the unconditional statements leave of cells of at most so many rows."""
     always = linear.take(index.unconditional[: len(linear)]) if index.choices else linear
     start = np.zeros(linear.columns, dtype=np.int64)
-    return propagate(always, start, np.full(linear.columns, most, dtype=np.int64), limits.expired)
+    return propagate(always, start, np.full(linear.columns, maximum, dtype=np.int64), limits.expired)
 
 
 def cell_sizes(pieces: NDArray[Any], cell: Ints, cells: int) -> tuple[int, ...]:
@@ -204,7 +204,7 @@ def cell_sizes(pieces: NDArray[Any], cell: Ints, cells: int) -> tuple[int, ...]:
 
 
 def total_row(release: Release) -> bool:
-    """Tell whether the number of rows must be stated: no partition of exact counts implies it."""
+    """Return whether the number of rows must be stated: no partition of exact counts implies it."""
     return not any(
         bool((b.low == b.high).all()) and release.rows.exact and int(b.low.sum()) == release.rows.low
         for b in release.partitions.values()

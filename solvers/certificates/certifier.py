@@ -26,9 +26,9 @@ from solvers.statements.release import Release
 
 SHARES = 8  # one hard claim takes no more than such a part of the time that is left
 RESERVED = 0.1  # of a time limit, on top of it, for proofs by regions where the answers left no time for any
-MOST_CLAUSES = 300_000  # beyond, clauses row by row are too many to refute
-MOST_LEFT = 4_096  # pieces of a box that regions counting 0 may leave on the way
-MOST_COUNTED = 5_000  # statements of a rule list tried one by one
+MAX_CLAUSES = 300_000  # beyond, clauses row by row are too many to refute
+MAX_LEFT = 4_096  # pieces of a box that regions counting 0 may leave on the way
+MAX_COUNTED = 5_000  # statements of a rule list tried one by one
 
 
 @dataclass(slots=True)
@@ -83,7 +83,7 @@ class Certifier:
             return None
 
     def candidates(self, claim: Claim, by_clauses: bool = True) -> Iterator[Proof]:
-        """Yield proofs that may hold, the shortest kinds first; of a box, only by regions where it is late."""
+        """Yield proofs that may hold, the shortest kinds first; of a box, only by regions when time is short."""
         if (by_regions := self.regions(claim)) is not None:
             yield by_regions
         if self.late and isinstance(claim, AtMost | AtLeast):
@@ -148,7 +148,7 @@ class Certifier:
         from solvers.clauses.sat import satisfy
 
         opposite = negated(self.release, self.blocks, claim)
-        if clauses_needed(opposite, raw=False) > MOST_CLAUSES or importlib.util.find_spec("pysat") is None:
+        if clauses_needed(opposite, raw=False) > MAX_CLAUSES or importlib.util.find_spec("pysat") is None:
             return None
         try:
             share = self.limits.lasting(max(1.0, self.limits.left() / SHARES))
@@ -189,7 +189,7 @@ def covering(certifier: Certifier, claim: AtMost) -> Regions | None:
     left = start_of(facts, cuts, possible_rows(facts, claim.box))
     zeros, every = list[int](), np.ones(len(facts), dtype=bool)
     for cut in cuts:
-        if not len(left) or len(left) > MOST_LEFT:
+        if not len(left) or len(left) > MAX_LEFT:
             break
         words, _, value = cut.apply(left, labels_of(layout, left), every, facts.make_room)
         if isinstance(cut, PartitionCut):
@@ -242,7 +242,7 @@ def within_one(certifier: Certifier, box: Box, rows: int) -> Regions | None:
     """Return a statement that counts enough rows and whose region, earlier rules left out, lies inside a box."""
     facts = certifier.facts
     candidates = np.flatnonzero(facts.unconditional & (facts.low >= rows))
-    for s in candidates[candidates < facts.rows][:MOST_COUNTED].tolist():
+    for s in candidates[candidates < facts.rows][:MAX_COUNTED].tolist():
         if certifier.limits.expired():
             return None
         if facts.statement(s).of is None and not len(outside(facts, facts.statement(s).region, box)):

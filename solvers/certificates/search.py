@@ -23,8 +23,8 @@ from solvers.kernel.claims import Branch, Cases, Claim, Node, OverCells, Step, S
 from solvers.kernel.facts import Facts
 from solvers.linear.farkas import SumSearch
 
-MOST_NODES = 400
-MOST_FIXED = 2_000  # cells whose bounds one weighted sum may move
+MAX_NODES = 400
+MAX_FIXED = 2_000  # cells whose bounds one weighted sum may move
 
 
 @dataclass(eq=False)
@@ -46,11 +46,11 @@ class Base:
 
     def __init__(self, facts: Facts, live: Live, blocks: tuple[int, ...], limits: Limits) -> None:
         self.facts, self.live, self.blocks = facts, live, blocks
-        most = int(facts.release.rows.high or 0)
+        maximum = int(facts.release.rows.high or 0)
         self.usable = facts.within(blocks) & facts.unconditional
         self.linear = live.linear.take(self.usable)
         start = np.zeros(live.cells, dtype=np.int64)
-        self.found = propagate(self.linear, start, np.full(live.cells, most, dtype=np.int64), limits.expired)
+        self.found = propagate(self.linear, start, np.full(live.cells, maximum, dtype=np.int64), limits.expired)
         self.trace = Trace(live.linear)
         self.trace.extend(self.found)
         self.choices = tuple(b for b in blocks if b in facts.release.choices)
@@ -82,7 +82,7 @@ class Search:
     def close(self, draft: Draft, usable: NDArray[np.bool_], branching: bool) -> bool:
         """Find how a node ends; tell whether it was found."""
         self.nodes += 1
-        if self.nodes > MOST_NODES or self.limits.expired():
+        if self.nodes > MAX_NODES or self.limits.expired():
             return False
         if draft.found.conflict is not None:
             self.end_in_conflict(draft)
@@ -112,50 +112,50 @@ class Search:
         span = slice(int(linear.start[s]), int(linear.start[s + 1]))
         cells, coef = linear.col[span], linear.coef[span]
         if not len(cells):  # a statement that counts rows where none can be
-            y = int(found.upper.sum()) + abs(self.goal.most) + 1
+            y = int(found.upper.sum()) + abs(self.goal.maximum) + 1
             draft.sum = self.add_sum(Sum(1, ((s, -y if int(linear.low[s]) > 0 else y),)))
             return
-        least = int(np.minimum(coef * found.lower[cells], coef * found.upper[cells]).sum())
-        cell, upper = int(cells[0]), (least > int(linear.high[s])) == (int(coef[0]) > 0)
+        minimum = int(np.minimum(coef * found.lower[cells], coef * found.upper[cells]).sum())
+        cell, upper = int(cells[0]), (minimum > int(linear.high[s])) == (int(coef[0]) > 0)
         draft.trace.add(cell, upper, s)
         self.keep(draft, [(cell, True), (cell, False)])
 
     def ends_in_bounds(self, draft: Draft) -> bool:
-        """Tell whether the bounds alone settle the claim."""
+        """Return whether the bounds alone settle the claim."""
         lower, upper, goal = draft.found.lower, draft.found.upper, self.goal
         if goal.target is not None:
             if not (np.array_equal(lower, goal.target) and np.array_equal(upper, goal.target)):
                 return False
             self.keep(draft, [(c, side) for c in range(len(lower)) for side in (True, False)])
             return True
-        if int((goal.weights * np.where(goal.weights > 0, upper, lower)).sum()) > goal.most:
+        if int((goal.weights * np.where(goal.weights > 0, upper, lower)).sum()) > goal.maximum:
             return False
         at = np.flatnonzero(goal.weights)
         self.keep(draft, zip(at.tolist(), (goal.weights[at] > 0).tolist(), strict=True))
         return True
 
     def ends_in_sum(self, draft: Draft) -> bool:
-        """Tell whether a weighted sum of statements settles the claim, found by linear programming."""
+        """Return whether a weighted sum of statements settles the claim, found by linear programming."""
         if not (draft.found.lower < draft.found.upper).any():
             return False
         program = SumSearch(draft.linear, draft.found.lower, draft.found.upper)
         about = bool(self.goal.weights.any())
         sums = program.bounding(self.goal.weights, self.limits) if about else None
         if sums is None:
-            scale = int(draft.found.upper.sum()) + abs(self.goal.most) + 1 if about else 1
+            scale = int(draft.found.upper.sum()) + abs(self.goal.maximum) + 1 if about else 1
             sums = program.refuting(scale, self.limits)
-        found = None if sums is None else self.first_sum(draft, sums, self.goal.weights, self.goal.most)
+        found = None if sums is None else self.first_sum(draft, sums, self.goal.weights, self.goal.maximum)
         if found is None:
             return False
         draft.sum = self.add_sum(found)
         self.keep(draft, self.used(found, self.goal.weights))
         return True
 
-    def first_sum(self, draft: Draft, sums: Iterable[Sum], weights: Ints, most: int) -> Sum | None:
+    def first_sum(self, draft: Draft, sums: Iterable[Sum], weights: Ints, maximum: int) -> Sum | None:
         """Return the first sum that proves weights @ z <= most within the bounds of a node."""
         self.replay.lower, self.replay.upper = draft.found.lower, draft.found.upper
         for one in sums:
-            if self.replay.by_sum(weights, one, self.replay.combine(one)) <= most:
+            if self.replay.by_sum(weights, one, self.replay.combine(one)) <= maximum:
                 return one
         return None
 
@@ -181,7 +181,7 @@ class Search:
         free = found.lower < found.upper
         weights = np.where(free & (target == found.lower), 1, np.where(free & (target == found.upper), -1, 0))
         cells = np.flatnonzero(weights)
-        if not 0 < len(cells) <= MOST_FIXED:
+        if not 0 < len(cells) <= MAX_FIXED:
             return False
         sums = SumSearch(draft.linear, found.lower, found.upper).bounding(weights, self.limits)
         one = None if sums is None else self.first_sum(draft, sums, weights, int(weights @ target))

@@ -19,9 +19,9 @@ from solvers.foundation.limits import Limits
 TRUE = 1  # variable 1 is true by a clause of its own
 FALSE = -TRUE
 CLAUSE_BYTES = 600  # what a clause costs here, as text for the solver, and in it; measured
-FEW = 6  # groups of at most so many literals exclude each other in pairs
+MAX_PAIRWISE = 6  # groups of at most so many literals exclude each other in pairs
 LOOK = 1 << 13  # clauses between looks at the limits
-MOST_UNARY = 60_000  # counters with more steps than that add in binary
+MAX_UNARY = 60_000  # counters with more steps than that add in binary
 
 
 def size_error(clauses: float) -> TooLarge:
@@ -30,9 +30,9 @@ def size_error(clauses: float) -> TooLarge:
     return TooLarge(f"the CNF row by row needs about {clauses:,.0f} clauses, {size:.1f} GB (--memory)")
 
 
-def unary_steps(inputs: int, least: int) -> int:
-    """Return how many variables "at least `least` of the inputs" takes by counting in unary."""
-    return max(0, min(least, inputs + 1) * (inputs - least + 1))
+def unary_steps(inputs: int, minimum: int) -> int:
+    """Return how many variables "at least `minimum` of the inputs" takes by counting in unary."""
+    return max(0, min(minimum, inputs + 1) * (inputs - minimum + 1))
 
 
 class Clauses:
@@ -95,7 +95,7 @@ class Clauses:
         self.add((-when, *literals))
         for x in literals:
             self.add((-x, when))
-        if len(literals) <= FEW:
+        if len(literals) <= MAX_PAIRWISE:
             for i, x in enumerate(literals):
                 for y in literals[:i]:
                     self.add((-x, -y))
@@ -122,23 +122,23 @@ class Clauses:
             out.append(-self.at_least(free, high + 1))
         return out
 
-    def at_least(self, literals: tuple[int, ...], least: int) -> int:
+    def at_least(self, literals: tuple[int, ...], minimum: int) -> int:
         """Return a literal for "at least so many of the literals", counted in unary, or in binary if that is long."""
         n = len(literals)
-        if least <= 0 or least > n:
-            return TRUE if least <= 0 else FALSE
-        if least == 1:
+        if minimum <= 0 or minimum > n:
+            return TRUE if minimum <= 0 else FALSE
+        if minimum == 1:
             return self.either(literals)
-        if least == n:
+        if minimum == n:
             return self.both(literals)
-        if unary_steps(n, least) > MOST_UNARY:
-            return self.sum_at_least([(x, 1) for x in literals], least)
+        if unary_steps(n, minimum) > MAX_UNARY:
+            return self.sum_at_least([(x, 1) for x in literals], minimum)
         table = self._counts.setdefault(literals, {})
         for i in range(1, n + 1):
-            for j in range(max(1, least - (n - i)), min(i, least) + 1):
+            for j in range(max(1, minimum - (n - i)), min(i, minimum) + 1):
                 if (i, j) not in table:
                     table[i, j] = self._step(table, literals[i - 1], i, j)
-        return table[n, least]
+        return table[n, minimum]
 
     def _step(self, table: dict[tuple[int, int], int], x: int, i: int, j: int) -> int:
         """Return the literal for "at least j of the first i", the i-th being x."""
@@ -157,28 +157,28 @@ class Clauses:
 
     def summed(self, terms: Sequence[tuple[int, int]], low: int, high: int) -> list[int]:
         """Return literals that all hold exactly where low <= Σ weight <= high; terms are (literal, weight >= 0)."""
-        most = sum(weight for _, weight in terms)
-        if low > high or high < 0 or low > most:
+        maximum = sum(weight for _, weight in terms)
+        if low > high or high < 0 or low > maximum:
             return [FALSE]
         out = []
         if low > 0:
             out.append(self.sum_at_least(terms, low))
-        if high < most:
+        if high < maximum:
             out.append(-self.sum_at_least(terms, high + 1))
         return out
 
-    def sum_at_least(self, terms: Sequence[tuple[int, int]], least: int) -> int:
+    def sum_at_least(self, terms: Sequence[tuple[int, int]], minimum: int) -> int:
         """Return a literal for "the weights of the true literals sum to at least so many"."""
         key = tuple(terms)
         if key not in self._sums:
             self._sums[key] = self._added(terms)
         bits, base = self._sums[key]
-        least -= base
-        if least <= 0 or least >> len(bits):
-            return TRUE if least <= 0 else FALSE
+        minimum -= base
+        if minimum <= 0 or minimum >> len(bits):
+            return TRUE if minimum <= 0 else FALSE
         out = TRUE
         for j, bit in enumerate(bits):
-            out = self.both((bit, out)) if least >> j & 1 else self.either((bit, out))
+            out = self.both((bit, out)) if minimum >> j & 1 else self.either((bit, out))
         return out
 
     def _added(self, terms: Sequence[tuple[int, int]]) -> tuple[list[int], int]:

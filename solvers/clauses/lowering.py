@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.clauses.gates import CLAUSE_BYTES, FALSE, MOST_UNARY, TRUE, Clauses, signed, size_error, unary_steps
+from solvers.clauses.gates import CLAUSE_BYTES, FALSE, MAX_UNARY, TRUE, Clauses, signed, size_error, unary_steps
 from solvers.foundation.errors import EngineError, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.foundation.numeric_limits import EXACT
@@ -136,7 +136,7 @@ def stated(release: Release, limits: Limits, *, raw: bool = True, sorted_rows: b
     if sorted_rows:
         made.sort()
     for box in release.impossible:
-        for i in range(made.most):
+        for i in range(made.maximum):
             made.out.add(-x for x in made.sides(i, box) or [made.present[i]])
     for block in release.blocks:
         if limits.expired():
@@ -155,25 +155,25 @@ class Lowering:
             raise Unsupported("a continuous attribute has no 'resolution': its values are no bits")
         if raw and release.coarse:
             raise Unsupported("an attribute whose values are summed has too many values: its values are no bits")
-        self.release, self.raw, self.most = release, raw, release.rows.high
+        self.release, self.raw, self.maximum = release, raw, release.rows.high
         self.named = _named(release, raw)
         if (needed := clauses_needed(release, raw)) * CLAUSE_BYTES > limits.memory:
             raise size_error(needed)
         self.out, self.bits = Clauses(limits), list[Bit]()
-        self.present = [self._present(i) for i in range(self.most)]
-        for i in range(release.rows.low + 1, self.most):
+        self.present = [self._present(i) for i in range(self.maximum)]
+        for i in range(release.rows.low + 1, self.maximum):
             self.out.add((-self.present[i], self.present[i - 1]))
         self._part: dict[tuple[int, int], dict[int, int]] = {}
         self._upto: dict[tuple[int, int], list[int]] = {}
         self._inside: dict[tuple[int, int, int], int] = {}
         self._regions: dict[tuple[int, Region], int] = {}
-        for i in range(self.most):
+        for i in range(self.maximum):
             for k in self.named:
                 self._row(i, k)
 
     def finish(self) -> Lowered:
         """Return what was stated so far."""
-        rows: list[list[int]] = [[] for _ in range(self.most)]
+        rows: list[list[int]] = [[] for _ in range(self.maximum)]
         for bit in self.bits:
             rows[bit.row].append(bit.variable)
         every = tuple(tuple(sorted(row)) for row in rows)
@@ -211,7 +211,7 @@ class Lowering:
 
     def sort(self) -> None:
         """State that the rows that exist are in lexicographic order of their parts."""
-        for i in range(1, self.most):
+        for i in range(1, self.maximum):
             alike = self.present[i]
             for k in self.named:
                 a, b = self._part[i - 1, k], self._part[i, k]
@@ -281,7 +281,7 @@ class Lowering:
         elif isinstance(block, Loose):
             for s in block:
                 if s.of is None:
-                    self._require([self.region(i, s.region) for i in range(self.most)], s.low, s.high)
+                    self._require([self.region(i, s.region) for i in range(self.maximum)], s.low, s.high)
                 else:
                     for x in self.holds(s):
                         self.out.add((x,))
@@ -289,7 +289,7 @@ class Lowering:
     def _partition(self, block: Partition) -> None:
         """State how many rows lie in every region, by class; its regions cover the row space."""
         members: list[list[int]] = [[] for _ in range(len(block.boxes))]
-        for i in range(self.most):
+        for i in range(self.maximum):
             free = self.present[i]
             for j, box in enumerate(block.boxes):
                 hit = self.region(i, Region(box))
@@ -321,7 +321,7 @@ class Lowering:
 
     def holds(self, s: Statement) -> list[int]:
         """Return literals that all hold exactly where a statement does."""
-        rows = range(self.most)
+        rows = range(self.maximum)
         if s.of is None:
             return self.out.counted((self.region(i, s.region) for i in rows), s.low, s.high)
         k = s.of
@@ -330,16 +330,16 @@ class Lowering:
             mask = sum(1 << p for p, c in enumerate(s.coefs) if c)
             inner = [self.out.both((self.region(i, s.region), self.inside(i, k, mask))) for i in rows]
             return self.out.counted(inner, *signed(s.low, s.high, unit))
-        least = min(0, *s.coefs)  # weights are at least 0: all rows, absent ones too, count -least more
+        minimum = min(0, *s.coefs)  # weights are at least 0: all rows, absent ones too, count -least more
         terms = []
-        for j in range(max(c - least for c in (0, *s.coefs)).bit_length()):
-            mask = sum(1 << p for p, c in enumerate(s.coefs) if (c - least) >> j & 1)
+        for j in range(max(c - minimum for c in (0, *s.coefs)).bit_length()):
+            mask = sum(1 << p for p, c in enumerate(s.coefs) if (c - minimum) >> j & 1)
             for i in rows:
                 region, bit = self.region(i, s.region), self.inside(i, k, mask)
                 terms.append((self.out.both((region, bit)), 1 << j))
-                if -least >> j & 1:
+                if -minimum >> j & 1:
                     terms.append((-region, 1 << j))
-        shift = -least * self.most
+        shift = -minimum * self.maximum
         return self.out.summed(terms, s.low + shift, s.high + shift)
 
 
@@ -382,9 +382,9 @@ def _count_clauses(n: int, low: int, high: int) -> float:
     if high <= 0 or low > n:
         return n
     clauses = 0.0
-    for least in ([low] if low > 0 else []) + ([high + 1] if high < n else []):
-        steps = unary_steps(n, least)
-        clauses = max(clauses, STEP_CLAUSES * steps if steps <= MOST_UNARY else 2 * n * ADDER_CLAUSES)
+    for minimum in ([low] if low > 0 else []) + ([high + 1] if high < n else []):
+        steps = unary_steps(n, minimum)
+        clauses = max(clauses, STEP_CLAUSES * steps if steps <= MAX_UNARY else 2 * n * ADDER_CLAUSES)
     return clauses
 
 

@@ -28,7 +28,7 @@ from solvers.statements.release import Release
 if TYPE_CHECKING:
     from solvers.clauses.lowering import Lowered
 
-MOST_BITS = 400  # rows × bits of a row; measured: 176 bits take 6 s, 330 of one tree of depth 3 more than 20 s
+MAX_BITS = 400  # rows × bits of a row; measured: 176 bits take 6 s, 330 of one tree of depth 3 more than 20 s
 CHAIN_SECONDS, CHAIN_SHARE = 10.0, 0.25  # at most so long, and so much of the time left, where engines come after it
 SLACK = 2.0**-46  # relative error of a log2 in floating point, generously
 HEXADECIMAL = re.compile(r"0x[0-9a-f]+")
@@ -77,7 +77,7 @@ class ModelCounter(Engine):
     extra = "count"
     function: ClassVar[str]  # "module:name", takes {"formulas": [...], ...} and returns one reply for each
     guarantee: ClassVar[str] = HASHED
-    most_bits: ClassVar[int] = MOST_BITS
+    most_bits: ClassVar[int] = MAX_BITS
     reserved: ClassVar[int] = 0  # bytes of address space that the counter maps and hardly touches
     percent: ClassVar[int] = 0  # by how much a figure may exceed what is possible, because it is approximate
 
@@ -146,11 +146,11 @@ class ModelCounter(Engine):
             raise EngineError(f"{self.name} replied {str(reply)[:40]!r}, which is no number of models")
         return int(reply, 16)
 
-    def plausible(self, value: int, most: int) -> int:
-        """Return a number of models, at most `most`; raises `EngineError` where it is further above than allowed."""
-        if 100 * value > (100 + self.percent) * most:
-            raise EngineError(f"{self.name} counted 2^{log2_above(value):.1f} of at most 2^{log2_above(most):.1f}")
-        return min(value, most)
+    def plausible(self, value: int, maximum: int) -> int:
+        """Return a number of models, at most `maximum`; raises `EngineError` where it is further above than allowed."""
+        if 100 * value > (100 + self.percent) * maximum:
+            raise EngineError(f"{self.name} counted 2^{log2_above(value):.1f} of at most 2^{log2_above(maximum):.1f}")
+        return min(value, maximum)
 
 
 def row_bits(release: Release) -> int:

@@ -36,7 +36,7 @@ SPARE = 0.5  # seconds that a batch of questions leaves for its way back
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class SatResult:
     """What a solver found: a model ("sat": its true variables), no model ("unsat": proof lines if asked), or nothing.
 
     `rows` is the decoded model, checked; `reason` says why nothing was found.
@@ -49,7 +49,7 @@ class Found:
     reason: str = ""
 
 
-def satisfy(lowered: Lowered, limits: Limits, proof: bool = False) -> Found:
+def satisfy(lowered: Lowered, limits: Limits, proof: bool = False) -> SatResult:
     """Return a model of the clauses, checked against the release, or that there is none, with `proof` if asked for.
 
     The proof is DRAT text, one line each, by RUP steps alone (`solvers.kernel.rup.check`). Time that ends, or a solver
@@ -59,10 +59,10 @@ def satisfy(lowered: Lowered, limits: Limits, proof: bool = False) -> Found:
     try:
         found = asked("in_child", payload, limits)
     except Inconclusive as error:
-        return Found("unknown", reason=str(error))
+        return SatResult("unknown", reason=str(error))
     if found["model"] is None:
-        return Found("unsat", proof=tuple(found["proof"]) if proof else None)
-    return Found("sat", tuple(found["model"]), checked(lowered, found["model"]))
+        return SatResult("unsat", proof=tuple(found["proof"]) if proof else None)
+    return SatResult("sat", tuple(found["model"]), checked(lowered, found["model"]))
 
 
 def asked(function: str, payload: dict[str, Any], limits: Limits) -> Any:
@@ -147,7 +147,7 @@ def settle_in_child(payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def meets(true: set[int], some: Sequence[int], none: Sequence[int]) -> bool:
-    """Tell whether a model has one of the literals `some`, if any are given, and none of `none`."""
+    """Return whether a model has one of the literals `some`, if any are given, and none of `none`."""
 
     def holds(x: int) -> bool:
         return x in true if x > 0 else -x not in true
@@ -248,4 +248,4 @@ def broken_statement(release: Release, block: Partition, parts: Ints, hits: list
     return None
 
 
-__all__ = ["Found", "Question", "Settled", "broken", "parts_of", "satisfy", "settle"]
+__all__ = ["Question", "SatResult", "Settled", "broken", "parts_of", "satisfy", "settle"]

@@ -82,7 +82,7 @@ class Incidence:
 
     @cached_property
     def empty(self) -> NDArray[np.bool_]:
-        """Tell which statements leave no room for any row that they count."""
+        """Return which statements leave no room for any row that they count."""
         out = np.array([h is not None and h <= 0 for h in self.bounds[1]])
         for x in self.loose:
             out[x.number] &= all(c >= 0 for c in x.statement.coefs)
@@ -91,7 +91,7 @@ class Incidence:
 
     @cached_property
     def labelled(self) -> bool:
-        """Tell whether some partition counts per class."""
+        """Return whether some partition counts per class."""
         return any(bool((p.label != ANY_LABEL).any()) for p, _, _ in self.partitions)
 
     def labels(self, rows: Ints) -> Ints:

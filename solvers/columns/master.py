@@ -29,8 +29,8 @@ from solvers.statements.release import ANY_LABEL, UNBOUNDED, Block, Partition, R
 
 BATCH = 200  # rows that one round of pricing may start from, and add
 PENALTY = 4.0  # what a unit of slack costs at first, and how much more when slack remains
-MOST_PENALTY = 1 << 12
-LEAST_SCALE, MOST_SCALE = 1 << 20, 1 << 36
+MAX_PENALTY = 1 << 12
+MIN_SCALE, MAX_SCALE = 1 << 20, 1 << 36
 SMALL = 1e-6
 TRIES = 4  # searches that find nothing before CP-SAT is asked
 KEPT = 512  # fractional worlds remembered, to tell which questions they settle
@@ -74,8 +74,8 @@ class Master:
         self.place[self.stated] = np.arange(len(stated))
         biggest = [max(map(abs, y.statement.coefs), default=1) for y in x.loose]
         rounding = len(x.partitions) + sum(biggest) + 2
-        self.scale = LEAST_SCALE
-        while self.scale < min(MOST_SCALE, 128 * rounding * max(1, release.rows.high)):
+        self.scale = MIN_SCALE
+        while self.scale < min(MAX_SCALE, 128 * rounding * max(1, release.rows.high)):
             self.scale *= 2
         self.tolerance = max(rounding, self.scale >> 20)
         self.rows = np.zeros((0, len(release.domain.attributes)), dtype=np.int64)
@@ -174,7 +174,7 @@ class Master:
         return None
 
     def hopeless(self, box: Box, greatest: bool) -> bool:
-        """Tell whether a fractional world is known with a row (none) in the box, so that no bound can tell anything."""
+        """Return whether a known fractional world has a row (none) in the box, so that no bound can settle it."""
         inside = within(self.rows, box)
         sums = [float(z @ inside[: len(z)]) for z in self._worlds]
         return any(s >= 1 - SMALL if greatest else s <= SMALL for s in sums)
@@ -203,7 +203,7 @@ class Master:
                 return
             closed = best.bound <= self.tolerance
             yield self.proof(weights, best.bound, sign, closed and slack <= SMALL)
-            if closed and slack > SMALL and self._penalty < MOST_PENALTY:
+            if closed and slack > SMALL and self._penalty < MAX_PENALTY:
                 self._penalty *= PENALTY
                 self._program.price(np.full(2 * len(self.stated), self._penalty))
             elif closed or best.row is None or not self.add(best.row[None]):
@@ -252,10 +252,10 @@ class Master:
         good = np.flatnonzero(possible & (worth > self.tolerance))
         return self.add(rows[good[np.argsort(-worth[good])[:BATCH]]])
 
-    def proof(self, weights: Ints, most: int, sign: int, proved: bool = False) -> Bound:
-        """Return what multipliers prove whose rows are worth at most `most`: it is added to those of every row."""
+    def proof(self, weights: Ints, maximum: int, sign: int, proved: bool = False) -> Bound:
+        """Return what multipliers prove whose rows are worth at most `maximum`: it is added to those of every row."""
         exact = weights.copy()
-        exact[self.incidence.total] += most
+        exact[self.incidence.total] += maximum
         value = -stated(-exact, *self.sides) // self.scale
         multipliers = {j: int(exact[j]) for j in np.flatnonzero(exact).tolist()}
         return Bound(-value if sign < 0 else value, multipliers, self.scale, proved)

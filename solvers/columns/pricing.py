@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.columns.incidence import EVERYWHERE, GIBBS_BYTES, UNLIMITED, Incidence
-from solvers.columns.row_problem import MOST, OneRow
+from solvers.columns.row_problem import MAX_WEIGHT, OneRow
 from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import EngineError, Unsupported
 from solvers.foundation.limits import Limits
@@ -39,7 +39,7 @@ class Priced:
 
 
 def within(rows: Ints, box: Box) -> NDArray[np.bool_]:
-    """Tell which rows a box holds."""
+    """Return which rows a box holds."""
     out = np.ones(len(rows), dtype=bool)
     for k, mask in box.literals:
         allowed = np.array([bool(mask >> p & 1) for p in range(int(rows[:, k].max(initial=0)) + 1)])
@@ -67,11 +67,11 @@ class Pricer:
         return -(weights[statements] * coefs).sum(axis=1), possible
 
     def fits(self, weights: Ints) -> bool:
-        """Tell whether sums with these multipliers stay exact in 64 bits."""
+        """Return whether sums with these multipliers stay exact in 64 bits."""
         x = self.incidence
-        most = sum(int(np.abs(weights[f : f + len(p)]).max(initial=0)) for p, _, f in x.partitions)
-        most += sum(abs(int(weights[y.number])) * max(map(abs, y.statement.coefs), default=1) for y in x.loose)
-        return most + abs(int(weights[x.total])) < MOST
+        maximum = sum(int(np.abs(weights[f : f + len(p)]).max(initial=0)) for p, _, f in x.partitions)
+        maximum += sum(abs(int(weights[y.number])) * max(map(abs, y.statement.coefs), default=1) for y in x.loose)
+        return maximum + abs(int(weights[x.total])) < MAX_WEIGHT
 
     def best(self, weights: Ints, bonus: int, box: Box, above: int | None, limits: Limits) -> Priced:
         """Return the best row by CP-SAT and a proved bound on the worth of every possible row.
@@ -79,7 +79,7 @@ class Pricer:
         With `above`, the first row found to be worth more will do (the bound then may be as weak as 2^58), and a bound
         equal to it says that there is none. Raises `Unsupported` where sums may exceed 64 bits.
         """
-        if not self.fits(weights) or abs(bonus) >= MOST:
+        if not self.fits(weights) or abs(bonus) >= MAX_WEIGHT:
             raise Unsupported("multipliers of one row may exceed 2^58")
         sides: list[tuple[Box | None, bool, int]] = [(None, True, 0)]
         if bonus > 0:  # a row in the box has it; to ask for rows outside it as well would bind more than it helps
@@ -93,11 +93,11 @@ class Pricer:
         for label, (where, inside, extra) in product(labels, sides):
             if label not in self._models:
                 self._models[label] = OneRow(self.incidence, label, limits)
-            least = None if above is None else above + 1 - extra
-            row, bound = self._models[label].best(weights, where, inside, least, limits)
+            minimum = None if above is None else above + 1 - extra
+            row, bound = self._models[label].best(weights, where, inside, minimum, limits)
             found.append(Priced(row, self._checked(row, weights) + extra, bound + extra))
             if above is not None and row is not None:
-                return Priced(row, found[-1].value, MOST)
+                return Priced(row, found[-1].value, MAX_WEIGHT)
         top = max((f for f in found if f.row is not None), key=lambda f: f.value, default=Priced(None, 0, 0))
         return Priced(top.row, top.value, max(f.bound for f in found))
 
@@ -111,21 +111,21 @@ class Pricer:
         return int(value[0])
 
     def improve(
-        self, rows: Ints, weights: Ints, malus: int, box: Box, kept: Box = EVERYWHERE, limits: Limits = UNLIMITED
+        self, rows: Ints, weights: Ints, penalty: int, box: Box, kept: Box = EVERYWHERE, limits: Limits = UNLIMITED
     ) -> Ints:
         """Return rows near the given ones that are worth more, not all possible: Gibbs search, attribute by attribute.
 
-        Rows lose the malus inside the box, and stay in `kept` if they are there. Only for disjoint boxes (trees) and
-        counts of boxes, where the worth adds up; else the rows as they are. Ends early, no worse, when time is up.
+        A penalty applies to rows inside the box, and stay in `kept` if they are there. Only for disjoint boxes (trees)
+        and counts of boxes, where the worth adds up; else the rows as they are. Ends early, no worse, when time is up.
         """
         if len(some := self.incidence.chunks(rows, GIBBS_BYTES)) > 1:
-            return np.concatenate([self.improve(part, weights, malus, box, kept, limits) for part in some])
-        terms = self._terms(weights, -malus, box)
+            return np.concatenate([self.improve(part, weights, penalty, box, kept, limits) for part in some])
+        terms = self._terms(weights, -penalty, box)
         if terms is None or not len(rows):
             return rows
         held, worth = terms
         rows, labels = rows.copy(), self.incidence.labels(rows)
-        scale = float(np.abs(weights[:-1]).max(initial=1)) + malus
+        scale = float(np.abs(weights[:-1]).max(initial=1)) + penalty
         value = (worth / scale).astype(np.float32)[:, labels]  # (boxes, rows), which makes rows of memory to gather
         fixed = self.incidence.release.domain.label if self.incidence.labelled else None
         at = {k: np.flatnonzero(~h.all(axis=0)) for k, h in held.items()}  # the boxes that name attribute k
@@ -135,15 +135,19 @@ class Pricer:
         for k in held:
             wrong[at[k]] += out[k][:, rows[:, k]]
         barred = {k: [p for p in range(len(held[k])) if not m >> p & 1] for k, m in kept.literals if k in held}
-        order = [(heat, k) for heat in HEATS for k in self.random.permutation([k for k in held if k != fixed]).tolist()]
+        order = [
+            (temperature, k)
+            for temperature in HEATS
+            for k in self.random.permutation([k for k in held if k != fixed]).tolist()
+        ]
         with one_thread():
-            for heat, k in order:
+            for temperature, k in order:
                 if limits.expired():
                     break
                 others = wrong[at[k]] - out[k][:, rows[:, k]]
                 score = gain[k] @ np.where(others == 0, value[at[k]], np.float32(0))
                 noise = self.random.random(score.shape, dtype=np.float32) + np.float32(1e-9)
-                score -= np.log(-np.log(noise)) * np.float32(heat)
+                score -= np.log(-np.log(noise)) * np.float32(temperature)
                 score[barred.get(k, [])] = -np.inf
                 rows[:, k] = np.argmax(score, axis=0)
                 wrong[at[k]] = others + out[k][:, rows[:, k]]

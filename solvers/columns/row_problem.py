@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from solvers.columns.incidence import Incidence, Priceable
 
 WORKERS = 2
-MOST = 1 << 58  # what all multipliers together may weigh of one row
+MAX_WEIGHT = 1 << 58  # what all multipliers together may weigh of one row
 
 
 class OneRow(RowLiterals):
@@ -89,18 +89,18 @@ class OneRow(RowLiterals):
         return out
 
     def best(
-        self, weights: Ints, box: Box | None, inside: bool, least: int | None, limits: Limits
+        self, weights: Ints, box: Box | None, inside: bool, minimum: int | None, limits: Limits
     ) -> tuple[Ints | None, int]:
         """Return the row inside (outside) the box of greatest -Σ weights a(row) and a proved bound on that worth.
 
-        With `least`, only rows worth at least so much are looked for; `least` - 1 as bound says that there is none.
+        With `minimum`, only rows worth at least so much are looked for; `minimum` - 1 as bound says that there is none.
         """
         base, partitions = -int(weights[self.incidence.total]), len(self.incidence.partitions)
         priced = [[(-int(weights[s]) * c, x) for s, c, x in group] for group in self.terms]
         bound = base + sum(max([w for w, _ in g], default=0) for g in priced[:partitions])
         bound += sum(max(0, w) for g in priced[partitions:] for w, _ in g)
-        if least is not None and bound < least:
-            return None, least - 1
+        if minimum is not None and bound < minimum:
+            return None, minimum - 1
         literals = [] if box is None else self.halves(box)  # made before the model is copied
         model = self.model.clone()
         if box is not None and inside:
@@ -109,17 +109,17 @@ class OneRow(RowLiterals):
             model.add_bool_or([~x for x in literals])
         flat = [(w, x) for g in priced for w, x in g if w]
         worth = cp_model.LinearExpr.weighted_sum([x for _, x in flat], [w for w, _ in flat]) + base
-        if least is not None:
-            model.add(worth >= least)
+        if minimum is not None:
+            model.add(worth >= minimum)
         model.maximize(worth)
         seen: list[float] = []  # an UNKNOWN status comes with a bound of 0, which means nothing
-        options: dict[str, Any] = {"stop_after_first_solution": least is not None, "best_bound_callback": seen.append}
+        options: dict[str, Any] = {"stop_after_first_solution": minimum is not None, "best_bound_callback": seen.append}
         status, solver = run(model, limits, workers=WORKERS, **options)
         refuse(model, status)
         if status == cp_model.INFEASIBLE:
-            return None, -MOST if least is None else least - 1
+            return None, -MAX_WEIGHT if minimum is None else minimum - 1
         bound = min([bound, *(rounded(b, True) for b in seen)])
         if status == cp_model.UNKNOWN:
-            return None, bound if least is None else max(bound, least - 1)
+            return None, bound if minimum is None else max(bound, minimum - 1)
         row = np.array([solver.value(x) for x in self.parts.values()], dtype=np.int64)
         return row, min(bound, rounded(solver.best_objective_bound, True))

@@ -20,10 +20,10 @@ from solvers.questions.query import Decide, DecideAnswer
 from solvers.regions.row_space import Space
 from solvers.statements.boxes import Box
 from solvers.statements.release import ANY_LABEL, Release, World
-from solvers.worlds.row_lists import Dice, draw_box
+from solvers.worlds.row_lists import RandomSource, draw_box
 
 
-def alone(release: Release) -> list[Release]:
+def partition_releases(release: Release) -> list[Release]:
     """Return every partition with exact counts as a release of its own (more worlds); each keeps its cells."""
     known = release.derived.part(Partitions)
     if known.releases is None:
@@ -45,7 +45,7 @@ class Partitions:
 def decide_apart(release: Release, query: Decide, limits: Limits) -> DecideAnswer:
     """Return the best bounds that any partition alone gives on the rows of every selection."""
     found: list[DecideAnswer] = []
-    for one in alone(release):
+    for one in partition_releases(release):
         limits.report(f"one tree at a time: {len(found)}")
         cells = cells_of(one, limits)
         found.append(decide(cells, cells.vectors, query))
@@ -67,10 +67,10 @@ def decide_by_rows(release: Release, query: Decide, limits: Limits) -> DecideAns
     return DecideAnswer.of(none, none + (release.rows.high or 0), before)
 
 
-def world_of(release: Release, rows: NDArray[np.int64], dice: Dice, note: str) -> World:
+def world_of(release: Release, rows: NDArray[np.int64], random: RandomSource, note: str) -> World:
     """Return a world of rows given by their parts, free attributes drawn with the dice; `note` says how found."""
     values = [
-        draw_box(release.domain, Box(tuple((k, 1 << p) for k, p in enumerate(row) if p >= 0)), 1, dice)
+        draw_box(release.domain, Box(tuple((k, 1 << p) for k, p in enumerate(row) if p >= 0)), 1, random)
         for row in rows.tolist()
     ]
     width = len(release.domain.attributes)

@@ -238,8 +238,8 @@ class Master:
             return gains.values(gain, gains.best[gain] + sign * places)
 
         inner = np.clip(k, begin, end)
-        said = value(begin) - segments.slope[at] * (inner - begin)
-        cut = inside & (value(inner) > said + NEAR)
+        predicted = value(begin) - segments.slope[at] * (inner - begin)
+        cut = inside & (value(inner) > predicted + NEAR)
         ends = [begin, np.maximum(begin, inner - 1), inner, np.minimum(end, inner + 1), end]
         for i in at[cut].tolist():
             self.program.close(self.column_of_segment[i])

@@ -20,7 +20,7 @@ from scipy.sparse import coo_array, csr_array
 
 from solvers.cells.system import System
 from solvers.concave.multipliers import binding
-from solvers.concave.terms import Gain, Gains
+from solvers.concave.terms import ConcaveTerm, Gains
 from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.limits import Limits
 from solvers.statements.release import UNBOUNDED
@@ -30,7 +30,7 @@ CANDIDATES = 8_000  # cells that rows may move to: those worth most by the relax
 PENALTY = 20.0  # what a row too many or too few costs, in steps of a usual gain
 HOT, WARM, COLD = 0.8, 0.5, 0.15  # temperatures, in steps of a usual gain
 PATIENCE = 3  # rounds without anything better before the search ends
-MOST_STEPS = 1_000_000
+MAX_STEPS = 1_000_000
 LOOK = 64  # steps between looks at the clock
 DRIFT = 1 << 14  # steps between sums computed anew
 
@@ -44,7 +44,7 @@ class Start:
 
 
 def improved(
-    system: System, gains: Gains, start: Start, limits: Limits, bound: float = math.inf, steps: int = MOST_STEPS
+    system: System, gains: Gains, start: Start, limits: Limits, bound: float = math.inf, steps: int = MAX_STEPS
 ) -> tuple[Ints, float] | None:
     """Return the best histogram found that meets every statement, and its sum; None where none was met.
 
@@ -78,7 +78,7 @@ class Search:
     """
 
     def __init__(self, system: System, gains: Gains, start: Start, seed: int = 0) -> None:
-        self.dice, self.stride = np.random.default_rng(seed), 1
+        self.random, self.stride = np.random.default_rng(seed), 1
         self.system, self.start = system, start.rows
         stated = binding(system)
         stated[gains.statement] = False
@@ -90,16 +90,16 @@ class Search:
         hard = ~system.always | (stated & odd)
         soft = np.flatnonzero(stated & ~odd)
         rows = system.release.rows
-        most = rows.high if rows.high is not None else sum(start.rows.tolist())
+        maximum = rows.high if rows.high is not None else sum(start.rows.tolist())
         self.gains = Gains(
-            [*gains.each, *(limit_of(s, linear.low[s], min(linear.high[s], most)) for s in soft.tolist())]
+            [*gains.each, *(limit_of(s, linear.low[s], min(linear.high[s], maximum)) for s in soft.tolist())]
         )
         self.unit = usual(gains)
         self._cells(start, hard)
-        spare = np.array([most - sum(start.rows.tolist())])
+        spare = np.array([maximum - sum(start.rows.tolist())])
         self.rows = np.concatenate([start.rows[self.cells], spare])
         self.lower = np.concatenate([system.bounds.lower[self.cells], [0]])
-        self.upper = np.concatenate([system.bounds.upper[self.cells], [max(0, most - rows.low)]])
+        self.upper = np.concatenate([system.bounds.upper[self.cells], [max(0, maximum - rows.low)]])
         self.refresh()
         self.best, self.best_score = self.rows.copy(), self.score
 
@@ -226,10 +226,10 @@ class Search:
             held = np.flatnonzero(self.rows >= self.lower + self.stride)
             if not len(held):
                 return
-            a = int(held[self.dice.integers(len(held))])
+            a = int(held[self.random.integers(len(held))])
             worth = self.worth(a)
             odds = np.cumsum(np.exp((worth - worth.max()) / warmth))
-            b = int(np.searchsorted(odds, self.dice.random() * odds[-1], side="right"))
+            b = int(np.searchsorted(odds, self.random.random() * odds[-1], side="right"))
             if b != a and b < len(odds):
                 self.move(a, b, float(worth[b]))
 
@@ -244,10 +244,10 @@ class Search:
         return self.histogram(self.best)
 
 
-def limit_of(statement: int, low: int, high: int) -> Gain:
+def limit_of(statement: int, low: int, high: int) -> ConcaveTerm:
     """Return a gain that only keeps a count between bounds."""
     first = max(0, int(low)) if low > -UNBOUNDED else 0
-    return Gain(statement, np.zeros_like, first, int(high), first, 0.0, shape="limits")
+    return ConcaveTerm(statement, np.zeros_like, first, int(high), first, 0.0, shape="limits")
 
 
 def usual(gains: Gains) -> float:

@@ -75,7 +75,7 @@ def dearest(system: System, weights: NDArray[np.object_]) -> int:
 
 
 def binding(system: System) -> NDArray[np.bool_]:
-    """Tell which statements say something that non-negative cells do not say by themselves, choices left aside."""
+    """Return which statements are not implied by non-negative cells alone, choices left aside."""
     linear = system.linear
     negative = np.zeros(len(linear), dtype=bool)
     negative[linear.row[linear.coef < 0]] = True
@@ -87,7 +87,7 @@ def on_the_grid(gains: Gains, bound: Fraction) -> Fraction:
     """Return the bound (less the tops), rounded down where all gains are multiples of one number at every count."""
     if not all(g.whole for g in gains.each):
         return bound
-    common = math.lcm(*(g.grain for g in gains.each))
+    common = math.lcm(*(g.denominator for g in gains.each))
     return Fraction(math.floor(bound * common), common)
 
 

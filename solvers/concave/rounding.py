@@ -32,24 +32,24 @@ def rounded(system: System, rows: Floats, score: Callable[[Ints], float], seed: 
     more = n - sum(whole.tolist())
     if more < 0:
         return None
-    dice, best, most = np.random.default_rng(seed), None, -np.inf
+    random, best, maximum = np.random.default_rng(seed), None, -np.inf
     for turn in range(TRIES if more and fraction.any() else 1):
         drawn = np.zeros(len(whole), dtype=np.int64)
         if turn:
-            drawn[systematic(fraction, dice)] = 1
+            drawn[systematic(fraction, random)] = 1
         up = settled(drawn, fraction, bounds.upper - whole, more)
         if up is None:
             return None
         here = score(whole + up)
-        if best is None or here > most:
-            best, most = whole + up, here
+        if best is None or here > maximum:
+            best, maximum = whole + up, here
     return best
 
 
-def systematic(fraction: Floats, dice: np.random.Generator) -> Ints:
+def systematic(fraction: Floats, random: np.random.Generator) -> Ints:
     """Return cells, each drawn with the probability of its fraction, as many as these sum up to, give or take one."""
-    order = dice.permutation(np.flatnonzero(fraction))
-    ends = np.floor(np.cumsum(fraction[order]) + dice.random())
+    order = random.permutation(np.flatnonzero(fraction))
+    ends = np.floor(np.cumsum(fraction[order]) + random.random())
     return np.asarray(order[np.diff(ends, prepend=0.0) > 0], dtype=np.int64)
 
 

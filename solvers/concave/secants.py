@@ -14,7 +14,7 @@ import numpy as np
 from ortools.sat.python import cp_model
 
 from solvers.cells.system import System
-from solvers.concave.terms import Gain
+from solvers.concave.terms import ConcaveTerm
 from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import ContradictionError, Unsupported
 from solvers.foundation.limits import Limits
@@ -25,9 +25,9 @@ GAP = 1e-4  # nats between a histogram and the bound that count as proved
 FINE = 100_000  # units of the objective per nat and per noisy statement
 FINER = 1_000  # times as fine, where rounding keeps an optimum from being proved
 FLOAT = 1e-6  # units that are taken for errors of floating point
-MOST_UNITS = 1 << 57  # the objective's greatest number
+MAX_UNITS = 1 << 57  # the objective's greatest number
 STRETCH = 1 << 14  # counts among which the greatest gain is looked for one by one
-MOST_COMMON = 10_000  # slopes are whole numbers of units where their common denominator is at most this
+MAX_COMMON = 10_000  # slopes are whole numbers of units where their common denominator is at most this
 
 
 @dataclass(eq=False)
@@ -35,7 +35,7 @@ class Exact:
     """The CP-SAT model: cells, one count (less the best) and gain per noisy statement, in units of 1 / `unit` nats."""
 
     system: System
-    given: Sequence[Gain]
+    given: Sequence[ConcaveTerm]
     fine: int = FINE
     model: CellModel = field(init=False)
     unit: int = field(init=False)
@@ -43,21 +43,21 @@ class Exact:
     gains: list[Any] = field(default_factory=list)
     lines: list[set[tuple[int, int]]] = field(default_factory=list)
     starts: list[set[int]] = field(default_factory=list)
-    most: float = 0.0
+    maximum: float = 0.0
 
     def __post_init__(self) -> None:
         """Make the variables; gains are bounded by secants alone."""
         self.model, linear = CellModel(self.system), self.system.linear
         falls = [g.top - float(g.value(np.array([g.low, g.high], dtype=np.int64)).min()) for g in self.given]
-        if sum(falls) > MOST_UNITS:
+        if sum(falls) > MAX_UNITS:
             raise Unsupported(
                 f"likelihoods of the counts that the statements leave differ by {sum(falls):.3g} nats, more than is "
                 "computed: look at the scale of the noise and at the number of rows"
             )
-        common = math.lcm(*(g.grain for g in self.given))
-        self.most = MOST_UNITS / (1 + sum(falls))
-        common = common if common <= max(MOST_COMMON, self.most) else 1
-        wanted = min(self.fine * len(self.given), self.most)
+        common = math.lcm(*(g.denominator for g in self.given))
+        self.maximum = MAX_UNITS / (1 + sum(falls))
+        common = common if common <= max(MAX_COMMON, self.maximum) else 1
+        wanted = min(self.fine * len(self.given), self.maximum)
         exact = all(g.whole for g in self.given) and common > 1
         self.unit = common if exact else max(1, round(wanted) // common) * common
         for g, fall in zip(self.given, falls, strict=True):
@@ -127,7 +127,7 @@ class Exact:
             self.model.model.add_hint(self.gains[i], min([0, *(slope * c + base for slope, base in self.lines[i])]))
 
 
-def outwards(g: Gain, k: int, unit: int) -> tuple[int, int]:
+def outwards(g: ConcaveTerm, k: int, unit: int) -> tuple[int, int]:
     """Return (slope, constant) in whole units of a line above the gain at every count, near its secant from k.
 
     The line is a function of the count less the best one. It is rounded to be less steep, and raised where that would

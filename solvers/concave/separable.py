@@ -30,8 +30,8 @@ class Shares:
     """Which gain every cell counts in (-1: in none), and the rows that cells of no gain must and may hold."""
 
     of: Ints
-    least: int
-    most: int
+    minimum: int
+    maximum: int
 
 
 def shares_of(system: System, gains: Gains) -> Shares | None:
@@ -63,14 +63,14 @@ def separable(system: System, gains: Gains, shares: Shares) -> tuple[Ints, float
     if rows.high is None:
         raise TypeError("the number of rows is unbounded")
     total = sum(counts.tolist())
-    if total + shares.least > rows.high:
-        goal, sign = rows.high - shares.least, -1
-    elif total + shares.most < rows.low:
-        goal, sign = rows.low - shares.most, 1
+    if total + shares.minimum > rows.high:
+        goal, sign = rows.high - shares.minimum, -1
+    elif total + shares.maximum < rows.low:
+        goal, sign = rows.low - shares.maximum, 1
     else:
         goal, sign = total, 0
-    least, most = sum(gains.low.tolist()), sum(gains.high.tolist())
-    if not least <= goal <= most:
+    minimum, maximum = sum(gains.low.tolist()), sum(gains.high.tolist())
+    if not minimum <= goal <= maximum:
         return None
     multiplier = 0.0
     if abs(goal - total) > ONE_BY_ONE:
@@ -106,21 +106,21 @@ def by_multiplier(gains: Gains, goal: int) -> tuple[Ints, float]:
     ends = np.concatenate([rise(gains, which, gains.low), rise(gains, which, gains.high - 1)])
     ends = ends[np.isfinite(ends)]
     less, more = float(ends.max(initial=0.0)) + 1.0, float(ends.min(initial=0.0)) - 1.0
-    few, many = conjugates(gains, np.full(len(gains), less))[0], conjugates(gains, np.full(len(gains), more))[0]
+    low, many = conjugates(gains, np.full(len(gains), less))[0], conjugates(gains, np.full(len(gains), more))[0]
     for _ in range(HALVINGS):
         middle = (less + more) / 2
         if not more < middle < less:
             break
         counts = conjugates(gains, np.full(len(gains), middle))[0]
         if sum(counts.tolist()) <= goal:
-            few, less = counts, middle
+            low, less = counts, middle
         else:
             many, more = counts, middle
-    room, left = (many - few).tolist(), goal - sum(few.tolist())
+    room, left = (many - low).tolist(), goal - sum(low.tolist())
     for i, r in enumerate(room):  # all of these rows are worth the same
-        few[i] += min(r, left)
+        low[i] += min(r, left)
         left -= min(r, left)
-    return few, less
+    return low, less
 
 
 def multipliers_by_block(system: System, gains: Gains) -> Floats:
@@ -139,8 +139,8 @@ def multipliers_by_block(system: System, gains: Gains) -> Floats:
         goal = min(max(total, rows.low), rows.high if rows.high is not None else total)
         if goal != total and sum(some.low.tolist()) <= goal <= sum(some.high.tolist()):
             sign, steps = (1 if goal > total else -1), abs(goal - total)
-            few = steps <= ONE_BY_ONE
-            out[at] = by_steps(some, some.best.copy(), sign, steps)[1] if few else by_multiplier(some, goal)[1]
+            small = steps <= ONE_BY_ONE
+            out[at] = by_steps(some, some.best.copy(), sign, steps)[1] if small else by_multiplier(some, goal)[1]
     return out
 
 

@@ -18,7 +18,7 @@ from solvers.foundation.array_types import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
-class Gain:
+class ConcaveTerm:
     """A concave function of the count of one statement, finite on low..high and greatest at `best` (there `top`)."""
 
     statement: int
@@ -27,7 +27,7 @@ class Gain:
     high: int
     best: int
     top: float
-    grain: int = 1  # a number of units per nat that makes its usual slopes whole
+    denominator: int = 1  # a number of units per nat that makes its usual slopes whole
     whole: bool = False  # and every slope
     shape: Hashable = None  # gains of one shape are one function, each moved by its shift; None: of no known shape
     shift: int = 0
@@ -37,7 +37,7 @@ class Gain:
         a, b = (self.value(np.array([k, k + 1], dtype=np.int64)) - self.top).tolist()
         return a, b - a
 
-    def within(self, room: float) -> Gain:
+    def within(self, room: float) -> ConcaveTerm:
         """Return the gain on the counts that are at most `room` nats below the top: others are in no better total."""
 
         def near(count: int) -> bool:
@@ -59,7 +59,7 @@ class Gain:
         return {k for k in every if self.low <= k < self.high}
 
 
-def total(gains: Sequence[Gain], counts: Ints) -> float:
+def total(gains: Sequence[ConcaveTerm], counts: Ints) -> float:
     """Return the sum of the gains at the counts of the statements, -inf outside their support."""
     return math.fsum(float(g.value(counts[g.statement : g.statement + 1])[0]) for g in gains)
 
@@ -68,7 +68,7 @@ def total(gains: Sequence[Gain], counts: Ints) -> float:
 class Gains:
     """Many gains, looked up together; their values here are less their tops, so that the best count has value 0."""
 
-    each: Sequence[Gain]
+    each: Sequence[ConcaveTerm]
     statement: Ints = field(init=False)
     low: Ints = field(init=False)
     high: Ints = field(init=False)
@@ -76,7 +76,7 @@ class Gains:
     top: Floats = field(init=False)
     shift: Ints = field(init=False)
     kind: Ints = field(init=False)
-    first: list[Gain] = field(init=False)
+    first: list[ConcaveTerm] = field(init=False)
 
     def __post_init__(self) -> None:
         """Group the gains by their shapes."""

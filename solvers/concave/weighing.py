@@ -17,7 +17,7 @@ from solvers.foundation.limits import Limits
 
 ROUNDS = 100
 STEP = 2.0  # greatest change of a logarithm in the first round
-LEAST = 0.3  # what a count of nothing is taken for, and the least logarithm's number
+MIN_LOG = 0.3  # what a count of nothing is taken for, and the least logarithm's number
 
 
 def weighed(gains: Gains, by_cell: Any, rows: int, limits: Limits) -> Floats:
@@ -30,7 +30,7 @@ def weighed(gains: Gains, by_cell: Any, rows: int, limits: Limits) -> Floats:
     by_gain = csr_array(matrix.T)
     which = np.arange(len(gains), dtype=np.int64)
     sizes = np.maximum(1.0, np.diff(by_gain.indptr))
-    logs = matrix @ np.log(np.maximum(gains.best, LEAST) / sizes) / max(1.0, matrix.nnz / matrix.shape[0])
+    logs = matrix @ np.log(np.maximum(gains.best, MIN_LOG) / sizes) / max(1.0, matrix.nnz / matrix.shape[0])
     for turn in range(ROUNDS):
         weights = np.exp(np.maximum(logs - logs.max(), -60.0))
         weights *= rows / weights.sum()

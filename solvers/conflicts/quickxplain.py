@@ -21,12 +21,12 @@ from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.linear.dual_bounds import combined
-from solvers.programs.feasibility import Verdict, verdict
+from solvers.programs.feasibility import Feasibility, verdict
 from solvers.statements.boxes import Box, Boxes
 from solvers.statements.release import Release
 
-MOST_SECONDS = 60.0  # without a time limit: a long conflict now is worth more than an irreducible one later
-MOST_LEFT = 20_000  # boxes left over while rows are barred
+MAX_SECONDS = 60.0  # without a time limit: a long conflict now is worth more than an irreducible one later
+MAX_LEFT = 20_000  # boxes left over while rows are barred
 UNPROVEN = "(the set may not be minimal: a limit was met before every statement was shown to be needed)"
 
 Test = Callable[[Mask], bool]
@@ -38,27 +38,27 @@ def conflict_of(release: Release, limits: Limits) -> tuple[str, ...]:
     The statements contradict each other and any of them left out leaves a world; a last line says so where that
     was not proved within the limits. Domain and impossible boxes are given. Cost: some hundred small systems.
     """
-    seconds = min(MOST_SECONDS, limits.left())
-    judge = Judge(Book(release), limits.lasting(seconds))
-    book, on = judge.book, judge.book.stated
+    seconds = min(MAX_SECONDS, limits.left())
+    oracle = FeasibilityOracle(Book(release), limits.lasting(seconds))
+    book, on = oracle.book, oracle.book.stated
     # Propagation is cheap: where it refutes all statements it is trusted to show what is not needed, for a start.
-    cheap = judge.refuted(on)
-    test = judge.refuted if cheap else judge.impossible
-    if (core := used(judge, on, test)).sum() < on.sum():
+    cheap = oracle.refuted(on)
+    test = oracle.refuted if cheap else oracle.impossible
+    if (core := used(oracle, on, test)).sum() < on.sum():
         on = core
-    elif (few := few_blocks(judge, on, test)) is not None:
-        on = used(judge, few, test)
+    elif (blocks := conflicting_blocks(oracle, on, test)) is not None:
+        on = used(oracle, blocks, test)
     else:
         return ()
-    if cheap or judge.core(on) is None:
+    if cheap or oracle.core(on) is None:
         on = book.mask(quickxplain(test, book.groups(on), book.mask))
     # Propagation does not see every contradiction, nor the sides left out so far: less may do.
     on = book.whole(on)
-    on, proved = without_idle(judge, on, book.groups(on))
-    if judge.impossible(on):
-        on = used(judge, on, judge.impossible)
+    on, proved = without_idle(oracle, on, book.groups(on))
+    if oracle.impossible(on):
+        on = used(oracle, on, oracle.impossible)
     several = [group for group in book.groups(on) if len(group) > 1]
-    on, _ = without_idle(judge, on, [np.array([side]) for group in several for side in group])
+    on, _ = without_idle(oracle, on, [np.array([side]) for group in several for side in group])
     return (*book.lines(on), *(() if proved else (UNPROVEN,)))
 
 
@@ -80,14 +80,14 @@ def quickxplain(test: Test, groups: list[Ints], mask: Callable[[Sequence[Ints]],
     return below([], True, groups)
 
 
-def few_blocks(judge: Judge, on: Mask, test: Test) -> Mask | None:
+def conflicting_blocks(oracle: FeasibilityOracle, on: Mask, test: Test) -> Mask | None:
     """Return a subset that contradicts itself and lies in few partitions, the others left out; None: none found.
 
     Two trees often contradict each other whatever the others say, so pairs are tried first, then twice as many, at
     last all; those that propagation used before others. Statements outside partitions stay.
     """
-    book, inside = judge.book, list(judge.book.release.partitions)
-    hints = judge.core(on)
+    book, inside = oracle.book, list(oracle.book.release.partitions)
+    hints = oracle.core(on)
     used_by = {b: int(hints[book.span(b)].sum()) if hints is not None else 0 for b in inside}
     order = sorted(inside, key=lambda b: (-used_by[b], b))
     base = np.flatnonzero(np.repeat(~book.partitioned, 2))
@@ -104,45 +104,45 @@ def few_blocks(judge: Judge, on: Mask, test: Test) -> Mask | None:
         width *= 2
 
 
-def used(judge: Judge, on: Mask, test: Test) -> Mask:
+def used(oracle: FeasibilityOracle, on: Mask, test: Test) -> Mask:
     """Return the part of a contradiction from which it was derived, as long as that gets smaller."""
-    while (core := judge.core(on)) is not None and core.sum() < on.sum() and test(core):
+    while (core := oracle.core(on)) is not None and core.sum() < on.sum() and test(core):
         on = core
     return on
 
 
-def without_idle(judge: Judge, on: Mask, groups: Sequence[Ints]) -> tuple[Mask, bool]:
+def without_idle(oracle: FeasibilityOracle, on: Mask, groups: Sequence[Ints]) -> tuple[Mask, bool]:
     """Return the subset without the groups that are not needed, and whether all others were shown to be."""
     proved = True
     for group in groups:
-        less = on & ~judge.book.mask([group])
-        found = judge.feasible(less)
+        less = on & ~oracle.book.mask([group])
+        found = oracle.feasible(less)
         if found is False:
             on = less
         proved &= found is not None
     return on, proved
 
 
-class Judge:
-    """Tells whether a subset of statements has a world; remembers the last subset."""
+class FeasibilityOracle:
+    """Decides whether a subset of statements has a world; remembers the last subset."""
 
     def __init__(self, book: Book, limits: Limits) -> None:
         self.book, self.limits = book, limits
         self.key = b""
         self.part: tuple[System, Ints] | None = None
-        self.found: Verdict | None = None
+        self.found: Feasibility | None = None
 
     def refuted(self, on: Mask) -> bool:
-        """Tell whether propagation alone refutes a subset."""
+        """Return whether propagation alone refutes a subset."""
         part = self.system(on)
         return part is not None and part[0].bounds.conflict is not None
 
     def impossible(self, on: Mask) -> bool:
-        """Tell whether a subset is proved to have no world."""
+        """Return whether a subset is proved to have no world."""
         return self.feasible(on) is False
 
     def feasible(self, on: Mask) -> bool | None:
-        """Tell whether a subset has a world, None where the limits leave that open."""
+        """Return whether a subset has a world, None where the limits leave that open."""
         part = self.system(on)
         if part is None:
             return None
@@ -208,8 +208,8 @@ def derivation(system: System, rows: int, multipliers: Ints | None) -> list[tupl
         s = bounds.conflict
         span = slice(int(linear.start[s]), int(linear.start[s + 1]))
         cells, coef = linear.col[span], linear.coef[span]
-        least = int(np.minimum(coef * bounds.lower[cells], coef * bounds.upper[cells]).sum())
-        use(s, 1 if least > int(linear.high[s]) else 0)
+        minimum = int(np.minimum(coef * bounds.lower[cells], coef * bounds.upper[cells]).sum())
+        use(s, 1 if minimum > int(linear.high[s]) else 0)
     for step in reversed(bounds.trace):
         side = int(step.upper)
         for i in np.flatnonzero(wanted[step.cell, side]).tolist():
@@ -242,7 +242,7 @@ def barring(book: Book, on: Mask, core: Mask) -> Ints:
             heappush(queue, (-gain, i))  # gains only fall: one that is still the largest is the largest
         elif gain:
             out.append(numbers[i])
-            if len(left) <= MOST_LEFT:
+            if len(left) <= MAX_LEFT:
                 _, _, left, _ = split(layout, left, boxes[numbers[i]])
     return np.array(out, dtype=np.int64)
 

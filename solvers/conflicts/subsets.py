@@ -23,7 +23,7 @@ from solvers.cells.system import System, assemble, propagated
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
-from solvers.foundation.numeric_limits import MOST_SUM
+from solvers.foundation.numeric_limits import MAX_SUM
 from solvers.regions.row_space import Space
 from solvers.statements.boxes import Box, Boxes
 from solvers.statements.numbering import StatementIndex
@@ -40,9 +40,9 @@ from solvers.statements.release import (
     Statement,
 )
 
-MOST_ROWS = 1 << 40  # looked for where values are summed and nothing bounds the number of rows
-MOST_BOXES = 500  # regions looked at one by one; beyond, the whole row space is
-FEW_REGIONS = 16  # so few regions of a partition are cut out of the rest, which stays whole
+MAX_ROWS = 1 << 40  # looked for where values are summed and nothing bounds the number of rows
+MAX_BOXES = 500  # regions looked at one by one; beyond, the whole row space is
+MAX_CUT_REGIONS = 16  # so few regions of a partition are cut out of the rest, which stays whole
 
 Mask = NDArray[np.bool_]  # (statements, 2): is the lower side, is the upper side, part of a subset?
 
@@ -100,8 +100,8 @@ class Book(StatementIndex):
 
     def lines(self, on: Mask) -> tuple[str, ...]:
         """Return every statement of a subset in words, with the sides that matter; each line once."""
-        said = [self.line(s, on[s]) for s in np.flatnonzero(on.any(axis=1)).tolist()]
-        return tuple(dict.fromkeys([*said[-1:], *said[:-1]] if on[self.rows].any() else said))
+        notes = [self.line(s, on[s]) for s in np.flatnonzero(on.any(axis=1)).tolist()]
+        return tuple(dict.fromkeys([*notes[-1:], *notes[:-1]] if on[self.rows].any() else notes))
 
     def line(self, s: int, sides: Mask) -> str:
         """Return statement s in words; of values that are summed the source says what was published."""
@@ -112,18 +112,18 @@ class Book(StatementIndex):
         if low > high:
             return f"{source}: {NO_COUNT}"
         if sides.all() and low < high:
-            said = f"{low} to {high}"
+            text = f"{low} to {high}"
         elif sides.all() or (sides[1] and high == 0):
-            said = str(high)
+            text = str(high)
         else:
-            said = f"at least {low}" if sides[0] else f"at most {high}"
+            text = f"at least {low}" if sides[0] else f"at most {high}"
         if s == self.rows:
-            return f"{source}: {said}"
-        return f"{source}: {said} {'row' if said.split()[-1] == '1' else 'rows'}"
+            return f"{source}: {text}"
+        return f"{source}: {text} {'row' if text.split()[-1] == '1' else 'rows'}"
 
 
 def together(a: Statement, b: Statement) -> bool:
-    """Tell whether two loose statements were published as one: a mean from both sides, and that it is of somebody."""
+    """Return whether two loose statements were published as one: a mean from both sides, and that it is of somebody."""
     if a.source == b.source:
         return True
     somebody = a.of is None and b.of is not None and (a.low, a.high) == (1, UNBOUNDED) and a.region == b.region
@@ -152,11 +152,11 @@ def asked_for(book: Book, on: Mask) -> Words | None:
             wanted[:] = sides.any()
         elif b in release.loose:
             wanted |= sides[:, 1] & [s.of is not None for s in release.loose[b]]
-        elif wanted.sum() > MOST_BOXES:
+        elif wanted.sum() > MAX_BOXES:
             return None
         boxes += [block.statement(s, release.domain).region.box for s in np.flatnonzero(wanted).tolist()]
     boxes = list(dict.fromkeys(boxes))
-    if len(boxes) > MOST_BOXES:
+    if len(boxes) > MAX_BOXES:
         return None
     words = layout.rows(Boxes.of(boxes))
     found = [words[:0]]
@@ -190,9 +190,9 @@ def part_of(book: Book, on: Mask) -> tuple[Release, Ints]:
             bounded = book.release.loose[b].bounded(low[at], high[at])
             blocks.append(Loose(tuple(compress(bounded, active.tolist()))))
             numbers.append(every[active])
-    few = int(low[-1]) if on[-1, 0] else 0
-    most = int(high[-1]) if on[-1, 1] else enough(blocks, few)
-    release = replace(book.release, rows=Rows(few, most), blocks=tuple(blocks), assumptions=())
+    minimum = int(low[-1]) if on[-1, 0] else 0
+    maximum = int(high[-1]) if on[-1, 1] else enough(blocks, minimum)
+    release = replace(book.release, rows=Rows(minimum, maximum), blocks=tuple(blocks), assumptions=())
     return release, np.concatenate([*numbers, np.array([book.rows])]).astype(np.int64)
 
 
@@ -202,7 +202,7 @@ def coarsened(block: Partition, active: Mask) -> tuple[Partition, Ints]:
     The new statement, about the rest, has the number -1.
     """
     regions = np.unique(block.region[active])
-    if len(regions) > max(FEW_REGIONS, len(block.boxes) // 8):
+    if len(regions) > max(MAX_CUT_REGIONS, len(block.boxes) // 8):
         return block, np.arange(len(block), dtype=np.int64)
     if block.first_match:
         regions = np.arange(regions[-1] + 1, dtype=regions.dtype)  # what a rule captures depends on those before it
@@ -215,15 +215,15 @@ def coarsened(block: Partition, active: Mask) -> tuple[Partition, Ints]:
     return made, np.append(kept, -1).astype(np.int64)
 
 
-def enough(blocks: Sequence[Block], few: int) -> int:
-    """Return a number of rows that suffices: if the blocks and at least `few` rows have a world, so with no more.
+def enough(blocks: Sequence[Block], minimum: int) -> int:
+    """Return a number of rows that suffices: if the blocks and at least `minimum` rows have a world, so with no more.
 
     Counts ask for no more than the sum of their lower sides. Where values are summed, it is merely large.
     """
     listed = [s for block in blocks if isinstance(block, Choice | Loose) for s in block.members]
     if any(isinstance(block, Choice) for block in blocks) or any(s.of is not None for s in listed):
-        return MOST_ROWS
-    return max(1, few + sum(int(np.maximum(block.low, 0).sum()) for block in blocks))
+        return MAX_ROWS
+    return max(1, minimum + sum(int(np.maximum(block.low, 0).sum()) for block in blocks))
 
 
 def system_of(book: Book, on: Mask, limits: Limits) -> tuple[System, Ints]:
@@ -237,12 +237,12 @@ def system_of(book: Book, on: Mask, limits: Limits) -> tuple[System, Ints]:
     refined, index = refine(release, limits, whole(release) if words is None else words), StatementIndex(release)
     linear, cell = assemble(index, refined, True, limits)
     n = linear.columns
-    most, far = release.rows.high or 0, MOST_SUM // (max(1, n) * int(np.abs(linear.coef).max(initial=1)))
-    if most > far and on[book.rows, 1]:
+    maximum, far = release.rows.high or 0, MAX_SUM // (max(1, n) * int(np.abs(linear.coef).max(initial=1)))
+    if maximum > far and on[book.rows, 1]:
         raise Unsupported("sums of values times rows exceed 2^62")
-    most = min(most, far)
-    linear = replace(linear, high=np.append(linear.high[:-1], most if on[book.rows, 1] else UNBOUNDED))
+    maximum = min(maximum, far)
+    linear = replace(linear, high=np.append(linear.high[:-1], maximum if on[book.rows, 1] else UNBOUNDED))
     return System(
         release, Space(release.domain, None), refined.layout, refined.words, cell, (), (), linear, index.choices,
-        propagated(linear, index, most, limits), None, False,
+        propagated(linear, index, maximum, limits), None, False,
     ), numbers  # fmt: skip

@@ -36,10 +36,10 @@ from solvers.questions.query import (
     each_once,
 )
 from solvers.statements.release import Release, World
-from solvers.worlds.row_lists import Dice, cell_boxes, draw_rows
+from solvers.worlds.row_lists import RandomSource, cell_boxes, draw_rows
 from solvers.worlds.worlds import CellRows, draw_world, list_worlds, spread_world
 
-MOST_FACTORED = 100_000_000  # rows whose factorials are taken apart into primes (a sieve of so many bytes)
+MAX_FACTORED = 100_000_000  # rows whose factorials are taken apart into primes (a sieve of so many bytes)
 
 
 class ClosedFormEngine(Engine):
@@ -55,8 +55,8 @@ class ClosedFormEngine(Engine):
         if (reason := no_closed_form(release)) is not None:
             return reason
         rows = sum(int(block.low.sum()) for block in release.partitions.values())
-        if isinstance(query, Count) and query.convention != "assigned" and rows > MOST_FACTORED:
-            return f"'{query.convention}' counts of more than {MOST_FACTORED:,} rows are not taken apart exactly"
+        if isinstance(query, Count) and query.convention != "assigned" and rows > MAX_FACTORED:
+            return f"'{query.convention}' counts of more than {MAX_FACTORED:,} rows are not taken apart exactly"
         if release.domain.relative and isinstance(query, Enumerate | Sample | MostLikely):
             return "a continuous attribute has no 'resolution': there are no discrete worlds"
         return None
@@ -138,7 +138,7 @@ def filled(cells: Cells, counts: NDArray[np.int64]) -> list[tuple[CellRows, int]
             cells.release.domain,
             cells.low[s],
             lambda: cell_boxes(cells, s),
-            lambda k, dice: draw_rows(cells, s, k, dice),
+            lambda k, random: draw_rows(cells, s, k, random),
         )
 
     return [(rows(s), c) for s, c in enumerate(counts.tolist()) if c]
@@ -152,11 +152,11 @@ def enumerate_worlds(cells: Cells) -> Iterator[World]:
 
 def sample_worlds(cells: Cells, query: Sample) -> Iterator[World]:
     """Yield k worlds drawn independently and uniformly; an open number of rows is drawn uniformly first."""
-    dice = Dice(query.seed)
+    random = RandomSource(query.seed)
     vectors = cells.vectors
     for _ in range(query.k):
-        counts = vectors[dice.exact.randrange(len(vectors))]
-        yield draw_world(cells.release.domain, filled(cells, counts), query.convention, dice)
+        counts = vectors[random.exact.randrange(len(vectors))]
+        yield draw_world(cells.release.domain, filled(cells, counts), query.convention, random)
 
 
 def most_likely(cells: Cells, seed: int) -> World:
@@ -165,6 +165,6 @@ def most_likely(cells: Cells, seed: int) -> World:
     All worlds agree equally with exact counts.
     """
     counts = cells.vectors[-1]
-    world = spread_world(cells.release.domain, filled(cells, counts), Dice(seed))
+    world = spread_world(cells.release.domain, filled(cells, counts), RandomSource(seed))
     alone = len(cells.vectors) == 1 and all(cells.low[s] == 1 for s in np.flatnonzero(counts).tolist())
     return replace(world, unique=alone)

@@ -30,7 +30,7 @@ from solvers.statements.release import Release
 
 COUNTING = 0.25  # share of the time spent on a contradiction before other engines look for a world
 WORLD = 0.6  # share of the time spent on a first fractional world, which all questions start from
-LEAST = 2.0  # seconds that a question gets at least, so that a few are answered rather than all begun
+MIN_SECONDS = 2.0  # seconds that a question gets at least, so that a few are answered rather than all begun
 
 
 class ColumnsEngine(Engine):
@@ -49,7 +49,7 @@ class ColumnsEngine(Engine):
     def answer(self, release: Release, query: Query, limits: Limits) -> Answer:
         """Return outer bounds, never worse than those of single partitions, or that there is no world."""
         limits = limits.limited()
-        if few_cells(release, limits):
+        if cells_fit(release, limits):
             raise Unsupported(FEW)
         if isinstance(query, Count):
             from solvers.columns.master import Master
@@ -63,8 +63,8 @@ class ColumnsEngine(Engine):
         return Answer("unsat") if found is None else found
 
 
-def few_cells(release: Release, limits: Limits) -> bool:
-    """Tell whether the cells of a release can be written down."""
+def cells_fit(release: Release, limits: Limits) -> bool:
+    """Return whether the cells of a release can be written down."""
     try:
         system_of(release, limits)
     except Unsupported:
@@ -106,7 +106,7 @@ def tighter(release: Release, chosen: Selections, known: DecideAnswer, limits: L
             if box.empty or (low[q] > 0 or high[q] <= 0) or master.hopeless(box, greatest):
                 continue
             share = limits.left() / (2 * (len(left) - done) + 1 - sides)
-            some = limits.lasting(min(limits.left(), max(LEAST, share)))
+            some = limits.lasting(min(limits.left(), max(MIN_SECONDS, share)))
             bound = master.bound(box, greatest, some, verdict=True)
             multipliers[box, greatest], value = BoxMultipliers(bound.multipliers, bound.scale), bound.value
             low[q], high[q] = (low[q], min(high[q], value)) if greatest else (max(low[q], value), high[q])

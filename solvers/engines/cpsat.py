@@ -67,7 +67,7 @@ class CpSatEngine(Engine):
         if isinstance(query, Count | Joint):
             raise Unsupported(known if isinstance(known, str) else COARSE)
         if isinstance(query, PerCell):
-            return PerCellAnswer("bounds", least=system.bounds.lower, most=system.bounds.upper)
+            return PerCellAnswer("bounds", minimum=system.bounds.lower, maximum=system.bounds.upper)
         return prove(system, query, limits)
 
 

@@ -67,6 +67,6 @@ def agreed(found: list[Estimate]) -> list[Estimate]:
     exact = {e.engine: e.value for e in found if e.guarantee == HASHED and e.value is not None}
     if len(set(exact.values())) < 2:
         return found
-    said = ", ".join(f"{name} counted 2^{log2_above(value):.6f}" for name, value in exact.items())
-    note = f"{said}: they should be equal, so neither may be used"
+    text = ", ".join(f"{name} counted 2^{log2_above(value):.6f}" for name, value in exact.items())
+    note = f"{text}: they should be equal, so neither may be used"
     return [replace(e, value=None, note=note) if e.engine in exact else e for e in found]

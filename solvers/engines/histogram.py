@@ -14,7 +14,7 @@ from solvers.cells.system import System, system_of
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.answering import answer_from, attain, joint, refuted
-from solvers.histograms.branches import Branch, Solution, branches_of
+from solvers.histograms.branches import Branch, WeightedHistograms, branches_of
 from solvers.questions.engine import COARSE, Engine, no_coupling
 from solvers.questions.query import (
     Answer,
@@ -64,7 +64,7 @@ class HistogramEngine(Engine):
             return attain(system, query, limits)
         if isinstance(query, Joint):
             asked, rows = system.asking(query.sums)
-            return joint(Solution(asked, branches_of(asked, limits, rows), query.convention))
+            return joint(WeightedHistograms(asked, branches_of(asked, limits, rows), query.convention))
         branches = known_branches(system, limits)
         if isinstance(query, Count | Decide | LeaveOneOut | Share | Extreme) and not math.isinf(whole.left()):
             whole = whole.lasting(PASSES * whole.left())

@@ -20,7 +20,7 @@ from solvers.questions.query import Answer, Convention, Count, CountAnswer, Quer
 from solvers.statements.release import Release
 
 SHARE = 0.97  # of the time left that is planned
-MOST_NUMBERS = 200  # possible numbers of rows
+MAX_NUMBERS = 200  # possible numbers of rows
 
 
 class IntervalEngine(Engine):
@@ -45,8 +45,8 @@ class IntervalEngine(Engine):
             return "'assigned' worlds need one partition with exact counts"
         if release.domain.relative:
             return "a continuous attribute has no 'resolution': only ratios of counts mean anything"
-        if release.rows.high - release.rows.low >= MOST_NUMBERS:
-            return f"more than {MOST_NUMBERS} possible numbers of rows"
+        if release.rows.high - release.rows.low >= MAX_NUMBERS:
+            return f"more than {MAX_NUMBERS} possible numbers of rows"
         return None
 
     def answer(self, release: Release, query: Query, limits: Limits) -> Answer:

@@ -37,7 +37,7 @@ class LikeliestEngine(Engine):
         """
         from solvers.likelihood.most_likely import most_likely_of
         from solvers.statements.observations import observations
-        from solvers.worlds.row_lists import Dice
+        from solvers.worlds.row_lists import RandomSource
         from solvers.worlds.worlds import filled_cells, spread_world
 
         if not isinstance(query, MostLikely):
@@ -48,6 +48,6 @@ class LikeliestEngine(Engine):
             system, found = most_likely_of(release, observations(release), limits)
         except ContradictionError as error:
             return replace(refuted(query), conflict=error.conflict)
-        world = spread_world(release.domain, filled_cells(system, found.histogram), Dice(query.seed))
-        world = replace(world, note=found.said("world"), figures=found.figures())
+        world = spread_world(release.domain, filled_cells(system, found.histogram), RandomSource(query.seed))
+        world = replace(world, note=found.describe("world"), figures=found.figures())
         return WorldsAnswer("exact" if found.proved else "bounds", worlds=iter([world]))

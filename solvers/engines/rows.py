@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.cells.partition_cells import cells_of
-from solvers.columns.single_partitions import alone, decide_apart, world_of
+from solvers.columns.single_partitions import decide_apart, partition_releases, world_of
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.exact import log2_multinomial, log2_worlds
 from solvers.foundation.limits import Limits
@@ -30,7 +30,7 @@ from solvers.questions.query import (
 )
 from solvers.regions.row_space import Space
 from solvers.statements.release import Release
-from solvers.worlds.row_lists import Dice
+from solvers.worlds.row_lists import RandomSource
 
 NOTE = "found row by row; not proved to be the heaviest, and whether others exist is not decided"
 
@@ -70,7 +70,9 @@ class RowsEngine(Engine):
             return bounds(release, query.convention, rows, note, limits)
         if rows is None:
             return Answer("unknown", trail=(note,))
-        return WorldsAnswer("exact", worlds=iter([world_of(release, rows, Dice(getattr(query, "seed", 0)), NOTE)]))
+        return WorldsAnswer(
+            "exact", worlds=iter([world_of(release, rows, RandomSource(getattr(query, "seed", 0)), NOTE)])
+        )
 
 
 def bounds(
@@ -79,7 +81,7 @@ def bounds(
     """Return bounds on log2 of the number of worlds: no more than any partition alone allows, no less than one."""
     n = release.rows.low
     upper = n * math.log2(max(1, Space.of(release, limits).size))
-    for done, one in enumerate(alone(release)):
+    for done, one in enumerate(partition_releases(release)):
         if done and limits.expired():  # some of them bound it too
             break
         cells = cells_of(one, limits)

@@ -12,7 +12,7 @@ import numpy as np
 
 from solvers.clauses.gates import FALSE
 from solvers.clauses.lowering import Lowering, clauses_needed, lower, stated
-from solvers.clauses.sat import Found, Question, satisfy, settle
+from solvers.clauses.sat import Question, SatResult, satisfy, settle
 from solvers.columns.single_partitions import decide_apart, decide_by_rows, world_of
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
@@ -30,9 +30,9 @@ from solvers.questions.query import (
 )
 from solvers.statements.boxes import Box, Region
 from solvers.statements.release import Release
-from solvers.worlds.row_lists import Dice
+from solvers.worlds.row_lists import RandomSource
 
-MOST_CLAUSES = 2_000_000  # beyond, a solver is rarely done within minutes
+MAX_CLAUSES = 2_000_000  # beyond, a solver is rarely done within minutes
 COUNT_SHARE, COUNT_SECONDS = 0.25, 10.0  # of the time left: a refutation is tried, the bounds are found after that
 WORLD_SHARE = 0.4
 NOTE = "found row by row by SAT; not proved to be the heaviest, and whether others exist is not decided"
@@ -55,7 +55,7 @@ class SatEngine(Engine):
         if (reason := no_coupling(release, query)) is not None:
             return reason
         needed = clauses_needed(release, raw=False)
-        return f"about {needed:,.0f} clauses row by row are too many" if needed > MOST_CLAUSES else None
+        return f"about {needed:,.0f} clauses row by row are too many" if needed > MAX_CLAUSES else None
 
     def answer(self, release: Release, query: Query, limits: Limits) -> Answer:
         """Return a world, bounds on profiles, or that there is no world; worlds are not counted."""
@@ -71,11 +71,11 @@ class SatEngine(Engine):
         if found.rows is None:
             return Answer("unsat")
         return WorldsAnswer(
-            "exact", worlds=iter([world_of(release, found.rows, Dice(getattr(query, "seed", 0)), NOTE)])
+            "exact", worlds=iter([world_of(release, found.rows, RandomSource(getattr(query, "seed", 0)), NOTE)])
         )
 
 
-def known(release: Release, limits: Limits) -> Found:
+def known(release: Release, limits: Limits) -> SatResult:
     """Return a world of a release or that there is none, from memory if known; raises `Inconclusive` if not found."""
     remembered = release.derived.part(KnownRows)
     if remembered.found is None:
@@ -91,7 +91,7 @@ def known(release: Release, limits: Limits) -> Found:
 class KnownRows:
     """A world of a release row by row, or that there is none."""
 
-    found: Found | None = None
+    found: SatResult | None = None
 
 
 def decide(release: Release, query: Decide, limits: Limits) -> Answer:
@@ -152,7 +152,9 @@ def questions_of(made: Lowering, chosen: Selections, i: int) -> tuple[Question, 
             meets += [] if some else [(k, 0)]
             inside += [] if allowed == whole else [(k, 0)]
     can, free = (
-        [] if any(not mask for _, mask in pairs) else [made.region(j, Region(Box.of(pairs))) for j in range(made.most)]
+        []
+        if any(not mask for _, mask in pairs)
+        else [made.region(j, Region(Box.of(pairs))) for j in range(made.maximum)]
         for pairs in (meets, inside)
     )
     return Question(some=tuple(x for x in can if x != FALSE)), Question(none=tuple(x for x in free if x != FALSE))

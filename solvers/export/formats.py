@@ -96,7 +96,7 @@ def column_lines(rows: Sequence[str], names: Sequence[str], row: Ints, column: I
 
 def digits_of(program: IntegerProgram) -> int:
     """Return how many binary digits stand for a cell's number of rows, at least one."""
-    return max(1, program.most.bit_length())
+    return max(1, program.maximum.bit_length())
 
 
 def opb_variables(program: IntegerProgram, column: int) -> list[tuple[int, int]]:
@@ -116,7 +116,7 @@ def opb_lines(program: IntegerProgram, about: Sequence[str]) -> Iterator[str]:
     A cell's digits are at most the number of rows, so that solutions and histograms correspond one to one.
     """
     width, digits = digits_of(program), [opb_variables(program, i) for i in range(len(program.names))]
-    bounded = program.most < (1 << width) - 1
+    bounded = program.maximum < (1 << width) - 1
     number, variables = bounded * program.cells, program.cells * width + len(program.names) - program.cells
     for one in program.linear():
         number += one.sides if one.columns else int(fails(one))
@@ -125,7 +125,7 @@ def opb_lines(program: IntegerProgram, about: Sequence[str]) -> Iterator[str]:
     yield from (f"* {one_line(line)}\n" for line in about)
     units = ["".join(f"+{w} x{x} " for w, x in of) for of in digits]  # most coefficients are 1
     for c in range(program.cells if bounded else 0):
-        yield "".join(f"-{w} x{x} " for w, x in digits[c]) + f">= {-program.most} ;\n"
+        yield "".join(f"-{w} x{x} " for w, x in digits[c]) + f">= {-program.maximum} ;\n"
     sources = list(program.sources())
     for one in program.linear():
         if one.statement is not None:
@@ -146,7 +146,7 @@ def opb_lines(program: IntegerProgram, about: Sequence[str]) -> Iterator[str]:
 
 
 def fails(one: Constraint) -> bool:
-    """Tell whether a constraint on no variable fails: 0 is not between its ends."""
+    """Return whether a constraint on no variable fails: 0 is not between its ends."""
     return (one.low is not None and one.low > 0) or (one.high is not None and one.high < 0)
 
 

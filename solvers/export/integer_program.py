@@ -75,7 +75,7 @@ class IntegerProgram:
         return len(self.system.sizes)
 
     @property
-    def most(self) -> int:
+    def maximum(self) -> int:
         """Return the greatest number of rows, the upper end of every cell."""
         return int(self.system.release.rows.high or 0)
 
@@ -96,7 +96,7 @@ class IntegerProgram:
 
     def upper(self, column: int) -> int:
         """Return the upper end of a variable; the lower end is 0."""
-        return self.most if column < self.cells else 1
+        return self.maximum if column < self.cells else 1
 
     @cached_property
     def reach(self) -> tuple[Ints, Ints]:
@@ -105,19 +105,19 @@ class IntegerProgram:
         A row adds at least the least and at most the greatest coefficient, and the number of rows is a constraint.
         """
         linear = self.system.linear
-        least, most = np.zeros(len(linear), dtype=np.int64), np.zeros(len(linear), dtype=np.int64)
-        np.minimum.at(least, linear.row, linear.coef)
-        np.maximum.at(most, linear.row, linear.coef)
-        return least * self.most, most * self.most
+        minimum, maximum = np.zeros(len(linear), dtype=np.int64), np.zeros(len(linear), dtype=np.int64)
+        np.minimum.at(minimum, linear.row, linear.coef)
+        np.maximum.at(maximum, linear.row, linear.coef)
+        return minimum * self.maximum, maximum * self.maximum
 
     @cached_property
     def sided(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Tell, per statement, whether its low and its high end say anything beyond the number of rows.
+        """Return masks of the statements whose lower / upper bound is not implied by the number of rows.
 
         Of an equality both ends are kept, if one of them says anything.
         """
-        linear, (least, most) = self.system.linear, self.reach
-        low, high = linear.low > least, linear.high < most
+        linear, (minimum, maximum) = self.system.linear, self.reach
+        low, high = linear.low > minimum, linear.high < maximum
         equal = (linear.low == linear.high) & (low | high)
         if self.system.total is not None:  # written apart, as the number of rows
             low[self.system.total] = high[self.system.total] = equal[self.system.total] = False
@@ -140,12 +140,12 @@ class IntegerProgram:
         return 1 + len(self.written) + len(self.selectors)
 
     def sources(self) -> Iterator[str]:
-        """Yield where every statement comes from, in words, in their order. Cost: linear."""
+        """Yield a human-readable source of every statement, in their order. Cost: linear."""
         return self.system.index.sources()
 
     @cached_property
     def choice_sources(self) -> tuple[str, ...]:
-        """Return where every choice comes from, in words."""
+        """Return a human-readable source of every choice."""
         return tuple(block.name for block in self.system.release.choices.values())
 
     def constraints(self) -> Iterator[Constraint]:
@@ -155,7 +155,7 @@ class IntegerProgram:
         `Inconclusive` when time is up.
         """
         rows = self.system.release.rows
-        yield Constraint(ROWS, range(self.cells), [1] * self.cells, rows.low, self.most)
+        yield Constraint(ROWS, range(self.cells), [1] * self.cells, rows.low, self.maximum)
         linear, (lows, highs) = self.system.linear, self.sided
         columns, coefs, start = linear.col.tolist(), linear.coef.tolist(), linear.start.tolist()
         selector = self.selector_of
@@ -183,14 +183,14 @@ class IntegerProgram:
     def linear(self) -> Iterator[Constraint]:
         """Yield every constraint with selectors as variables: Σ >= low becomes Σ + (least - low) y >= least, and so on.
 
-        `least` and `most` are what the sum can be at all (`reach`), so that a selector of 0 leaves the sum free.
+        `minimum` and `maximum` are what the sum can be at all (`reach`), so that a selector of 0 leaves the sum free.
         """
-        least, most = self.reach
+        minimum, maximum = self.reach
         for one in self.constraints():
             if one.selector is None or one.statement is None:
                 yield one
                 continue
-            bounds, columns = (int(least[one.statement]), int(most[one.statement])), [*one.columns, one.selector]
+            bounds, columns = (int(minimum[one.statement]), int(maximum[one.statement])), [*one.columns, one.selector]
             free = replace(one, columns=columns, selector=None)
             if one.low is not None and one.low > bounds[0]:
                 coefs = [*one.coefs, bounds[0] - one.low]

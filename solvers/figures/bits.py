@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.cells.partition_cells import cells_of
-from solvers.columns.single_partitions import alone
+from solvers.columns.single_partitions import partition_releases
 from solvers.foundation.exact import log2_multisets, log2_worlds
 from solvers.foundation.limits import Limits
 from solvers.histograms.partition_membership import Prior, Rows
@@ -20,8 +20,8 @@ from solvers.questions.query import Convention, Selections
 from solvers.regions.row_space import Space
 from solvers.statements.release import ANY_LABEL, Release
 
-MOST_STEPS = 10_000_000  # rows up to which C(S + n - 1, n) is computed (8 bytes each); above, S^n bounds it
-MOST_LEAVES = 100_000  # leaves of trees whose bounds are computed even when the time is up: a second
+MAX_STEPS = 10_000_000  # rows up to which C(S + n - 1, n) is computed (8 bytes each); above, S^n bounds it
+MAX_LEAVES = 100_000  # leaves of trees whose bounds are computed even when the time is up: a second
 
 
 def unordered(space: Space, numbers: Sequence[int]) -> float | None:
@@ -65,13 +65,13 @@ def log2_alone(release: Release, convention: Convention, limits: Limits) -> floa
     """Return an upper bound of log2 of the datasets: what the most telling partition alone leaves, rounded up.
 
     Infinite where none has exact counts, minus infinity where one counts rows that cannot be. Cost: linear in the
-    leaves; of partitions whose sizes take longer, and beyond MOST_LEAVES, only as many as there is time for.
+    leaves; of partitions whose sizes take longer, and beyond MAX_LEAVES, only as many as there is time for.
     """
     found, leaves = math.inf, 0
-    for one in alone(release) if release.rows.exact and len(release.blocks) > 1 else ():
+    for one in partition_releases(release) if release.rows.exact and len(release.blocks) > 1 else ():
         leaves += sum(map(len, one.partitions.values()))
         boxes = not release.impossible and not any(b.first_match for b in one.partitions.values())
-        if limits.expired() and not (boxes and leaves <= MOST_LEAVES):
+        if limits.expired() and not (boxes and leaves <= MAX_LEAVES):
             break
         cells = cells_of(one, limits)
         bits = log2_worlds(cells.high, cells.block.low, convention)
@@ -89,7 +89,7 @@ def log2_before(release: Release, convention: Convention, limits: Limits) -> flo
         return math.inf
     space = Space.of(release, limits)
     size = max(1, release.domain.size if space.found is None else space.found.upper[-1])
-    found = log2_multisets(size, n) if convention == "multiset" and n <= MOST_STEPS else n * math.log2(size)
+    found = log2_multisets(size, n) if convention == "multiset" and n <= MAX_STEPS else n * math.log2(size)
     found += math.log2(n - low + 1)
     return found * (1.0 + 2.0**-50)
 

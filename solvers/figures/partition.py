@@ -37,8 +37,8 @@ class Cell:
     label: int
     size: int | None
     space: int
-    least: int
-    most: int
+    minimum: int
+    maximum: int
 
     @property
     def bits_left(self) -> float | None:
@@ -83,12 +83,12 @@ class PartitionFigures:
         return self._cells.exact
 
     @cached_property
-    def least(self) -> Counts:
+    def minimum(self) -> Counts:
         """Return the least count of every cell over the numbers of rows."""
         return np.array(np.min(self.vectors, axis=0), dtype=np.int64)
 
     @cached_property
-    def most(self) -> Counts:
+    def maximum(self) -> Counts:
         """Return the greatest count of every cell over the numbers of rows."""
         return np.array(np.max(self.vectors, axis=0), dtype=np.int64)
 
@@ -103,7 +103,9 @@ class PartitionFigures:
         low, high, label = self._cells.low[s], self._cells.high[s], int(block.label[s])
         size = low if low == high else None
         space = self._cells.space.labelled(label)
-        return Cell(at, block.names[at], block.boxes[at], label, size, space, int(self.least[s]), int(self.most[s]))
+        return Cell(
+            at, block.names[at], block.boxes[at], label, size, space, int(self.minimum[s]), int(self.maximum[s])
+        )
 
     def label_text(self, label: int) -> object:
         """Return the name of a label, None for any."""
@@ -193,8 +195,8 @@ def decide_in_intervals(release: Release, chosen: Selections, limits: Limits) ->
         return None
     figures = PartitionFigures.of(release, limits)
     possible = np.array([size > 0 for size in figures.sizes])
-    least, most = block.low, np.where(possible, np.minimum(block.high, rows.high), 0)
-    fits = int(least.sum()) <= rows.high and int(most.sum()) >= rows.low and bool((least <= most).all())
+    minimum, maximum = block.low, np.where(possible, np.minimum(block.high, rows.high), 0)
+    fits = int(minimum.sum()) <= rows.high and int(maximum.sum()) >= rows.low and bool((minimum <= maximum).all())
     if not fits or not figures.exact:
         return None
     distinct, back = chosen.distinct()
@@ -203,8 +205,8 @@ def decide_in_intervals(release: Release, chosen: Selections, limits: Limits) ->
         inside = figures.sizes_within(chosen, codes)
         met = np.array([size > 0 for size in inside])
         whole = np.array([a == b for a, b in zip(inside, figures.sizes, strict=True)])
-        low[i] = max(int(least[whole].sum()), rows.low - int(most[~whole].sum()))
-        high[i] = min(int(most[met].sum()), rows.high - int(least[~met].sum()))
+        low[i] = max(int(minimum[whole].sum()), rows.low - int(maximum[~whole].sum()))
+        high[i] = min(int(maximum[met].sum()), rows.high - int(minimum[~met].sum()))
     return DecideAnswer.of(low, high, status="exact", open=np.zeros(len(low), dtype=bool)).at(back)
 
 

@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 
 from solvers.cells.system import System, system_of
 from solvers.foundation.limits import Limits
-from solvers.foundation.numeric_limits import MOST_SUM
-from solvers.histograms.system_membership import Met, met_cells
+from solvers.foundation.numeric_limits import MAX_SUM
+from solvers.histograms.system_membership import Overlap, overlaps
 from solvers.questions.query import Selections
 from solvers.statements.boxes import Attribute, Box, Domain
 from solvers.statements.numbering import StatementIndex
 from solvers.statements.release import Release
 
 Coefficients = NDArray[np.int64]
-LARGEST_SUM = MOST_SUM  # sums over all cells below it stay exact in 64 bits
+LARGEST_SUM = MAX_SUM  # sums over all cells below it stay exact in 64 bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class SelectionSums:
     """Per selection: what counts the rows in the cells inside it, and those in the cells that it meets."""
 
     _figures: SystemFigures
-    _overlaps: Sequence[Met]
+    _overlaps: Sequence[Overlap]
 
     def __getitem__(self, i: int) -> tuple[Coefficients, Coefficients]:
         met = self._overlaps[i]
@@ -67,17 +67,17 @@ class SystemFigures:
         """Return proved upper bounds on the rows of every cell."""
         return self._system.bounds.upper
 
-    def boxes(self, cells: Sequence[int], most: int) -> list[tuple[list[Box], int]]:
+    def boxes(self, cells: Sequence[int], maximum: int) -> list[tuple[list[Box], int]]:
         """Return, per cell, at most so many of its boxes, and how many more there are."""
         system = self._system
-        shown = [system.pieces[c][:most] for c in cells]
+        shown = [system.pieces[c][:maximum] for c in cells]
         every = iter(system.layout.boxes(system.words[[p for pieces in shown for p in pieces]]))
         return [
-            ([next(every) for _ in pieces], max(0, len(system.pieces[c]) - most))
+            ([next(every) for _ in pieces], max(0, len(system.pieces[c]) - maximum))
             for c, pieces in zip(cells, shown, strict=True)
         ]
 
-    def hull(self, cells: Sequence[int], most: int) -> Hull:
+    def hull(self, cells: Sequence[int], maximum: int) -> Hull:
         """Return what some cells together leave every attribute; their boxes where they are at most so many."""
         system = self._system
         words, domain = system.words[[p for c in cells for p in system.pieces[c]]], system.release.domain
@@ -87,7 +87,7 @@ class SystemFigures:
             full = (1 << len(attribute.sizes)) - 1
             masks.append(sum(w << (64 * j) for j, w in enumerate(held[system.layout.span(k)].tolist())) & full)
         around = Box.of((k, m) for k, m in enumerate(masks) if m != (1 << len(domain.attributes[k].sizes)) - 1)
-        boxes = tuple(system.layout.boxes(words)) if len(words) <= most else None
+        boxes = tuple(system.layout.boxes(words)) if len(words) <= maximum else None
         return Hull(tuple(masks), sum(system.sizes[c] for c in cells), around.size(domain), boxes)
 
     def counting(self, cells: Sequence[int]) -> Coefficients:
@@ -98,7 +98,7 @@ class SystemFigures:
 
     def selections(self, chosen: Selections) -> SelectionSums:
         """Return, by the number of a selection, what counts its rows; coefficients are made when they are asked for."""
-        return SelectionSums(self, met_cells(self._system, chosen))
+        return SelectionSums(self, overlaps(self._system, chosen))
 
     def statement(self, block: int, s: int) -> Coefficients:
         """Return what counts the rows of statement s of a block (of its cells, each once)."""

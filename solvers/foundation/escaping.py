@@ -42,14 +42,14 @@ def shown_lines(lines: Iterable[object]) -> str:
     return "\n".join(map(shown, lines))
 
 
-def named(text: object, most: int = LONGEST) -> str:
+def named(text: object, maximum: int = LONGEST) -> str:
     r"""Return a name or value inside a sentence: as `shown`, at most so many characters of it.
 
     White space at its ends or behind other white space is escaped as well, because long runs of it push what follows
     to the start of the next line of a terminal.
     """
-    said = shown(text)
-    kept = said if len(said) <= most else f"{said[:most]}... ({len(said):,} characters)"
+    sentence = shown(text)
+    kept = sentence if len(sentence) <= maximum else f"{sentence[:maximum]}... ({len(sentence):,} characters)"
     return SPACES.sub(escape_of, kept)
 
 
@@ -60,11 +60,11 @@ def html(line: object) -> str:
 
 def markdown(line: object) -> str:
     """Return a line of text as Markdown shows it, with no markup, HTML, link or formula of its own."""
-    said = MARKED.sub(lambda found: f"\\{found[0]}", shown(line))
-    if (start := START.match(said)) is None:
-        return said
+    text = MARKED.sub(lambda found: f"\\{found[0]}", shown(line))
+    if (start := START.match(text)) is None:
+        return text
     at = start.end() if start[2].isdigit() else start.start(2)
-    return f"{said[:at]}\\{said[at:]}"
+    return f"{text[:at]}\\{text[at:]}"
 
 
 def json_shown(text: str) -> str:

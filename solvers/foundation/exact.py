@@ -23,12 +23,12 @@ from solvers.foundation.numeric_limits import EXACT
 
 Factor = tuple[int, int]  # (base, exponent); the product over all factors is an integer
 STEPS = 1 << 17  # terms that are added one by one
-FACTORS_AT_MOST = 2_000_000  # primes up to here are sieved; beyond, binomials stay products
+MAX_SIEVED = 2_000_000  # primes up to here are sieved; beyond, binomials stay products
 
 
 NUMBER = re.compile(r"\s*[-+]?(?=\d|\.\d)\d*(?:\.\d*)?(?:[eE](?P<exponent>[-+]?\d{1,6})|/\d+)?\s*", re.ASCII)
-MOST_DIGITS = 1_000  # of a number that somebody wrote in decimal
-MOST_EXPONENT = 1_000  # of ten, either way; doubles end at 308
+MAX_DIGITS = 1_000  # of a number that somebody wrote in decimal
+MAX_EXPONENT = 1_000  # of ten, either way; doubles end at 308
 
 
 def exact_number(text: str) -> Fraction:
@@ -38,10 +38,10 @@ def exact_number(text: str) -> Fraction:
     power of ten beyond 1,000: such as 1e-999999999 take minutes and gigabytes. Cost: the length of the text.
     """
     short = text if len(text) <= 40 else f"{text[:40]}..."
-    if len(text) > 2 * MOST_DIGITS + 10 or (found := NUMBER.fullmatch(text)) is None:
+    if len(text) > 2 * MAX_DIGITS + 10 or (found := NUMBER.fullmatch(text)) is None:
         raise ReleaseError(f"{short!r} is no number, or one of too many digits")
-    if max(map(len, text.split("/"))) > MOST_DIGITS or abs(int(found["exponent"] or 0)) > MOST_EXPONENT:
-        raise ReleaseError(f"the number {short} has more than {MOST_DIGITS:,} digits, written out")
+    if max(map(len, text.split("/"))) > MAX_DIGITS or abs(int(found["exponent"] or 0)) > MAX_EXPONENT:
+        raise ReleaseError(f"the number {short} has more than {MAX_DIGITS:,} digits, written out")
     try:
         return Fraction(text)
     except ZeroDivisionError:
@@ -105,7 +105,7 @@ def multiset_factors(size: int, count: int) -> list[Factor]:
         return []
     if count >= size:  # the same number, as the shorter product
         size, count = count + 1, size - 1
-    if size + count <= FACTORS_AT_MOST:
+    if size + count <= MAX_SIEVED:
         return multinomial_factors([count, size - 1])
     among = primes(max(count, 2))
     below = factorial_exponents(count, among)

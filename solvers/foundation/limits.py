@@ -43,7 +43,7 @@ class Limits:
         return time.monotonic() - self.started
 
     def expired(self) -> bool:
-        """Tell whether the time is up, or somebody asked to stop (`stop`, set by Ctrl-C)."""
+        """Return whether the time is up, or somebody asked to stop (`stop`, set by Ctrl-C)."""
         return self.stop.is_set() or (self.seconds is not None and self.left() <= 0.0)
 
     def left(self) -> float:
@@ -61,9 +61,9 @@ class Limits:
         """Return these limits, with so many seconds from now where they have no time limit."""
         return self.lasting(seconds) if math.isinf(self.left()) else self
 
-    def share(self, part: float, most: float = math.inf) -> Limits:
-        """Return the same limits with a part of the time left, `most` seconds at most."""
-        return self.lasting(min(most, part * self.left()))
+    def share(self, part: float, maximum: float = math.inf) -> Limits:
+        """Return the same limits with a part of the time left, `maximum` seconds at most."""
+        return self.lasting(min(maximum, part * self.left()))
 
     def solver_seconds(self) -> float:
         """Return the time limit of a native solver: the seconds left, but never none, which some take for no limit."""
@@ -99,5 +99,5 @@ class Clock:
 
 
 def ended(limits: Limits) -> str:
-    """Return what ended the work: the clock, or somebody who asked to stop."""
+    """Return the reason for stopping: the clock, or somebody who asked to stop."""
     return "stopped" if limits.stop.is_set() else "the time was up"

@@ -18,7 +18,7 @@ from solvers.cells.system import System
 from solvers.foundation.array_types import Ints
 from solvers.foundation.exact import Factor, log2_sum, product
 from solvers.foundation.limits import Limits
-from solvers.histograms.branches import Branch, Final, Solution, branches_of, extreme_histogram
+from solvers.histograms.branches import Branch, Final, WeightedHistograms, branches_of, extreme_histogram
 from solvers.histograms.decision_diagram import Layers, incoming
 from solvers.histograms.system_membership import decide_coupled, leave_one_out_coupled, share_coupled
 from solvers.questions.query import (
@@ -42,7 +42,7 @@ from solvers.questions.query import (
     WorldsAnswer,
 )
 from solvers.statements.release import World
-from solvers.worlds.row_lists import Dice
+from solvers.worlds.row_lists import RandomSource
 from solvers.worlds.worlds import draw_world, filled_cells, list_worlds, spread_world
 
 
@@ -75,8 +75,8 @@ def answer_from(system: System, branches: tuple[Branch, ...], query: Query, limi
         return extreme(system, branches, query)
     if isinstance(query, Joint):
         asked, _ = system.asking(query.sums)
-        return joint(Solution(asked, tuple(listed_sums(b, query.sums) for b in branches), convention))
-    return WorldsAnswer("exact", worlds=iter([most_likely(system, branches, Dice(query.seed))]))
+        return joint(WeightedHistograms(asked, tuple(listed_sums(b, query.sums) for b in branches), convention))
+    return WorldsAnswer("exact", worlds=iter([most_likely(system, branches, RandomSource(query.seed))]))
 
 
 def refuted(query: Query) -> Answer:
@@ -84,12 +84,12 @@ def refuted(query: Query) -> Answer:
     return CountAnswer("unsat", convention=query.convention) if isinstance(query, Count) else Answer("unsat")
 
 
-def known_solution(system: System, branches: tuple[Branch, ...], convention: Convention) -> Solution:
+def known_solution(system: System, branches: tuple[Branch, ...], convention: Convention) -> WeightedHistograms:
     """Return the solution of a convention, with everything it has computed so far."""
     known = system.derived.part(KnownSolutions).by_convention
     found = known.get(convention)
     if found is None or found.branches is not branches:
-        found = known[convention] = Solution(system, branches, convention)
+        found = known[convention] = WeightedHistograms(system, branches, convention)
     return found
 
 
@@ -97,7 +97,7 @@ def known_solution(system: System, branches: tuple[Branch, ...], convention: Con
 class KnownSolutions:
     """The solutions of a system, with what they have computed."""
 
-    by_convention: dict[Convention, Solution] = field(default_factory=dict)
+    by_convention: dict[Convention, WeightedHistograms] = field(default_factory=dict)
 
 
 def listed_sums(branch: Branch, sums: NDArray[np.int64]) -> Branch:
@@ -109,19 +109,19 @@ def listed_sums(branch: Branch, sums: NDArray[np.int64]) -> Branch:
 
 def per_cell(branches: Sequence[Branch]) -> PerCellAnswer:
     """Return the least and greatest number of rows of every cell over all histograms."""
-    least, most = [], []
+    minimum, maximum = [], []
     for branch in branches:
         low, high = branch.bounds.lower.copy(), branch.bounds.lower.copy()
         for graph in branch.graphs:
-            few, many = graph.ranges()
-            low[graph.part.cells] += few
+            lower, many = graph.ranges()
+            low[graph.part.cells] += lower
             high[graph.part.cells] += many
-        least.append(low)
-        most.append(high)
-    return PerCellAnswer("exact", least=np.min(least, axis=0), most=np.max(most, axis=0))
+        minimum.append(low)
+        maximum.append(high)
+    return PerCellAnswer("exact", minimum=np.min(minimum, axis=0), maximum=np.max(maximum, axis=0))
 
 
-def count(solution: Solution, convention: Convention) -> CountAnswer:
+def count(solution: WeightedHistograms, convention: Convention) -> CountAnswer:
     """Return the exact number of worlds."""
     by_rows: dict[int, list[Final]] = {}
     for final in solution.finals:
@@ -169,33 +169,33 @@ def enumerate_worlds(system: System, branches: Sequence[Branch]) -> Iterator[Wor
             yield from list_worlds(system.release.domain, filled_cells(system, z))
 
 
-def sample_worlds(solution: Solution, query: Sample) -> Iterator[World]:
+def sample_worlds(solution: WeightedHistograms, query: Sample) -> Iterator[World]:
     """Yield k worlds drawn independently, exactly uniform: final state, backward walk by exact counts, rows.
 
     An open number of rows is drawn uniformly first.
     """
-    dice = Dice(query.seed)
+    random = RandomSource(query.seed)
     by_rows: dict[int, list[Final]] = {}
     for final in solution.finals:
         by_rows.setdefault(solution.rows(final), []).append(final)
     numbers = sorted(by_rows)
     prefixes: dict[tuple[int, int], list[NDArray[Any]]] = {}
     for _ in range(query.k):
-        finals = by_rows[numbers[dice.exact.randrange(len(numbers))]]
+        finals = by_rows[numbers[random.exact.randrange(len(numbers))]]
         counts = [product(solution.factors(f)) for f in finals] if len(finals) > 1 else [1]
-        b, f = finals[ticket(counts, dice)]
+        b, f = finals[ticket(counts, random)]
         branch = solution.branches[b]
         z = branch.bounds.lower.copy()
         for g, graph in enumerate(branch.graphs):
             if (b, g) not in prefixes:
                 prefixes[b, g] = graph.prefixes(solution.weights(b, g))
-            walk(graph, prefixes[b, g], solution.weights(b, g), branch.final(g, f), z, dice)
-        yield draw_world(solution.system.release.domain, filled_cells(solution.system, z), query.convention, dice)
+            sample_path(graph, prefixes[b, g], solution.weights(b, g), branch.final(g, f), z, random)
+        yield draw_world(solution.system.release.domain, filled_cells(solution.system, z), query.convention, random)
 
 
-def ticket(weights: Sequence[int], dice: Dice) -> int:
+def ticket(weights: Sequence[int], random: RandomSource) -> int:
     """Return an index drawn with probability proportional to its whole weight, exactly."""
-    rest = dice.exact.randrange(sum(weights))
+    rest = random.exact.randrange(sum(weights))
     for i, w in enumerate(weights):
         if rest < w:
             return i
@@ -203,15 +203,15 @@ def ticket(weights: Sequence[int], dice: Dice) -> int:
     raise AssertionError("the weights changed while a ticket was drawn")
 
 
-def walk(
-    graph: Layers, prefixes: list[NDArray[Any]], weights: list[list[int]], state: int, z: Ints, dice: Dice
+def sample_path(
+    graph: Layers, prefixes: list[NDArray[Any]], weights: list[list[int]], state: int, z: Ints, random: RandomSource
 ) -> None:
     """Add to z a histogram drawn by exact counts, walking backward from a final state."""
     for i in range(len(graph.layers) - 1, -1, -1):
         layer, cell = graph.layers[i], graph.order[i]
         edges = incoming(layer, state)
         counts = [prefixes[i][layer.source[e]] * weights[cell][layer.y[e]] for e in edges]
-        e = edges[ticket(counts, dice)]
+        e = edges[ticket(counts, random)]
         z[graph.part.cells[cell]] += int(layer.y[e])
         state = int(layer.source[e])
 
@@ -226,7 +226,7 @@ def spread_costs(system: System, branch: Branch, graph: Layers) -> list[NDArray[
     return costs
 
 
-def most_likely(system: System, branches: Sequence[Branch], dice: Dice) -> World:
+def most_likely(system: System, branches: Sequence[Branch], random: RandomSource) -> World:
     """Return a world with the heaviest histogram: the dataset that stands for most sequences of rows.
 
     Exact statements leave all worlds equally likely. With the number of rows open, the largest is taken.
@@ -244,8 +244,8 @@ def most_likely(system: System, branches: Sequence[Branch], dice: Dice) -> World
             best = int(z.sum()), cost, z
     if best is None:
         raise AssertionError("no branch")
-    world = spread_world(system.release.domain, filled_cells(system, best[2]), dice)
-    return replace(world, unique=not system.coarse and alone(system, branches))
+    world = spread_world(system.release.domain, filled_cells(system, best[2]), random)
+    return replace(world, unique=not system.coarse and is_unique(system, branches))
 
 
 def fixed_cost(system: System, branch: Branch) -> float:
@@ -258,8 +258,8 @@ def fixed_cost(system: System, branch: Branch) -> float:
     return total
 
 
-def alone(system: System, branches: Sequence[Branch]) -> bool:
-    """Tell whether there is one histogram, and one dataset for it."""
+def is_unique(system: System, branches: Sequence[Branch]) -> bool:
+    """Return whether there is one histogram, and one dataset for it."""
     if len(branches) > 1 or any(len(b.totals) > 1 for b in branches):
         return False
     paths = next(histograms(branches[0]))
@@ -272,11 +272,11 @@ def extreme(system: System, branches: Sequence[Branch], query: Extreme) -> Extre
     value, z = extreme_histogram(branches, query.coefs, query.greatest)
     world = None
     if not system.release.domain.relative:
-        world = spread_world(system.release.domain, filled_cells(system, z), Dice(query.seed))
+        world = spread_world(system.release.domain, filled_cells(system, z), RandomSource(query.seed))
     return ExtremeAnswer("exact", bounds=(value, value), histogram=z, world=world)
 
 
-def joint(solution: Solution) -> JointAnswer:
+def joint(solution: WeightedHistograms) -> JointAnswer:
     """Return the joint distribution of the sums that the branches keep, behind an open number of rows."""
     if not solution.branches:
         return JointAnswer("unsat")
@@ -293,6 +293,6 @@ def attain(system: System, query: Attain, limits: Limits) -> Answer:
     asked, _ = system.asking(query.sums, query.values)
     for branch in branches_of(asked, limits):
         z = next(histograms(branch))
-        world = spread_world(system.release.domain, filled_cells(system, z), Dice(query.seed))
+        world = spread_world(system.release.domain, filled_cells(system, z), RandomSource(query.seed))
         return WorldsAnswer("exact", worlds=iter([world]))
     return Answer("unsat")

@@ -24,11 +24,11 @@ from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.exact import Factor, factorial_exponents, log2_product, multiset_factors, primes
 from solvers.foundation.limits import Limits
-from solvers.histograms.decision_diagram import Layers, Weighed, layers_of
+from solvers.histograms.decision_diagram import EdgeProbabilities, Layers, layers_of
 from solvers.questions.query import Convention
 
-MOST_BRANCHES = 2_000  # combinations of alternatives tried
-MOST_COMBINED = 20_000  # combinations before propagation drops some
+MAX_BRANCHES = 2_000  # combinations of alternatives tried
+MAX_COMBINED = 20_000  # combinations before propagation drops some
 Final = tuple[int, int]  # branch, final state
 
 
@@ -69,8 +69,8 @@ def branches_of(system: System, limits: Limits, keep: tuple[int, ...] = ()) -> t
         keep = (system.total, *keep)
     out = []
     for tried, (bounds, active) in enumerate(combinations(system, limits), start=1):
-        if tried > MOST_BRANCHES:
-            raise Unsupported(f"more than {MOST_BRANCHES:,} combinations of alternatives (medians of even groups)")
+        if tried > MAX_BRANCHES:
+            raise Unsupported(f"more than {MAX_BRANCHES:,} combinations of alternatives (medians of even groups)")
         if (branch := branch_of(system, bounds, active, keep, limits)) is not None:
             out.append(branch)
     return tuple(out)
@@ -80,7 +80,7 @@ def combinations(system: System, limits: Limits) -> Iterator[tuple[Propagated, N
     """Yield (bounds, active statements) for every combination of alternatives that propagation does not refute."""
     order = sorted(system.choices, key=len)
     visited = 0
-    if math.prod(map(len, order)) > MOST_COMBINED:
+    if math.prod(map(len, order)) > MAX_COMBINED:
         raise Unsupported(f"{math.prod(map(len, order)):,} combinations of alternatives (medians of even groups)")
 
     def below(i: int, bounds: Propagated, active: NDArray[np.bool_]) -> Iterator[tuple[Propagated, NDArray[np.bool_]]]:
@@ -90,8 +90,8 @@ def combinations(system: System, limits: Limits) -> Iterator[tuple[Propagated, N
             return
         for alternative in order[i]:
             visited += 1
-            if visited > 4 * MOST_BRANCHES:
-                raise Unsupported(f"more than {4 * MOST_BRANCHES:,} alternatives to try (medians of even groups)")
+            if visited > 4 * MAX_BRANCHES:
+                raise Unsupported(f"more than {4 * MAX_BRANCHES:,} alternatives to try (medians of even groups)")
             if limits.expired():
                 raise Inconclusive("the time was up while alternatives were tried")
             chosen = active.copy()
@@ -174,19 +174,19 @@ def logs_of(size: int, low: int, room: int, convention: Convention) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class Solution:
+class WeightedHistograms:
     """All histograms of a system, weighted by how many worlds of a convention each stands for."""
 
     system: System
     branches: tuple[Branch, ...]
     convention: Convention
     _counts: dict[tuple[int, int], list[int]] = field(init=False, default_factory=dict, compare=False)
-    _weighed: dict[tuple[int, int], Weighed] = field(init=False, default_factory=dict, compare=False)
+    _weighed: dict[tuple[int, int], EdgeProbabilities] = field(init=False, default_factory=dict, compare=False)
     _marginals: dict[tuple[int, int, int], list[Floats]] = field(init=False, default_factory=dict, compare=False)
 
     @property
     def open_rows(self) -> bool:
-        """Tell whether the number of rows is open; the first kept sum then is the number of rows."""
+        """Return whether the number of rows is open; the first kept sum then is the number of rows."""
         return not self.system.release.rows.exact
 
     def rows(self, final: Final) -> int:
@@ -257,7 +257,7 @@ class Solution:
             out.update({f: t / whole for f, t in terms.items()})
         return out
 
-    def weighed(self, b: int, g: int, tilt: tuple[int, Floats] | None = None) -> Weighed:
+    def weighed(self, b: int, g: int, tilt: tuple[int, Floats] | None = None) -> EdgeProbabilities:
         """Return a graph with the shares of its edges; `tilt` adds logs to the weights of one cell (by position)."""
         if tilt is None and (b, g) in self._weighed:
             return self._weighed[b, g]

@@ -24,7 +24,7 @@ from solvers.foundation.limits import Clock, Limits
 from solvers.histograms.elimination import elimination_order
 
 EDGE_BYTES = 48  # an edge, its place in both orders, and its share of the states
-MOST_STATES = 400_000
+MAX_STATES = 400_000
 EARLY = 0.02  # of them in the first layers, where states only multiply: what will not fit is given up soon
 CHECKED = 1 << 24  # state entries compared at a time
 LONG = 1 << 18  # edges of one cell: from here on their time and memory are foreseen
@@ -112,7 +112,7 @@ class Layers:
             self.make_room(held)
         return out
 
-    def weighed(self, logs: Sequence[Floats]) -> Weighed:
+    def weighed(self, logs: Sequence[Floats]) -> EdgeProbabilities:
         """Return the share of every edge among the edges into its target, `logs[cell][y]` natural logs of weights.
 
         The pass adds logarithms, so that no weight is too small or too large for it.
@@ -128,7 +128,7 @@ class Layers:
             shares.append(part / np.where(whole > 0.0, whole, 1.0)[layer.target])
             with np.errstate(divide="ignore"):
                 values = base + np.log(whole)
-        return Weighed(self, tuple(shares))
+        return EdgeProbabilities(self, tuple(shares))
 
     def extreme(self, costs: Sequence[NDArray[Any]], greatest: bool, final: int | None = None) -> tuple[Any, Ints]:
         """Return the least (greatest) sum of `costs[cell][y]` over all paths, and a histogram y that attains it.
@@ -193,7 +193,7 @@ class Layers:
 
 
 @dataclass(frozen=True, eq=False)
-class Weighed:
+class EdgeProbabilities:
     """A graph with, per edge, its share of the weight of its target: what a backward walk takes as probabilities."""
 
     graph: Layers
@@ -260,9 +260,9 @@ def layers_of(part: Component, limits: Limits, order: list[int] | None = None) -
         raise TooLarge(f"a component of {len(part.cells):,} cells and {len(part.statements):,} statements")
     order = elimination_order(part.matrix, limits) if order is None else order
     builder, made, edges = Builder(part, order), [], 0
-    most = limits.memory // EDGE_BYTES
+    maximum = limits.memory // EDGE_BYTES
     for i in range(len(order)):
-        layer = builder.step(i, most - edges, limits)
+        layer = builder.step(i, maximum - edges, limits)
         if layer is None:
             return None
         edges += len(layer.y)
@@ -285,7 +285,7 @@ class Builder:
         self.states: NDArray[np.int64] = np.zeros((1, 0), dtype=np.int64)
         self.open: list[int] = []
         added = self.matrix * part.room
-        self.least, self.most = np.minimum(added, 0).sum(axis=1), np.maximum(added, 0).sum(axis=1)
+        self.minimum, self.maximum = np.minimum(added, 0).sum(axis=1), np.maximum(added, 0).sum(axis=1)
         place = np.empty(len(order), dtype=np.int64)
         place[order] = np.arange(len(order))
         used = self.matrix != 0
@@ -293,7 +293,7 @@ class Builder:
         self.last = np.where(used.any(axis=1), np.where(used, place, -1).max(axis=1), -1)
         self.last[list(part.keep)] = len(order)
 
-    def step(self, i: int, most: int, limits: Limits) -> Layer | None:
+    def step(self, i: int, maximum: int, limits: Limits) -> Layer | None:
         """Return the layer of the i-th cell, the states moved behind it; None where no state can go on."""
         c = self.order[i]
         rows = np.flatnonzero(self.matrix[:, c])
@@ -301,15 +301,15 @@ class Builder:
             if r not in self.open:
                 self.open.append(r)
                 self.states = np.concatenate([self.states, np.zeros((len(self.states), 1), dtype=np.int64)], axis=1)
-            self.least[r] -= min(0, int(self.matrix[r, c] * self.part.room[c]))
-            self.most[r] -= max(0, int(self.matrix[r, c] * self.part.room[c]))
+            self.minimum[r] -= min(0, int(self.matrix[r, c] * self.part.room[c]))
+            self.maximum[r] -= max(0, int(self.matrix[r, c] * self.part.room[c]))
         first, last = self.span(c, rows)
         times = np.maximum(last - first + 1, 0)
         total = int(times.sum())
         if not total:
             return None
-        if total > most:
-            raise TooLarge(f"more than {most:,} edges of histograms at cell {i} of {len(self.order)} (--memory)")
+        if total > maximum:
+            raise TooLarge(f"more than {maximum:,} edges of histograms at cell {i} of {len(self.order)} (--memory)")
         if total > LONG and total * STEP_BYTES > limits.memory:
             raise TooLarge(f"{total:,} edges of histograms at cell {i} of {len(self.order)} (--memory)")
         if total > LONG and total * STEP_SECONDS > limits.left():
@@ -325,7 +325,7 @@ class Builder:
         last = np.full(len(self.states), int(self.part.room[c]), dtype=np.int64)
         for r in rows.tolist():
             a, x = int(self.matrix[r, c]), self.states[:, self.open.index(r)]
-            up, down = int(self.part.high[r] - self.least[r]) - x, int(self.part.low[r] - self.most[r]) - x
+            up, down = int(self.part.high[r] - self.minimum[r]) - x, int(self.part.low[r] - self.maximum[r]) - x
             if a > 0:
                 last = np.minimum(last, up // a)
                 first = np.maximum(first, -((-down) // a))
@@ -345,9 +345,9 @@ class Builder:
             keys = (self.states[:, kept].view(np.uint64) @ hashes)[source]
             keys = keys + y.view(np.uint64) * (moves[kept].view(np.uint64) @ hashes)
         _, first, group = np.unique(keys, return_index=True, return_inverse=True)
-        most = int(MOST_STATES * min(1.0, EARLY + 1.5 * i / len(self.order)))
-        if len(first) > most:
-            raise TooLarge(f"more than {most:,} states of histograms at cell {i} of {len(self.order)}")
+        maximum = int(MAX_STATES * min(1.0, EARLY + 1.5 * i / len(self.order)))
+        if len(first) > maximum:
+            raise TooLarge(f"more than {maximum:,} states of histograms at cell {i} of {len(self.order)}")
         fresh = self.states[source[first]][:, kept] + y[first, None] * moves[kept]
         self.verify(source, y, group, fresh, kept, moves[kept])
         sources = len(self.states)

@@ -30,7 +30,7 @@ EPSILON = 1e-12  # below this share of the rows, rounding is all that is left of
 
 
 @dataclass(frozen=True, eq=False)
-class Meetings:
+class OverlapTable:
     """Pairs (selection, cell) that share at least one raw row.
 
     `ratio` is the share of the cell's rows inside the selection (NaN where the cell's size is not exact),
@@ -71,7 +71,7 @@ def decide_chunk(
     cells: Cells, vectors: list[NDArray[np.int64]], chosen: Selections, convention: str, table: Weights
 ) -> dict[str, Any]:
     """Return the arrays of `DecideAnswer` for a chunk of selections, averaged over the count vectors."""
-    q, met = len(chosen), meetings(cells, chosen, table)
+    q, met = len(chosen), overlap_table(cells, chosen, table)
     known = [known_rows(cells, counts, convention) for counts in vectors]
     prior = Prior(cells.space, chosen, convention, set(known[0]))
 
@@ -100,7 +100,7 @@ def leave_one_out(cells: Cells, vectors: list[NDArray[np.int64]], query: LeaveOn
     c_j - 1. NaN where nothing else remains to infer from.
     """
     counts = np.mean(vectors, axis=0)
-    inner, outer = (meetings(cells, c, Weights.for_cells(cells, c.sizes)) for c in (query.inner, query.outer))
+    inner, outer = (overlap_table(cells, c, Weights.for_cells(cells, c.sizes)) for c in (query.inner, query.outer))
     n = len(query.inner)
     hits = np.bincount(inner.query, counts[inner.cell] * inner.ratio, minlength=n)
     all_rows = np.bincount(outer.query, counts[outer.cell] * outer.ratio, minlength=n)
@@ -152,7 +152,7 @@ def where_counted(counts: NDArray[np.int64], ratio: NDArray[np.float64]) -> NDAr
     return np.where(counts > 0, counts * ratio, 0.0)
 
 
-def log_absent(cells: Cells, met: Meetings, counts: NDArray[np.int64], convention: str) -> NDArray[np.float64]:
+def log_absent(cells: Cells, met: OverlapTable, counts: NDArray[np.int64], convention: str) -> NDArray[np.float64]:
     """Return, per pair, ln of the share of the cell's worlds with no row in the selection."""
     here = counts[met.cell]
     if convention != "multiset":
@@ -231,19 +231,19 @@ def smaller_of(chosen: Selections, q: int) -> dict[int, tuple[int, ...]]:
     return {k: chosen.sizes[k][c] for k, c in enumerate(chosen.codes[q].tolist()) if c}
 
 
-def meetings(cells: Cells, chosen: Selections, table: Weights) -> Meetings:
+def overlap_table(cells: Cells, chosen: Selections, table: Weights) -> OverlapTable:
     """Return the pairs of selections and cells that meet.
 
     Cells that are boxes: a product over attributes. Else a selection inside one atom of the boxes belongs to
     one region as a whole, and a wider one is counted by `Captures.within`.
     """
     if cells.captures is None:
-        return box_meetings(cells, chosen, table)
-    return region_meetings(cells, chosen, table)
+        return box_overlaps(cells, chosen, table)
+    return region_overlaps(cells, chosen, table)
 
 
 @dataclass(frozen=True, eq=False)
-class Meets:
+class MaskOverlaps:
     """Tables (codes, distinct masks) of one attribute; `at` (boxes,) says which mask every box has.
 
     The share of the mask's values that the code keeps; whether the code meets the mask, holds all of it, and lies
@@ -264,7 +264,7 @@ class Weights:
         self.boxes, self._sizes = len(boxes), sizes
         self._named = [dict(b.literals) for b in boxes]
         self.mentioned = {k for named in self._named for k in named}
-        self._known: dict[int, Meets] = {}
+        self._known: dict[int, MaskOverlaps] = {}
 
     @classmethod
     def for_cells(cls, cells: Cells, sizes: Sequence[tuple[tuple[int, ...], ...]]) -> Weights:
@@ -273,11 +273,11 @@ class Weights:
             return cls([cells.boxes[int(s)] for s in cells.occupied], sizes)
         return cls([*cells.release.impossible, *cells.block.boxes], sizes)
 
-    def of(self, k: int) -> Meets:
+    def of(self, k: int) -> MaskOverlaps:
         """Return the tables of attribute k."""
         if k not in self._known:
             masks, at = self.masks(k)
-            self._known[k] = Meets(at, *meets_of(self._sizes[k], masks))
+            self._known[k] = MaskOverlaps(at, *mask_overlaps(self._sizes[k], masks))
         return self._known[k]
 
     def masks(self, k: int) -> tuple[list[int], NDArray[np.intp]]:
@@ -290,8 +290,8 @@ class Weights:
         return list(distinct), np.array([distinct[m] for m in masks], dtype=np.intp)
 
 
-def meets_of(codes: tuple[tuple[int, ...], ...], masks: list[int]) -> tuple[NDArray[np.float64], Bits, Bits, Bits]:
-    """Return the tables (see `Meets`) of value sets against masks; `codes[0]` is the full attribute."""
+def mask_overlaps(codes: tuple[tuple[int, ...], ...], masks: list[int]) -> tuple[NDArray[np.float64], Bits, Bits, Bits]:
+    """Return the tables (see `MaskOverlaps`) of value sets against masks; `codes[0]` is the full attribute."""
     parts, total = len(codes[0]), max(1, sum(codes[0]))
     allowed = np.array([[m >> p & 1 for m in masks] for p in range(parts)], dtype=np.float64)
     kept = np.array([[z / total for z in code] for code in codes])
@@ -310,7 +310,7 @@ def box_pairs(chosen: Selections, table: Weights) -> Pairs:
     """Return the pairs (selection, box of the table) that meet, the share of the box inside, and if it is all."""
     boxes = table.boxes
     meet = np.full((len(chosen), max(1, -(-boxes // 64))), ~np.uint64(0), dtype=np.uint64)
-    known: dict[int, Meets] = {}
+    known: dict[int, MaskOverlaps] = {}
     for k in np.flatnonzero(chosen.codes.any(axis=0)).tolist():
         found = known[k] = table.of(k)
         used, code = np.unique(chosen.codes[:, k], return_inverse=True)
@@ -325,13 +325,13 @@ def box_pairs(chosen: Selections, table: Weights) -> Pairs:
     return query, column, np.where(whole, 1.0, ratio), whole
 
 
-def box_meetings(cells: Cells, chosen: Selections, table: Weights) -> Meetings:
+def box_overlaps(cells: Cells, chosen: Selections, table: Weights) -> OverlapTable:
     """Return the meetings with cells that are boxes; only cells that may hold rows count."""
     query, column, ratio, whole = box_pairs(chosen, table)
-    return Meetings(query, cells.occupied[column], ratio, whole, np.ones(len(query), dtype=bool))
+    return OverlapTable(query, cells.occupied[column], ratio, whole, np.ones(len(query), dtype=bool))
 
 
-def region_meetings(cells: Cells, chosen: Selections, table: Weights) -> Meetings:
+def region_overlaps(cells: Cells, chosen: Selections, table: Weights) -> OverlapTable:
     """Return the meetings with cells that are boxes minus boxes."""
     inside = atoms(cells, chosen, table)
     pairs: list[tuple[int, int, float, bool, bool]] = []
@@ -346,18 +346,18 @@ def region_meetings(cells: Cells, chosen: Selections, table: Weights) -> Meeting
             found = [(s, low[s], high[s]) for s in occupied]
         else:
             found = [(s, *(within(cells, s, smaller),) * 2) for s in cells.block.by_region[region] if s in occupied]
-        for s, least, most in found:
-            if most == 0:
+        for s, minimum, maximum in found:
+            if maximum == 0:
                 continue
-            known = least == most and cells.low[s] == cells.high[s]
-            ratio = least / cells.low[s] if known else math.nan
+            known = minimum == maximum and cells.low[s] == cells.high[s]
+            ratio = minimum / cells.low[s] if known else math.nan
             # The cell lies inside the selection when nothing of it is lost; with bounds only, when the
             # selection's least is the cell's most, and surely not when something is left outside.
-            whole = least == cells.high[s]
-            settled = known or whole or most < cells.low[s] or leaves_some(cells, s, smaller)
-            pairs.append((q, s, ratio, whole, least > 0 and settled))
+            whole = minimum == cells.high[s]
+            settled = known or whole or maximum < cells.low[s] or leaves_some(cells, s, smaller)
+            pairs.append((q, s, ratio, whole, minimum > 0 and settled))
     columns = list(zip(*pairs, strict=True)) if pairs else [(), (), (), (), ()]
-    return Meetings(
+    return OverlapTable(
         np.array(columns[0], dtype=np.int64),
         np.array(columns[1], dtype=np.int64),
         np.array(columns[2], dtype=np.float64),
@@ -367,7 +367,7 @@ def region_meetings(cells: Cells, chosen: Selections, table: Weights) -> Meeting
 
 
 def leaves_some(cells: Cells, s: int, smaller: dict[int, tuple[int, ...]]) -> bool:
-    """Tell whether cell s surely has a row outside the selection: one that differs in a single attribute."""
+    """Return whether cell s surely has a row outside the selection: one that differs in a single attribute."""
     for k, kept in smaller.items():
         sizes = cells.release.domain.attributes[k].sizes
         if cells.sizes_within({k: tuple(f - z for f, z in zip(sizes, kept, strict=True))})[0][s] > 0:

@@ -21,7 +21,7 @@ from solvers.cells.system import System
 from solvers.foundation.array_types import Bits, Floats, Ints
 from solvers.foundation.exact import log_absent_multiset
 from solvers.foundation.limits import Limits
-from solvers.histograms.branches import Branch, Solution, extreme_histogram
+from solvers.histograms.branches import Branch, WeightedHistograms, extreme_histogram
 from solvers.histograms.partition_membership import Prior, Weights, box_pairs, chunk_of
 from solvers.questions.query import (
     Convention,
@@ -40,7 +40,7 @@ EPSILON = 1e-9  # below this share of the rows, rounding is all that is left of 
 
 
 @dataclass(frozen=True, eq=False)
-class Met:
+class Overlap:
     """The cells that one selection meets: the share of each cell's rows inside, and whether that is all."""
 
     cells: tuple[int, ...]
@@ -69,7 +69,7 @@ class PieceWeights(Weights):
         return masks, at.astype(np.intp)
 
 
-def met_cells(system: System, chosen: Selections, limits: Limits | None = None) -> list[Met]:
+def overlaps(system: System, chosen: Selections, limits: Limits | None = None) -> list[Overlap]:
     """Return what every selection meets of the cells that can hold rows. Cost: pairs that meet.
 
     Raises `Inconclusive` when time is up.
@@ -78,15 +78,15 @@ def met_cells(system: System, chosen: Selections, limits: Limits | None = None) 
     limits.check(ASKED)
     alive = np.flatnonzero(system.bounds.upper[system.cell] > 0)
     table = PieceWeights(system.layout, system.words[alive], chosen.sizes)
-    out: list[Met] = []
+    out: list[Overlap] = []
     step = chunk_of(table)
     for i in range(0, len(chosen), step):
         limits.check(ASKED)
-        out += met_chunk(system, Selections(chosen.codes[i : i + step], chosen.sizes), table, alive)
+        out += overlaps_of_chunk(system, Selections(chosen.codes[i : i + step], chosen.sizes), table, alive)
     return out
 
 
-def met_chunk(system: System, chosen: Selections, table: Weights, alive: Ints) -> list[Met]:
+def overlaps_of_chunk(system: System, chosen: Selections, table: Weights, alive: Ints) -> list[Overlap]:
     """Return what each selection of a chunk meets."""
     query, column, ratio, whole = box_pairs(chosen, table)
     piece = alive[column]
@@ -102,7 +102,7 @@ def met_chunk(system: System, chosen: Selections, table: Weights, alive: Ints) -
     starts = np.searchsorted(of, np.arange(len(chosen) + 1))
     out = []
     for a, b in pairwise(starts.tolist()):
-        out.append(Met(tuple(cells[a:b].tolist()), tuple(ratios[a:b].tolist()), tuple(inside[a:b].tolist())))
+        out.append(Overlap(tuple(cells[a:b].tolist()), tuple(ratios[a:b].tolist()), tuple(inside[a:b].tolist())))
     return out
 
 
@@ -125,7 +125,7 @@ class KnownShares:
 class Ranges:
     """The least and greatest number of rows in sets of cells, over all branches; remembers what it computed."""
 
-    def __init__(self, solution: Solution) -> None:
+    def __init__(self, solution: WeightedHistograms) -> None:
         self.solution = solution
         self._known: dict[tuple[tuple[int, ...], bool], int] = {}
 
@@ -171,12 +171,12 @@ def absent_ratio(size: int, low: int, room: int, met: tuple[float, bool], conven
     return shares
 
 
-def absent(solution: Solution, met: Met) -> float:
+def absent(solution: WeightedHistograms, met: Overlap) -> float:
     """Return the share of worlds with no row in the selection."""
     return math.fsum(share * absent_in(solution, b, f, met) for (b, f), share in solution.shares.items())
 
 
-def absent_in(solution: Solution, b: int, f: int, met: Met) -> float:
+def absent_in(solution: WeightedHistograms, b: int, f: int, met: Overlap) -> float:
     """Return the share of worlds of one final state with no row in the selection."""
     branch, out = solution.branches[b], 1.0
     ratios: dict[int, dict[int, Floats]] = {}
@@ -200,13 +200,13 @@ def absent_in(solution: Solution, b: int, f: int, met: Met) -> float:
     return out
 
 
-def decide_coupled(solution: Solution, query: Decide, limits: Limits) -> DecideAnswer:
+def decide_coupled(solution: WeightedHistograms, query: Decide, limits: Limits) -> DecideAnswer:
     """Return counts and shares of worlds for every selection.
 
     Raises `Inconclusive` when time is up.
     """
     system, selections = solution.system, query.selections
-    found = met_cells(system, selections, limits)
+    found = overlaps(system, selections, limits)
     ranges = Ranges(solution)
     heard = limits.paced(found, ASKED, 1)
     ends = [(ranges.of(m.inside, greatest=False), ranges.of(m.cells, greatest=True)) for m in heard]
@@ -222,14 +222,14 @@ def decide_coupled(solution: Solution, query: Decide, limits: Limits) -> DecideA
     return DecideAnswer.of(low, high, before, "exact", probability=share, expected=expected, open=none)
 
 
-def share_coupled(solution: Solution, query: Share, limits: Limits) -> ShareAnswer:
+def share_coupled(solution: WeightedHistograms, query: Share, limits: Limits) -> ShareAnswer:
     """Return the least and greatest share of `inner` among `outer` over the worlds where `outer` has a row.
 
     A ratio of two counts is extreme where Σ (hit - t like) is 0 at its own t: Dinkelbach's iteration, in integers
     (Dinkelbach, "On nonlinear fractional programming", Management Science 13, 1967). Equal profiles share one.
     """
     system = solution.system
-    inner, other, outer = (met_cells(system, x, limits) for x in (query.inner, query.other, query.outer))
+    inner, other, outer = (overlaps(system, x, limits) for x in (query.inner, query.other, query.outer))
     known: dict[tuple[tuple[int, ...], ...], tuple[float, float]] = {}
     out = []
     for hit, miss, like in limits.paced(zip(inner, other, outer, strict=True), ASKED, 1):
@@ -267,7 +267,7 @@ class Options:
         return values[at, np.arange(len(at))], at == 0, at == 1
 
 
-def extreme_share(solution: Solution, options: Options, greatest: bool) -> float:
+def extreme_share(solution: WeightedHistograms, options: Options, greatest: bool) -> float:
     """Return the extreme of hits / (hits + misses) over all worlds, NaN where no world has either."""
     p, d = (-1, 1) if greatest else (2, 1)
     share = math.nan
@@ -281,7 +281,7 @@ def extreme_share(solution: Solution, options: Options, greatest: bool) -> float
         share = hits / d
 
 
-def row_numbers(solution: Solution) -> list[int]:
+def row_numbers(solution: WeightedHistograms) -> list[int]:
     """Return every number of rows that some world has."""
     return sorted({solution.rows(final) for final in solution.finals})
 
@@ -295,14 +295,14 @@ def before_release(
     return np.mean(shares, axis=0), np.mean([prior.expected({ANY_LABEL: n}) for n in rows], axis=0)
 
 
-def leave_one_out_coupled(solution: Solution, query: LeaveOneOut, limits: Limits) -> LeaveOneOutAnswer:
+def leave_one_out_coupled(solution: WeightedHistograms, query: LeaveOneOut, limits: Limits) -> LeaveOneOutAnswer:
     """Return, per pair (q, v), the share of v among q's rows in the release without one row that is (q, v).
 
     The row left out lies in cell c with probability proportional to E[z_c] r_c(q, v). Without it the worlds are
     those with a row in c, that row taken out; their weights are the old ones times z_c (`ordered`) or
     z_c / (size_c + z_c - 1) (`multiset`). NaN where nothing else remains to infer from.
     """
-    inner, outer = (met_cells(solution.system, x, limits) for x in (query.inner, query.outer))
+    inner, outer = (overlaps(solution.system, x, limits) for x in (query.inner, query.outer))
     reduced: dict[int, Floats] = {}
     share = np.full(len(inner), np.nan)
     for i, (part, whole) in enumerate(limits.paced(zip(inner, outer, strict=True), ASKED, 1)):
@@ -323,7 +323,7 @@ def leave_one_out_coupled(solution: Solution, query: LeaveOneOut, limits: Limits
     return LeaveOneOutAnswer("exact", share=share)
 
 
-def means_without(solution: Solution, c: int) -> Floats:
+def means_without(solution: WeightedHistograms, c: int) -> Floats:
     """Return the mean number of rows of every cell in the release without one row of cell c."""
     out, whole = np.zeros(len(solution.system.sizes)), 0.0
     size = solution.system.sizes[c]

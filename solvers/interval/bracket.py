@@ -359,17 +359,17 @@ class Bracket:
             return
         limits = self.budget.stage(fraction, self.budget.limits.memory)
         blocks.grow(moves_of(blocks.around, expired), limits)
-        counts = (blocks.around.y + blocks.around.least).astype(np.float64)
+        counts = (blocks.around.y + blocks.around.minimum).astype(np.float64)
         cells = np.flatnonzero(counts > 0)
         if piece.tilt is not None and piece.lam is not None:
             variance = piece.tilt.moments(piece.tilt.slope(piece.lam), np.ones(piece.tilt.cells))[2]
             cells = np.flatnonzero(variance > ALIVE)
             counts = variance + counts
-        dice = np.random.default_rng(20031)
+        random = np.random.default_rng(20031)
         for seed in range(SEEDS):
             if expired() or not len(cells):
                 return
-            noise = np.exp(dice.normal(size=len(cells))) if seed else np.ones(len(cells))
+            noise = np.exp(random.normal(size=len(cells))) if seed else np.ones(len(cells))
             table = Tableau(piece.part.matrix[:, cells], counts[cells] * noise, expired)
             circuits = [tuple(cells[list(c)].tolist()) for c in table.circuits() if len(c) <= CIRCUIT]
             blocks.failed.clear()

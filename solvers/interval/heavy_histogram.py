@@ -25,7 +25,7 @@ from solvers.programs.cpsat import FOUND, Cells, run
 
 UNIT = 1_000  # a nat in the objective
 CHORDS = 14  # breakpoints per cell
-MOST_GAIN = 1 << 40
+MAX_GAIN = 1 << 40
 DEAREST = 50.0  # price of a row away from the mean, over that of a cell with variance 1
 ENOUGH = 1e6  # relative gap: the first solution will do, CP-SAT improves it
 WORKERS = 2
@@ -66,7 +66,7 @@ class Search(Cells):
         values = np.rint(UNIT * (logs[points] - logs[points].max())).astype(np.int64).tolist()
         if len(points) < 2:
             return
-        gain = self.model.new_int_var(-MOST_GAIN, 0, "")
+        gain = self.model.new_int_var(-MAX_GAIN, 0, "")
         self.gains.append(gain)
         for p, q, at_p, at_q in zip(points.tolist(), points.tolist()[1:], values, values[1:], strict=False):
             self.model.add((q - p) * gain <= at_p * (q - p) + (at_q - at_p) * (y - p))
@@ -125,6 +125,6 @@ def nearest(tilt: Tilt, slope: Floats, limits: Limits) -> Ints | None:
 
 
 def meets(matrix: NDArray[np.int64], low: Ints, high: Ints, y: Ints) -> bool:
-    """Tell whether y meets the statements, computed anew."""
+    """Return whether y meets the statements, computed anew."""
     sums = matrix @ y
     return bool(((sums >= low) & (sums <= high)).all() and (y >= 0).all())

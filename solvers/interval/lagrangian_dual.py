@@ -1,4 +1,4 @@
-"""Upper bounds on the weighted number of histograms of a component, true in spite of every rounding.
+"""Upper bounds on the weighted number of histograms of a component, valid under floating-point rounding.
 
 For every λ and every set T of cells whose columns in the equations are independent,
     Σ_y Π_c w_c(y_c)  <=  e^(-λ·b) · Π_{c not in T} Σ_y w_c(y) e^(λ·a_c y) · Π_{c in T} max_y w_c(y) e^(λ·a_c y),
@@ -38,9 +38,9 @@ LAMBDA = 1 << 32  # λ are multiples of 1 / LAMBDA
 SHARES = 1 << 20  # s are multiples of 1 / SHARES
 STEEPEST = 1 << 12  # |λ| at most; beyond, exp has nothing left to gain
 SLACK = 2.0**-43  # relative error of a log of a weight, see the module's text
-LEAST_SHARE = 0.02  # s of the search; raising s only raises the bound
+MIN_SHARE = 0.02  # s of the search; raising s only raises the bound
 GOOD = 1e-4  # nats: a Newton step that gains less ends the search
-MOST_STEPS = 150
+MAX_STEPS = 150
 
 
 def prefix_sums(terms: Floats) -> Floats:
@@ -64,9 +64,9 @@ def prefix(sums: Floats) -> Floats:
     return out
 
 
-def log_factorials(most: int) -> Floats:
+def log_factorials(maximum: int) -> Floats:
     """Return ln k! for k = 0..most."""
-    return prefix_sums(np.log(np.arange(1, most + 1, dtype=np.float64)))
+    return prefix_sums(np.log(np.arange(1, maximum + 1, dtype=np.float64)))
 
 
 def log_weights(size: int, low: int, room: int, convention: Convention, factorials: Floats) -> tuple[Floats, Floats]:
@@ -109,8 +109,8 @@ class Tilt:
     @classmethod
     def of(cls, part: Component, sizes: Sequence[int], lower: Ints, convention: Convention) -> Tilt:
         """Return the dual problem; `sizes` and `lower` are those of all cells of the system."""
-        least = lower[part.cells]
-        factorials = log_factorials(int((least + part.room).max(initial=1)))
+        minimum = lower[part.cells]
+        factorials = log_factorials(int((minimum + part.room).max(initial=1)))
         widths = np.ceil(np.log2(part.room + 1)).astype(np.int64)
         buckets = []
         for width in np.unique(widths).tolist():
@@ -118,7 +118,9 @@ class Tilt:
             w = int(part.room[at].max()) + 1
             logs, magnitudes = np.full((len(at), w), -np.inf), np.zeros((len(at), w))
             for i, c in enumerate(at.tolist()):
-                found = log_weights(sizes[int(part.cells[c])], int(least[c]), int(part.room[c]), convention, factorials)
+                found = log_weights(
+                    sizes[int(part.cells[c])], int(minimum[c]), int(part.room[c]), convention, factorials
+                )
                 logs[i, : len(found[0])], magnitudes[i, : len(found[1])] = found
             buckets.append(Bucket(at, np.arange(w, dtype=np.float64), logs, magnitudes))
         equal = part.low == part.high
@@ -194,11 +196,11 @@ class Tilt:
 
     def descend(self, lam: Floats, share: Floats, expired: Callable[[], bool]) -> Floats:
         """Return the λ of `minimise`, by projected, damped Newton steps."""
-        s, damping = np.maximum(share, LEAST_SHARE), 1e-6
+        s, damping = np.maximum(share, MIN_SHARE), 1e-6
         lam = self.project(lam)
         total, mean, variance = self.moments(self.slope(lam), s)
         value = total - float(lam @ self.bound)
-        for _ in range(MOST_STEPS):
+        for _ in range(MAX_STEPS):
             gradient: Floats = np.asarray(self.matrix @ mean - self.bound, dtype=np.float64)
             held = (self.sign != 0) & (lam == 0) & (gradient * self.sign > 0)
             free = np.flatnonzero(~held)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.foundation.array_types import Floats, Ints
-from solvers.interval.lagrangian_dual import LEAST_SHARE, SHARES, Tilt
+from solvers.interval.lagrangian_dual import MIN_SHARE, SHARES, Tilt
 
 PRIME = (1 << 31) - 1  # products of two residues fit into 63 bits
 STEPS = (0.5, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005)
@@ -119,16 +119,14 @@ class Mixture:
         """Mix in bases that lower the bound (Frank-Wolfe steps with a line search). Cost: a basis per step."""
         share = self.share
         for _ in range(steps):
-            clipped = np.maximum(share, LEAST_SHARE)
+            clipped = np.maximum(share, MIN_SHARE)
             value, rate = self.tilt.rates(slope, clipped)
             basis = self.cells[self.tableau.improve(rate[self.cells], expired)]
             corner = np.ones(len(share))
             corner[basis] = 0.0
             if expired() or float(rate @ (share - corner)) < ENOUGH:
                 break
-            tried = [
-                (self.tilt.rates(slope, np.maximum((1 - a) * share + a * corner, LEAST_SHARE))[0], a) for a in STEPS
-            ]
+            tried = [(self.tilt.rates(slope, np.maximum((1 - a) * share + a * corner, MIN_SHARE))[0], a) for a in STEPS]
             best, a = min(tried)
             if best >= value:
                 break

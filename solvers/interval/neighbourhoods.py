@@ -26,12 +26,12 @@ from solvers.histograms.branches import weights_of
 from solvers.histograms.decision_diagram import EDGE_BYTES, layers_of
 from solvers.questions.query import Convention
 
-MOST_PAIRS = 1_500  # cells whose pairs are compared
-MOST_MOVES = 50_000
-MOST_EDGES = 30_000  # of a block's graph
-MOST_CELLS = 40  # of a block
+MAX_PAIRS = 1_500  # cells whose pairs are compared
+MAX_MOVES = 50_000
+MAX_EDGES = 30_000  # of a block's graph
+MAX_CELLS = 40  # of a block
 WINDOW = 24  # a cell strays at most this far from its count, and further only with its square root
-MEMORY = MOST_EDGES * EDGE_BYTES
+MEMORY = MAX_EDGES * EDGE_BYTES
 FAILURES = 25  # merges refused before a block is left as it is
 
 
@@ -42,7 +42,7 @@ class Around:
     part: Component
     y: Ints
     sizes: tuple[int, ...]
-    least: Ints
+    minimum: Ints
     convention: Convention
 
     @property
@@ -54,7 +54,7 @@ class Around:
 
     def window(self, cell: int) -> tuple[int, int]:
         """Return how far down and up a cell may go: a window of its room, which only lowers the bound."""
-        y, reach = int(self.y[cell]), WINDOW + int(6 * math.sqrt(int(self.y[cell]) + int(self.least[cell])))
+        y, reach = int(self.y[cell]), WINDOW + int(6 * math.sqrt(int(self.y[cell]) + int(self.minimum[cell])))
         return max(0, y - reach), min(int(self.part.room[cell]), y + reach)
 
     def block(self, cells: Sequence[int]) -> Component:
@@ -71,7 +71,7 @@ class Around:
         out = []
         for c in cells:
             low, high = self.window(c)
-            out.append(weights_of(self.sizes[c], int(self.least[c]) + low, high - low, self.convention))
+            out.append(weights_of(self.sizes[c], int(self.minimum[c]) + low, high - low, self.convention))
         return out
 
     def own(self, cells: Sequence[int]) -> int:
@@ -98,9 +98,9 @@ def moves_of(around: Around, expired: Callable[[], bool]) -> list[tuple[int, ...
 
     Pairs of cells whose columns differ alike, found by hashing (a hash that errs costs a try, never a wrong count).
     """
-    count = around.y + around.least
+    count = around.y + around.minimum
     usable = np.flatnonzero(around.part.room > 0)
-    usable = usable[np.argsort(-count[usable], kind="stable")][:MOST_PAIRS]
+    usable = usable[np.argsort(-count[usable], kind="stable")][:MAX_PAIRS]
     with np.errstate(over="ignore"):
         hashes = np.resize(HASHES, len(around.matrix))
         keys = around.matrix[:, usable].T.copy().view(np.uint64) @ hashes
@@ -123,14 +123,14 @@ def moves_of(around: Around, expired: Callable[[], bool]) -> list[tuple[int, ...
             a, b, c, d = (int(usable[k]) for k in (up[i], down[i], up[j], down[j]))
             if i < j and len({a, b, c, d}) == 4:
                 found.append((score(around, (a, b, c, d)), (a, b, c, d)))
-        if len(found) >= MOST_MOVES or expired():
+        if len(found) >= MAX_MOVES or expired():
             break
     return [move for _, move in sorted(found, key=lambda m: (-m[0], m[1]))]
 
 
 def score(around: Around, move: tuple[int, int, int, int]) -> float:
     """Return about how much of the weight of y one step of the move keeps, the larger the freer."""
-    z = around.y + around.least
+    z = around.y + around.minimum
     a, b, c, d = (int(z[i]) for i in move)
     sizes = [around.sizes[i] for i in move]
     if around.convention == "multiset":
@@ -163,7 +163,7 @@ class Blocks:
             if len(parts) == 1 or any(self.failed.get(p, 0) >= FAILURES for p in parts):
                 continue
             merged = tuple(sorted({c for p in parts for c in p}))
-            if len(merged) > MOST_CELLS:
+            if len(merged) > MAX_CELLS:
                 continue
             gain = self.count(merged, limits)
             before = math.fsum(self.gains.get(p, 0.0) for p in parts)

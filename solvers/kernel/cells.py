@@ -24,7 +24,7 @@ from solvers.foundation.errors import CertificateError, NotVerified
 from solvers.kernel.facts import Facts
 from solvers.statements.boxes import Box
 
-FEW = 1 << 22  # rows times pieces: so many are compared one by one
+MAX_PAIRWISE = 1 << 22  # rows times pieces: so many are compared one by one
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,11 +59,11 @@ class Live:
         return out
 
     def meeting(self, box: Box) -> Bits:
-        """Tell which cells share a row with a box."""
+        """Return which cells share a row with a box."""
         return self._any(self._meets(box))
 
     def inside(self, box: Box) -> Bits:
-        """Tell which cells lie inside a box as a whole."""
+        """Return which cells lie inside a box as a whole."""
         beyond = np.zeros(len(self.words), dtype=bool)
         for k, mask in box.literals:
             span = self.layout.span(k)
@@ -112,13 +112,13 @@ def subtract(facts: Facts, words: Words, boxes: Sequence[Box]) -> Words:
     return words
 
 
-def walk(
-    facts: Facts, cuts: Sequence[AnyCut], words: Words, dead: bool = True, most: int | None = None
+def atoms(
+    facts: Facts, cuts: Sequence[AnyCut], words: Words, dead: bool = True, maximum: int | None = None
 ) -> tuple[Words, list[Ints], Index]:
     """Return the finest pieces, per cut the value of each, and which of `words` each comes from.
 
-    `dead`: rows in regions that count 0 are dropped. Raises `NotVerified` above `most` pieces, or where the limits of
-    the facts are met.
+    `dead`: rows in regions that count 0 are dropped. Raises `NotVerified` above `maximum` pieces, or where the limits
+    of the facts are met.
     """
     values, allowed = list[Ints](), facts.allowed if dead else np.ones(len(facts), dtype=bool)
     labels, came = labels_of(Layout(facts.release.domain), words), np.arange(len(words), dtype=np.int64)
@@ -127,15 +127,15 @@ def walk(
         values = [v[origin] for v in values] + [value]
         labels, came = labels[origin], came[origin]
         facts.make_room(len(words), words.shape[1] + len(values))
-        if most is not None and len(words) > most:
-            raise NotVerified(f"not verified: the regions cut the row space into more than {most:,} pieces")
+        if maximum is not None and len(words) > maximum:
+            raise NotVerified(f"not verified: the regions cut the row space into more than {maximum:,} pieces")
     return words, values, came
 
 
-def live_cells(facts: Facts, blocks: Sequence[int], most: int | None = None) -> Live:
+def live_cells(facts: Facts, blocks: Sequence[int], maximum: int | None = None) -> Live:
     """Return the cells that the regions of some blocks leave, with their statements. Cost: pieces times blocks."""
     cuts = cuts_of(facts, blocks)
-    words, values, _ = walk(facts, cuts, start_of(facts, cuts), most=most)
+    words, values, _ = atoms(facts, cuts, start_of(facts, cuts), maximum=maximum)
     matrix = np.stack(values, axis=1) if values else np.zeros((len(words), 0), dtype=np.int64)
     first, cell = same_rows(matrix)
     row, col, coef = [np.full(len(first), facts.rows)], [np.arange(len(first))], [np.ones(len(first), dtype=np.int64)]
@@ -173,7 +173,7 @@ def cells_at(facts: Facts, live: Live, parts: Sequence[Sequence[int]]) -> Ints:
     """
     words = points(live.layout, parts)
     out = np.full(len(words), -1, dtype=np.int64)
-    if len(words) * len(live.words) <= FEW:
+    if len(words) * len(live.words) <= MAX_PAIRWISE:
         for i, row in enumerate(words):
             holds = np.flatnonzero(((live.words & row) == row).all(axis=1))
             out[i] = live.cell[holds[0]] if len(holds) else -1
@@ -182,7 +182,7 @@ def cells_at(facts: Facts, live: Live, parts: Sequence[Sequence[int]]) -> Ints:
         for box in facts.release.impossible:
             _, _, words, kept = split(live.layout, words, box)
             possible = possible[kept]
-        _, values, came = walk(facts, live.cuts, words)
+        _, values, came = atoms(facts, live.cuts, words)
         keys = np.stack(values, axis=1) if values else np.zeros((len(came), 0), dtype=np.int64)
         for i, key in zip(possible[came].tolist(), np.ascontiguousarray(keys), strict=True):
             out[i] = live.number[key.tobytes()]
@@ -196,7 +196,7 @@ def statement_sums(facts: Facts, parts: Sequence[Sequence[int]], times: Sequence
     """Return what every statement of the release counts in a dataset of rows given by parts, nothing left out."""
     cuts = cuts_of(facts, range(len(facts.release.blocks)))
     words = points(Layout(facts.release.domain), parts)
-    _, values, came = walk(facts, cuts, words, dead=False)
+    _, values, came = atoms(facts, cuts, words, dead=False)
     often = np.array(times, dtype=np.int64)[came] if len(came) else np.zeros(0, dtype=np.int64)
     out = np.zeros(len(facts), dtype=np.int64)
     for cut, value in zip(cuts, values, strict=True):

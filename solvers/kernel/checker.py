@@ -40,7 +40,7 @@ from solvers.kernel.claims import (
     Step,
     Sum,
     Witness,
-    told,
+    printable,
 )
 from solvers.kernel.datasets import SAFE, Dataset, check_witness, check_world
 from solvers.kernel.facts import Facts
@@ -161,7 +161,7 @@ class Goal:
     """
 
     weights: Ints
-    most: int
+    maximum: int
     target: Ints | None = None
 
 
@@ -193,18 +193,18 @@ class Replay:
 
     def __init__(self, facts: Facts, live: Live, proof: OverCells, limits: Limits) -> None:
         self.facts, self.live, self.proof, self.limits = facts, live, proof, limits
-        self.most = most = int(facts.release.rows.high or 0)
+        self.maximum = maximum = int(facts.release.rows.high or 0)
         self.known = facts.within(proof.blocks)
         self.usable = facts.unconditional & self.known
         self.cells = cells_at(facts, live, proof.cells)
         if len(set(self.cells.tolist())) != len(self.cells):
             raise CertificateError("the proof names a cell twice")
         linear = live.linear
-        reach = int(np.abs(linear.coef).max(initial=1)) * max(1, most) * max(1, live.cells)
+        reach = int(np.abs(linear.coef).max(initial=1)) * max(1, maximum) * max(1, live.cells)
         kind: type = np.int64 if reach < SAFE else object
         self.coef: Whole = linear.coef.astype(kind)
         self.lower: Whole = np.zeros(live.cells, dtype=kind)
-        self.upper: Whole = np.full(live.cells, most, dtype=kind)
+        self.upper: Whole = np.full(live.cells, maximum, dtype=kind)
         self._combined: tuple[int, Whole] | None = None
         for one in proof.sums:
             self._check_sum(one)
@@ -257,8 +257,10 @@ class Replay:
                 raise CertificateError("the proof leaves room for another world")
             return
         found = self.greatest(goal.weights, end)
-        if found > goal.most:
-            raise CertificateError(f"the proof shows at most {told(found)}, the claim needs at most {told(goal.most)}")
+        if found > goal.maximum:
+            raise CertificateError(
+                f"the proof shows at most {printable(found)}, the claim needs at most {printable(goal.maximum)}"
+            )
 
     def greatest(self, weights: Whole, number: int | None) -> int:
         """Return a bound on weights @ z from a sum and the bounds on cells, rounded down."""
@@ -313,13 +315,13 @@ class Replay:
         cell = self._cell(step.cell)
         value = self.implied(cell, step.upper, step.reason)
         if value is None or value != step.value:
-            says, side = "nothing" if value is None else told(value), "<=" if step.upper else ">="
-            raise CertificateError(f"step {i} says {side} {told(step.value)}, but its reason implies {says}")
+            says, side = "nothing" if value is None else printable(value), "<=" if step.upper else ">="
+            raise CertificateError(f"step {i} says {side} {printable(step.value)}, but its reason implies {says}")
         # Beyond these ends bounds cross already, and go on fitting into 64 bits.
         if step.upper:
             self.upper[cell] = max(-1, min(self.upper[cell], value))
         else:
-            self.lower[cell] = min(self.most + 1, max(self.lower[cell], value))
+            self.lower[cell] = min(self.maximum + 1, max(self.lower[cell], value))
 
     def implied(self, cell: int, upper: bool, reason: int) -> int | None:
         """Return the bound that a statement, or a sum, implies for a cell within the present bounds; None for none."""
@@ -337,8 +339,8 @@ class Replay:
         if not len(here):
             return None
         a = int(coef[here[0]])
-        least = (coef > 0) == (upper == (a > 0))  # where the others' least rows count in what is left for the cell
-        others = coef * np.where(least, self.lower[cells], self.upper[cells])
+        minimum = (coef > 0) == (upper == (a > 0))  # where the others' least rows count in what is left for the cell
+        others = coef * np.where(minimum, self.lower[cells], self.upper[cells])
         rest = int(others.sum()) - int(others[here[0]])
         bound = int(self.facts.high[reason] if upper == (a > 0) else self.facts.low[reason])
         if abs(bound) == UNBOUNDED:

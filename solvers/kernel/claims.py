@@ -21,7 +21,7 @@ from solvers.statements.boxes import Box
 T = TypeVar("T")
 SHOWN = 20  # keys that a message names
 LONG = 200  # bits of a number that a message spells out
-MOST_DEPTH = 200  # branches below each other; far below what Python can follow
+MAX_DEPTH = 200  # branches below each other; far below what Python can follow
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,10 +231,12 @@ def witness_from(data: Any) -> Witness:
     parts, times = every(data["rows"], whole_numbers, "proof.rows"), whole_numbers(data["times"], "proof.times")
     if "instead" not in data:
         return Witness(parts, times)
-    said = data["instead"]
-    if not isinstance(said, list) or len(said) != 2:
+    instead = data["instead"]
+    if not isinstance(instead, list) or len(instead) != 2:
         raise CertificateError("proof.instead is no pair of a row's number and its parts")
-    return Witness(parts, times, (number(said[0], "proof.instead[0]"), whole_numbers(said[1], "proof.instead[1]")))
+    return Witness(
+        parts, times, (number(instead[0], "proof.instead[0]"), whole_numbers(instead[1], "proof.instead[1]"))
+    )
 
 
 def sum_from(data: Any, place: str) -> Sum:
@@ -251,8 +253,8 @@ def sum_from(data: Any, place: str) -> Sum:
 
 def node_from(data: Any, place: str, depth: int) -> Node:
     """Return a node and all below it."""
-    if depth > MOST_DEPTH:
-        raise CertificateError(f"{place} has more than {MOST_DEPTH} cases below each other")
+    if depth > MAX_DEPTH:
+        raise CertificateError(f"{place} has more than {MAX_DEPTH} cases below each other")
     steps = every(entry(data, "steps", place), step, f"{place}.steps")
     if "sum" in data:
         keys(data, {"steps", "sum"}, place)
@@ -332,7 +334,7 @@ def every(data: Any, read: Callable[[Any, str], T], place: str) -> tuple[T, ...]
     return tuple(read(item, f"{place}[{i}]") for i, item in enumerate(data))
 
 
-def told(value: Any) -> str:
+def printable(value: Any) -> str:
     """Return a value for a message; of very long numbers only how long, because Python refuses to print them."""
     if isinstance(value, int) and value.bit_length() >= LONG:
         return f"a number of {value.bit_length():,} bits"
@@ -344,4 +346,4 @@ def told(value: Any) -> str:
 
 def quoted(value: Any) -> str:
     """Return a value of a file for a message, texts in quotes, hidden characters escaped and the rest cut."""
-    return named(repr(value) if isinstance(value, str) else told(value))
+    return named(repr(value) if isinstance(value, str) else printable(value))

@@ -10,7 +10,7 @@ import numpy as np
 
 from solvers.foundation.errors import CertificateError
 from solvers.kernel.cells import cells_at, live_cells, statement_sums
-from solvers.kernel.claims import AnyClaim, AnyProof, Possible, Witness, told
+from solvers.kernel.claims import AnyClaim, AnyProof, Possible, Witness, printable
 from solvers.kernel.facts import Facts
 from solvers.statements.release import Choice, Loose
 
@@ -38,7 +38,7 @@ def check_exchange(facts: Facts, proof: Witness) -> None:
     """Refuse a row in the place of another that some statement does not weigh alike, or that cannot exist."""
     i, row = proof.instead or (0, ())
     if not 0 <= i < len(proof.parts):
-        raise CertificateError(f"the world has no row {told(i)} to exchange")
+        raise CertificateError(f"the world has no row {printable(i)} to exchange")
     cells_at(facts, live_cells(facts, ()), (row,))
     if (statement_sums(facts, (row,), (1,)) != statement_sums(facts, (proof.parts[i],), (1,))).any():
         raise CertificateError("some statement tells the row that is exchanged from the one in its place")

@@ -15,7 +15,7 @@ from solvers.foundation.limits import Limits
 from solvers.statements.numbering import StatementIndex
 from solvers.statements.release import Choice, Loose, Partition, Release, Statement
 
-MOST_PIECES = 1_000_000
+MAX_PIECES = 1_000_000
 COPIES = 8  # of the pieces that a step of a walk holds at a time
 
 
@@ -28,14 +28,16 @@ class Facts(StatementIndex):
 
     def make_room(self, pieces: int, width: int) -> None:
         """Refuse to hold so many pieces of `width` words, or to go on when time is up, with `NotVerified`."""
-        most = min(MOST_PIECES, self.limits.memory // (8 * COPIES * max(1, width)))
-        if pieces > most:
-            raise NotVerified(f"not verified: the regions cut the row space into more than {most:,} pieces (--memory)")
+        maximum = min(MAX_PIECES, self.limits.memory // (8 * COPIES * max(1, width)))
+        if pieces > maximum:
+            raise NotVerified(
+                f"not verified: the regions cut the row space into more than {maximum:,} pieces (--memory)"
+            )
         if self.limits.expired():
             raise NotVerified("not verified: the time was up")
 
     def within(self, blocks: Iterable[int]) -> NDArray[np.bool_]:
-        """Tell which statements are of some blocks, or the number of rows."""
+        """Return which statements are of some blocks, or the number of rows."""
         out = self.of_blocks(blocks)
         out[self.rows] = True
         return out
@@ -73,9 +75,11 @@ class Facts(StatementIndex):
         yield repr([b.literals for b in release.impossible]).encode()
         for block in release.blocks:
             if isinstance(block, Choice):
-                yield repr(("Choice", [told(s) for s in block.members], [len(a) for a in block.alternatives])).encode()
+                yield repr(
+                    ("Choice", [as_tuple(s) for s in block.members], [len(a) for a in block.alternatives])
+                ).encode()
             elif isinstance(block, Loose):  # "tuple": what the fingerprint has always called it
-                yield repr(("tuple", [told(s) for s in block.members], [len(block)])).encode()
+                yield repr(("tuple", [as_tuple(s) for s in block.members], [len(block)])).encode()
             if not isinstance(block, Partition):
                 continue
             yield repr((block.kind, block.first_match, block.names, block.labels)).encode()
@@ -84,7 +88,7 @@ class Facts(StatementIndex):
             yield repr(block.boxes.mask.tolist()).encode()
 
 
-def told(s: Statement) -> tuple[object, ...]:
+def as_tuple(s: Statement) -> tuple[object, ...]:
     """Return a loose statement as plain numbers and words."""
     boxes = [b.literals for b in (s.region.box, *s.region.minus)]
     return boxes, s.low, s.high, s.source, s.of, s.coefs, s.coarse

@@ -133,8 +133,8 @@ class _Checker:
                 self.assign(-x, 0)
         conflict = self.propagate()
         if not conflict:
-            said = " ".join(map(str, sorted(self.literals[number], key=abs)[:8])) or "the empty clause"
-            raise CertificateError(f"line {line}: does not follow by unit propagation: {said}")
+            text = " ".join(map(str, sorted(self.literals[number], key=abs)[:8])) or "the empty clause"
+            raise CertificateError(f"line {line}: does not follow by unit propagation: {text}")
         self.mark([conflict])
         self.back(before)
 
@@ -151,7 +151,7 @@ class _Checker:
             rests_on += [self.reason[abs(x)] for x in self.literals[number]]
 
     def is_reason(self, number: int) -> bool:
-        """Tell whether a literal is known from this clause: then it stands first in it."""
+        """Return whether a literal is known from this clause: then it stands first in it."""
         literals = self.literals[number]
         return bool(literals) and self.reason[abs(literals[0])] == number
 

@@ -56,8 +56,8 @@ def clash_of(release: Release, conflict: tuple[str, ...], limits: Limits) -> tup
 def beyond_noise(release: Release, conflict: tuple[str, ...], limits: Limits) -> tuple[str, ...]:
     """Return the statements that clash whatever the noise; see `clash_of`."""
     level = float(release.confidence or 1)
-    said = f"no dataset has all its noise inside the joint intervals at confidence {level_text(level)}"
-    said += f" ({'; '.join(conflict[:8])})" if conflict else ""
+    text = f"no dataset has all its noise inside the joint intervals at confidence {level_text(level)}"
+    text += f" ({'; '.join(conflict[:8])})" if conflict else ""
     wide = widened(release)
     try:
         found = level_beyond(wide, limits.lasting(EXPLAIN))
@@ -66,7 +66,7 @@ def beyond_noise(release: Release, conflict: tuple[str, ...], limits: Limits) ->
     except (Inconclusive, Unsupported, ReleaseError):
         if all(o is None or o.law.bounded for o in release.observed):
             return conflict
-        said += ": so much noise is improbable, not impossible; ask at a higher confidence"
-        raise EmptyConfidenceSet(said, level, conflict) from None
-    said += f"; there is one beyond confidence {complement_text(found.improbability)}"
-    raise EmptyConfidenceSet(said, level, conflict, found.improbability if found.proved else None)
+        text += ": so much noise is improbable, not impossible; ask at a higher confidence"
+        raise EmptyConfidenceSet(text, level, conflict) from None
+    text += f"; there is one beyond confidence {complement_text(found.improbability)}"
+    raise EmptyConfidenceSet(text, level, conflict, found.improbability if found.proved else None)

@@ -21,12 +21,12 @@ import numpy as np
 
 from solvers.cells.system import System
 from solvers.concave.fractional import Relaxed, relax
-from solvers.concave.local_search import MOST_STEPS, Start, improved
+from solvers.concave.local_search import MAX_STEPS, Start, improved
 from solvers.concave.multipliers import proved, proved_anywhere
 from solvers.concave.rounding import rounded
 from solvers.concave.secants import GAP, Exact
 from solvers.concave.separable import Shares, multipliers_by_block, separable, shares_of
-from solvers.concave.terms import Gain, Gains
+from solvers.concave.terms import ConcaveTerm, Gains
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import ContradictionError, Inconclusive
 from solvers.foundation.limits import Limits
@@ -67,7 +67,7 @@ class Likeliest:
             "proved": self.proved,
         }
 
-    def said(self, of: str) -> str:
+    def describe(self, of: str) -> str:
         """Return how likely the histogram is, and that no other `of` its kind can be likelier, in words."""
         text = f"log-likelihood {self.log_likelihood:.4f} nats, "
         if self.proved:
@@ -77,7 +77,7 @@ class Likeliest:
 
 
 def greatest(
-    system: System, some: Sequence[Gain], limits: Limits, steps: int = MOST_STEPS, exact: bool = True
+    system: System, some: Sequence[ConcaveTerm], limits: Limits, steps: int = MAX_STEPS, exact: bool = True
 ) -> Likeliest:
     """Return the histogram with the greatest sum of gains found; see `solvers.likelihood.most_likely`.
 
@@ -102,7 +102,7 @@ def greatest(
     return Likeliest(best, value, bound, bound - value <= GAP, relaxed.value)
 
 
-def greatest_of_some(system: System, gains: Gains, limits: Limits, steps: int = MOST_STEPS) -> Likeliest:
+def greatest_of_some(system: System, gains: Gains, limits: Limits, steps: int = MAX_STEPS) -> Likeliest:
     """Return the best histogram found over a system of some rows only, with a bound that holds for all rows.
 
     The bound is that of every tree by itself, or that of the counts alone.
@@ -156,12 +156,12 @@ def soft_total(gains: Gains, counts: Ints) -> float:
 
 
 def small(system: System) -> bool:
-    """Tell whether CP-SAT can be expected to prove something about so many cells and counts."""
+    """Return whether CP-SAT can be expected to prove something about so many cells and counts."""
     return len(system.linear.row) <= PROVABLE
 
 
 def worth_a_proof(system: System, gains: Gains, best: Ints | None, limits: Limits) -> bool:
-    """Tell whether CP-SAT is asked: for a first histogram, or a proof where the system is not too large."""
+    """Return whether CP-SAT is asked: for a first histogram, or a proof where the system is not too large."""
     if best is not None and (limits.expired() or not len(gains)):
         return False
     if best is None or small(system):
@@ -184,7 +184,7 @@ def by_cp_sat(
     """Return the best histogram, its sum and the least bound that CP-SAT finds in the time left."""
     tops = math.fsum(gains.top.tolist())
     starts = [starts_of(g, c) for g, c in zip(gains.each, counts_of(gains, relaxed), strict=True)]
-    some: Sequence[Gain] = gains.each
+    some: Sequence[ConcaveTerm] = gains.each
     value, bound = -math.inf if best is None else gains.total(system.linear.sums(best)), relaxed.bound
     if tops - value > ROOMS[0]:  # too far for whole numbers to hold likelihoods down to it
         other = near_the_published(system, some, starts, limits)
@@ -224,14 +224,14 @@ def counts_of(gains: Gains, relaxed: Relaxed) -> list[float]:
     return found
 
 
-def starts_of(g: Gain, count: float) -> set[int]:
+def starts_of(g: ConcaveTerm, count: float) -> set[int]:
     """Return where the first secants of a gain start: around the best count and around a fractional one."""
     k = math.floor(count)
     return g.starts() | {s for s in (k - 1, k, k + 1) if g.low <= s < g.high}
 
 
 def near_the_published(
-    system: System, gains: Sequence[Gain], starts: Sequence[set[int]], limits: Limits
+    system: System, gains: Sequence[ConcaveTerm], starts: Sequence[set[int]], limits: Limits
 ) -> Ints | None:
     """Return a histogram whose counts are not far below the best ones, None where none was found.
 

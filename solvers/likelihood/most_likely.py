@@ -22,7 +22,7 @@ import numpy as np
 from solvers.cells.linear_system import propagate
 from solvers.cells.system import System, system_of
 from solvers.concave.multipliers import conjugates
-from solvers.concave.terms import Gain, Gains
+from solvers.concave.terms import ConcaveTerm, Gains
 from solvers.conflicts.quickxplain import conflict_of
 from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import ContradictionError, Inconclusive, TooLarge, Unsupported
@@ -43,7 +43,7 @@ SAME = Fraction(1, 10**6)  # relative gain of a tail probability that is not loo
 CAPS = tuple(Fraction(1, 10**k) for k in (9, 30, 100, 300, 1_000, 3_000))  # noise rarer than that: caps of the rows
 BEYOND = 42.0  # nats, a factor of e^42: datasets with more rows than a cap are so much less likely than some dataset
 SLOPES = tuple(0.9 * 4.0**e for e in range(-6, 30))  # of log-likelihoods, in units of the noise's scale
-MOST_ROWS, FAR = DOUBLE, 1 << 30
+MAX_ROWS, FAR = DOUBLE, 1 << 30
 NONE = "the statements without noise contradict each other: there is no possible world"
 NO_END = "the number of rows is unbounded: give 'rows', at least between bounds"
 
@@ -70,8 +70,8 @@ def most_likely_of(release: Release, seen: Sequence[Observation], limits: Limits
     except TooLarge:
         if not fits(release):
             raise
-        few, gains = some_system(release, lambda wide: Gains(gains_of(wide, seen)), limits)
-        return few, greatest_of_some(few, gains, limits)
+        reduced, gains = some_system(release, lambda wide: Gains(gains_of(wide, seen)), limits)
+        return reduced, greatest_of_some(reduced, gains, limits)
     return system, likeliest(system, seen, limits)
 
 
@@ -84,15 +84,15 @@ def most_likely_counts(
     return {o.statement: int(sums[o.statement]) for o in seen}, found
 
 
-def gains_of(system: System, seen: Sequence[Observation]) -> list[Gain]:
+def gains_of(system: System, seen: Sequence[Observation]) -> list[ConcaveTerm]:
     """Return the log-likelihood of every noisy figure as a function of its count."""
-    least, most = reach(system)
+    minimum, maximum = reach(system)
     out = []
     for o in seen:
         span = slice(int(system.linear.start[o.statement]), int(system.linear.start[o.statement + 1]))
         if bool((system.linear.coef[span] != 1).any()):
             raise Unsupported(f"{o.source}: the likelihood of noise on a total is not computed, only on counts")
-        low, high = int(least[o.statement]), int(most[o.statement])
+        low, high = int(minimum[o.statement]), int(maximum[o.statement])
         if o.law.bounded and o.law.bound is not None:
             first, last = o.law.interval(o.published, o.law.bound)
             low, high = max(low, first), min(high, last)
@@ -115,7 +115,9 @@ def shape_of(seen: Observation) -> dict[str, Any]:
     return {"shape": (replace(seen.law, clamped=False), seen.published - whole), "shift": whole}
 
 
-def gain(seen: Observation, ends: tuple[int, int], value: Callable[[Ints], Floats], grain: tuple[int, bool]) -> Gain:
+def gain(
+    seen: Observation, ends: tuple[int, int], value: Callable[[Ints], Floats], denominator: tuple[int, bool]
+) -> ConcaveTerm:
     """Return a concave function of a noisy count, its ends moved to where it is finite."""
     low, high = ends
     while low <= high and not np.isfinite(value(np.array([low], dtype=np.int64))[0]) and low <= ends[0] + 1:
@@ -128,7 +130,7 @@ def gain(seen: Observation, ends: tuple[int, int], value: Callable[[Ints], Float
     if not np.isfinite(values).all():
         raise ContradictionError("no count that the statements leave can have been published", (seen.source,))
     at = int(np.argmax(values))
-    return Gain(seen.statement, value, low, high, int(tried[at]), float(values[at]), *grain)
+    return ConcaveTerm(seen.statement, value, low, high, int(tried[at]), float(values[at]), *denominator)
 
 
 def reach(system: System) -> tuple[Ints, Ints]:
@@ -138,13 +140,13 @@ def reach(system: System) -> tuple[Ints, Ints]:
         raise Unsupported(NO_END)
     if bounds.conflict is not None:
         raise ContradictionError("the exact statements contradict each other: there is no possible world", ())
-    least = np.maximum(linear.sums(bounds.lower), np.where(system.always, linear.low, 0))
-    most = np.minimum(linear.sums(np.minimum(bounds.upper, rows.high)), rows.high)
-    return least, np.minimum(most, np.where(system.always, linear.high, UNBOUNDED))
+    minimum = np.maximum(linear.sums(bounds.lower), np.where(system.always, linear.low, 0))
+    maximum = np.minimum(linear.sums(np.minimum(bounds.upper, rows.high)), rows.high)
+    return minimum, np.minimum(maximum, np.where(system.always, linear.high, UNBOUNDED))
 
 
 @dataclass(frozen=True, eq=False)
-class Level:
+class LeastConfidence:
     """How unlikely the noise must have been: no histogram keeps every figure's noise below a more likely size.
 
     `confidence` in [0, 1) is the level above which symmetric joint intervals hold a histogram, and below which they do
@@ -172,13 +174,18 @@ def least_noise(system: System, seen: Sequence[Observation], limits: Limits) -> 
 
     Raises like `likeliest`, and `Inconclusive` where the optimum was not proved in time.
     """
-    least, most = reach(system)
+    minimum, maximum = reach(system)
 
     def away(published: Fraction) -> Callable[[Ints], Floats]:
         return lambda counts: -np.abs(float(published) - counts)
 
     gains = [
-        gain(o, (int(least[o.statement]), int(most[o.statement])), away(o.published), (1, o.published.denominator == 1))
+        gain(
+            o,
+            (int(minimum[o.statement]), int(maximum[o.statement])),
+            away(o.published),
+            (1, o.published.denominator == 1),
+        )
         for o in seen
     ]
     found = greatest(system, gains, limits)
@@ -188,7 +195,7 @@ def least_noise(system: System, seen: Sequence[Observation], limits: Limits) -> 
     return found.histogram, sum((abs(o.published - int(counts[o.statement])) for o in seen), Fraction(0))
 
 
-def level_of(system: System, seen: Sequence[Observation], limits: Limits) -> Level:
+def least_confidence(system: System, seen: Sequence[Observation], limits: Limits) -> LeastConfidence:
     """Return the least joint confidence at which a histogram exists, and what clashes just below it.
 
     Every figure gets the symmetric interval of the same level ρ^(1/m), m figures with independent noise, so that ρ is
@@ -196,7 +203,7 @@ def level_of(system: System, seen: Sequence[Observation], limits: Limits) -> Lev
     Cost: some twenty CP-SAT solves without an objective.
     """
     limits = limits.limited()
-    narrowing = Narrowing(system, seen)
+    narrowing = ConfidenceSearch(system, seen)
     known = narrowing.histogram(None, limits)
     if known is None:
         raise ContradictionError(NONE, ())
@@ -222,24 +229,24 @@ def level_of(system: System, seen: Sequence[Observation], limits: Limits) -> Lev
     proved |= tail >= 1
     one = float(tail)
     improbability = 1.0 if one >= 1 else -math.expm1(len(seen) * math.log1p(-one))
-    return Level(max(improbability, math.ulp(0.0)), one, best, conflict, proved)
+    return LeastConfidence(max(improbability, math.ulp(0.0)), one, best, conflict, proved)
 
 
-def level_beyond(wide: Release, limits: Limits) -> Level:
-    """Return `level_of` for a widened release (`solvers.statements.observations`), whether or not its rows are bounded.
+def level_beyond(wide: Release, limits: Limits) -> LeastConfidence:
+    """Return `least_confidence` for a widened release (`solvers.statements.observations`), its rows bounded or not.
 
-    Unbounded rows are capped where more of them need rarer noise than a histogram known. Raises like `level_of`, and
-    `Unsupported` where no partition caps them.
+    Unbounded rows are capped where more of them need rarer noise than a histogram known. Raises like
+    `least_confidence`, and `Unsupported` where no partition caps them.
     """
     seen = [o for o in observations(wide) if not o.law.bounded]  # bounded noise has one interval at every level
     if wide.rows.high is not None:
-        return level_of(system_of(wide, limits), seen, limits)
+        return least_confidence(system_of(wide, limits), seen, limits)
     for i, alpha in enumerate(CAPS):
         capped = within_noise(wide, alpha)
         if capped.rows.high is None:
             raise Unsupported(NO_END)
         try:
-            found = level_of(system_of(capped, limits), seen, limits)
+            found = least_confidence(system_of(capped, limits), seen, limits)
             if found.tail > alpha * (1 + SAME):
                 return found
         except ContradictionError:
@@ -264,9 +271,11 @@ def capped_rows(wide: Release, limits: Limits) -> Release:
         system = system_of(capped, limits)
         if (known := some_histogram(system, seen, limits)) is not None:
             counts = system.linear.sums(known)
-            most = rows_as_likely(wide, seen, counts, MOST_ROWS)
-            most = rows_as_likely(wide, seen, counts, most) if most > FAR else most  # floats blur less of fewer rows
-            return replace(wide, rows=Rows(wide.rows.low, most))
+            maximum = rows_as_likely(wide, seen, counts, MAX_ROWS)
+            maximum = (
+                rows_as_likely(wide, seen, counts, maximum) if maximum > FAR else maximum
+            )  # floats blur less of fewer rows
+            return replace(wide, rows=Rows(wide.rows.low, maximum))
         if i == 0 and verdict(system_of(wide, limits), limits).solvable is False:
             raise ContradictionError(NONE, ())
     raise Inconclusive("so much noise is needed that its probability was not found: give 'rows', or at_most")
@@ -276,8 +285,8 @@ def some_histogram(system: System, seen: Sequence[Observation], limits: Limits) 
     """Return a histogram, whatever its noise: the least rows of every cell where they do; None where there is none."""
     if system.bounds.conflict is not None:
         return None
-    few: Ints = system.bounds.lower
-    return few if system.satisfied(few) else Narrowing(system, seen).histogram(None, limits)
+    lower: Ints = system.bounds.lower
+    return lower if system.satisfied(lower) else ConfidenceSearch(system, seen).histogram(None, limits)
 
 
 def rows_as_likely(wide: Release, seen: Sequence[Observation], counts: Ints, top: int) -> int:
@@ -297,18 +306,18 @@ def rows_as_likely(wide: Release, seen: Sequence[Observation], counts: Ints, top
             continue
         some = Gains([every.each[i] for i in np.flatnonzero(inside).tolist()])
         scale = float(max(seen[i].law.scale for i in np.flatnonzero(inside).tolist()))
-        least = math.inf
+        minimum = math.inf
         for y in (-slope / scale for slope in SLOPES):
             at, best, slack = conjugates(some, np.full(len(some), y))
-            most = (math.fsum(best.tolist()) + slack - y * sum(at.tolist()) + far) / -y
-            if most > 2 * least:
+            maximum = (math.fsum(best.tolist()) + slack - y * sum(at.tolist()) + far) / -y
+            if maximum > 2 * minimum:
                 break  # from flat slopes to steep ones it falls, then rises: convex over linear
-            least = min(least, most)
-        found.append(math.ceil(least) + 1 + sum(block.high[rest].tolist()))
+            minimum = min(minimum, maximum)
+        found.append(math.ceil(minimum) + 1 + sum(block.high[rest].tolist()))
     return max(wide.rows.low, min(found))
 
 
-def anywhere(seen: Observation, top: int) -> Gain:
+def anywhere(seen: Observation, top: int) -> ConcaveTerm:
     """Return the log-likelihood of a noisy figure over all counts that any dataset of `top` rows may have."""
     low, high = certain_bounds(seen.law, seen.published)
     value = partial(seen.law.log_likelihood, seen.published)
@@ -320,12 +329,12 @@ def middle(low: Fraction, high: Fraction) -> Fraction:
     return min(high, max(low, Fraction(math.sqrt(float(low) * float(high))))) if float(low) > 0 else high / 1000
 
 
-class Narrowing:
+class ConfidenceSearch:
     """The system under intervals around the published figures that hold less and less noise."""
 
     def __init__(self, system: System, seen: Sequence[Observation]) -> None:
         self.system, self.seen = system, seen
-        self.least, self.most = reach(system)
+        self.minimum, self.maximum = reach(system)
         self.tails: dict[tuple[Law, Fraction], Fraction] = {}
         self.radii: dict[tuple[Law, Fraction], Fraction] = {}
 
@@ -345,7 +354,7 @@ class Narrowing:
 
     def interval(self, o: Observation, alpha: Fraction | None) -> tuple[int, int]:
         """Return the counts whose noise, or larger, has a probability above alpha (None: with any noise allowed)."""
-        low, high = int(self.least[o.statement]), int(self.most[o.statement])
+        low, high = int(self.minimum[o.statement]), int(self.maximum[o.statement])
         if alpha is None:
             if not o.law.bounded or o.law.bound is None:
                 return low, high
@@ -397,13 +406,13 @@ def within(release: Release, ends: dict[int, tuple[int, int]]) -> Release:
 
 
 __all__ = [
-    "Level",
+    "LeastConfidence",
     "Likeliest",
     "capped_rows",
     "gains_of",
+    "least_confidence",
     "least_noise",
     "level_beyond",
-    "level_of",
     "likeliest",
     "reach",
 ]

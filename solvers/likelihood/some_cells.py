@@ -28,7 +28,7 @@ from solvers.statements.boxes import Box, Boxes
 from solvers.statements.release import UNBOUNDED, Release
 
 DRAWN = 2_000  # random rows at once
-MOST_ROWS = 20_000  # rows in all
+MAX_ROWS = 20_000  # rows in all
 ROUNDS = 30
 SCALE = 1 << 20  # prices are whole numbers over this
 SHARE = 0.5  # of the time, for finding rows
@@ -51,7 +51,7 @@ def some_system(release: Release, gains_of: GainsOf, limits: Limits) -> tuple[Sy
     system = over(release, pricer, rows)
     gains = gains_of(ranged(system))
     for turn in range(ROUNDS):
-        if share.expired() or len(rows) >= MOST_ROWS:
+        if share.expired() or len(rows) >= MAX_ROWS:
             break
         share.report(f"rows for the noisy counts: round {turn}, {len(rows):,} rows")
         found = relax(system, gains, share.share(0.5))
@@ -94,8 +94,8 @@ def over(release: Release, pricer: Pricer, rows: Ints) -> System:
     boxes = [Box(tuple((a, 1 << int(p)) for a, p in enumerate(row))) for row in rows]
     words = layout.rows(Boxes.of(boxes))
     sizes = tuple(layout.sizes(words).tolist())
-    most = release.rows.high if release.rows.high is not None else DOUBLE
-    found = propagate(linear, np.zeros(k, dtype=np.int64), np.full(k, most, dtype=np.int64))
+    maximum = release.rows.high if release.rows.high is not None else DOUBLE
+    found = propagate(linear, np.zeros(k, dtype=np.int64), np.full(k, maximum, dtype=np.int64))
     return System(
         release, Space.of(release, Limits()), layout, words, np.arange(k, dtype=np.int64),
         sizes, sizes, linear, (), found, total, False,
@@ -113,16 +113,16 @@ def ranged(system: System) -> System:
         (linear.low, linear.high),
         linear.columns + m,
     )
-    most = system.release.rows.high or 0
+    maximum = system.release.rows.high or 0
     bounds = replace(
         system.bounds,
         lower=np.zeros(linear.columns + m, dtype=np.int64),
-        upper=np.full(linear.columns + m, most, dtype=np.int64),
+        upper=np.full(linear.columns + m, maximum, dtype=np.int64),
         conflict=None,
     )
     return replace(system, linear=wide, bounds=bounds)
 
 
 def fits(release: Release) -> bool:
-    """Tell whether a release can be searched over some rows: no alternatives, rows bounded, every count of rows."""
+    """Return whether a release can be searched over some rows: no alternatives, rows bounded, every count of rows."""
     return not release.choices and release.rows.high is not None

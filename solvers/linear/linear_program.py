@@ -24,7 +24,7 @@ from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
 from solvers.linear.dual_bounds import rounded, safe_bound
-from solvers.native.threads import natively
+from solvers.native.threads import run_in_thread
 
 Array = NDArray[Any]  # whole numbers or floats, which HiGHS takes as floats
 PRIMAL = 4  # HiGHS' number of the primal simplex method: new columns leave the basis feasible
@@ -109,7 +109,7 @@ class Program:
             return Solution(False, False, math.nan, nothing, nothing)
         self.option("time_limit", float(solver.getRunTime() + limits.solver_seconds()))
         self.busy = True
-        natively(solver.run, limits.stop, solver.cancelSolve, limits.left())
+        run_in_thread(solver.run, limits.stop, solver.cancelSolve, limits.left())
         self.busy = False
         status, found = solver.getModelStatus(), solver.getSolution()
         return Solution(
@@ -138,7 +138,7 @@ class Violation:
 
     @property
     def refutes(self) -> bool:
-        """Tell whether the duals say anything."""
+        """Return whether the duals say anything."""
         return bool(np.abs(self.duals).max(initial=0.0) > TINY)
 
 
@@ -253,7 +253,7 @@ class Relaxation:
         return -self.program.bound(-coefs, limits) if greatest else self.program.bound(coefs, limits)
 
     def refutes(self, limits: Limits) -> bool:
-        """Tell whether the statements are proved to contradict each other."""
+        """Return whether the statements are proved to contradict each other."""
         found = self.program.violation(limits)
         return found is not None and self.program.refutation(found) is not None
 

@@ -115,8 +115,8 @@ class _Child:
                 raise ValueError(kind)
         except (ValueError, TypeError):
             how = f"returned no JSON (exit code {code})" if code >= 0 else f"ended by signal {_signal(code)}"
-            said = self.complaints.decode(errors="replace").lower()
-            if code == -getattr(signal, "SIGKILL", 9) or any(phrase in said for phrase in OUT_OF_MEMORY):
+            text = self.complaints.decode(errors="replace").lower()
+            if code == -getattr(signal, "SIGKILL", 9) or any(phrase in text for phrase in OUT_OF_MEMORY):
                 raise TooLarge(f"{function} needs more memory than it was given ({how}): raise --memory") from None
             raise EngineError(": ".join(part for part in (f"{function} {how}", last) if part)) from None
         if kind == "result":
@@ -142,12 +142,12 @@ def _feed(message: bytes, pipe: IO[bytes]) -> None:
         pipe.write(message)
 
 
-def _drain(pipe: IO[bytes], into: bytearray, most: int | None) -> None:
+def _drain(pipe: IO[bytes], into: bytearray, maximum: int | None) -> None:
     with pipe:
         while block := os.read(pipe.fileno(), 1 << 20):
             into += block
-            if most is not None:
-                del into[:-most]
+            if maximum is not None:
+                del into[:-maximum]
 
 
 # ---------------------------------------------------------------- in the new process
@@ -194,7 +194,7 @@ def _too_large(head: dict[str, Any]) -> tuple[str, str]:
     return "TooLarge", f"{head['function']} needs more than the {allowed:,} MB it was given: raise --memory"
 
 
-def _limit_memory(most: int) -> None:
+def _limit_memory(maximum: int) -> None:
     """Let this process map so many bytes more than now, where the system can hold it to that; it leaves no core."""
     try:
         import resource
@@ -207,7 +207,7 @@ def _limit_memory(most: int) -> None:
         now = 0
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    wanted = [now + BASE + most, *(limit for limit in (soft, hard) if limit != resource.RLIM_INFINITY)]
+    wanted = [now + BASE + maximum, *(limit for limit in (soft, hard) if limit != resource.RLIM_INFINITY)]
     with contextlib.suppress(ValueError, OSError):  # a system that knows the limit and cannot set it
         resource.setrlimit(resource.RLIMIT_AS, (min(wanted), hard))
 

@@ -27,11 +27,11 @@ _left_behind: list[threading.Thread] = []
 
 
 def left_behind() -> bool:
-    """Tell whether a solver that was told to stop is still at work, and would delay the end of the program."""
+    """Return whether a solver that was told to stop is still at work, and would delay the end of the program."""
     return any(thread.is_alive() for thread in _left_behind)
 
 
-def natively(
+def run_in_thread(
     work: Callable[[], T],
     stop: threading.Event,
     interrupt: Callable[[], None] | None = None,

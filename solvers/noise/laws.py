@@ -77,12 +77,12 @@ class Law:
 
     @property
     def discrete(self) -> bool:
-        """Tell whether the noise is a whole number."""
+        """Return whether the noise is a whole number."""
         return self.name in ("discrete_laplace", "discrete_gaussian")
 
     @property
     def bounded(self) -> bool:
-        """Tell whether the noise is bounded, so that an interval holds with certainty."""
+        """Return whether the noise is bounded, so that an interval holds with certainty."""
         return self.bound is not None
 
     @property
@@ -91,7 +91,7 @@ class Law:
         return HALF if self.rounded and not self.discrete else Fraction(0)
 
     def malformed(self, published: Fraction) -> str | None:
-        """Say why such a number is never published under this law, whatever noise was drawn; None: it may be."""
+        """Return why such a number is never published under this law, whatever noise was drawn; None: it may be."""
         if published.denominator != 1 and (self.discrete or self.rounded):
             return "it is fractional, but the noise is discrete" if self.discrete else "it is fractional, but rounded"
         if abs(published) >= PUBLISHED_BELOW:
@@ -99,7 +99,7 @@ class Law:
         return "it is negative, but negative results were published as 0" if self.clamped and published < 0 else None
 
     def impossible(self, published: Fraction) -> str | None:
-        """Say why no count >= 0 gives this published number; None where some count does."""
+        """Return why no count >= 0 gives this published number; None where some count does."""
         reason = self.malformed(published)
         if reason is None and self.bound is not None and self.interval(published, self.bound) == (0, -1):
             return f"no count is within the noise's bound, {float(self.bound):g}, of it"

@@ -265,8 +265,8 @@ def tilt(cells: Sequence[Cell], rows: tuple[int, int], prior: Rows, still: int =
 
     The probability of a number of rows is stationary where the slope of its log prior is θ; `still` rows are fixed.
     """
-    least, most = still + sum(c.low for c in cells), still + sum(c.high for c in cells)
-    first, last = max(rows[0], least + 0.5), min(rows[1], most - 0.5)
+    minimum, maximum = still + sum(c.low for c in cells), still + sum(c.high for c in cells)
+    first, last = max(rows[0], minimum + 0.5), min(rows[1], maximum - 0.5)
     centre, unit = np.array([float(c.peak(0.0)) for c in cells]), np.ones(len(cells))
     theta = 0.0
     for _ in range(8):
@@ -354,8 +354,8 @@ class Chain:
         rest_low, rest_high = sum(w.low for w in self.windows), sum(w.high for w in self.windows)
         peaks = [float(w.values.max()) for w in self.windows]
         self.starts, self.forward = [0], [np.ones(1)]
-        least = sorted(range(len(peaks)), key=peaks.__getitem__)[:2]
-        self.lost = sum(w.tail * self._most([peaks[p] for p in least if p != s]) for s, w in enumerate(self.windows))
+        minimum = sorted(range(len(peaks)), key=peaks.__getitem__)[:2]
+        self.lost = sum(w.tail * self._most([peaks[p] for p in minimum if p != s]) for s, w in enumerate(self.windows))
         for s, w in enumerate(self.windows):
             check(limits)
             rest_low, rest_high = rest_low - w.low, rest_high - w.high

@@ -30,7 +30,7 @@ from solvers.posteriors.scanning import prior_space, scan, scannable
 from solvers.statements.observations import Observation
 from solvers.statements.release import UNBOUNDED
 
-MOST_ENTRIES = 4_000_000  # of all tables of log-likelihoods together
+MAX_ENTRIES = 4_000_000  # of all tables of log-likelihoods together
 PAIRS = 0.4  # share of moves that give two rows other cells, where exact statements tie them
 BIRTHS = 0.2  # share of moves that add or remove a row, where the number of rows is open
 SHARES = (0.35, 0.65)  # of single moves: cells by size, then cells of the same region of some partition, rest: any cell
@@ -46,7 +46,7 @@ Pair = tuple[Key, Key]
 
 
 @dataclass(frozen=True, eq=False)
-class Walk:
+class ChainDraws:
     """Thinned draws of all chains, one after the other, and how far they may be trusted.
 
     `histograms` is (draws, cells), `counts` (draws, statements). `rhat` is the worst split R-hat and `ess` the least
@@ -69,9 +69,9 @@ class Walk:
         return out
 
 
-def walk(
+def run_chains(
     system: System, seen: Sequence[Observation], draws: int, seed: int, limits: Limits, chains: int = 4, thin: int = 0
-) -> Walk:
+) -> ChainDraws:
     """Return at least `draws` draws in all, fewer when time is up; `thin` moves apart (0: twice the number of rows).
 
     Raises `Unsupported` for alternatives (medians of an even number of rows) and an unbounded number of rows,
@@ -105,7 +105,7 @@ def walk(
     return walked(system, every, (sum(c.tried for c in starts), sum(c.taken for c in starts)), board.connected)
 
 
-def walked(system: System, every: Ints, moves: tuple[int, int], connected: bool) -> Walk:
+def walked(system: System, every: Ints, moves: tuple[int, int], connected: bool) -> ChainDraws:
     """Return the draws (chains, draws, cells) with their diagnostics; `moves` were tried and taken.
 
     `Inconclusive` where there is no draw.
@@ -122,7 +122,7 @@ def walked(system: System, every: Ints, moves: tuple[int, int], connected: bool)
     rows = system.release.rows
     number = "known" if rows.exact else f"uniform from {rows.low:,} to {rows.high:,}"
     note = f"{PRIOR.format(number)}; {CONNECTED if connected else UNCONNECTED}"
-    return Walk(flat, counts, rhat, ess, moves[1] / max(1, moves[0]), moves[0], connected, note)
+    return ChainDraws(flat, counts, rhat, ess, moves[1] / max(1, moves[0]), moves[0], connected, note)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +145,7 @@ class Board:
         linear, self.system = system.linear, system
         reach(system)  # refuses an unbounded number of rows
         self.bounds = system.release.rows
-        self.most = int(self.bounds.high or 0)
+        self.maximum = int(self.bounds.high or 0)
         self.cells = np.flatnonzero(system.bounds.upper > 0).tolist()
         self.of: list[Ints] = []  # per partition, the statement of every cell
         index = system.index
@@ -161,7 +161,7 @@ class Board:
         self.logs = [math.log(size) for size in system.sizes]
         self._groups()
         noisy = {o.statement for o in seen}
-        bound = (linear.low > 0) | ((linear.high != UNBOUNDED) & (linear.high < self.most))
+        bound = (linear.low > 0) | ((linear.high != UNBOUNDED) & (linear.high < self.maximum))
         stated = [s for s in np.flatnonzero(bound).tolist() if s != system.total]
         pinned = bool(system.bounds.fixed.all()) or not self.cells
         unbounded = not any(o.law.bounded for o in seen)
@@ -181,11 +181,11 @@ class Board:
 
     def _tables(self, seen: Sequence[Observation]) -> tuple[list[list[float]], list[list[float]]]:
         """Return, per statement, the log-likelihood of every count; none for exact statements outside partitions."""
-        linear, counts = self.system.linear, np.arange(self.most + 2, dtype=np.int64)
+        linear, counts = self.system.linear, np.arange(self.maximum + 2, dtype=np.int64)
         gains = {g.statement: g for g in gains_of(self.system, seen)}
         needed = set(gains) | {int(s) for column in self.of for s in np.unique(column)}
-        if len(needed) * len(counts) > MOST_ENTRIES:
-            raise TooLarge(f"{len(needed):,} statements over counts up to {self.most:,} need too large tables")
+        if len(needed) * len(counts) > MAX_ENTRIES:
+            raise TooLarge(f"{len(needed):,} statements over counts up to {self.maximum:,} need too large tables")
         tables: list[list[float]] = [[] for _ in range(len(linear))]
         flat: list[list[float]] = [[] for _ in range(len(linear))]
         for s in needed:
@@ -253,7 +253,7 @@ class Chain:
 
     board: Board
     start: Ints
-    dice: np.random.Generator
+    random: np.random.Generator
     rows: list[int] = field(init=False)
     sums: list[int] = field(init=False)
     tried: int = 0
@@ -272,7 +272,7 @@ class Chain:
         """Make so many moves, taken or not."""
         board, rows, sums = self.board, self.rows, self.sums
         places, logs, loose = board.places, board.logs, board.loose
-        tickets, heights = self.dice.random((moves, 4)).tolist(), np.log(1 - self.dice.random(moves)).tolist()
+        tickets, heights = self.random.random((moves, 4)).tolist(), np.log(1 - self.random.random(moves)).tolist()
         pairs = PAIRS if len(board.members) > 1 else 0.0
         births = 0.0 if board.bounds.exact else BIRTHS
         by_size, by_region = SHARES if board.partitions else (0.5, 0.5)
@@ -346,7 +346,7 @@ class Chain:
     def _birth(self, add: bool, which: float, where: float, height: float, tables: list[list[float]]) -> bool:
         """Add a row, its cell by size, or remove one; tell whether that was taken."""
         board, rows = self.board, self.rows
-        if not board.cells or not board.bounds.low <= len(rows) + (1 if add else -1) <= board.most:
+        if not board.cells or not board.bounds.low <= len(rows) + (1 if add else -1) <= board.maximum:
             return False
         i = int(which * len(rows))
         fresh = board.drawn(board.anywhere, board.cells, where)
@@ -367,7 +367,7 @@ class Chain:
     def _pair(self, height: float, tables: list[list[float]]) -> bool:
         """Give two rows other cells that together count alike in every exact statement; tell whether taken."""
         board, rows = self.board, self.rows
-        first, second, choice, one, two = self.dice.random(5).tolist()
+        first, second, choice, one, two = self.random.random(5).tolist()
         i, j = int(first * len(rows)), int(second * (len(rows) - 1))
         j += j >= i
         old = rows[i], rows[j]
@@ -413,4 +413,4 @@ def diagnose(series: Floats) -> tuple[float, float]:
     return float(rhat.max()), float(ess.min())
 
 
-__all__ = ["Walk", "walk"]
+__all__ = ["ChainDraws", "run_chains"]

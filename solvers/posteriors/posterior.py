@@ -242,20 +242,20 @@ def posterior(
     cells = []
     for s, term in enumerate(terms):
         check(limits)
-        most = rows[1] if term.high is None else min(term.high, rows[1])
+        maximum = rows[1] if term.high is None else min(term.high, rows[1])
         share = None
         if prior == "worlds" and term.size:  # the quotient of whole numbers is rounded once, unless it is too small
             ratio = term.size / every
             share = math.log(ratio) if ratio > 1e-300 else math.log(term.size) - math.log(every)
-        cells.append(Cell(s, term.log_likelihood, share, (max(term.low, 0), most if term.size else min(most, 0))))
+        cells.append(Cell(s, term.log_likelihood, share, (max(term.low, 0), maximum if term.size else min(maximum, 0))))
     low, high = sum(c.low for c in cells), sum(c.high for c in cells)
-    least, most = max(rows[0], low), min(rows[1], high)
-    if least > most:
+    minimum, maximum = max(rows[0], low), min(rows[1], high)
+    if minimum > maximum:
         raise ContradictionError(f"the cells hold {low} to {high} rows together, not {rows[0]} to {rows[1]}", ())
-    cells = [c.within(least - high + c.high, most - low + c.low) for c in cells]
+    cells = [c.within(minimum - high + c.high, maximum - low + c.low) for c in cells]
     weights = Rows(prior == "worlds", max(filled, 1))
-    parts, lost = solve(cells, weights, weights.split(least, most), limits, precision)
-    likely = climbed(cells, weights, parts[0].theta, least, most)
+    parts, lost = solve(cells, weights, weights.split(minimum, maximum), limits, precision)
+    likely = climbed(cells, weights, parts[0].theta, minimum, maximum)
     return summary(terms, (rows[0], rows[1] if filled else 0), prior, parts, lost, likely)
 
 
@@ -301,8 +301,8 @@ def solve(
 
 def draft(cells: list[Cell], weights: Rows, rows: tuple[int, int], spare: float, limits: Limits) -> Part:
     """Return the part for a range of n with its windows laid, widest last, before any pass."""
-    least, most = sum(c.low for c in cells), sum(c.high for c in cells)
-    tight = [c.within(rows[0] - most + c.high, rows[1] - least + c.low) for c in cells]
+    minimum, maximum = sum(c.low for c in cells), sum(c.high for c in cells)
+    tight = [c.within(rows[0] - maximum + c.high, rows[1] - minimum + c.low) for c in cells]
     fixed = np.array([c.low if c.low == c.high else 0 for c in tight], dtype=np.int64)
     free = [c for c in tight if c.low < c.high]
     theta, spread = tilt(free, rows, weights, int(fixed.sum())) if free else (0.0, np.zeros(0))
@@ -319,7 +319,7 @@ def draft(cells: list[Cell], weights: Rows, rows: tuple[int, int], spare: float,
     return Part(fixed, [free[i].index for i in order], chain, theta, scale)
 
 
-def climbed(cells: list[Cell], weights: Rows, theta: float, least: int, most: int) -> Ints:
+def climbed(cells: list[Cell], weights: Rows, theta: float, minimum: int, maximum: int) -> Ints:
     """Return a count vector of greatest posterior probability with least..most rows in all.
 
     A tilted mode is best for its own sum; from there the best unit more (or less) is best for the next sum, because
@@ -327,11 +327,11 @@ def climbed(cells: list[Cell], weights: Rows, theta: float, least: int, most: in
     """
     start = np.array([c.peak(theta) for c in cells], dtype=np.int64)
     total = int(start.sum())
-    up, more = exchanged(cells, start, max(0, most - total), 1)
-    down, less = exchanged(cells, start, max(0, total - least), -1)
+    up, more = exchanged(cells, start, max(0, maximum - total), 1)
+    down, less = exchanged(cells, start, max(0, total - minimum), -1)
     value = np.concatenate([np.cumsum(less)[::-1], [0.0], np.cumsum(more)])
     n = np.arange(total - len(less), total + len(more) + 1)
-    value = np.where((n >= least) & (n <= most), value + weights.weight(n), -np.inf)
+    value = np.where((n >= minimum) & (n <= maximum), value + weights.weight(n), -np.inf)
     away = int(n[int(np.argmax(value))]) - total
     steps = up[:away] if away > 0 else down[:-away]
     return start + (1 if away > 0 else -1) * np.bincount(steps, minlength=len(cells))

@@ -10,27 +10,27 @@ from numpy.typing import NDArray
 
 from solvers.cells.system import System, system_of
 from solvers.foundation.limits import Limits
-from solvers.histograms.system_membership import met_cells
-from solvers.posteriors.markov_chain import Walk, walk
+from solvers.histograms.system_membership import overlaps
+from solvers.posteriors.markov_chain import ChainDraws, run_chains
 from solvers.questions.query import Selections
 from solvers.statements.observations import Observation
 from solvers.statements.release import Release, World
-from solvers.worlds.row_lists import Dice
+from solvers.worlds.row_lists import RandomSource
 from solvers.worlds.worlds import draw_world, filled_cells
 
 
 @dataclass(frozen=True, eq=False)
 class SampledWorlds:
-    """Histograms drawn by a Markov chain, over the cells of a release; `walk` has the diagnostics."""
+    """Histograms drawn by a Markov chain, over the cells of a release; `run_chains` has the diagnostics."""
 
-    walk: Walk
+    walk: ChainDraws
     _system: System
 
     @classmethod
     def of(cls, release: Release, seen: Sequence[Observation], draws: int, seed: int, limits: Limits) -> SampledWorlds:
-        """Return draws; see `solvers.posteriors.markov_chain.walk` for what it raises and costs."""
+        """Return draws; see `solvers.posteriors.markov_chain.run_chains` for what it raises and costs."""
         system = system_of(release, limits)
-        return cls(walk(system, seen, draws, seed, limits), system)
+        return cls(run_chains(system, seen, draws, seed, limits), system)
 
     def __len__(self) -> int:
         return len(self.walk.histograms)
@@ -38,7 +38,7 @@ class SampledWorlds:
     def membership(self, chosen: Selections) -> NDArray[np.float64]:
         """Return (selections, 2): the probability that a row is in the selection, the expected number of its rows."""
         out = np.zeros((len(chosen), 2))
-        for i, met in enumerate(met_cells(self._system, chosen)):
+        for i, met in enumerate(overlaps(self._system, chosen)):
             drawn, shares = self.walk.histograms[:, list(met.cells)], np.array(met.ratios)
             absent = np.prod(np.power(1.0 - shares, drawn), axis=1)
             out[i] = 1.0 - absent.mean(), (drawn @ shares).mean() if len(shares) else 0.0
@@ -46,7 +46,7 @@ class SampledWorlds:
 
     def worlds(self, k: int, seed: int) -> list[World]:
         """Return k worlds: draws spread over the chains, rows drawn uniformly inside their cells."""
-        drawn, dice = self.walk.histograms, Dice(seed)
+        drawn, random = self.walk.histograms, RandomSource(seed)
         at = np.linspace(0, len(drawn) - 1, k).astype(int)
         filled = (filled_cells(self._system, drawn[i]) for i in at.tolist())
-        return [draw_world(self._system.release.domain, one, "ordered", dice) for one in filled]
+        return [draw_world(self._system.release.domain, one, "ordered", random) for one in filled]

@@ -29,7 +29,7 @@ from solvers.foundation.limits import Limits
 from solvers.statements.observations import Observation
 from solvers.statements.release import UNBOUNDED
 
-MOST_ENTRIES = 16_000_000  # of all tables of log-likelihoods together
+MAX_ENTRIES = 16_000_000  # of all tables of log-likelihoods together
 CANDIDATES = 48  # cells that a row chooses from in a step, its own included
 CHAINS = 16
 SPARE = 0.1  # share of q that goes by size alone
@@ -41,16 +41,16 @@ TURNS = 200  # of the fit of q
 
 
 def scannable(system: System, seen: Sequence[Observation]) -> bool:
-    """Tell whether every histogram with an allowed number of rows has a positive likelihood, and counts only."""
+    """Return whether every histogram with an allowed number of rows has a positive likelihood, and counts only."""
     linear, rows, noisy = system.linear, system.release.rows, {o.statement for o in seen}
     if system.choices or not rows.high or any(o.law.bounded for o in seen) or not bool(system.bounds.upper.any()):
         return False
-    most = np.zeros(len(linear), dtype=np.int64)
-    least = most.copy()
-    np.maximum.at(most, linear.row, linear.coef)
-    np.minimum.at(least, linear.row, linear.coef)
-    idle = ((linear.low <= 0) & (least >= 0)) | (linear.low == -UNBOUNDED)
-    idle &= (linear.high == UNBOUNDED) | (linear.high >= rows.high * np.maximum(most, 0))
+    maximum = np.zeros(len(linear), dtype=np.int64)
+    minimum = maximum.copy()
+    np.maximum.at(maximum, linear.row, linear.coef)
+    np.minimum.at(minimum, linear.row, linear.coef)
+    idle = ((linear.low <= 0) & (minimum >= 0)) | (linear.low == -UNBOUNDED)
+    idle &= (linear.high == UNBOUNDED) | (linear.high >= rows.high * np.maximum(maximum, 0))
     stated = set(np.flatnonzero(~idle).tolist()) - {system.total}
     plain = all(bool((linear.coef[linear.row == s] == 1).all()) for s in noisy)
     return plain and not stated
@@ -73,9 +73,9 @@ class Field:
     def __init__(self, system: System, seen: Sequence[Observation], limits: Limits) -> None:
         """Lay out the tables and fit q. Raises `TooLarge` for too many rows, `Inconclusive` when time is up."""
         linear, self.rows = system.linear, system.release.rows
-        self.most = int(self.rows.high or 0)
-        if 16 * CHAINS * self.most > limits.memory:
-            raise TooLarge(f"up to {self.most:,} rows in {CHAINS} chains need more memory than allowed")
+        self.maximum = int(self.rows.high or 0)
+        if 16 * CHAINS * self.maximum > limits.memory:
+            raise TooLarge(f"up to {self.maximum:,} rows in {CHAINS} chains need more memory than allowed")
         self.cells = np.flatnonzero(system.bounds.upper > 0).astype(np.int64)
         self.columns = linear.columns
         self.statements = np.array([o.statement for o in seen], dtype=np.int64)
@@ -97,23 +97,23 @@ class Field:
         self.logs = np.array([math.log(system.sizes[c]) - every for c in self.cells.tolist()])
         self._tables(seen)
         published = sum(float(o.published) for o in seen) / max(1.0, float(many.mean()))
-        self.around = min(max(published, float(self.rows.low), 1.0), float(self.most))  # about as many rows
+        self.around = min(max(published, float(self.rows.low), 1.0), float(self.maximum))  # about as many rows
         self.law = fitted(self, seen, limits)
         self._quantised()
 
     def _tables(self, seen: Sequence[Observation]) -> None:
         """Lay out the rises of every log-likelihood near the published figure, and none for no count."""
-        wide = 8 * math.sqrt(self.most) + 64
+        wide = 8 * math.sqrt(self.maximum) + 64
         low, pieces = [], []
         for o in seen:
             far = wide + FAR * float(o.law.scale)
-            first = int(min(max(0, float(o.published) - far), max(0, self.most - 1)))
-            last = int(min(max(float(o.published) + far, first), self.most))
+            first = int(min(max(0, float(o.published) - far), max(0, self.maximum - 1)))
+            last = int(min(max(float(o.published) + far, first), self.maximum))
             values = o.law.log_likelihood(o.published, np.arange(first, last + 2, dtype=np.int64))
             low.append(first)
             pieces.append(np.diff(values))
-            if sum(map(len, pieces)) > MOST_ENTRIES:
-                raise TooLarge(f"{len(seen):,} noisy counts over up to {self.most:,} rows need too large tables")
+            if sum(map(len, pieces)) > MAX_ENTRIES:
+                raise TooLarge(f"{len(seen):,} noisy counts over up to {self.maximum:,} rows need too large tables")
         pieces.append(np.zeros(1))
         self.low = np.array([*low, 0], dtype=np.int64)
         self.last = np.array([len(p) - 1 for p in pieces], dtype=np.int64)
@@ -183,12 +183,15 @@ class Scan:
 class Chains:
     """Many chains in lockstep: the cell of every row, every noisy count, and what one row more would gain it."""
 
-    def __init__(self, field: Field, chains: int, dice: np.random.Generator) -> None:
-        self.field, self.dice, self.many = field, dice, chains
+    def __init__(self, field: Field, chains: int, random: np.random.Generator) -> None:
+        self.field, self.random, self.many = field, random, chains
         reach = 5 * math.sqrt(field.around) + 5
-        least, most = max(field.rows.low, int(field.around - reach)), min(field.most, math.ceil(field.around + reach))
-        self.n = dice.integers(least, most + 1, chains)
-        self.cell = field.table[dice.integers(0, len(field.table), (chains, field.most))]
+        minimum, maximum = (
+            max(field.rows.low, int(field.around - reach)),
+            min(field.maximum, math.ceil(field.around + reach)),
+        )
+        self.n = random.integers(minimum, maximum + 1, chains)
+        self.cell = field.table[random.integers(0, len(field.table), (chains, field.maximum))]
         self.x = np.zeros((chains, len(field.at)), dtype=np.int64)
         for k, n in enumerate(self.n.tolist()):
             self.x[k] = np.bincount(field.places[self.cell[k, :n]].ravel(), minlength=len(field.at))
@@ -223,9 +226,9 @@ class Chains:
 
     def moved(self, steps: int) -> None:
         """Give so many rows of every chain, one after the other, a cell again."""
-        field, few = self.field, CANDIDATES
-        drawn = self.dice.integers(0, len(field.table), (steps, self.many, few))
-        which, ticket = self.dice.random((2, steps, self.many))
+        field, minimum = self.field, CANDIDATES
+        drawn = self.random.integers(0, len(field.table), (steps, self.many, minimum))
+        which, ticket = self.random.random((2, steps, self.many))
         for candidates, one, pick in zip(drawn, which, ticket, strict=True):
             some = self.n > 0
             those = self.chain[some]
@@ -237,7 +240,7 @@ class Chains:
             weight = self.weights(cells)
             rising = np.cumsum(np.exp(weight - weight.max(axis=1, keepdims=True)), axis=1)
             best = (rising < (pick * rising[:, -1])[:, None]).sum(axis=1)
-            new = cells[self.chain, np.minimum(best, few - 1)]
+            new = cells[self.chain, np.minimum(best, minimum - 1)]
             self.count(new[some], 1, those)
             self.cell[those, row[some]] = new[some]
             self.taken += int((new != old)[some].sum())
@@ -246,12 +249,12 @@ class Chains:
     def resized(self) -> None:
         """Add a row to every chain or take one away, or neither."""
         field = self.field
-        add = self.dice.random(self.many) < 0.5
-        which, height = self.dice.random(self.many), np.log(1 - self.dice.random(self.many))
-        able = np.where(add, self.n < field.most, self.n > field.rows.low)
+        add = self.random.random(self.many) < 0.5
+        which, height = self.random.random(self.many), np.log(1 - self.random.random(self.many))
+        able = np.where(add, self.n < field.maximum, self.n > field.rows.low)
         row = np.where(add, self.n, (which * self.n).astype(np.int64))
         at = np.minimum(row, self.cell.shape[1] - 1)
-        fresh = field.table[self.dice.integers(0, len(field.table), self.many)]
+        fresh = field.table[self.random.integers(0, len(field.table), self.many)]
         cells = np.where(add, fresh, self.cell[self.chain, at])
         gone = able & ~add
         self.count(cells[gone], -1, self.chain[gone])

@@ -14,10 +14,10 @@ from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.partition_membership import share_of_counts
-from solvers.histograms.system_membership import Met, before_release, met_cells
+from solvers.histograms.system_membership import Overlap, before_release, overlaps
 from solvers.linear.linear_program import Relaxation
 from solvers.linear.mixed_integer import first_histogram
-from solvers.programs.cell_model import CellModel, Found
+from solvers.programs.cell_model import CellModel, SolveResult
 from solvers.questions.engine import COARSE
 from solvers.questions.query import (
     Answer,
@@ -38,7 +38,7 @@ from solvers.questions.query import (
     each_once,
 )
 from solvers.statements.release import World
-from solvers.worlds.row_lists import Dice
+from solvers.worlds.row_lists import RandomSource
 from solvers.worlds.worlds import draw_world, filled_cells, list_worlds, spread_world
 
 MANY = 2_000  # free cells; from here on HiGHS finds a first world sooner than CP-SAT
@@ -128,12 +128,12 @@ class Prover:
         if self.known.others is not None:
             self.pool += self.known.others
             return
-        dice, before = random.Random(1), len(self.pool)
+        source, before = random.Random(1), len(self.pool)
         for i in range(POOL):
             if self.limits.left() < 1.0 or self.limits.expired():
                 return
             coefs = np.zeros(len(self.system.sizes), dtype=np.int64)
-            coefs[self.system.free] = [dice.choice((-1, 0, 1)) for _ in range(len(self.system.free))]
+            coefs[self.system.free] = [source.choice((-1, 0, 1)) for _ in range(len(self.system.free))]
             self.limits.report(f"worlds of different kinds: {i} of {POOL}")
             expression, _ = self.model.weighted(coefs)
             found = self.model.solve(expression, True, self.limits, seconds=min(1.0, self.limits.left() / 20))
@@ -157,10 +157,10 @@ class Prover:
         found = self.relaxation.bound(coefs, greatest, self.limits)
         return min(plain, found) if greatest else max(plain, found)
 
-    def exactly(self, coefs: Ints, greatest: bool, seconds: float) -> Found:
+    def exactly(self, coefs: Ints, greatest: bool, seconds: float) -> SolveResult:
         """Return what CP-SAT says about an extreme (nothing when time is up); its histogram joins the pool."""
         if self.limits.expired():
-            return Found((0, 0), None)
+            return SolveResult((0, 0), None)
         expression, base = self.model.weighted(coefs)
         found = self.model.solve(expression, greatest, self.limits, seconds)
         if found.histogram is not None:
@@ -174,7 +174,7 @@ def decide(prover: Prover, query: Decide) -> DecideAnswer:
     Shares of worlds are NaN where they are not 0 or 1.
     """
     system, selections = prover.system, query.selections
-    found = met_cells(system, selections, prover.limits)
+    found = overlaps(system, selections, prover.limits)
     if 0 < len(prover.pool) < POOL:
         prover.widen()
     known: dict[tuple[tuple[int, ...], tuple[int, ...]], tuple[int, int, bool]] = {}
@@ -193,24 +193,24 @@ def decide(prover: Prover, query: Decide) -> DecideAnswer:
     return DecideAnswer.of(low, high, before, expected=np.where(fixed, low.astype(np.float64), np.nan), open=unsettled)
 
 
-def settle(prover: Prover, met: Met) -> tuple[int, int, bool]:
+def settle(prover: Prover, met: Overlap) -> tuple[int, int, bool]:
     """Return proved bounds on the rows of a selection, and whether its verdict stays open."""
     inside, meets = prover.indicator(met.inside), prover.indicator(met.cells)
     low, high = max(0, prover.outer(inside, greatest=False)), prover.outer(meets, greatest=True)
     high = min(high, prover.system.release.rows.high or high)
     if not prover.pool:
         return low, high, not (low > 0 or high == 0)
-    least = min(int(inside @ z) for z in prover.pool)
-    most = max(int(meets @ z) for z in prover.pool)
-    if low <= 0 < least:
+    minimum = min(int(inside @ z) for z in prover.pool)
+    maximum = max(int(meets @ z) for z in prover.pool)
+    if low <= 0 < minimum:
         answer = prover.exactly(inside, False, seconds=5.0)
         low = max(low, answer.bounds[0]) if answer.histogram is not None else low
-        least = min(least, answer.bounds[1]) if answer.histogram is not None else least
-    if most == 0 < high:
+        minimum = min(minimum, answer.bounds[1]) if answer.histogram is not None else minimum
+    if maximum == 0 < high:
         answer = prover.exactly(meets, True, seconds=5.0)
         high = min(high, answer.bounds[1]) if answer.histogram is not None else high
-        most = max(most, answer.bounds[0]) if answer.histogram is not None else most
-    settled = least == 0 and most > 0 and not prover.system.coarse  # a coarse histogram may have no world
+        maximum = max(maximum, answer.bounds[0]) if answer.histogram is not None else maximum
+    settled = minimum == 0 and maximum > 0 and not prover.system.coarse  # a coarse histogram may have no world
     return low, high, not (low > 0 or high == 0 or settled)
 
 
@@ -222,14 +222,14 @@ def enumerate_worlds(prover: Prover) -> Iterator[World]:
 
 def draw(prover: Prover, query: Sample) -> Iterator[World]:
     """Yield k possible worlds that random objectives led to; they are not uniform, and say so."""
-    dice = Dice(query.seed)
+    random = RandomSource(query.seed)
     for _ in range(query.k):
         coefs = np.zeros(len(prover.system.sizes), dtype=np.int64)
-        coefs[prover.system.free] = [dice.exact.randrange(-8, 9) for _ in range(len(prover.system.free))]
+        coefs[prover.system.free] = [random.exact.randrange(-8, 9) for _ in range(len(prover.system.free))]
         found = prover.exactly(coefs, True, seconds=2.0)
         z = found.histogram if found.histogram is not None else prover.pool[-1]
         del prover.pool[POOL:]  # what is drawn is not kept
-        world = draw_world(prover.system.release.domain, filled_cells(prover.system, z), query.convention, dice)
+        world = draw_world(prover.system.release.domain, filled_cells(prover.system, z), query.convention, random)
         yield replace(world, note=NOT_UNIFORM)
 
 
@@ -247,7 +247,7 @@ def extreme(prover: Prover, query: Extreme) -> ExtremeAnswer:
     if prover.system.coarse:
         return ExtremeAnswer("bounds", bounds=bounds)
     if not prover.system.release.domain.relative:
-        world = spread_world(prover.system.release.domain, filled_cells(prover.system, best), Dice(query.seed))
+        world = spread_world(prover.system.release.domain, filled_cells(prover.system, best), RandomSource(query.seed))
     return ExtremeAnswer("exact" if inner == outer else "bounds", bounds=bounds, histogram=best, world=world)
 
 
@@ -259,8 +259,8 @@ def heaviest(prover: Prover, query: MostLikely) -> World:
     system, model = prover.system, prover.model.model.clone()
     complete = True
     if not system.release.rows.exact:
-        most = prover.exactly(np.ones(len(system.sizes), dtype=np.int64), True, prover.limits.left() / 4)
-        complete = most.proved
+        maximum = prover.exactly(np.ones(len(system.sizes), dtype=np.int64), True, prover.limits.left() / 4)
+        complete = maximum.proved
         total, base = prover.model.weighted(np.ones(len(system.sizes), dtype=np.int64))
         model.add(total + base == max(int(z.sum()) for z in prover.pool))
     terms = []
@@ -279,7 +279,7 @@ def heaviest(prover: Prover, query: MostLikely) -> World:
         model.add_hint(variable, int(hint[c]))
     found = prover.model.solve(sum(terms), False, prover.limits, prover.limits.left() / 2, model)
     z = found.histogram if found.histogram is not None else hint
-    world = spread_world(system.release.domain, filled_cells(system, z), Dice(query.seed))
+    world = spread_world(system.release.domain, filled_cells(system, z), RandomSource(query.seed))
     several = any((z != other).any() for other in prover.pool) or any(system.sizes[c] > 1 for c in np.flatnonzero(z))
     note = "" if found.proved and complete else NOT_HEAVIEST
     return replace(world, unique=False if several else None, note=note)

@@ -21,7 +21,7 @@ from solvers.programs.cpsat import Cells, refuse, rounded, run, solutions
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class SolveResult:
     """What a solve said: `bounds` on the extreme asked for (equal where proved), the best histogram, or `none`."""
 
     bounds: tuple[int, int]
@@ -53,7 +53,7 @@ class CellModel(Cells):
 
     def solve(
         self, objective: Any, greatest: bool, limits: Limits, seconds: float = float("inf"), model: Any = None
-    ) -> Found:
+    ) -> SolveResult:
         """Return the extreme of an expression over the free cells (None: any histogram).
 
         `model`: a clone of this model that says more, to be solved in its place.
@@ -65,18 +65,18 @@ class CellModel(Cells):
         status, solver = run(model, limits, seconds)
         refuse(model, status)
         if status == cp_model.INFEASIBLE:
-            return Found((0, 0), None, none=True)
+            return SolveResult((0, 0), None, none=True)
         if status == cp_model.UNKNOWN:
-            return Found((0, 0), None)
+            return SolveResult((0, 0), None)
         z = self.histogram(solver.value)
         if objective is None:
-            return Found((0, 0), z, proved=True)
+            return SolveResult((0, 0), z, proved=True)
         value, proved = round(solver.objective_value), status == cp_model.OPTIMAL
         limit = value if proved else rounded(solver.best_objective_bound, greatest)
         ends = (value, max(value, limit)) if greatest else (min(value, limit), value)
-        return Found(ends, z, proved=proved)
+        return SolveResult(ends, z, proved=proved)
 
     def every(self, limits: Limits) -> Iterator[Ints]:
-        """Yield every histogram once; raises `Inconclusive` behind the last found when the limits end the search."""
+        """Yield every histogram once; raises `Inconclusive` after what was found when limits end the search."""
         self.model.clear_objective()  # type: ignore[no-untyped-call]
         yield from solutions(self.model, self.histogram, limits)

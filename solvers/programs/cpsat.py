@@ -22,7 +22,7 @@ from solvers.foundation.errors import EngineError, Inconclusive, ReconError
 from solvers.foundation.exact import exact_dot
 from solvers.foundation.limits import Limits
 from solvers.foundation.numeric_limits import OPEN
-from solvers.native.threads import natively
+from solvers.native.threads import run_in_thread
 
 T = TypeVar("T")
 Choices = tuple[tuple[tuple[int, ...], ...], ...]  # choice -> alternative -> statements
@@ -129,7 +129,7 @@ def run(
     given["max_time_in_seconds"] = left = min(limits.solver_seconds(), seconds)
     for name, to in given.items():
         setattr(solver.parameters, name, to)
-    return natively(lambda: solver.solve(model), limits.stop, solver.stop_search, left), solver
+    return run_in_thread(lambda: solver.solve(model), limits.stop, solver.stop_search, left), solver
 
 
 def refuse(model: cp_model.CpModel, status: Any) -> None:

@@ -16,9 +16,9 @@ from solvers.foundation.limits import Limits
 from solvers.histograms.branches import Branch
 from solvers.programs.cell_model import CellModel
 
-MOST_LISTED = 2_000
-MOST_FREE = 400  # free cells; with more, histograms are listed only for releases with alternatives
-MOST_ROWS = 60  # rows; below, sums of values are listed row by row
+MAX_LISTED = 2_000
+MAX_FREE = 400  # free cells; with more, histograms are listed only for releases with alternatives
+MAX_ROWS = 60  # rows; below, sums of values are listed row by row
 SHARE = 0.4  # of the time that is left
 SECONDS = 30.0
 
@@ -28,15 +28,15 @@ def listed(system: System, limits: Limits) -> tuple[Branch, ...] | str:
 
     Raises `Inconclusive` when its share of the time is up.
     """
-    if not system.choices and len(system.free) > MOST_FREE:
+    if not system.choices and len(system.free) > MAX_FREE:
         return f"{len(system.free):,} free cells are too many to list histograms"
     own = limits.share(SHARE, SECONDS)
     found: dict[bytes, Ints] = {}
     try:
         for z in histograms(system, own):
             found.setdefault(z.tobytes(), z)
-            if len(found) > MOST_LISTED:
-                return f"more than {MOST_LISTED:,} histograms"
+            if len(found) > MAX_LISTED:
+                return f"more than {MAX_LISTED:,} histograms"
     except Unsupported as error:
         return str(error)
     nothing = Presolve(len(system.sizes), len(system.sizes), len(system.linear), 0, ())
@@ -49,7 +49,7 @@ def listed(system: System, limits: Limits) -> tuple[Branch, ...] | str:
 def histograms(system: System, limits: Limits) -> Iterator[Ints]:
     """Yield every histogram; row by row for few rows under sums of values, else over cells."""
     summed = any(system.linear.coef != 1)
-    if summed and system.release.rows.exact and system.release.rows.low <= MOST_ROWS:
+    if summed and system.release.rows.exact and system.release.rows.low <= MAX_ROWS:
         from solvers.programs.row_model import RowModel
 
         for rows in RowModel(system.release, limits).every():

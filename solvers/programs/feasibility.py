@@ -14,18 +14,18 @@ from solvers.cells.system import System
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.foundation.numeric_limits import MOST_SUM
+from solvers.foundation.numeric_limits import MAX_SUM
 from solvers.histograms.branches import branches_of
 from solvers.linear.linear_program import CellProgram
 
 SECONDS = 5.0  # one program or search
 SMALL_MEMORY = 1 << 20  # a layered graph only where it is quicker than a search
 SMALL_ROOM = 256
-MOST_ENTRIES = 2_000_000  # of a linear program
+MAX_ENTRIES = 2_000_000  # of a linear program
 
 
 @dataclass(frozen=True, eq=False)
-class Verdict:
+class Feasibility:
     """Whether there is a solution, None where the limits leave that open.
 
     `multipliers` (one per statement, positive for the lower side, negative for the upper one) refute the system
@@ -36,40 +36,40 @@ class Verdict:
     multipliers: Ints | None = None
 
 
-def verdict(system: System, limits: Limits) -> Verdict:
+def verdict(system: System, limits: Limits) -> Feasibility:
     """Return whether a system has a solution. Cost: a linear program, then at most a search of some seconds."""
     if system.bounds.conflict is not None:
-        return Verdict(False)
+        return Feasibility(False)
     found = by_program(system, limits)
     if found.solvable is not None:
         return found
     rooms = (system.bounds.upper - system.bounds.lower)[system.free]
     if int(rooms.max(initial=0)) <= SMALL_ROOM:
         try:
-            return Verdict(bool(branches_of(system, replace(limits, memory=SMALL_MEMORY))))
+            return Feasibility(bool(branches_of(system, replace(limits, memory=SMALL_MEMORY))))
         except (Unsupported, Inconclusive):
             pass
-    return Verdict(None if limits.expired() else searched(system, limits.share(1.0, SECONDS)))
+    return Feasibility(None if limits.expired() else searched(system, limits.share(1.0, SECONDS)))
 
 
-def by_program(system: System, limits: Limits) -> Verdict:
+def by_program(system: System, limits: Limits) -> Feasibility:
     """Return what the linear program of least total violation says, checked in whole numbers.
 
     Its solution, where whole, is one; its multipliers, rounded, refute. Choices are left out: they only refuse more.
     """
     linear, bounds = system.linear, system.bounds
-    if not linear.columns or len(linear.coef) > MOST_ENTRIES or limits.expired():
-        return Verdict(None)
+    if not linear.columns or len(linear.coef) > MAX_ENTRIES or limits.expired():
+        return Feasibility(None)
     program = CellProgram(linear.take(system.always), bounds.lower, bounds.upper)
     found = program.violation(limits.share(1.0, SECONDS))
     if found is None:
-        return Verdict(None)
+        return Feasibility(None)
     z = np.rint(found.z).astype(np.int64)
     whole = bool(((z >= bounds.lower) & (z <= bounds.upper)).all()) and not len(linear.broken(z))
     if whole and not system.choices:
-        return Verdict(True)
+        return Feasibility(True)
     refuted = program.refutation(found)
-    return Verdict(None) if refuted is None else Verdict(False, refuted[1])
+    return Feasibility(None) if refuted is None else Feasibility(False, refuted[1])
 
 
 def searched(system: System, limits: Limits) -> bool | None:
@@ -83,7 +83,7 @@ def searched(system: System, limits: Limits) -> bool | None:
     from solvers.programs.cpsat import FOUND, Cells, run
 
     linear, bounds = system.linear, system.bounds
-    fair = MOST_SUM // (max(1, int(np.abs(linear.coef).max(initial=1))) * max(1, linear.columns))
+    fair = MAX_SUM // (max(1, int(np.abs(linear.coef).max(initial=1))) * max(1, linear.columns))
     try:
         cells = Cells(bounds.lower, np.minimum(bounds.upper, np.maximum(bounds.lower, fair)), limits)
         cells.statements(linear, np.flatnonzero(system.always).tolist())

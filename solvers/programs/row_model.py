@@ -213,9 +213,9 @@ class RowModel:
     def sum_of_parts(self, region: Region, k: int) -> Any:
         """Return the sum of the parts of attribute k over the rows in a region."""
         if (region, k) not in self._scaled:
-            terms, most = [], len(self.release.domain.attributes[k].sizes) - 1
+            terms, maximum = [], len(self.release.domain.attributes[k].sizes) - 1
             for row in self.each:
-                inside, own = row.region(region), self.model.new_int_var(0, most, "")
+                inside, own = row.region(region), self.model.new_int_var(0, maximum, "")
                 self.model.add(own == row.parts[k]).only_enforce_if(inside)
                 self.model.add(own == 0).only_enforce_if(~inside)
                 terms.append(own)

@@ -330,5 +330,5 @@ class JointAnswer(Answer):
 class PerCellAnswer(Answer):
     """The least and greatest number of rows (cells,) over all worlds; outer bounds where `status` is "bounds"."""
 
-    least: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    most: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    minimum: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    maximum: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))

@@ -213,12 +213,12 @@ def _bound_by_diagram(
         return
     high, pending = _subtract(reduced, diagram, left, task, base, width, until)
     outside = measure.outside(task, diagram.first)
-    most = diagram.count(high) * outside
-    if most <= counts.upper[j]:
-        counts.upper[j] = most
+    maximum = diagram.count(high) * outside
+    if maximum <= counts.upper[j]:
+        counts.upper[j] = maximum
         counts.kept[j] = (high if pending == 0 else diagram.false, high)
     if pending == 0:
-        counts.lower[j] = most
+        counts.lower[j] = maximum
         return
     found = local_lemma(reduced, measure.sizes, left, list(task.rest), lambda: time.monotonic() > until)
     if found is None:

@@ -98,7 +98,7 @@ def _sweep(
 
 
 class _Pace:
-    """Says when to stop: at a wish, when the share of time is over, or two more steps like the last would pass it."""
+    """Decides when to stop: at a wish, when the share of time is over, or two more such steps would pass it."""
 
     def __init__(self, limits: Limits, share: float) -> None:
         self._limits = limits
@@ -114,7 +114,7 @@ class _Pace:
 
 
 def ended(limits: Limits) -> str:
-    """Return what ended the work where time is up: the clock, or somebody who asked to stop."""
+    """Return the reason for stopping where time is up: the clock, or somebody who asked to stop."""
     return "stopped" if limits.stop.is_set() else "time limit"
 
 
@@ -288,7 +288,7 @@ def _within_diagram(
     diagram = counts.diagram
     assert diagram is not None
     low, high = into
-    least, most = dict.fromkeys((j for j, _ in todo), 0), dict.fromkeys((j for j, _ in todo), 0)
+    minimum, maximum = dict.fromkeys((j for j, _ in todo), 0), dict.fromkeys((j for j, _ in todo), 0)
     inside = [v for v in changed if v in diagram.first]
     again = [j for j, _ in todo if j not in counts.kept and j < counts.swept]
     unknown = {j for j, _ in todo if j not in counts.kept and j >= counts.swept}
@@ -300,17 +300,17 @@ def _within_diagram(
             if j in counts.kept:
                 lower, upper = counts.kept[j]
                 found = diagram.count(lower & space) * p
-                least[j] += found // q
-                most[j] += (found if lower == upper else diagram.count(upper & space) * p) // q
+                minimum[j] += found // q
+                maximum[j] += (found if lower == upper else diagram.count(upper & space) * p) // q
         if again:
             needed = sorted({h for j in again for h in (reduced.tasks[j] or Task({}, (), 0)).rest})
             for j, region, _ in _sweep(reduced, diagram, needed, again, diagram.valid & space):
                 if region is None:
                     continue
                 found = diagram.count(region) * p // q
-                least[j], most[j] = least[j] + found, most[j] + found
+                minimum[j], maximum[j] = minimum[j] + found, maximum[j] + found
     for j, task in todo:
         if j not in unknown:
             outside = measure.outside(task, diagram.first)
-            low[j] = max(low[j], least[j] * outside)
-            high[j] = min(high[j], most[j] * outside)
+            low[j] = max(low[j], minimum[j] * outside)
+            high[j] = min(high[j], maximum[j] * outside)

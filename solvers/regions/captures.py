@@ -74,7 +74,7 @@ class Captures:
 
     @property
     def exact(self) -> bool:
-        """Tell whether every capture size is known."""
+        """Return whether every capture size is known."""
         return self.lower == self.upper
 
     def within(self, smaller: Mapping[int, Sequence[int]]) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -86,9 +86,9 @@ def _force(graph: _Graph, rank: IntArray, rounds: int, best: float = float("inf"
     winner = rank[0]
     for _ in range(rounds):
         costs = graph.costs(rank)
-        least = int(np.argmin(costs))
-        if costs[least] < best:
-            best, winner = float(costs[least]), rank[least]
+        minimum = int(np.argmin(costs))
+        if costs[minimum] < best:
+            best, winner = float(costs[minimum]), rank[minimum]
             if best < TRIVIAL:
                 break
         moved = _ranks(graph.transposed.means(graph.means(rank.astype(np.float64))))

@@ -91,7 +91,7 @@ class Box:
 
     @property
     def empty(self) -> bool:
-        """Tell whether some attribute allows no part."""
+        """Return whether some attribute allows no part."""
         return any(mask == 0 for _, mask in self.literals)
 
     def size(self, domain: Domain) -> int:
@@ -108,7 +108,7 @@ class Region:
     minus: tuple[Box, ...] = ()
 
     def holds(self, parts: Sequence[int]) -> bool:
-        """Tell whether the row with these parts (one per attribute) is in the region."""
+        """Return whether the row with these parts (one per attribute) is in the region."""
 
         def inside(box: Box) -> bool:
             return all(mask >> parts[k] & 1 for k, mask in box.literals)

@@ -84,7 +84,7 @@ class StatementIndex:
         return self.release.blocks[b].statement(s - self.first[b], self.release.domain)
 
     def source(self, s: int) -> str:
-        """Return in words where statement s comes from."""
+        """Return a human-readable source of statement s."""
         if s == self.rows:
             return ROWS
         b = self.block_of(s)

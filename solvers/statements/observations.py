@@ -52,12 +52,12 @@ def within_noise(wide: Release, alpha: Fraction) -> Release:
 
     A dataset with more rows has a count that needs noise so large that noise as large has probability alpha at most.
     """
-    most = [
+    maximum = [
         rows_at_most(block, seen, alpha)
         for b, block in wide.partitions.items()
         if b < len(wide.observed) and (seen := wide.observed[b]) is not None
     ]
-    high = min(most, default=UNBOUNDED)
+    high = min(maximum, default=UNBOUNDED)
     if high >= UNBOUNDED or (wide.rows.high is not None and wide.rows.high <= high):
         return wide
     return replace(wide, rows=Rows(wide.rows.low, max(high, wide.rows.low)))

@@ -72,7 +72,7 @@ class Block(Protocol):
         """Return the number of statements."""
 
     def source(self, s: int) -> str:
-        """Return in words where statement s comes from."""
+        """Return a human-readable source of statement s."""
 
     def statement(self, s: int, domain: Domain) -> Statement:
         """Return the view of statement s."""
@@ -108,7 +108,7 @@ class _Listed:
         return len(self.members)
 
     def source(self, s: int) -> str:
-        """Return in words where statement s comes from."""
+        """Return a human-readable source of statement s."""
         return self.members[s].source
 
     def statement(self, s: int, domain: Domain) -> Statement:
@@ -211,7 +211,7 @@ class Partition:
         return out
 
     def source(self, s: int) -> str:
-        """Return in words where statement s comes from."""
+        """Return a human-readable source of statement s."""
         name = f"{self.kind}, {self.names[int(self.region[s])]}"
         label = int(self.label[s])
         return name if label == ANY_LABEL else f"{name}, class {self.labels[label]}"
@@ -257,7 +257,7 @@ class Rows:
 
     @property
     def exact(self) -> bool:
-        """Tell whether the number of rows is known."""
+        """Return whether the number of rows is known."""
         return self.low == self.high
 
 

@@ -20,7 +20,7 @@ from solvers.foundation.errors import Unsupported
 from solvers.foundation.numeric_limits import EXACT
 from solvers.statements.boxes import Box, Domain
 
-MOST_ENTRIES = 400_000_000  # 3 GB of indices
+MAX_ENTRIES = 400_000_000  # 3 GB of indices
 
 
 def index_type(domain: Domain) -> type:
@@ -28,7 +28,7 @@ def index_type(domain: Domain) -> type:
     return object if any(a.total > EXACT for a in domain.attributes) else np.int64
 
 
-class Dice:
+class RandomSource:
     """Seeded randomness: numpy's generator for what fits into 62 bits, Python's for longer integers."""
 
     def __init__(self, seed: int) -> None:
@@ -57,12 +57,12 @@ def pick(sizes: Sequence[int], mask: int, draws: NDArray[Any]) -> NDArray[Any]:
 
 def empty_rows(domain: Domain, k: int) -> NDArray[Any]:
     """Return room for k rows; `Unsupported` where they do not fit into memory."""
-    if k * len(domain.attributes) > MOST_ENTRIES:
+    if k * len(domain.attributes) > MAX_ENTRIES:
         raise Unsupported(f"a world of {k} rows x {len(domain.attributes)} attributes does not fit into memory")
     return np.empty((k, len(domain.attributes)), dtype=index_type(domain))
 
 
-def draw_box(domain: Domain, box: Box, k: int, dice: Dice) -> NDArray[Any]:
+def draw_box(domain: Domain, box: Box, k: int, random: RandomSource) -> NDArray[Any]:
     """Return (k, attributes) raw indices of k rows drawn independently and uniformly from a box.
 
     Attributes that the box does not name and that have equally many values are drawn together.
@@ -71,41 +71,43 @@ def draw_box(domain: Domain, box: Box, k: int, dice: Dice) -> NDArray[Any]:
     alike: dict[int, list[int]] = {}
     for a, attribute in enumerate(domain.attributes):
         if a in named:
-            rows[:, a] = pick(attribute.sizes, named[a], dice.below(attribute.weight(named[a]), k))
+            rows[:, a] = pick(attribute.sizes, named[a], random.below(attribute.weight(named[a]), k))
         else:
             alike.setdefault(attribute.total, []).append(a)
     for total, columns in alike.items():
-        rows[:, columns] = dice.below(total, k * len(columns)).reshape(k, len(columns))
+        rows[:, columns] = random.below(total, k * len(columns)).reshape(k, len(columns))
     return rows
 
 
-def draw_boxes(domain: Domain, boxes: Sequence[Box], sizes: Sequence[int], k: int, dice: Dice) -> NDArray[Any]:
+def draw_boxes(
+    domain: Domain, boxes: Sequence[Box], sizes: Sequence[int], k: int, random: RandomSource
+) -> NDArray[Any]:
     """Return k rows drawn independently and uniformly from disjoint boxes of the given sizes."""
     if len(boxes) == 1:
-        return draw_box(domain, boxes[0], k, dice)
+        return draw_box(domain, boxes[0], k, random)
     reached = list(accumulate(sizes))
-    tickets = dice.below(reached[-1], k).tolist()
+    tickets = random.below(reached[-1], k).tolist()
     which = np.array([bisect_right(reached, t) for t in tickets], dtype=np.int64)
     rows = empty_rows(domain, k)
     for i in np.unique(which).tolist():
         at = np.flatnonzero(which == i)
-        rows[at] = draw_box(domain, boxes[i], len(at), dice)
+        rows[at] = draw_box(domain, boxes[i], len(at), random)
     return rows
 
 
-def draw_rows(cells: Cells, s: int, k: int, dice: Dice) -> NDArray[Any]:
+def draw_rows(cells: Cells, s: int, k: int, random: RandomSource) -> NDArray[Any]:
     """Return (k, attributes) raw indices of k rows drawn independently and uniformly from cell s."""
     domain = cells.release.domain
     if cells.captures is None or cells.product(s):
-        return draw_box(domain, cells.tight[s], k, dice)
-    rows, parts = empty_rows(domain, k), region_parts(cells, s, k, dice)
+        return draw_box(domain, cells.tight[s], k, random)
+    rows, parts = empty_rows(domain, k), region_parts(cells, s, k, random)
     for a, attribute in enumerate(domain.attributes):
         single = len(attribute.sizes) == 1
-        rows[:, a] = dice.below(attribute.total, k) if single else inside_parts(attribute.sizes, parts[:, a], dice)
+        rows[:, a] = random.below(attribute.total, k) if single else inside_parts(attribute.sizes, parts[:, a], random)
     return rows
 
 
-def inside_parts(sizes: Sequence[int], parts: NDArray[np.int32], dice: Dice) -> NDArray[Any]:
+def inside_parts(sizes: Sequence[int], parts: NDArray[np.int32], random: RandomSource) -> NDArray[Any]:
     """Return raw indices uniform inside the given parts, one per row."""
     starts = [0, *accumulate(sizes)]
     big = starts[-1] > EXACT
@@ -113,23 +115,23 @@ def inside_parts(sizes: Sequence[int], parts: NDArray[np.int32], dice: Dice) -> 
     if max(sizes) > 1:
         for p in np.unique(parts).tolist():
             at = np.flatnonzero(parts == p)
-            out[at] += dice.below(sizes[p], len(at))
+            out[at] += random.below(sizes[p], len(at))
     return out
 
 
-def region_parts(cells: Cells, s: int, k: int, dice: Dice) -> NDArray[np.int32]:
+def region_parts(cells: Cells, s: int, k: int, random: RandomSource) -> NDArray[np.int32]:
     """Return (k, attributes) part indices of rows uniform in cell s: rows of its region with its label."""
     found, label_at = cells.captures, cells.release.domain.label
     if found is None:
         raise TypeError("the cells are boxes")
     region, label = cells.skipped + int(cells.block.region[s]), int(cells.block.label[s])
     if label < 0 or label_at is None:
-        return found.sample(region, k, dice.fast)
+        return found.sample(region, k, random.fast)
     kept: list[NDArray[np.int32]] = []
     have = 0
     tied = any(a == label_at for b in cells.release.impossible for a, _ in b.literals)
     while have < k:
-        drawn = found.sample(region, (k - have) * (2 * cells.release.domain.labels if tied else 1) + 8, dice.fast)
+        drawn = found.sample(region, (k - have) * (2 * cells.release.domain.labels if tied else 1) + 8, random.fast)
         if tied:
             drawn = drawn[drawn[:, label_at] == label]
         else:
@@ -213,7 +215,7 @@ def multisets(size: int, count: int) -> Iterator[Runs]:
         runs.append((last + 1, tail + 1))
 
 
-def random_multiset(size: int, count: int, dice: Dice) -> tuple[int, list[int]]:
+def random_multiset(size: int, count: int, random: RandomSource) -> tuple[int, list[int]]:
     """Return how many fresh uniform rows a uniform multiset needs, and each row's index among them.
 
     A Pólya urn: draw i takes a fresh uniform row with probability size / (size + i), else repeats one of the i
@@ -221,7 +223,7 @@ def random_multiset(size: int, count: int, dice: Dice) -> tuple[int, list[int]]:
     """
     fresh, chosen = 0, []
     for i in range(count):
-        ticket = dice.exact.randrange(size + i)
+        ticket = random.exact.randrange(size + i)
         if ticket < size:
             chosen.append(fresh)
             fresh += 1

@@ -19,7 +19,7 @@ from solvers.foundation.array_types import Ints
 from solvers.questions.query import Convention
 from solvers.statements.boxes import Box, Domain
 from solvers.statements.release import World
-from solvers.worlds.row_lists import Dice, RowList, Runs, draw_boxes, index_type, multisets, random_multiset
+from solvers.worlds.row_lists import RandomSource, RowList, Runs, draw_boxes, index_type, multisets, random_multiset
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,21 +29,21 @@ class CellRows:
     domain: Domain
     size: int
     boxes: Callable[[], Iterator[Box]]
-    draw: Callable[[int, Dice], NDArray[Any]]
+    draw: Callable[[int, RandomSource], NDArray[Any]]
 
     def rows(self) -> RowList:
         """Return the rows by number."""
         return RowList(self.domain, self.boxes(), self.size)
 
-    def distinct(self, k: int, dice: Dice) -> NDArray[Any]:
+    def distinct(self, k: int, random: RandomSource) -> NDArray[Any]:
         """Return k distinct rows, drawn uniformly."""
         if self.size <= 4 * k:
             rows = self.rows()
-            taken = range(self.size) if self.size <= k else sorted(dice.exact.sample(range(self.size), k))
+            taken = range(self.size) if self.size <= k else sorted(random.exact.sample(range(self.size), k))
             return np.array([rows[i] for i in taken], dtype=index_type(self.domain))
         found: dict[tuple[object, ...], None] = {}
         while len(found) < k:
-            for row in self.draw(k - len(found), dice).tolist():
+            for row in self.draw(k - len(found), random).tolist():
                 found.setdefault(tuple(row))
         return np.array(list(found), dtype=index_type(self.domain))
 
@@ -90,7 +90,7 @@ def assemble(domain: Domain, lists: list[RowList], shown: list[Runs]) -> World:
     return World(values, np.array([t for runs in shown for _, t in runs], dtype=np.int64))
 
 
-def draw_world(domain: Domain, filled: Filled, convention: Convention, dice: Dice) -> World:
+def draw_world(domain: Domain, filled: Filled, convention: Convention, random: RandomSource) -> World:
     """Return a world of a histogram, uniform in the convention's sense.
 
     `assigned` and `ordered`: rows independent and uniform inside their cells. `multiset`: a Pólya urn per cell.
@@ -98,15 +98,15 @@ def draw_world(domain: Domain, filled: Filled, convention: Convention, dice: Dic
     pieces = []
     for cell, c in filled:
         if convention == "multiset":
-            fresh, chosen = random_multiset(cell.size, c, dice)
-            pieces.append(cell.draw(fresh, dice)[chosen])
+            fresh, chosen = random_multiset(cell.size, c, random)
+            pieces.append(cell.draw(fresh, random)[chosen])
         else:
-            pieces.append(cell.draw(c, dice))
+            pieces.append(cell.draw(c, random))
     values = joined(domain, pieces)
     return World(values, np.ones(len(values), dtype=np.int64))
 
 
-def spread_world(domain: Domain, filled: Filled, dice: Dice) -> World:
+def spread_world(domain: Domain, filled: Filled, random: RandomSource) -> World:
     """Return a world of a histogram whose rows are spread as evenly as they can be: the heaviest one.
 
     A cell with at least as many rows as raw rows gets each of them equally often (up to one); a larger cell gets
@@ -114,7 +114,7 @@ def spread_world(domain: Domain, filled: Filled, dice: Dice) -> World:
     """
     pieces, times = [], []
     for cell, c in filled:
-        piece = cell.distinct(c, dice)
+        piece = cell.distinct(c, random)
         base, extra = divmod(c, len(piece))
         pieces.append(piece)
         times.append(np.array([base + (i < extra) for i in range(len(piece))], dtype=np.int64))

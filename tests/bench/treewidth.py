@@ -29,7 +29,7 @@ DATA = Path(os.environ.get("RECON_DATA", ROOT.parent / "shared" / "data"))
 
 LARGEST = 150  # statements of a component that is tried to be counted
 PATIENCE = 3.0  # seconds of CPU for one heuristic on one graph
-MOST_PAIRS = 1_000_000  # edges of a graph given to them
+MAX_PAIRS = 1_000_000  # edges of a graph given to them
 SECONDS = 60.0  # for one layered graph
 WORTH = 4e5  # edges made in the time that loading networkx takes (0.2 s)
 BETTER = 0.999  # of the measure in use: rounding is no win
@@ -120,11 +120,11 @@ def eliminated(n: int, pairs: set[tuple[int, int]], heuristic: str) -> list[Orde
 
 
 def cliques(sets: Sequence[Sequence[int]]) -> set[tuple[int, int]]:
-    """Return the pairs of every set. Raises `Slow` beyond MOST_PAIRS."""
-    if sum(len(s) * (len(s) - 1) // 2 for s in sets) > 20 * MOST_PAIRS:
+    """Return the pairs of every set. Raises `Slow` beyond MAX_PAIRS."""
+    if sum(len(s) * (len(s) - 1) // 2 for s in sets) > 20 * MAX_PAIRS:
         raise Slow
     pairs = {(min(a, b), max(a, b)) for s in sets for i, a in enumerate(s) for b in s[i + 1 :]}
-    if len(pairs) > MOST_PAIRS:
+    if len(pairs) > MAX_PAIRS:
         raise Slow
     return pairs
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recon.console.options import Json, ReadingMemory, written_as
-from recon.console.output import parse_memory, print_json, tell, write_text
+from recon.console.output import parse_memory, print_json, print_lines, write_text
 
 if TYPE_CHECKING:
     from recon.inspection.stripping import Stripped
@@ -61,7 +61,7 @@ def several(files: list[str], memory: int, json: bool, out: str | None) -> int:
 
     With `json` a list of objects, in the order of the files: an unreadable one has `file` and `error`.
     """
-    from recon.console.output import DONE, exit_code, say
+    from recon.console.output import DONE, exit_code, print_error
     from recon.inspection.inspecting import inspect as inspected
     from solvers.foundation.errors import ReconError
 
@@ -75,7 +75,7 @@ def several(files: list[str], memory: int, json: bool, out: str | None) -> int:
             worst = max(worst, exit_code(error))
             objects.append({"file": file, "error": str(error)})
             if json:
-                say(error)
+                print_error(error)
             texts.append(f"{file}: NOT INSPECTED: {str(error).removeprefix(f'{file}: ')}\n")
             continue
         texts.append(found.to_text() + "\n")
@@ -95,7 +95,7 @@ def copied(data: bytes, file: str, out: str, memory: int, json: bool) -> dict[st
     done = strip_content(data, file, out, memory)
     if json:
         return {"stripped": stripped_json(done)}
-    tell(*stripped_lines(done), file=sys.stderr)
+    print_lines(*stripped_lines(done), file=sys.stderr)
     return {}
 
 

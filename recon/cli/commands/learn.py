@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from recon.console.guarding import Commands
 from recon.console.options import DomainFile, Independent
 from recon.console.options import ReleaseOut as Out
-from recon.console.output import tell, write_text
+from recon.console.output import print_lines, write_text
 from recon.learners.training.options import (
     Alpha,
     Chains,
@@ -179,4 +179,4 @@ def finish(
     table = training(data, label, domain, independent, domain_is_public)
     text, notes = learned_release(table, learner, publish_rows)
     write_text(text, out)
-    tell(*notes, file=sys.stderr)
+    print_lines(*notes, file=sys.stderr)

@@ -26,7 +26,7 @@ from recon.console.options import (
     Seconds,
     Seed,
 )
-from recon.console.output import INCONCLUSIVE, print_json, records, tell, working, write_table, write_text
+from recon.console.output import INCONCLUSIVE, print_json, print_lines, records, working, write_table, write_text
 
 PriorName = Annotated[str, typer.Option("--prior", help="counts or worlds: what is thought before the release.")]
 
@@ -76,7 +76,7 @@ def posterior(
         return
     write_table(found.counts, out)
     for line in (*posterior_lines(found), "assuming: " + "; ".join(law_alone(assumption_lines(release)))):
-        tell(line, file=sys.stderr)
+        print_lines(line, file=sys.stderr)
 
 
 def law_alone(assumptions: Iterable[str]) -> list[str]:
@@ -91,15 +91,17 @@ def show_sampled(found: Any, json: bool, out: str | None) -> None:
     from recon.noisy.posterior import PRIORS
 
     prior = f"worlds: {PRIORS['worlds']}"
-    said = {"posterior_prior": prior, "sampled": True, "trusted": found.trusted, "note": found.note}
-    said |= {name: value if math.isfinite(value := getattr(found, name)) else None for name in ("rhat", "ess")}
+    header = {"posterior_prior": prior, "sampled": True, "trusted": found.trusted, "note": found.note}
+    header |= {name: value if math.isfinite(value := getattr(found, name)) else None for name in ("rhat", "ess")}
     if json:
-        print_json(said | {"counts": records(found.counts), "assumptions": law_alone(found.release.assumptions)}, out)
+        print_json(header | {"counts": records(found.counts), "assumptions": law_alone(found.release.assumptions)}, out)
         return
     write_table(found.counts, out)
-    tell(f"sampled, prior {prior}", file=sys.stderr)
+    print_lines(f"sampled, prior {prior}", file=sys.stderr)
     verdict = "no reason against the sample" if found.trusted else "do NOT trust these figures: ask for more draws"
-    tell(f"split R-hat {found.rhat:.3f}, effective draws {found.ess:.0f}: {verdict}; {found.note}", file=sys.stderr)
+    print_lines(
+        f"split R-hat {found.rhat:.3f}, effective draws {found.ess:.0f}: {verdict}; {found.note}", file=sys.stderr
+    )
 
 
 def denoise(
@@ -125,10 +127,12 @@ def denoise(
     else:
         write_text(dump(written), out)
     best = "proved to be the most likely" if found.found.proved else "not proved to be the most likely"
-    tell(f"counts of {found.rows:,} rows, {best}; the noise taken out is {found.moved:,.4g} in all", file=sys.stderr)
-    tell(found.found.said("dataset"), file=sys.stderr)
-    tell(*not_covered(release.domain), file=sys.stderr)
-    tell("these are most likely counts, not the true ones: never audit them as exact", file=sys.stderr)
+    print_lines(
+        f"counts of {found.rows:,} rows, {best}; the noise taken out is {found.moved:,.4g} in all", file=sys.stderr
+    )
+    print_lines(found.found.describe("dataset"), file=sys.stderr)
+    print_lines(*not_covered(release.domain), file=sys.stderr)
+    print_lines("these are most likely counts, not the true ones: never audit them as exact", file=sys.stderr)
 
 
 def sweep(
@@ -157,9 +161,9 @@ def sweep(
     elif out is not None:
         write_table(found, out)
     else:
-        tell(*sweep_lines(found))
+        print_lines(*sweep_lines(found))
     if found.attrs["stopped"]:
-        tell(f"recon: {found.attrs['stopped']}: what was drawn by then is printed", file=sys.stderr)
+        print_lines(f"recon: {found.attrs['stopped']}: what was drawn by then is printed", file=sys.stderr)
         raise typer.Exit(INCONCLUSIVE)
 
 

@@ -21,7 +21,7 @@ from recon.console.options import (
     Quiet,
     Seconds,
 )
-from recon.console.output import print_json, tell, working
+from recon.console.output import print_json, print_lines, working
 
 QuestionName = Annotated[
     str | None, typer.Option("--question", help="One kind of question: count, decide, sample, ...; by default all.")
@@ -46,5 +46,5 @@ def plan(
     if json:
         print_json(found.to_dict())
     else:
-        tell(*found.lines())
+        print_lines(*found.lines())
     finish(found.status)

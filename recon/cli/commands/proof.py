@@ -21,7 +21,7 @@ from recon.console.options import (
     Seconds,
     known_size,
 )
-from recon.console.output import DONE, INCONCLUSIVE, VIOLATED, print_json, tell, working
+from recon.console.output import DONE, INCONCLUSIVE, VIOLATED, print_json, print_lines, working
 from solvers.foundation.escaping import named
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from solvers.foundation.limits import Limits
 
 SHOWN = 20  # claims printed one by one
-MOST_SHOWN = 1_000  # characters of a claim, a place or a refusal
+MAX_SHOWN = 1_000  # characters of a claim, a place or a refusal
 
 ResultFile = Annotated[
     str, typer.Argument(metavar="RESULT", help="What audit, certify, count or reconstruct --json wrote.")
@@ -69,11 +69,11 @@ def verify(
         )
         found = run(data, release, limits, folder, certificates)
         held = {c.place for c in found.checked if not c.error}
-        told = explained(data, release, folders, limits, held) if steps else []
+        notes = explained(data, release, folders, limits, held) if steps else []
     if json:
         print_json(found.to_dict())
     else:
-        tell(*told, *lines(found, bool(files)))
+        print_lines(*notes, *lines(found, bool(files)))
     if found.rejected or found.inconsistent:
         raise typer.Exit(VIOLATED)
     raise typer.Exit(INCONCLUSIVE if found.bare or found.unsettled or not found.checked else DONE)
@@ -123,7 +123,7 @@ def lines(found: Verification, given: bool) -> list[str]:
 
 def cut(text: str) -> str:
     """Return what somebody else wrote, not longer than a screen, no line of its own by long gaps."""
-    return named(text, MOST_SHOWN)
+    return named(text, MAX_SHOWN)
 
 
 def export(
@@ -149,4 +149,4 @@ def export(
     if out != "-":
         names = ("variables", "constraints") if found.map else ("nodes", "edges")
         size = f"{found.variables:,} {names[0]}, {found.constraints:,} {names[1]}"
-        tell(f"wrote {found.path}: {size}" + (f"; map back: {found.map}" if found.map else ""), *found.about)
+        print_lines(f"wrote {found.path}: {size}" + (f"; map back: {found.map}" if found.map else ""), *found.about)

@@ -10,7 +10,7 @@ import typer
 
 from recon.cli.session import open_files
 from recon.console.options import DomainFile, Files, Independent, KnownRows, ReadingMemory, ReleaseOut
-from recon.console.output import parse_memory, tell, write_text
+from recon.console.output import parse_memory, print_lines, write_text
 
 if TYPE_CHECKING:
     from encoders.encode.encoder import EncodedRelease
@@ -51,12 +51,14 @@ def convert(
         release = counted_from(files, data, label, domain)
     if without_bags:
         models = [replace(m, multiplicities=None) if isinstance(m, Forest) else m for m in release.models]
-        release = replace(encode(release.domain, models, release.declared, release.file), said=release.said)
+        release = replace(
+            encode(release.domain, models, release.declared, release.file), reader_notes=release.reader_notes
+        )
     noisy = any(m.noise is not None for m in release.models)
     found = publishable(release.domain) if noisy else release.domain
     write_text(dump(release_json(found, release.models, release.declared)), out)
-    tell(*(f"read: {line}" for line in provenance_lines(release)), file=sys.stderr)
-    tell(*(not_covered(release.domain) if noisy else ()), file=sys.stderr)
+    print_lines(*(f"read: {line}" for line in provenance_lines(release)), file=sys.stderr)
+    print_lines(*(not_covered(release.domain) if noisy else ()), file=sys.stderr)
 
 
 def counted_from(files: list[str], data: str, label: str | None, domain: str | None) -> EncodedRelease:
@@ -97,4 +99,4 @@ def domain(
     else:
         found = read_domain(data, label, independent)
     write_text(dump({"recon": 1, "domain": domain_json(found)}), out)
-    tell(*(n if n.startswith((CHECK, "assumed")) else f"assumed: {n}" for n in found.notes), file=sys.stderr)
+    print_lines(*(n if n.startswith((CHECK, "assumed")) else f"assumed: {n}" for n in found.notes), file=sys.stderr)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from recon.console.output import INCONCLUSIVE, INTERNAL, print_json, records, tell, write_table
+from recon.console.output import INCONCLUSIVE, INTERNAL, print_json, print_lines, records, write_table
 
 if TYPE_CHECKING:
     from encoders.encode.encoder import EncodedRelease
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def ended_early(notes: list[str], early: str) -> None:
-    """Say what the worlds have noted, and end with exit code 4 where a limit ended them."""
-    tell(*notes, file=sys.stderr)
+    """Print the notes on the worlds, and end with exit code 4 where a limit ended them."""
+    print_lines(*notes, file=sys.stderr)
     if early:
-        tell(f"recon: {early}", file=sys.stderr)
+        print_lines(f"recon: {early}", file=sys.stderr)
         raise typer.Exit(INCONCLUSIVE)
 
 
@@ -30,7 +30,7 @@ def extreme_world(found: Any, greatest: bool) -> Any:
     try:
         return found.attained(greatest).to_frame()
     except (Inconclusive, Unsupported) as error:
-        tell(f"no world: {error}", file=sys.stderr)
+        print_lines(f"no world: {error}", file=sys.stderr)
         return None
 
 
@@ -38,14 +38,14 @@ def show(found: Any, out: str | None, json: bool, release: EncodedRelease) -> No
     """Print or write a table of answers about people; its assumptions go to standard error."""
     if json:
         print_json(records(found), out, private=True)
-        tell(*found.attrs.get("notes", ()), file=sys.stderr)
+        print_lines(*found.attrs.get("notes", ()), file=sys.stderr)
         return
     write_table(found, out, private=True)
     from recon.report.provenance import assumption_lines
 
-    tell(*found.attrs.get("notes", ()), file=sys.stderr)
+    print_lines(*found.attrs.get("notes", ()), file=sys.stderr)
     convention = found.attrs["convention"]
-    tell(f"convention: {convention}; assuming: " + "; ".join(assumption_lines(release)), file=sys.stderr)
+    print_lines(f"convention: {convention}; assuming: " + "; ".join(assumption_lines(release)), file=sys.stderr)
 
 
 def show_emptiness(found: Emptiness, json: bool) -> None:
@@ -53,11 +53,11 @@ def show_emptiness(found: Emptiness, json: bool) -> None:
     from recon.report.noise_report import empty_json, empty_sections
 
     if json:
-        tell(f"recon: {found.found}", file=sys.stderr)
+        print_lines(f"recon: {found.found}", file=sys.stderr)
         print_json(empty_json(found))
         return
     for title, lines in empty_sections(found):
-        tell(title, *(f"  {line}" for line in lines))
+        print_lines(title, *(f"  {line}" for line in lines))
 
 
 def show_verdicts(
@@ -83,13 +83,13 @@ def show_verdicts(
         lines = records(found.drop(columns="certificate"))
         every = iter(stored_certificates([c for line in proofs for c in line], folder, out, "proof"))
         more = [[next(every) for _ in line] for line in proofs]
-        told = zip(lines, profiles_json(release, profiles), stored, more, strict=True)
+        verdicts = zip(lines, profiles_json(release, profiles), stored, more, strict=True)
         print_json(
-            [line | {"profile_values": who, "certificate": one, "proofs": rest} for line, who, one, rest in told],
+            [line | {"profile_values": who, "certificate": one, "proofs": rest} for line, who, one, rest in verdicts],
             out,
             private=True,
         )
-        tell(*found.attrs.get("notes", ()), file=sys.stderr)
+        print_lines(*found.attrs.get("notes", ()), file=sys.stderr)
         return
     show(found.assign(certificate=kinds), out, False, release)
 

@@ -48,20 +48,24 @@ def estimates_json(
             if not low - near <= log2 <= high + near:
                 value, note = None, f"counted 2^{log2:.6f}, outside the proved bounds 2^{low:.6f} to 2^{high:.6f}"
         short = value is not None and value.bit_length() / LOG2_10 <= digits
-        said: dict[str, Any] = {
+        stated: dict[str, Any] = {
             "engine": found.engine,
             "worlds": decimal(value) if short and value is not None else None,
         }
-        said |= {"log2_worlds": None if value is None else log2, "guarantee": found.guarantee, "convention": "ordered"}
-        out.append(said | {"seconds": round(found.seconds, 6), "note": note})
+        stated |= {
+            "log2_worlds": None if value is None else log2,
+            "guarantee": found.guarantee,
+            "convention": "ordered",
+        }
+        out.append(stated | {"seconds": round(found.seconds, 6), "note": note})
     return out
 
 
 def estimate_lines(estimates: list[dict[str, Any]]) -> list[str]:
     """Return what model counters say, one line each."""
     out = []
-    for said in estimates:
-        figure = said["worlds"] or (f"2^{said['log2_worlds']:,.2f}" if said["log2_worlds"] is not None else None)
-        told = f"counts {figure} ordered worlds, {said['guarantee']}, not proved"
-        out.append(f"{said['engine']} {told if figure is not None else 'says nothing: ' + said['note']}")
+    for stated in estimates:
+        figure = stated["worlds"] or (f"2^{stated['log2_worlds']:,.2f}" if stated["log2_worlds"] is not None else None)
+        text = f"counts {figure} ordered worlds, {stated['guarantee']}, not proved"
+        out.append(f"{stated['engine']} {text if figure is not None else 'says nothing: ' + stated['note']}")
     return out

@@ -140,8 +140,8 @@ class Records:
     def put(self, found: list[dict[str, Any]]) -> None:
         """Write some objects."""
         if found:
-            said = json_shown(json.dumps(found, ensure_ascii=False, allow_nan=False, indent=1))
-            self.file.write((",\n" if self.begun else "[\n") + said[2:-2])
+            text = json_shown(json.dumps(found, ensure_ascii=False, allow_nan=False, indent=1))
+            self.file.write((",\n" if self.begun else "[\n") + text[2:-2])
             self.begun = True
 
     def close(self) -> None:
@@ -180,8 +180,8 @@ class RowGroups:
             schema = None if self.writer is None else self.writer.schema
             table = self.arrow.Table.from_pandas(frame, schema=schema, preserve_index=False)
         except (self.arrow.ArrowInvalid, self.arrow.ArrowTypeError) as error:
-            said = "a column has values of several types, which Parquet does not hold: write .csv or .json"
-            raise ReleaseError(f"{said} ({' '.join(str(error).split())})", file=self.out) from None
+            text = "a column has values of several types, which Parquet does not hold: write .csv or .json"
+            raise ReleaseError(f"{text} ({' '.join(str(error).split())})", file=self.out) from None
         if self.writer is None:
             self.writer = self.arrow.parquet.ParquetWriter(self.file, table.schema)
         self.writer.write_table(table)

@@ -21,9 +21,9 @@ from encoders.models.models import Figure, Tree
 from encoders.models.nodes import Node, Nodes, Support
 from solvers.foundation.errors import ReleaseError
 
-MOST_NODES = 2_000_000  # in one tree
+MAX_NODES = 2_000_000  # in one tree
 CLOSE = 0.25  # a computed count that may be off by more tells no whole number from the next
-MOST_TRIES = 4_000_000  # figures of leaves, over all counts that are tried
+MAX_TRIES = 4_000_000  # figures of leaves, over all counts that are tried
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ def one_unknown(
     if not len(steep):
         return []
     i = int(steep[np.argmin(rows[steep])])
-    if rows[i] > MOST_TRIES // max(1, len(rows)):
+    if rows[i] > MAX_TRIES // max(1, len(rows)):
         raise ArithmeticError("too many counts to try")
     t = (np.arange(rows[i] + 1) - base[i]) / slope[i]
     return different(base + t[t > 0, None] * slope, rows, error + np.abs(slope / slope[i]) * error[i])

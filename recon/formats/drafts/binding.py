@@ -33,7 +33,7 @@ from encoders.models.models import Published
 from recon.formats.drafts.facts import DraftFacts, Feature
 from solvers.foundation.errors import ReleaseError
 
-MOST_LISTED = 10_000  # values of one test in a release file
+MAX_LISTED = 10_000  # values of one test in a release file
 FAR = 3e38  # numbers below it are no infinity in single precision
 
 
@@ -157,13 +157,13 @@ def as_test(attribute: AnyAttribute, ranges: Ranges) -> Test:
         if len(spans) > 1:
             raise ReleaseError(f"'{attribute.name}' is tested for several ranges at once: give it a 'resolution'")
         (low, above), (high, to) = spans[0]
-        least, most = finite(low), finite(high)
-        above, under = least is not None and bool(above), most is not None and not to
-        return Test(None, least, most, low_open=above, high_open=under, missing=missing)
+        minimum, maximum = finite(low), finite(high)
+        above, under = minimum is not None and bool(above), maximum is not None and not to
+        return Test(None, minimum, maximum, low_open=above, high_open=under, missing=missing)
     if isinstance(attribute, Grid) and len(spans) == 1:
         return Test(None, attribute.value_at(spans[0][0]), attribute.value_at(spans[0][1] - 1), missing=missing)
-    if sum(end - start for start, end in spans) > MOST_LISTED:
-        raise ReleaseError(f"'{attribute.name}' is tested for more than {MOST_LISTED:,} single values at once")
+    if sum(end - start for start, end in spans) > MAX_LISTED:
+        raise ReleaseError(f"'{attribute.name}' is tested for more than {MAX_LISTED:,} single values at once")
     return Test(tuple(attribute.value_at(i) for start, end in spans for i in range(start, end)), missing=missing)
 
 
@@ -200,7 +200,7 @@ def named_features(draft: DraftFacts, domain: Domain) -> list[Feature]:
 
 
 def has(names: Sequence[str] | None) -> str:
-    """Say how many columns a domain has, and what to do about columns without an order."""
+    """Return how many columns a domain has, and what to do about columns without an order."""
     return " (say it in its 'order')" if names is None else f" (this one has {len(names)}, without the label)"
 
 
@@ -253,7 +253,7 @@ def single(value: Value) -> Value:
 
 
 def passes(test: Test, value: Value) -> bool:
-    """Tell whether a value passes a test; numbers are compared exactly."""
+    """Return whether a value passes a test; numbers are compared exactly."""
     if test.values is not None:
         return value in test.values
     if not is_number(value):
@@ -390,13 +390,13 @@ def border(
     off = Fraction(0) if slack is None else slack(threshold)
     if not off:
         return below(threshold, closed)
-    few, many = below(exact(threshold) - off, False), below(exact(threshold) + off, True)
-    if many != few:
+    low, many = below(exact(threshold) - off, False), below(exact(threshold) + off, True)
+    if many != low:
         raise ReleaseError(
             f"the threshold {threshold} of '{attribute.name}' was printed with too few digits: it does not say where "
-            f"the value {attribute.value_at(few)} goes (print more digits)"
+            f"the value {attribute.value_at(low)} goes (print more digits)"
         )
-    return few
+    return low
 
 
 def near(attribute: Grid, number: Value | Fraction) -> int:

@@ -49,7 +49,7 @@ class DraftFacts:
     more: bool = False
     single: bool = False
     slack: Callable[[Value], Fraction] | None = None
-    said: tuple[str, ...] = ()
+    reader_notes: tuple[str, ...] = ()
 
     def tests(self) -> Iterator[tuple[str, Test]]:
         """Yield the features that the models name, with the tests on them."""

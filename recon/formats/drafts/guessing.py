@@ -35,8 +35,8 @@ def guess_domain(draft: Draft) -> Domain:
     label = None if draft.classes is None else label_of(draft, [a.name for a in attributes])
     if label is None and not attributes:
         raise ReleaseError("the file names no features: give a domain (--domain)")
-    said = [WANTING + note for note in notes]
-    return with_class_columns(draft, Domain(tuple(attributes), label, source=GUESSED, notes=tuple(said)))
+    lines = [WANTING + note for note in notes]
+    return with_class_columns(draft, Domain(tuple(attributes), label, source=GUESSED, notes=tuple(lines)))
 
 
 def raw_tests(draft: Draft) -> dict[str, list[Test]]:
@@ -120,7 +120,7 @@ def with_class_columns(draft: Draft, domain: Domain) -> Domain:
     """Return the domain with a column per class of which the draft publishes means."""
     if domain.label is None or draft.classes is None:
         return domain
-    said = {
+    notes = {
         figure.statistic.of
         for model in draft.models
         for figure in getattr(model, "statements", ())
@@ -129,6 +129,6 @@ def with_class_columns(draft: Draft, domain: Domain) -> Domain:
     places, columns = class_order(draft.classes, domain), dict(domain.columns)
     for i, c in enumerate(places):
         name = "" if c is None else f"{draft.label}={draft.classes[c]}"
-        if name in said:
+        if name in notes:
             columns.setdefault(name, View(domain.label.name, Test(values=(domain.label.value_at(i),))))
     return domain if len(columns) == len(domain.columns) else replace(domain, columns=columns)

@@ -37,7 +37,7 @@ def alike(wanted: Iterable[str], known: Collection[str]) -> dict[str, str]:
     }
 
 
-def said(found: dict[str, str], who: str, what: str) -> list[str]:
+def matching_notes(found: dict[str, str], who: str, what: str) -> list[str]:
     """Return a sentence on names that were matched, [] for none."""
     if not found:
         return []
@@ -56,5 +56,5 @@ def with_own_names(draft: Draft, domain: Domain) -> tuple[Draft, Domain]:
     if not found:
         return draft, domain
     features = tuple(replace(f, attribute=found.get(f.attribute, f.attribute)) for f in draft.features)
-    notes = said(found, "features of the model", "attributes of the domain")
+    notes = matching_notes(found, "features of the model", "attributes of the domain")
     return replace(draft, features=features), replace(domain, notes=(*domain.notes, *notes))

@@ -148,11 +148,11 @@ def not_assessed_lines(release: EncodedRelease) -> list[str]:
         return [*lines, f"{how} resolution that fits their decimals; then run {run[0]}"]
     lines.append(f"run {run[0]} (rows of the same kind, or a file with the domain)")
     if found.bits:
-        told = "these columns look like bits, unless they are shares (every threshold lies between 0 and 1)"
-        lines.append(f"{told}: {named(found.bits)}")
+        text = "these columns look like bits, unless they are shares (every threshold lies between 0 and 1)"
+        lines.append(f"{text}: {named(found.bits)}")
     if found.integers:
-        told = named(tuple(name for name, _, _ in found.integers))
-        lines.append(f"these columns look like integers (every threshold is a whole number or a half): {told}")
+        text = named(tuple(name for name, _, _ in found.integers))
+        lines.append(f"these columns look like integers (every threshold is a whole number or a half): {text}")
     if found.recognised and len(run) > 1:
         lines.append(f"if so, run {run[1]} (check and edit the file in between)")
     return lines

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from encoders.domain.values import AnyAttribute, Value
 from encoders.models.models import AnyModel, Provenance, Rule, RuleList, RuleSet
 from encoders.models.nodes import Support
-from recon.files.budget import parsed_xml, told
+from recon.files.budget import metered_step, parsed_xml
 from recon.formats.boosters.shared import label_name
 from recon.formats.drafts.drafts import Draft
 from recon.formats.pmml.fields import (
@@ -39,15 +39,15 @@ if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
 DEEPEST = 2_000  # nested elements
-MOST_ELEMENTS = 8_000_000
-MOST_NODES = 200_000
+MAX_ELEMENTS = 8_000_000
+MAX_NODES = 200_000
 FORESTS = {"majorityVote", "weightedMajorityVote", "average", "weightedAverage", "median", "max"}
 CHAINS = {"modelChain", "selectFirst", "selectAll"}
 FIRST_HIT = "each rule's count is of the rows that meet it and no rule before it"
 
 
 def looks_like_pmml(head: bytes | str) -> bool:
-    """Tell whether a file begins like PMML."""
+    """Return whether a file begins like PMML."""
     return "<PMML" in (head if isinstance(head, str) else head.decode("latin-1"))[:4096]
 
 
@@ -90,9 +90,9 @@ def parsed(data: bytes) -> Element:
         def start(self, tag: Any, attrs: Any, /) -> Element:
             """Begin an element."""
             self.depth, self.size = self.depth + 1, self.size + 1
-            if self.depth > DEEPEST or self.size > MOST_ELEMENTS:
-                raise ReleaseError(f"has more than {DEEPEST} nested or {MOST_ELEMENTS} elements")
-            return told(super().start(tag, attrs))
+            if self.depth > DEEPEST or self.size > MAX_ELEMENTS:
+                raise ReleaseError(f"has more than {DEEPEST} nested or {MAX_ELEMENTS} elements")
+            return metered_step(super().start(tag, attrs))
 
         def end(self, tag: Any, /) -> Element:
             """End an element."""
@@ -194,8 +194,8 @@ class File:
         while todo:
             element, parent = todo.pop()
             at = len(out)
-            if at >= MOST_NODES:
-                raise Unsupported(f"PMML trees of more than {MOST_NODES} nodes are not read")
+            if at >= MAX_NODES:
+                raise Unsupported(f"PMML trees of more than {MAX_NODES} nodes are not read")
             place = f"Node {element.get('id') or at}"[:60]
             if element.get("id"):
                 ids[element.get("id", "")] = at
@@ -263,7 +263,7 @@ class File:
             answer.rows,
             hints,
             single=single,
-            said=answer.said,
+            reader_notes=answer.reader_notes,
         )
 
     # -------------------------------------------------------------- rule sets

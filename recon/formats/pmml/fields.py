@@ -181,7 +181,7 @@ class Fields:
         return self.data[self.derived[name].attribute if name in self.derived else name]
 
     def is_float(self, name: str) -> bool:
-        """Tell whether a declared field holds float32 values."""
+        """Return whether a declared field holds float32 values."""
         return self.data[name].kind == "float"
 
     def features(self, used: set[str], target: str | None, single: bool) -> tuple[Feature, ...]:
@@ -205,7 +205,7 @@ class Fields:
         return Feature(name, name, make, inverter([]))
 
     def gaps(self, name: str) -> bool:
-        """Tell whether a feature may be missing where the model sees it."""
+        """Return whether a feature may be missing where the model sees it."""
         return name not in self.replaced
 
 

@@ -39,7 +39,7 @@ class Answer:
     notes: tuple[str, ...] = ()
     rows: Rows | None = None
     classes: tuple[Value, ...] | None = None
-    said: tuple[str, ...] = ()
+    reader_notes: tuple[str, ...] = ()
 
 
 @dataclass
@@ -153,7 +153,7 @@ def tree_answer(tree: Reading) -> Answer:
         return shares_answer(tree, found)
     kinds: tuple[CountKind, ...] = ("size",) if tree.how == "sizes" else ("exact",)
     classes = None if tree.how == "sizes" else tree.classes
-    said = (
+    notes = (
         ("shares times rows are not whole: the rows were weighted, only sizes are stated",)
         if (tree.how == "sizes" and tree.labels and any(n.shares for n in tree.leaves))
         else ()
@@ -168,12 +168,12 @@ def tree_answer(tree: Reading) -> Answer:
         n = sum(sum(f or ()) for f in figures.values())
         if total is not None and sum(total) != n:
             raise ReleaseError(f"its leaves have {n} rows, it has {sum(total)}", place=tree.nodes[0].place)
-        return Answer((found.grown.tree(supports, "tree"),), kinds, (), Rows(n, n), classes, said)
+        return Answer((found.grown.tree(supports, "tree"),), kinds, (), Rows(n, n), classes, notes)
     if total is None:
         raise Unsupported("the PMML tree does not say how many rows its root has, and leaves stand at several places")
     table = Table(tuple(bounds(tree, found, total, every)), "leaves")
     n = sum(total)
-    return Answer((table,), kinds, (), Rows(n, n), classes, (*said, SPREAD))
+    return Answer((table,), kinds, (), Rows(n, n), classes, (*notes, SPREAD))
 
 
 def support(figures: tuple[int, ...], tree: Reading) -> Support:
@@ -193,7 +193,7 @@ def root_figures(tree: Reading) -> tuple[int, ...] | None:
 
 
 def all_below(tree: Reading) -> bool:
-    """Tell whether every row of a node is in one of its children, as far as the file says."""
+    """Return whether every row of a node is in one of its children, as far as the file says."""
     for node in tree.nodes:
         if node.children and node.rows is not None:
             below = [tree.nodes[c].rows for c in node.children]
@@ -252,12 +252,12 @@ def shares_answer(tree: Reading, found: Unrolled) -> Answer:
     if not figures:
         raise Unsupported("no leaf of the PMML tree has a share of classes that holds for one box")
     ratio = tree.how == "ratios"
-    said = (
+    notes = (
         "the file has shares of classes but no numbers of rows" if ratio else "the file has no counts, only classes",
     )
     return Answer(
         (Table(tuple(figures), "leaves"),), ("ratio",) if ratio else ("label",), (SHARES if ratio else LABELS,),
-        None, tree.classes, said,
+        None, tree.classes, notes,
     )  # fmt: skip
 
 
@@ -291,5 +291,5 @@ def forest_answer(trees: Sequence[Reading]) -> Answer:
         raise Unsupported("the PMML forest has no counts or shares in leaves that hold for one box")
     kinds: tuple[CountKind, ...] = ("distinct", "bag") if nyoka else ("bag",)
     notes = (SAMPLES, DISTINCT) if nyoka else (SAMPLES,)
-    said = ("the file does not say whether rows were resampled: only least numbers are stated",)
-    return Answer((Table(tuple(figures), "leaves"),), kinds, notes, Rows(rows, None), trees[0].classes, said)
+    lines = ("the file does not say whether rows were resampled: only least numbers are stated",)
+    return Answer((Table(tuple(figures), "leaves"),), kinds, notes, Rows(rows, None), trees[0].classes, lines)

@@ -16,8 +16,8 @@ from recon.formats.pmml.fields import Atom, Both, Fields, Predicate
 from solvers.foundation.errors import TooLarge, Unsupported
 
 ANY = Test()
-MOST_PRESENT = 20_000
-MOST_PLACES = 5_000  # beyond the nodes of the file
+MAX_PRESENT = 20_000
+MAX_PLACES = 5_000  # beyond the nodes of the file
 
 
 @dataclass
@@ -71,7 +71,7 @@ State: TypeAlias = At | Nowhere | Try | Eval
 
 
 @dataclass(frozen=True)
-class Facts:
+class FieldState:
     """What a path says about one feature: its range, excluded or allowed values, whether it may be missing."""
 
     range: Test = ANY
@@ -80,7 +80,7 @@ class Facts:
     missing: bool = True
     known: bool = True  # it may be present
 
-    def after(self, test: Test, passed: bool) -> Facts:
+    def after(self, test: Test, passed: bool) -> FieldState:
         """Return the facts where a test (without its missing) was passed or not, for values that are present."""
         if test.values is not None:
             values = frozenset(test.values)
@@ -120,12 +120,12 @@ class Facts:
 
 
 def within(value: Value, test: Test) -> bool:
-    """Tell whether a number lies in a range."""
+    """Return whether a number lies in a range."""
     return not clash(Test(low=value, high=value), test)
 
 
 def clash(a: Test, b: Test) -> bool:
-    """Tell whether two ranges have nothing in common."""
+    """Return whether two ranges have nothing in common."""
     for x, y in ((a, b), (b, a)):
         if x.low is not None and y.high is not None:
             low, high = exact(x.low), exact(y.high)
@@ -135,7 +135,7 @@ def clash(a: Test, b: Test) -> bool:
 
 
 def inside_of(a: Test, b: Test) -> bool:
-    """Tell whether range a lies in range b."""
+    """Return whether range a lies in range b."""
     if b.low is not None:
         if a.low is None or exact(a.low) < exact(b.low):
             return False
@@ -157,7 +157,7 @@ class Unrolled:
 
     @property
     def single(self) -> bool:
-        """Tell whether every leaf of the file stands at one place."""
+        """Return whether every leaf of the file stands at one place."""
         held = [h for h in self.holds.values() if h is not None]
         return len(set(held)) == len(held)
 
@@ -179,11 +179,11 @@ class Unroller:
     def run(self) -> Unrolled:
         """Return the unrolled tree; `Unsupported` where it grows too large. Cost: linear in its nodes and depth."""
         out, holds = Grown(), {}
-        todo: list[tuple[State, dict[str, Facts], int, int]] = [(At("enter", 0), {}, -1, 0)]
+        todo: list[tuple[State, dict[str, FieldState], int, int]] = [(At("enter", 0), {}, -1, 0)]
         while todo:
             state, facts, parent, side = todo.pop()
             here = len(out.splits)
-            if here > (MOST_PRESENT if self.present else MOST_PLACES) + 4 * len(self.nodes):
+            if here > (MAX_PRESENT if self.present else MAX_PLACES) + 4 * len(self.nodes):
                 raise TooLarge("the PMML tree's compound predicates make too many cases to be read")
             if parent >= 0:
                 a, b = out.children[parent]
@@ -200,7 +200,7 @@ class Unroller:
             holds[here] = found
         return Unrolled(out, holds)
 
-    def settle(self, state: State, facts: dict[str, Facts]) -> Split | tuple[str, int] | None:
+    def settle(self, state: State, facts: dict[str, FieldState]) -> Split | tuple[str, int] | None:
         """Return the next split (its state is kept in `self.state`), or the leaf that a state ends in."""
         while True:
             if isinstance(state, Nowhere):
@@ -241,12 +241,12 @@ class Unroller:
         self.empty = [self.none_left(node) for node in self.nodes]
 
     def none_left(self, node: PmmlNode) -> bool:
-        """Tell whether all rows of a node are in its children, so that none stays at it."""
+        """Return whether all rows of a node are in its children, so that none stays at it."""
         below = [self.nodes[c].rows for c in node.children]
         return node.rows is not None and None not in below and abs(sum(b or 0 for b in below) - node.rows) < 1e-6
 
     def decide(
-        self, atom: Atom, true: State, false: State, unknown: State, facts: dict[str, Facts], ahead: bool = True
+        self, atom: Atom, true: State, false: State, unknown: State, facts: dict[str, FieldState], ahead: bool = True
     ) -> Split | State:
         """Return the split that a test needs, or the state it leads to where the path decides it.
 
@@ -284,14 +284,16 @@ class Unroller:
             other = Test(values=tuple(left), missing=not test.missing and not self.present) if left else None
         return Split(atom.name, test, other)
 
-    def meet(self, name: str, present: State, known: Facts, unknown: State, facts: dict[str, Facts]) -> State | None:
+    def meet(
+        self, name: str, present: State, known: FieldState, unknown: State, facts: dict[str, FieldState]
+    ) -> State | None:
         """Return the node that present and missing values of a feature both end in without another split."""
         found = self.reach(present, {**facts, name: replace(known, missing=False)})
         if found is None or found != self.reach(unknown, {**facts, name: replace(known, known=False)}):
             return None
         return found
 
-    def reach(self, state: State, facts: dict[str, Facts]) -> State | None:
+    def reach(self, state: State, facts: dict[str, FieldState]) -> State | None:
         """Return the node that a state enters or stays at, None where that takes a split."""
         while isinstance(state, Try | Eval):
             if isinstance(state, Try):
@@ -305,11 +307,11 @@ class Unroller:
                 state = found
         return state
 
-    def start(self, name: str) -> Facts:
+    def start(self, name: str) -> FieldState:
         """Return what is known of a feature before any test."""
-        return Facts(allowed=self.fields.allowed(name), missing=self.fields.gaps(name) and not self.present)
+        return FieldState(allowed=self.fields.allowed(name), missing=self.fields.gaps(name) and not self.present)
 
-    def sides(self, split: Split, facts: dict[str, Facts]) -> tuple[dict[str, Facts], dict[str, Facts]]:
+    def sides(self, split: Split, facts: dict[str, FieldState]) -> tuple[dict[str, FieldState], dict[str, FieldState]]:
         """Return the facts on both sides of a split."""
         known = facts.get(split.feature) or self.start(split.feature)
         if split.test == Test(missing=True):

@@ -21,7 +21,7 @@ from encoders.domain.domain import Condition
 from encoders.domain.values import Value, equals
 from encoders.models.models import AnyModel, Figure, Provenance, Rule, RuleList, Statistic, Table
 from encoders.models.nodes import Support
-from encoders.parts.supports import MOST_ROWS
+from encoders.parts.supports import MAX_ROWS
 from recon.formats.drafts.drafts import Draft
 from recon.formats.drafts.facts import Feature
 from recon.formats.printed.printed_trees import column_names, values_of
@@ -37,7 +37,7 @@ THEN = re.compile(r"(.*\S)\s*=\s*(\S.*?)\s*(?:\[\s*(\d{1,16})\s*,\s*(\d{1,16})\s
 CPP_IF = re.compile(r"(else )?if \((.*)\) then \((.*)\)")
 CPP_ELSE = re.compile(r"else \((.*)\)")
 BINARY = {"True": 1, "False": 0, "1": 1, "0": 0}
-MOST_RULES = 10_000
+MAX_RULES = 10_000
 MAJORITY = (
     "every rule of the list captures training rows, and its label is that of most of them (CORELS with c above 0 makes"
     " no others)"
@@ -56,7 +56,7 @@ class Line:
 
 
 def looks_like_corels_text(head: str) -> bool:
-    """Tell whether a text starts like a printed CORELS rule list, a program's messages before it left out."""
+    """Return whether a text starts like a printed CORELS rule list, a program's messages before it left out."""
     return START.search(head) is not None
 
 
@@ -76,8 +76,8 @@ def read_corels_text(text: str) -> Draft:
         lines = lines[1:]
     cpp = bool(lines) and lines[0][1].startswith("if (")
     rules = cpp_rules(lines) if cpp else python_rules(lines)
-    if len(rules) > MOST_RULES:
-        raise ReleaseError(f"the list has more than {MOST_RULES:,} rules")
+    if len(rules) > MAX_RULES:
+        raise ReleaseError(f"the list has more than {MAX_RULES:,} rules")
     for rule in rules:
         if rule.label != rules[0].label or (rule.counts is None) is not (rules[0].counts is None):
             raise ReleaseError(
@@ -110,7 +110,7 @@ def listed(rules: Sequence[Line]) -> Draft:
     named = len(classes) == 2
     supports = [Support(rule.counts) if named else Support(count=sum(rule.counts or ())) for rule in rules]
     rows = sum(sum(rule.counts or ()) for rule in rules)
-    if rows > MOST_ROWS:
+    if rows > MAX_ROWS:
         raise ReleaseError("the rules hold more than 2^53 rows")
     return Draft(
         Provenance(FORMAT, ("exact" if named else "size",)),
@@ -119,7 +119,9 @@ def listed(rules: Sequence[Line]) -> Draft:
         classes=classes if named else None,
         label=label_of(rules, features),
         rows=Rows(rows, rows),
-        said=() if named else ("the list does not say which label its counts are of: only their sums are read",),
+        reader_notes=()
+        if named
+        else ("the list does not say which label its counts are of: only their sums are read",),
     )
 
 
@@ -147,7 +149,7 @@ def bare(rules: Sequence[Line]) -> Draft:
         else:
             others = None
     models: tuple[AnyModel, ...] = (Table(tuple(figures)),)
-    said = f"the list has no counts, so that little follows from it; {NO_COUNTS}"
+    text = f"the list has no counts, so that little follows from it; {NO_COUNTS}"
     classes = tuple(dict.fromkeys(values.values())) if set(values) != set(BINARY) else (0, 1)
     return SkeletonDraft(
         Provenance(FORMAT, ("label",), (MAJORITY,)),
@@ -156,7 +158,7 @@ def bare(rules: Sequence[Line]) -> Draft:
         classes=classes,
         label=label,
         rows=Rows(1, None) if figures else None,
-        said=(said,),
+        reader_notes=(text,),
         skeleton=RuleList(tuple(Rule(r.antecedents, Support()) for r in rules)),
         predicted=tuple(values[r.prediction] for r in rules),
     )

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from encoders.domain.domain import Condition
 from encoders.domain.values import AnyAttribute, Listed, Value, equals, exact
 from encoders.models.models import Figure, Provenance, Table
-from encoders.parts.supports import MOST_ROWS
+from encoders.parts.supports import MAX_ROWS
 from recon.formats.drafts.drafts import Draft
 from recon.formats.drafts.facts import Feature
 from solvers.foundation.errors import ReleaseError, TooLarge
@@ -34,8 +34,8 @@ MORE = re.compile(r"(>|>=|≥)\s*(\d{1,16})")
 BETWEEN = re.compile(r"(\d{1,16})\s*[-\u2013]\s*(\d{1,16})")
 INTEGER = re.compile(r"-?(?:0|[1-9]\d{0,14})")
 DECIMAL = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?")
-MOST_LINES = 1_000_000
-MOST_COLUMNS = 1_000
+MAX_LINES = 1_000_000
+MAX_COLUMNS = 1_000
 ONLY_THESE = "where no domain is declared, the attributes have the values that occur in the table and no others"
 ALL_CELLS = "the table has a line for every combination of its values, so all rows are in it"
 
@@ -50,7 +50,7 @@ class Line:
 
 
 def looks_like_count_table(head: str) -> bool:
-    """Tell whether a text starts with a header of at least two columns, one of them called like a count."""
+    """Return whether a text starts with a header of at least two columns, one of them called like a count."""
     first = head.lstrip("\ufeff \r\n").partition("\n")[0]
     names = [name.strip(' "\r').lower() for name in first.split(delimiter_of(first))]
     return len(names) > 1 and not COUNT_NAMES.isdisjoint(names)
@@ -73,16 +73,16 @@ def read_count_table(text: str) -> Draft:
         raise ReleaseError("no line of the table is about an attribute's value")
     rows, complete = rows_of(figures, hints)
     unused = [name for name in names if name not in hints]
-    said = [f"'{name}' is free in every line, so that the table says nothing about it" for name in unused]
+    notes = [f"'{name}' is free in every line, so that the table says nothing about it" for name in unused]
     if any(f.suppressed for f in figures):
-        said.append(f"{sum(f.suppressed is not None for f in figures):,} counts are hidden")
+        notes.append(f"{sum(f.suppressed is not None for f in figures):,} counts are hidden")
     return Draft(
         Provenance(FORMAT, ("exact",), (ONLY_THESE, *((ALL_CELLS,) if complete else ()))),
         tuple(Feature(name, name) for name in hints),
         (Table(tuple(figures)),),
         rows=rows,
         hints=hints,
-        said=tuple(said),
+        reader_notes=tuple(notes),
     )
 
 
@@ -110,8 +110,8 @@ def lines_of(text: str) -> tuple[list[str], list[Line]]:
                 message = f"has {len(cells)} cells, the header {len(names)}"
                 raise ReleaseError(message, place=f"line {reader.line_num}")
             lines.append(Line(reader.line_num, tuple(cells[:at] + cells[at + 1 :]), cells[at]))
-            if len(lines) > MOST_LINES:
-                raise TooLarge(f"the table has more than {MOST_LINES:,} lines")
+            if len(lines) > MAX_LINES:
+                raise TooLarge(f"the table has more than {MAX_LINES:,} lines")
     except csv.Error as error:
         raise ReleaseError(f"is no table ({error})", place=f"line {reader.line_num}") from None
     if not lines:
@@ -126,8 +126,8 @@ def count_column(names: Sequence[str]) -> int:
         which = ", ".join(f"'{names[k]}'" for k in found[:9])
         why = f"{which} may all be counts: rename all but one" if found else "no column is called 'count'"
         raise ReleaseError(why, place="line 1")
-    if not 2 <= len(names) <= MOST_COLUMNS:
-        raise ReleaseError(f"has {len(names)} columns, not 2 to {MOST_COLUMNS:,}", place="line 1")
+    if not 2 <= len(names) <= MAX_COLUMNS:
+        raise ReleaseError(f"has {len(names)} columns, not 2 to {MAX_COLUMNS:,}", place="line 1")
     double = next((name for k, name in enumerate(names) if not name or name in names[:k]), None)
     if double is not None:
         raise ReleaseError(f"the column '{double}' stands twice" if double else "a column has no name", place="line 1")
@@ -160,24 +160,24 @@ def figure_of(condition: Condition, line: Line) -> Figure:
     text, place, name = line.count, f"line {line.number}", f"line {line.number}"
     if found := WHOLE.fullmatch(text):
         count = int(found[1] or text.replace(",", ""))
-        if count > MOST_ROWS:
+        if count > MAX_ROWS:
             raise ReleaseError(f"the count {text} is more than 2^53", place=place)
         return Figure(condition, count=count, name=name)
     if text.lower() in HIDDEN:
         return Figure(condition, suppressed="unknown", name=name)
     if less := LESS.fullmatch(text):
-        most = int(less[2]) - (less[1] == "<")
-        if not 0 <= most <= MOST_ROWS:
+        maximum = int(less[2]) - (less[1] == "<")
+        if not 0 <= maximum <= MAX_ROWS:
             raise ReleaseError(f"the count '{text}' is impossible", place=place)
-        return Figure(condition, low=0, high=most, suppressed="primary", name=name)
+        return Figure(condition, low=0, high=maximum, suppressed="primary", name=name)
     if more := MORE.fullmatch(text):
-        least = int(more[2]) + (more[1] == ">")
-        if least > MOST_ROWS:
+        minimum = int(more[2]) + (more[1] == ">")
+        if minimum > MAX_ROWS:
             raise ReleaseError(f"the count '{text}' is more than 2^53", place=place)
-        return Figure(condition, low=least, name=name)
+        return Figure(condition, low=minimum, name=name)
     if between := BETWEEN.fullmatch(text):
         low, high = int(between[1]), int(between[2])
-        if not low <= high <= MOST_ROWS:
+        if not low <= high <= MAX_ROWS:
             raise ReleaseError(f"the count '{text}' is no interval", place=place)
         return Figure(condition, low=low, high=high, name=name)
     message = (
@@ -196,7 +196,7 @@ def rows_of(figures: Sequence[Figure], hints: dict[str, AnyAttribute]) -> tuple[
         return Rows(int(everybody), int(everybody)), False
     cells = {f.condition: f for f in figures if len(f.condition) == len(hints)}
     low = sum(int(f.count or f.low or 0) for f in cells.values())
-    if low > MOST_ROWS:
+    if low > MAX_ROWS:
         raise ReleaseError("the counts sum to more than 2^53 rows")
     product = math.prod(h.span[1] for h in hints.values())
     if len(cells) < product:

@@ -24,7 +24,7 @@ from recon.formats.printed.printed_trees import (
     PLAIN_ROWS,
     WHOLE,
     Branch,
-    Facts,
+    LeafCounts,
     column_names,
     draft_of,
     near,
@@ -71,7 +71,7 @@ class Printed:
 
 
 def looks_like_export_text(head: str) -> bool:
-    """Tell whether a text starts like the output of `export_text`."""
+    """Return whether a text starts like the output of `export_text`."""
     first = LINE.fullmatch(head.lstrip().partition("\n")[0].rstrip())
     return first is not None and not first[1]
 
@@ -84,14 +84,14 @@ def read_export_text(text: str) -> Draft:
     printed = parsed(text)
     leaves = [printed.leaves[i] for i in sorted(printed.leaves)]
     width = width_of(leaves)
-    facts, names, kind, said = facts_of(printed.leaves, width)
+    facts, names, kind, remarks = facts_of(printed.leaves, width)
     nodes = tuple(replace(n, facts=facts.get(i, n.facts)) for i, n in enumerate(printed.nodes))
     notes = (*((PLAIN_ROWS,) if kind == "exact" else ()), MIDPOINTS, NO_MISSING)
     found = draft_of(nodes, names, Provenance(FORMAT, (kind,), notes))
     if width and None in names:
-        said.append("the text does not name every class: a domain whose label has as many values names the others")
+        remarks.append("the text does not name every class: a domain whose label has as many values names the others")
     if len(leaves) < sum(n.feature is None for n in nodes):
-        said.append("the text was cut off by max_depth: print it with a larger one for all leaves")
+        remarks.append("the text was cut off by max_depth: print it with a larger one for all leaves")
     features = found.features
     numbers = [UNNAMED.fullmatch(f.name) for f in features]
     named = None in numbers or not numbers
@@ -106,7 +106,7 @@ def read_export_text(text: str) -> Draft:
         single=True,
         slack=slack_of(printed.thresholds),
         finer="print it with decimals=10",
-        said=tuple(said),
+        reader_notes=tuple(remarks),
     )
 
 
@@ -121,7 +121,7 @@ def width_of(leaves: Sequence[Leaf]) -> int:
 
 def facts_of(
     leaves: Mapping[int, Leaf], width: int
-) -> tuple[dict[int, Facts], tuple[Value | None, ...], CountKind, list[str]]:
+) -> tuple[dict[int, LeafCounts], tuple[Value | None, ...], CountKind, list[str]]:
     """Return what the leaves say by node, the names of the columns, the kind of counts, what to tell the user.
 
     A printed class has a row in its leaf whatever the weights were; that it is the commonest one they may belie.
@@ -129,23 +129,25 @@ def facts_of(
     if not width:
         values = values_of(leaf.name for leaf in leaves.values())
         place = {name: k for k, name in enumerate(values)}
-        one = {i: Facts((1, None), ((place[leaf.name], (1, None)),)) for i, leaf in leaves.items()}
+        one = {i: LeafCounts((1, None), ((place[leaf.name], (1, None)),)) for i, leaf in leaves.items()}
         return one, tuple(values.values()), "label", [LABELS]
     weights = {i: leaf.weights or () for i, leaf in leaves.items()}
     whole = all(is_whole(w, sum(ws)) for ws in weights.values() for w in ws) and all(map(sum, weights.values()))
     names = column_names(((weights[i], leaf.name) for i, leaf in leaves.items()), width, ties=whole)
     if whole:
         counts = {i: [round(w) for w in ws] for i, ws in weights.items()}
-        exact = {i: Facts((sum(c), sum(c)), tuple((k, (n, n)) for k, n in enumerate(c))) for i, c in counts.items()}
+        exact = {
+            i: LeafCounts((sum(c), sum(c)), tuple((k, (n, n)) for k, n in enumerate(c))) for i, c in counts.items()
+        }
         return exact, names, "exact", []
     # Monotonic constraints clip the shares of two classes: then a class may be printed that has no row.
     clipped = width == 2 and all(is_whole(sum(ws), sum(ws)) for ws in weights.values())
     some = {i: () if clipped else tuple((k, (1, None)) for k, w in enumerate(ws) if w) for i, ws in weights.items()}
-    return {i: Facts((1, None), found) for i, found in some.items()}, names, "label", [WEIGHTED]
+    return {i: LeafCounts((1, None), found) for i, found in some.items()}, names, "label", [WEIGHTED]
 
 
 def is_whole(weight: Fraction | int, total: Fraction | int) -> bool:
-    """Tell whether a weight is a whole number, but for what arithmetic in double precision loses."""
+    """Return whether a weight is a whole number, but for what arithmetic in double precision loses."""
     return near(weight, round(weight), WHOLE * Fraction(max(1, total)))
 
 
@@ -222,10 +224,10 @@ def linked(
     nodes, thresholds = [], []
     for i, (then, otherwise) in enumerate(links):
         if i not in splits:
-            nodes.append(Branch(Facts((cut.get(i, 0), None))))
+            nodes.append(Branch(LeafCounts((cut.get(i, 0), None))))
             continue
         name, text = splits[i]
         x = number(text, f"the split on '{name[:60]}'")
         thresholds.append((name, x, unit(text)))
-        nodes.append(Branch(Facts(), name, Test(high=x), Test(low=x, low_open=True), then, otherwise))
+        nodes.append(Branch(LeafCounts(), name, Test(high=x), Test(low=x, low_open=True), then, otherwise))
     return Printed(tuple(nodes), leaves, tuple(thresholds))

@@ -27,7 +27,7 @@ from recon.formats.printed.printed_trees import (
     PLAIN_ROWS,
     WHOLE,
     Branch,
-    Facts,
+    LeafCounts,
     column_names,
     draft_of,
     near,
@@ -85,7 +85,7 @@ class Box:
 
 
 def looks_like_dot(head: str) -> bool:
-    """Tell whether a text starts like a graph in the dot language."""
+    """Return whether a text starts like a graph in the dot language."""
     return re.match(r"\s*(?:strict\s+)?digraph\b", head) is not None
 
 
@@ -99,7 +99,7 @@ def read_dot(text: str) -> Draft:
     place = {node: i for i, node in enumerate(order)}
     shown = [boxes[i] for i in order]
     digit = finest(shown)
-    facts, names, kind, said = facts_of(shown, [[place[c] for c in children.get(i, ())] for i in order], digit)
+    facts, names, kind, remarks = facts_of(shown, [[place[c] for c in children.get(i, ())] for i in order], digit)
     nodes, thresholds = [], []
     for i, box, fact in zip(order, shown, facts, strict=True):
         if box.split is None or i not in children:
@@ -108,13 +108,13 @@ def read_dot(text: str) -> Draft:
         x = number(box.split[1], f"node {i}")
         thresholds.append((box.split[0], x, digit))
         then, otherwise = (place[c] for c in children[i])
-        nodes.append(Branch(Facts(), box.split[0], Test(high=x), Test(low=x, low_open=True), then, otherwise))
+        nodes.append(Branch(LeafCounts(), box.split[0], Test(high=x), Test(low=x, low_open=True), then, otherwise))
     notes = {"exact": (PLAIN_ROWS,), "size": (PLAIN_ROWS,), "ratio": (RATIO_ROWS,)}.get(kind, ())
     found = draft_of(nodes, names, Provenance(FORMAT, (kind,), (*notes, MIDPOINTS, NO_MISSING)))
     if None in names:
-        said.append("the file does not name every class: a domain whose label has as many values names the others")
+        remarks.append("the file does not name every class: a domain whose label has as many values names the others")
     if any(box.split is not None and i not in children for i, box in zip(order, shown, strict=True)):
-        said.append("the tree was cut off by max_depth: its inner nodes are read as leaves there")
+        remarks.append("the tree was cut off by max_depth: its inner nodes are read as leaves there")
     features, named = numbered(found.features)
     return replace(
         found,
@@ -124,7 +124,7 @@ def read_dot(text: str) -> Draft:
         single=True,
         slack=slack_of(thresholds),
         finer="write it with precision=10",
-        said=tuple(said),
+        reader_notes=tuple(remarks),
     )
 
 
@@ -267,7 +267,7 @@ def finest(boxes: Sequence[Box]) -> Fraction:
     return min((u for t in texts if (u := unit(t)) < 1), default=Fraction(1))
 
 
-Found = tuple[list[Facts], tuple[Value | None, ...], CountKind, list[str]]
+Found = tuple[list[LeafCounts], tuple[Value | None, ...], CountKind, list[str]]
 
 
 def facts_of(boxes: Sequence[Box], children: Sequence[Sequence[int]], digit: Fraction) -> Found:
@@ -286,7 +286,7 @@ def facts_of(boxes: Sequence[Box], children: Sequence[Sequence[int]], digit: Fra
         return shares_of(boxes, children, values, digit)
     sizes = [int(b.samples) for b in boxes]
     if not width:
-        return [Facts((n, n)) for n in sizes], (), "size", ["a regression tree: only its numbers of rows are read"]
+        return [LeafCounts((n, n)) for n in sizes], (), "size", ["a regression tree: only its numbers of rows are read"]
     shares = sizes[0] > 1 and all(near(sum(row), 1, digit * width) for row in values)
     counts = [rounded(row, n, digit, shares) for row, n in zip(values, sizes, strict=True)]
     plain = all(c is not None for c in counts) and all(
@@ -297,8 +297,8 @@ def facts_of(boxes: Sequence[Box], children: Sequence[Sequence[int]], digit: Fra
         # A class with weight in a leaf has a row there, unless monotonic constraints clipped two classes' shares.
         clipped = width == 2 and all(near(sum(row), n, digit) for row, n in zip(values, sizes, strict=True))
         some = [() if clipped else tuple((k, (1, None)) for k, v in enumerate(row) if v) for row in values]
-        return [Facts((n, None), s) for n, s in zip(sizes, some, strict=True)], names, "distinct", [RESAMPLED]
-    facts = [Facts((n, n), tuple(enumerate(c))) for n, c in zip(sizes, counts, strict=True) if c is not None]
+        return [LeafCounts((n, None), s) for n, s in zip(sizes, some, strict=True)], names, "distinct", [RESAMPLED]
+    facts = [LeafCounts((n, n), tuple(enumerate(c))) for n, c in zip(sizes, counts, strict=True) if c is not None]
     return facts, names, "exact", []
 
 
@@ -318,7 +318,7 @@ def rounded(row: Sequence[Fraction], n: int, digit: Fraction, shares: bool) -> l
 
 
 def of_counts(impurity: Pair | None, counts: Sequence[tuple[int, int]], digit: Fraction) -> bool:
-    """Tell whether a printed impurity may be that of the counts (of monotonic constraints it is not)."""
+    """Return whether a printed impurity may be that of the counts (of monotonic constraints it is not)."""
     n = sum(low for low, _ in counts)
     if n == 0 or any(low != high for low, high in counts):
         return True
@@ -326,16 +326,16 @@ def of_counts(impurity: Pair | None, counts: Sequence[tuple[int, int]], digit: F
 
 
 def of_shares(impurity: Pair | None, shares: Sequence[Fraction], off: Fraction, digit: Fraction) -> bool:
-    """Tell whether a printed impurity may be that of shares, each known to within `off`."""
+    """Return whether a printed impurity may be that of shares, each known to within `off`."""
     if impurity is None or impurity[0] not in {"gini", "entropy", "log_loss"}:
         return True
-    said, wide = float(exact_number(impurity[1])), float(off)
+    printed, wide = float(exact_number(impurity[1])), float(off)
     if impurity[0] == "gini":
         found, loose = 1 - float(sum(p * p for p in shares)), 2 * wide * len(shares)
     else:
         found = -sum(float(p) * math.log2(p) for p in shares if p)
         loose = len(shares) * wide * -math.log2(wide) if 0 < wide < 1 else wide * len(shares)
-    return abs(found - said) <= loose + float(digit) / 2 + 1e-6
+    return abs(found - printed) <= loose + float(digit) / 2 + 1e-6
 
 
 def shares_of(
@@ -358,7 +358,7 @@ def shares_of(
     names = column_names(((v, b.name) for v, b in zip(values, boxes, strict=True)), width, ties=False)
     if not plain:
         some = [tuple((k, (1, None)) for k, v in enumerate(row) if v and width > 2) for row in values]
-        return [Facts((1, None), s) for s in some], names, "label", [RESAMPLED.partition(";")[0]]
+        return [LeafCounts((1, None), s) for s in some], names, "label", [RESAMPLED.partition(";")[0]]
     within = float(off)
     each = [tuple((k, float(v), within) for k, v in enumerate(row)) for row in values]
-    return [Facts((1, None), (), s) for s in each], names, "ratio", [RATIOS]
+    return [LeafCounts((1, None), (), s) for s in each], names, "ratio", [RATIOS]

@@ -19,7 +19,7 @@ from encoders.domain.domain import Condition
 from encoders.domain.values import AnyAttribute, Continuous, Listed, Test, Value, equals, exact, is_number
 from encoders.models.models import AnyModel, Figure, Provenance, Statistic, Table, Tree
 from encoders.models.nodes import Node, Nodes, Support
-from encoders.parts.supports import MOST_ROWS
+from encoders.parts.supports import MAX_ROWS
 from recon.formats.drafts.binding import Binder, border, comparison
 from recon.formats.drafts.drafts import Draft, bind
 from recon.formats.drafts.facts import Feature
@@ -27,7 +27,7 @@ from solvers.foundation.errors import ReleaseError, TooLarge, Unsupported
 from solvers.statements.release import Rows
 
 WHOLE = Fraction(1, 10**6)  # counts printed with many digits are whole to this precision (measured error: 2e-15)
-MOST_TESTS = 5_000_000  # tests on all paths together, where leaves are stated one by one
+MAX_TESTS = 5_000_000  # tests on all paths together, where leaves are stated one by one
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,3})?")
 PLAIN_ROWS = (
     "the tree was fitted on all training rows, each once and with weight 1 (not a tree of a bootstrap forest), without"
@@ -48,7 +48,7 @@ Interval = tuple[int, int | None]  # at least, at most (None: no limit)
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class LeafCounts:
     """What a printed leaf says: rows, rows per class (by column), shares of classes (value, within)."""
 
     size: Interval = (0, None)
@@ -60,7 +60,7 @@ class Facts:
 class Branch:
     """A node of a printed tree: a leaf with facts, or a feature, its test and the test of the other side."""
 
-    facts: Facts = Facts()
+    facts: LeafCounts = LeafCounts()
     feature: str | None = None
     test: Test = ANY
     other: Test = ANY
@@ -121,7 +121,7 @@ def upper(nodes: Sequence[Branch], names: Sequence[Value | None], label: str) ->
     loose = []
     for n in nodes:
         size, classes = (0, n.facts.size[1]), tuple((k, (0, high)) for k, (_, high) in n.facts.classes)
-        loose.append(replace(n, facts=Facts(size, classes)))
+        loose.append(replace(n, facts=LeafCounts(size, classes)))
     return figures_of(loose, names, label, True)
 
 
@@ -176,7 +176,7 @@ def models_of(nodes: Sequence[Branch], names: Sequence[Value | None], label: str
     return (*sizes, Table(figures)) if figures else sizes
 
 
-def tree_of(nodes: Sequence[Branch], support: Callable[[Facts], Support]) -> Tree:
+def tree_of(nodes: Sequence[Branch], support: Callable[[LeafCounts], Support]) -> Tree:
     """Return the nodes as a tree; inner nodes publish nothing."""
     conditions: dict[tuple[str, Test], Condition] = {}
     out = []
@@ -209,7 +209,7 @@ def counted(condition: Condition, interval: Interval) -> Figure:
     return Figure(condition, count=low) if low == high else Figure(condition, low=low, high=high)
 
 
-def leaf_paths(nodes: Sequence[Branch]) -> Iterator[tuple[Facts, Condition]]:
+def leaf_paths(nodes: Sequence[Branch]) -> Iterator[tuple[LeafCounts, Condition]]:
     """Yield the facts of every leaf and the tests on its path, one per feature and side.
 
     Raises `TooLarge` where the paths hold more than 5,000,000 tests.
@@ -221,8 +221,8 @@ def leaf_paths(nodes: Sequence[Branch]) -> Iterator[tuple[Facts, Condition]]:
         i, path = stack.pop()
         node = nodes[i]
         total += len(path) + 1
-        if total > MOST_TESTS:
-            raise TooLarge(f"the tree's paths hold more than {MOST_TESTS:,} tests: print it with counts in all leaves")
+        if total > MAX_TESTS:
+            raise TooLarge(f"the tree's paths hold more than {MAX_TESTS:,} tests: print it with counts in all leaves")
         if node.feature is None:
             found[i] = tuple((name, test) for (name, _), test in path.items())
             continue
@@ -258,7 +258,7 @@ def draft_of(
     """
     leaves = [n.facts for n in nodes if n.feature is None]
     low, high = total(f.size for f in leaves)
-    if low > MOST_ROWS:
+    if low > MAX_ROWS:
         raise ReleaseError("the leaves hold more than 2^53 rows")
     features = tuple(dict.fromkeys(n.feature for n in nodes if n.feature is not None))
     while label in features:
@@ -338,7 +338,7 @@ def unit(text: str) -> Fraction:
 
 
 def near(a: Fraction | int, b: Fraction | int, within: Fraction) -> bool:
-    """Tell whether two numbers differ by no more than `within`."""
+    """Return whether two numbers differ by no more than `within`."""
     return -within <= Fraction(a) - b <= within
 
 

@@ -16,12 +16,12 @@ import numpy as np
 
 from recon.formats.drafts.drafts import Draft
 from recon.formats.printed.rpart_text import read_rpart_json
-from recon.formats.rules.plain_values import MOST_PARTS
+from recon.formats.rules.plain_values import MAX_PARTS
 from recon.stored.binary.rds import RObject, read_rds
 from solvers.foundation.errors import ReleaseError, Unsupported
 
 FORMAT = "R rpart object (.rds)"
-MOST_VALUES = 10 * MOST_PARTS  # in one matrix, and levels that all splits on factors compare
+MAX_VALUES = 10 * MAX_PARTS  # in one matrix, and levels that all splits on factors compare
 HOLDERS = {"train": "finalModel", "model_fit": "fit"}  # class, and the part that is the model
 FRAME = ("var", "n", "wt", "ncompete", "nsurrogate")
 NUMBERS = {"integer", "double", "logical"}
@@ -63,14 +63,14 @@ def read_rpart_rds(data: bytes, memory: int) -> Draft:
     or columns were changed before the fit. Cost: linear in the file.
     """
     try:
-        top, said = opened(data, memory)
+        top, notes = opened(data, memory)
     except ReleaseError:
         raise
     except (TypeError, ValueError) as error:  # a broken file has parts of any type anywhere: texts that are arrays, ...
         raise ReleaseError(f"the R object is broken: {str(error)[:80]}") from None
     draft = read_rpart_json(top)
     origin = replace(draft.origin, format=FORMAT)
-    return replace(draft, origin=origin, said=(*draft.said, *said))
+    return replace(draft, origin=origin, reader_notes=(*draft.reader_notes, *notes))
 
 
 def opened(data: bytes, memory: int) -> tuple[dict[str, object], list[str]]:
@@ -79,12 +79,12 @@ def opened(data: bytes, memory: int) -> tuple[dict[str, object], list[str]]:
     found = the_tree(root)
     tree, holder = named(found.value), named(found.holder)
     check_holder(holder, found.path)
-    said = [] if found.value is root else [f"only {found.path} is read, an rpart model"]
+    notes = [] if found.value is root else [f"only {found.path} is read, an rpart model"]
     if holder.get("contrasts", NOTHING).kind == "list":
-        said.append(DUMMIES)
+        notes.append(DUMMIES)
     held = [f"{found.path}${name}" for name in ("where", "y") if tree.get(name, NOTHING).kind in NUMBERS]
-    said += [SEEN_ROWS.format(" and ".join(held))] if held else []
-    return as_json(found.value, tree, holder), said
+    notes += [SEEN_ROWS.format(" and ".join(held))] if held else []
+    return as_json(found.value, tree, holder), notes
 
 
 def the_tree(root: RObject) -> Model:
@@ -158,8 +158,8 @@ def as_json(whole: RObject, tree: Parts, holder: Parts) -> dict[str, object]:
     frame: dict[str, object] = {name: vector(columns[name], f"frame${name}") for name in FRAME if name in columns}
     variables = vector(columns.get("var", NOTHING), "frame$var")
     levels = levels_of(attribute(whole, "xlevels"), set(map(str, variables)))
-    if sum(len(levels.get(str(name), ())) for name in variables) > MOST_VALUES:
-        raise ReleaseError(f"splits on factors compare more than {MOST_VALUES:,} levels", place="frame$var")
+    if sum(len(levels.get(str(name), ())) for name in variables) > MAX_VALUES:
+        raise ReleaseError(f"splits on factors compare more than {MAX_VALUES:,} levels", place="frame$var")
     splits = matrix(tree.get("splits", NOTHING), "splits")
     top: dict[str, object] = {
         "frame": frame,
@@ -222,8 +222,8 @@ def vector(value: RObject, place: str) -> list[object]:
     """Return the numbers or texts of a vector, a factor's levels; `ReleaseError` where it is none or too long."""
     if value.kind not in NUMBERS | {"character"}:
         raise ReleaseError(f"is of R's type '{value.kind}', neither numbers nor texts", place=place)
-    if len(value.values) > MOST_PARTS:
-        raise ReleaseError(f"has {len(value.values):,} values, more than {MOST_PARTS:,}", place=place)
+    if len(value.values) > MAX_PARTS:
+        raise ReleaseError(f"has {len(value.values):,} values, more than {MAX_PARTS:,}", place=place)
     found: list[object] = list(value.values)
     if value.kind != "character":
         found = value.values.tolist()
@@ -244,9 +244,9 @@ def matrix(value: RObject, place: str) -> list[list[float]]:
     dim = attribute(value, "dim")
     if value.kind not in NUMBERS or dim.kind not in {"integer", "double"} or len(dim.values) != 2:
         raise ReleaseError("is no matrix of numbers", place=place)
-    high, wide = (int(v) if 0 <= v <= MOST_VALUES else -1 for v in dim.values.tolist())
-    if high < 0 or wide < 1 or high * wide != len(value.values) or high * wide > MOST_VALUES:
-        raise ReleaseError(f"is no matrix of at most {MOST_VALUES:,} numbers", place=place)
+    high, wide = (int(v) if 0 <= v <= MAX_VALUES else -1 for v in dim.values.tolist())
+    if high < 0 or wide < 1 or high * wide != len(value.values) or high * wide > MAX_VALUES:
+        raise ReleaseError(f"is no matrix of at most {MAX_VALUES:,} numbers", place=place)
     rows: list[list[float]] = np.asarray(value.values).reshape((high, wide), order="F").tolist()
     return rows
 

@@ -24,14 +24,14 @@ from fractions import Fraction
 
 from encoders.domain.values import Listed, Test, Value
 from encoders.models.models import Provenance
-from encoders.parts.supports import MOST_ROWS
+from encoders.parts.supports import MAX_ROWS
 from recon.formats.drafts.drafts import Draft
 from recon.formats.printed.printed_trees import (
     MIDPOINTS,
     NO_MISSING,
     NUMBER,
     Branch,
-    Facts,
+    LeafCounts,
     PrintedDraft,
     column_names,
     draft_of,
@@ -51,7 +51,7 @@ LINE = re.compile(r"(\d{1,16})\) (.*\S)")
 SHARES = re.compile(r"(.*\S) \(([-+0-9.eE ]+)\)")
 NUMERIC = re.compile(r"(.+)(<|>=) ?(\S+)")
 FACTOR = re.compile(r"([^=]+)=(.*)")
-FEW_CLASSES = 5  # from so many on, print.rpart shows two digits of the shares
+MANY_CLASSES = 5  # from so many on, print.rpart shows two digits of the shares
 UNWEIGHTED = "every training row had weight 1"
 LEVELS = "where no domain is declared, categorical attributes have the levels that the file names and no others"
 SIZES = (
@@ -75,7 +75,7 @@ class Row:
 
 
 def looks_like_rpart(head: str) -> bool:
-    """Tell whether a text holds the header of a printed rpart tree."""
+    """Return whether a text holds the header of a printed rpart tree."""
     return HEADER.search(head) is not None
 
 
@@ -97,21 +97,21 @@ def read_rpart(text: str) -> Draft:
     for i, row in enumerate(rows):
         if row.leaf:
             classes = () if counts is None else tuple(enumerate(counts[i]))
-            nodes.append(Branch(Facts((row.n, row.n), classes)))
+            nodes.append(Branch(LeafCounts((row.n, row.n), classes)))
             continue
         then, otherwise = place[2 * row.node], place[2 * row.node + 1]
         feature, test, other = split_of(rows[then], rows[otherwise])
-        nodes.append(Branch(Facts(), feature, test, other, then, otherwise))
+        nodes.append(Branch(LeafCounts(), feature, test, other, then, otherwise))
         for x in (test.low, test.high):
             if isinstance(x, float):
                 thresholds.append((feature, x, last_digit(x, digits)))
     found = finish(nodes, names, FORMAT, "label", {})
-    said = [SIZES] if header[2] and counts is None else []
+    notes = [SIZES] if header[2] and counts is None else []
     if None in found.names:
-        said.append("the text does not name every class: a domain whose label has one value more names the other")
+        notes.append("the text does not name every class: a domain whose label has one value more names the other")
     left_out = ROWS.search(text)
-    said += dropped(int(left_out[2] or 0) if left_out is not None else 0, rows[0].n)
-    return replace(found, slack=slack_of(thresholds), said=tuple(said), finer="print(fit, digits = 15)")
+    notes += dropped(int(left_out[2] or 0) if left_out is not None else 0, rows[0].n)
+    return replace(found, slack=slack_of(thresholds), reader_notes=tuple(notes), finer="print(fit, digits = 15)")
 
 
 def dropped(rows: int, n: int) -> list[str]:
@@ -226,7 +226,7 @@ def digits_of(rows: Sequence[Row]) -> int:
     """Return how many significant digits print used, or fewer: what the numbers show."""
     found = [significant(row.loss) for row in rows]
     found += [significant(m[3]) for row in rows if (m := NUMERIC.fullmatch(row.split)) and NUMBER.fullmatch(m[3])]
-    if 0 < len(rows[0].shares) < FEW_CLASSES:
+    if 0 < len(rows[0].shares) < MANY_CLASSES:
         # All shares have the decimals that the smallest needs; it shows no more than the digits asked for.
         small = min((s for row in rows for s in row.shares if 0 < exact_number(s) < 1), key=exact_number, default="0")
         mantissa = re.sub(r"[eE].*", "", small)
@@ -268,14 +268,14 @@ def counts_of(
 
 
 def adds(whole: tuple[int, int], left: tuple[int, int], right: tuple[int, int]) -> bool:
-    """Tell whether two counts may sum to a third, each known as an interval."""
+    """Return whether two counts may sum to a third, each known as an interval."""
     return left[0] + right[0] <= whole[1] and left[1] + right[1] >= whole[0]
 
 
 def share_interval(text: str, n: int, width: int) -> tuple[int, int]:
     """Return between which whole numbers a printed share times n lies."""
     share = exact_number(text)
-    off = unit(text) / 2 if width < FEW_CLASSES else last_digit(float(share), 2) / 2
+    off = unit(text) / 2 if width < MANY_CLASSES else last_digit(float(share), 2) / 2
     off += Fraction(1, 10**14)
     return max(0, math.ceil(n * (share - off))), min(n, math.floor(n * (share + off)))
 
@@ -316,20 +316,20 @@ def read_rpart_json(obj: object) -> Draft:
     for i, row in enumerate(rows):
         if row.leaf:
             found = () if counts is None else tuple((k, (c, c)) for k, c in enumerate(counts[i]))
-            nodes.append(Branch(Facts((row.n, row.n), found)))
+            nodes.append(Branch(LeafCounts((row.n, row.n), found)))
             continue
         test, other = stored_split(top, splits, at, levels.get(names[i]))
-        nodes.append(Branch(Facts(), names[i], test, other, place[2 * row.node], place[2 * row.node + 1]))
+        nodes.append(Branch(LeafCounts(), names[i], test, other, place[2 * row.node], place[2 * row.node + 1]))
         thresholds += [(names[i], x, last_digit(x, 15)) for x in (test.low, test.high) if isinstance(x, float)]
         at += 1 + others[i] + more[i]
     values = values_of(classes)
     label = sequence(top.get("label", "label"), "label")
     ordered = tuple(values[c] for c in classes) if counts is not None else ()
     draft = finish(nodes, ordered, JSON, str(label[0]) if label else "label", levels)
-    said = ["the counts are of weighted rows: only the sizes of leaves are read"] if classes and counts is None else []
+    notes = ["the counts are of weighted rows: only the sizes of leaves are read"] if classes and counts is None else []
     if left_out := sequence(top.get("na", 0), "na")[:1]:
-        said += dropped(whole(left_out[0], "na"), sizes[0])
-    return replace(draft, slack=None if "cuts" in top else slack_of(thresholds), said=tuple(said))
+        notes += dropped(whole(left_out[0], "na"), sizes[0])
+    return replace(draft, slack=None if "cuts" in top else slack_of(thresholds), reader_notes=tuple(notes))
 
 
 def mapping(value: object, place: str) -> Mapping[str, object]:
@@ -358,7 +358,7 @@ def texts(value: object, place: str) -> list[str]:
 
 def whole(value: object, place: str) -> int:
     """Return a whole number from 0 to 2^53."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= MOST_ROWS or value % 1:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= MAX_ROWS or value % 1:
         raise ReleaseError(f"{str(value)[:40]} is no whole number", place=place)
     return int(value)
 
@@ -374,7 +374,7 @@ def frame_counts(frame: Mapping[str, list[object]], sizes: Sequence[int], width:
     out: list[list[int]] = []
     for i, line in enumerate(table):
         found = sequence(line, f"frame.yval2[{i}]")
-        counts = [v for v in found[1 : width + 1] if isinstance(v, (int, float)) and 0 <= v <= MOST_ROWS]
+        counts = [v for v in found[1 : width + 1] if isinstance(v, (int, float)) and 0 <= v <= MAX_ROWS]
         if len(found) != 2 * width + 2 or len(counts) != width:
             raise ReleaseError(f"has no counts of {width} classes", place=f"frame.yval2[{i}]")
         if weights[i] != sizes[i] or sum(counts) != sizes[i] or any(c % 1 for c in counts):

@@ -17,7 +17,7 @@ from encoders.domain.values import Listed, Test, Value, equals, exact
 from encoders.models.models import Provenance, Tree
 from encoders.models.nodes import Node, Nodes, Support
 from recon.formats.drafts.drafts import Draft
-from recon.formats.rules.plain_values import MOST_PARTS, as_features, count, free_label
+from recon.formats.rules.plain_values import MAX_PARTS, as_features, count, free_label
 from recon.formats.rules.skeletons import NO_COUNTS, SkeletonDraft
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.release import Rows
@@ -30,12 +30,12 @@ DEEPEST = 21  # levels: pystreed allows 20 splits on a path
 
 
 def looks_like_streed_dot(head: str) -> bool:
-    """Tell whether a text starts like what `export_dot` of pystreed writes."""
+    """Return whether a text starts like what `export_dot` of pystreed writes."""
     return head.startswith("digraph Tree {") and re.search(r"\nSamples = \d+\n?", head) is not None
 
 
 def looks_like_streed_text(head: str) -> bool:
-    """Tell whether a text starts like what `print_tree` of pystreed writes."""
+    """Return whether a text starts like what `print_tree` of pystreed writes."""
     lines = head.split("\n", 2)
     return lines[0].endswith(" not satisfied") and len(lines) > 1 and lines[1].startswith(("|   ", "Label: "))
 
@@ -60,8 +60,8 @@ def read_streed_dot(text: str) -> Draft:
         if number in boxes:
             raise ReleaseError("stands there twice", place=f"node {number}")
         boxes[number] = box_of(found[2], f"node {number}")
-        if len(boxes) > MOST_PARTS:
-            raise ReleaseError(f"has more than {MOST_PARTS:,} nodes", place="digraph Tree")
+        if len(boxes) > MAX_PARTS:
+            raise ReleaseError(f"has more than {MAX_PARTS:,} nodes", place="digraph Tree")
     if 0 not in boxes:
         raise ReleaseError("has no node 0", place="digraph Tree")
     width = len(boxes[0].counts)
@@ -108,14 +108,19 @@ def read_streed_text(text: str) -> Draft:
     todo: list[tuple[int, int, str]] = [(0, -1, "")]  # depth and parent of a node; or of a test's other side, its text
     for i, line in enumerate(text.rstrip().split("\n"), start=1):
         depth, parent, other = todo.pop() if todo else (-1, -1, "")
-        said = line.rstrip().removeprefix(INDENT * depth)
-        if depth < 0 or depth > DEEPEST or said.startswith(INDENT) or len(line) - len(said) < len(INDENT) * depth:
+        sentence = line.rstrip().removeprefix(INDENT * depth)
+        if (
+            depth < 0
+            or depth > DEEPEST
+            or sentence.startswith(INDENT)
+            or len(line) - len(sentence) < len(INDENT) * depth
+        ):
             raise ReleaseError("stands at no open place of the tree", place=f"line {i}")
-        leaf = LABEL.fullmatch(said)
-        first, second = said.removesuffix(" not satisfied"), said.removesuffix(" satisfied")
-        if leaf is None and second == said:
-            raise ReleaseError(f"{said[:40]!r} is nothing that print_tree of pystreed writes", place=f"line {i}")
-        if bool(other) != (leaf is None and first == said) or (other and second != other):
+        leaf = LABEL.fullmatch(sentence)
+        first, second = sentence.removesuffix(" not satisfied"), sentence.removesuffix(" satisfied")
+        if leaf is None and second == sentence:
+            raise ReleaseError(f"{sentence[:40]!r} is nothing that print_tree of pystreed writes", place=f"line {i}")
+        if bool(other) != (leaf is None and first == sentence) or (other and second != other):
             raise ReleaseError("is not the other side of the test before", place=f"line {i}")
         if other:
             continue
@@ -141,7 +146,7 @@ def read_streed_text(text: str) -> Draft:
         label=free_label(names),
         hints=hints(nodes),
         slack=printed_off,
-        said=(f"a printed tree of pystreed says which label is predicted where; {NO_COUNTS}",),
+        reader_notes=(f"a printed tree of pystreed says which label is predicted where; {NO_COUNTS}",),
         skeleton=Tree(Nodes.of(nodes)),
         predicted=tuple(predicted),
     )
@@ -151,11 +156,11 @@ def box_of(text: str, place: str) -> Box:
     """Return a node out of the lines of its label."""
     lines = html.unescape(text).split("\n")
     facts = [line.partition(" = ") for line in lines[1:]]
-    said = {key: value for key, _, value in facts}
-    if len(lines) < 2 or set(said) - {"Samples", "Class FQ"} or "Samples" not in said:
+    stated = {key: value for key, _, value in facts}
+    if len(lines) < 2 or set(stated) - {"Samples", "Class FQ"} or "Samples" not in stated:
         raise ReleaseError(f"is labelled {text[:40]!r}, not like export_dot of pystreed does it", place=place)
-    counts = tuple(whole(part, place) for part in said.get("Class FQ", "[]").strip("[]").split(",") if part.strip())
-    rows = whole(said["Samples"], place)
+    counts = tuple(whole(part, place) for part in stated.get("Class FQ", "[]").strip("[]").split(",") if part.strip())
+    rows = whole(stated["Samples"], place)
     if counts and sum(counts) != rows:
         raise ReleaseError(f"has {rows} rows, and classes of {sum(counts)}", place=place)
     if lines[0].startswith("Label = "):

@@ -45,9 +45,9 @@ def to_ledger(part: LedgerPart, place: str) -> Ledger:
     entries = (Entry(e.step, e.mechanism, float(e.epsilon), float(e.delta), e.standing, e.why) for e in part.entries)
     found = Ledger(part.neighbours, tuple(part.assumes), tuple(entries))
     for name in ("epsilon", "delta"):
-        said, total = float(getattr(part, name)), float(getattr(found, name))
-        if not math.isclose(said, total, rel_tol=1e-9, abs_tol=1e-15):
-            raise ReleaseError(f"the entries spend {name} {total:g} in all, not {said:g}", place=f"{place}.{name}")
+        stated, total = float(getattr(part, name)), float(getattr(found, name))
+        if not math.isclose(stated, total, rel_tol=1e-9, abs_tol=1e-15):
+            raise ReleaseError(f"the entries spend {name} {total:g} in all, not {stated:g}", place=f"{place}.{name}")
     if part.standing != found.standing:
         message = f"the worst entry is '{found.standing}', so the whole is not '{part.standing}'"
         raise ReleaseError(message, place=f"{place}.standing")

@@ -29,7 +29,7 @@ from encoders.models.models import (
     Tree,
 )
 from encoders.models.nodes import LEAF, CountTable, Nodes, Support, whole
-from encoders.parts.supports import MOST_ROWS
+from encoders.parts.supports import MAX_ROWS
 from recon.formats.release.noise import figure, to_noise
 from recon.formats.release.schema import (
     AnyModelPart,
@@ -286,8 +286,8 @@ def to_model(part: AnyModelPart, place: str, number: str) -> AnyModel:
     """Return a published model, by default named after its kind and number, and where it was read from."""
     if part.read_from is None:
         return to_bare_model(part, place, number)
-    said = part.read_from
-    origin = Provenance(said.format, tuple(said.counts), tuple(said.notes))
+    source = part.read_from
+    origin = Provenance(source.format, tuple(source.counts), tuple(source.notes))
     return replace(to_bare_model(part, place, number), origin=origin)
 
 
@@ -317,7 +317,7 @@ def to_rows(release: ReleasePart) -> Rows | None:
     if release.rows is None:
         return None
     for number in (release.rows,) if isinstance(release.rows, int) else (release.rows.at_least, release.rows.at_most):
-        if number is not None and number > MOST_ROWS:
+        if number is not None and number > MAX_ROWS:
             raise ReleaseError("more than 2^53 rows are not counted", place="rows")
     if isinstance(release.rows, int):
         if release.rows < 0:

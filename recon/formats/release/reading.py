@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from recon.files.budget import current, parsed_json, told
+from recon.files.budget import current, metered_step, parsed_json
 from recon.files.opening import read_whole
 from recon.formats.release.parts import to_condition, to_domain, to_models, to_rows
 from recon.formats.release.schema import ReleasePart, ScalarOrTest, ViewPart
@@ -117,7 +117,7 @@ def json_object(text: str) -> Any:
 
 def no_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return the object; `ReleaseError` when a key stands twice."""
-    out = told(dict(pairs))
+    out = metered_step(dict(pairs))
     if len(out) < len(pairs):
         seen: set[str] = set()
         for key, _ in pairs:

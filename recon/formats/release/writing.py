@@ -33,8 +33,8 @@ def publishable(domain: Domain) -> Domain:
 
 def not_covered(domain: Domain) -> list[str]:
     """Return what to tell who writes this domain beside noisy counts."""
-    said = [NOT_COVERED] if domain.source == TRAINING_DATA else []
-    return said if publishable(domain) is domain else [*said, LEFT_OUT]
+    notes = [NOT_COVERED] if domain.source == TRAINING_DATA else []
+    return notes if publishable(domain) is domain else [*notes, LEFT_OUT]
 
 
 def test_json(test: Test) -> Any:

@@ -24,8 +24,8 @@ from solvers.foundation.errors import ReleaseError
 from solvers.statements.release import Rows
 
 KINDS = ("CorelsClassifier", "RuleList")
-MOST_LITERALS = 100_000  # antecedents of all rules
-MOST_COMPARED = 300  # rules whose regions are looked for: each is compared with all before it
+MAX_LITERALS = 100_000  # antecedents of all rules
+MAX_COMPARED = 300  # rules whose regions are looked for: each is compared with all before it
 CAPTURES = (
     "every rule captures a training row, as CORELS sees to where c > 0 and the support bound is on (both are defaults)"
 )
@@ -71,8 +71,8 @@ def rule_list(found: Mapping[str, Any], origin: str, sure: bool) -> Draft:
             raise ReleaseError("is no rule", place=f"rules[{i}]")
         conditions.append(antecedent(rule, names, i, i + 1 == len(rules)))
         literals += len(conditions[-1])
-        if literals > MOST_LITERALS:
-            raise ReleaseError(f"holds more than {MOST_LITERALS:,} antecedents", place="rules")
+        if literals > MAX_LITERALS:
+            raise ReleaseError(f"holds more than {MAX_LITERALS:,} antecedents", place="rules")
         predicted.append(prediction(rule, i))
         counts.append(train_labels(rule, i))
     said_name = found.get("prediction_name")
@@ -95,7 +95,7 @@ def rule_list(found: Mapping[str, Any], origin: str, sure: bool) -> Draft:
     return SkeletonDraft(
         Provenance(origin, ("label",), (CAPTURES,)),
         models=(Table(figures, "rule list"),) if figures else (),
-        said=(f"a rule list of CORELS says which class is predicted where; {NO_COUNTS}",),
+        reader_notes=(f"a rule list of CORELS says which class is predicted where; {NO_COUNTS}",),
         skeleton=skeleton,
         predicted=tuple(predicted),
         **fields,
@@ -106,7 +106,7 @@ def antecedent(rule: dict[Any, Any], names: Sequence[str], at: int, last: bool) 
     """Return a rule's condition: 0/1 tests on columns; empty for the last rule, [0]."""
     place = f"rules[{at}].antecedents"
     found = rule.get("antecedents")
-    if not isinstance(found, (list, tuple)) or len(found) > MOST_LITERALS:
+    if not isinstance(found, (list, tuple)) or len(found) > MAX_LITERALS:
         raise ReleaseError("is no list of columns", place=place)
     if not all(isinstance(x, int) and not isinstance(x, bool) and abs(x) <= len(names) for x in found):
         raise ReleaseError(f"names a column that is none of the {len(names)} features", place=place)
@@ -151,7 +151,7 @@ def labels_of(conditions: Sequence[Condition], predicted: Sequence[Value], label
     """Return what the predicted labels say of the rules whose rows are a box; the default rule may be empty."""
     out = []
     plain: list[Literals] = [{name: int(test.values == (1,)) for name, test in c} for c in conditions]
-    for i in range(min(len(conditions) - 1, MOST_COMPARED)):
+    for i in range(min(len(conditions) - 1, MAX_COMPARED)):
         box = captured(plain[i], plain[:i])
         if box is not None:
             out.append(commonest(condition_of(box), label, predicted[i], 2, f"rule {i}"))

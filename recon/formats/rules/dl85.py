@@ -18,7 +18,7 @@ from encoders.domain.values import Listed, Test, Value, equals
 from encoders.models.models import Figure, Provenance, Table, Tree
 from encoders.models.nodes import Node, Nodes, Support
 from recon.formats.drafts.drafts import Draft
-from recon.formats.rules.plain_values import MOST_PARTS, as_features, count, free_label, parts, shown
+from recon.formats.rules.plain_values import MAX_PARTS, as_features, count, free_label, parts, shown
 from recon.formats.rules.skeletons import NO_COUNTS, SkeletonDraft, commonest, leaf_paths
 from recon.formats.sklearn.trees.trees import class_values, plain_class
 from recon.stored.objects.things import Thing
@@ -26,10 +26,10 @@ from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.release import Rows
 
 KINDS = ("DL85Classifier",)
-MOST_FEATURES = 100_000
-MOST_TESTS = 200_000  # on the paths of all leaves together
+MAX_FEATURES = 100_000
+MAX_TESTS = 200_000  # on the paths of all leaves together
 PRINTED = 100_000  # errors below are printed in full, larger ones perhaps with six digits
-MOST_SHARE = 10_000_000  # rows up to which a share tells its denominator
+MAX_SHARE = 10_000_000  # rows up to which a share tells its denominator
 HIDDEN = "its error function was replaced: leaves say neither errors nor the commonest class"
 
 
@@ -55,7 +55,7 @@ def read(thing: Thing, form: str) -> Draft:
         groups = zip(classes, totals, strict=True)
         figures += [Figure(((label, equals(c)),), count=n, name=f"all rows of class {c}") for c, n in groups]
     n = None if totals is None else sum(totals)
-    said = "a tree of DL8.5 stores how many rows of other classes a leaf holds, not how many of its own: " + NO_COUNTS
+    text = "a tree of DL8.5 stores how many rows of other classes a leaf holds, not how many of its own: " + NO_COUNTS
     return SkeletonDraft(
         Provenance(f"pydl8.5 {thing.class_name} ({form})", ("exact", "label")),
         as_features(names),
@@ -66,7 +66,7 @@ def read(thing: Thing, form: str) -> Draft:
         {name: Listed(name, (0, 1)) for name in names},
         named=False,
         more=True,
-        said=(said,) if plain else (HIDDEN,),
+        reader_notes=(text,) if plain else (HIDDEN,),
         skeleton=Tree(Nodes.of(nodes)),
         predicted=tuple(values[i] for i, node in enumerate(nodes) if node.condition is None),
     )
@@ -92,10 +92,10 @@ def grown(root: Any, classes: Sequence[Value]) -> tuple[list[Node], dict[int, Va
             nodes.append(Node(Support()))
             continue
         feature = node.get("feat")
-        if isinstance(feature, bool) or not isinstance(feature, int) or not 0 <= feature < MOST_FEATURES:
+        if isinstance(feature, bool) or not isinstance(feature, int) or not 0 <= feature < MAX_FEATURES:
             raise ReleaseError(f"tests feature {shown(feature)}", place=place)
-        if len(todo) + 2 > MOST_PARTS:
-            raise ReleaseError(f"has more than {MOST_PARTS:,} nodes", place="tree_")
+        if len(todo) + 2 > MAX_PARTS:
+            raise ReleaseError(f"has more than {MAX_PARTS:,} nodes", place="tree_")
         nodes.append(Node(Support(), ((f"x{feature}", equals(1)),), len(todo), len(todo) + 1))
         todo += [node.get("left"), node.get("right")]
     return nodes, values, errors
@@ -126,13 +126,13 @@ def statements(
 ) -> list[Figure]:
     """Return per leaf the rows of other classes, that its value is the commonest, and its least number of rows."""
     support = thing.get("min_sup")
-    least = support if isinstance(support, int) and not isinstance(support, bool) and support > 1 else 1
+    minimum = support if isinstance(support, int) and not isinstance(support, bool) and support > 1 else 1
     out: list[Figure] = []
     tests = 0
     for i, path in leaf_paths(nodes):
         tests += len(path)
-        if tests > MOST_TESTS:
-            raise ReleaseError(f"has more than {MOST_TESTS:,} tests on its paths", place="tree_")
+        if tests > MAX_TESTS:
+            raise ReleaseError(f"has more than {MAX_TESTS:,} tests on its paths", place="tree_")
         box = shortened(path)
         if box is None:
             continue  # contradicts itself: no row comes here
@@ -141,8 +141,8 @@ def statements(
         if others and error is not None:
             out.append(Figure((*box, (label, Test(values=others))), count=error, name=f"errors of leaf {i}"))
         out.append(commonest(box, label, values[i], len(classes), f"leaf {i}"))
-        if least > 1:
-            out.append(Figure(box, low=min(least, 1 << 53), name=f"rows of leaf {i}"))
+        if minimum > 1:
+            out.append(Figure(box, low=min(minimum, 1 << 53), name=f"rows of leaf {i}"))
     return out
 
 
@@ -187,5 +187,5 @@ def as_ratio(share: Any) -> Fraction | None:
     """Return the ratio of small whole numbers that a share is, None where it is none."""
     if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 <= share <= 1:
         return None
-    found = Fraction(share).limit_denominator(MOST_SHARE)
+    found = Fraction(share).limit_denominator(MAX_SHARE)
     return found if found.numerator / found.denominator == share else None

@@ -18,7 +18,7 @@ from encoders.models.models import CountKind, Forest, Provenance, Tree
 from encoders.models.nodes import Node, Nodes, Support
 from recon.formats.drafts.drafts import Draft
 from recon.formats.rules.plain_values import (
-    MOST_PARTS,
+    MAX_PARTS,
     WHOLE,
     as_features,
     count,
@@ -52,7 +52,7 @@ def read(thing: Thing, form: str) -> Draft:
     roots = parts(model.get("trees_"), "trees", "trees_")
     trees = [grown(root, len(names), f"trees_[{i}]") for i, root in enumerate(roots)]
     classes = None if thing.class_name.startswith("FIGSRegressor") else class_values(model)
-    found, said = (None, "") if classes is None else class_counts(model, trees, classes)
+    found, note = (None, "") if classes is None else class_counts(model, trees, classes)
     sizes = [[size(node) for node in tree] for tree in trees]
     counts: tuple[CountKind, ...] = ("size",) if found is None else ("exact",)
     drawn = []
@@ -69,7 +69,7 @@ def read(thing: Thing, form: str) -> Draft:
         free_label(names),
         Rows(sizes[0][0], sizes[0][0]),
         named=named,
-        said=tuple(line for line in (said, encoder) if line),
+        reader_notes=tuple(line for line in (note, encoder) if line),
     )
 
 
@@ -95,8 +95,8 @@ def grown(root: Any, features: int, place: str) -> list[Grown]:
             raise ReleaseError("is no node of a tree", place=here)
         if id(node) in seen:
             raise ReleaseError("is the child of two nodes: not a tree", place=here)
-        if len(todo) > MOST_PARTS:
-            raise ReleaseError(f"has more than {MOST_PARTS:,} nodes", place=place)
+        if len(todo) > MAX_PARTS:
+            raise ReleaseError(f"has more than {MAX_PARTS:,} nodes", place=place)
         seen.add(id(node))
         left, right = node.get("left"), node.get("right")
         if left is None and right is None:

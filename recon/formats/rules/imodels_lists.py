@@ -19,7 +19,7 @@ from encoders.models.models import CountKind, Provenance, Rule, RuleList, Table
 from encoders.models.nodes import Support
 from recon.formats.drafts.drafts import Draft
 from recon.formats.rules.plain_values import (
-    MOST_ROWS,
+    MAX_ROWS,
     as_features,
     count,
     free_label,
@@ -44,8 +44,8 @@ KINDS = (
 )
 CLOSE = 1e-7  # how well two versions of scipy agree on the ends of a credible interval
 NEAR = 1_000_000  # and on its width: one part in so many
-MOST_BAYESIAN = 1 << 32  # rows of one rule
-MOST_RULES = 2_000  # of a Bayesian list: each takes a bisection
+MAX_BAYESIAN = 1 << 32  # rows of one rule
+MAX_RULES = 2_000  # of a Bayesian list: each takes a bisection
 
 
 def read(thing: Thing, form: str) -> Draft:
@@ -171,7 +171,7 @@ def frugal(thing: Thing, form: str) -> Draft:
         label,
         Rows(found[0].rows, found[0].rows),
         named=named,
-        said=("a fast-and-frugal tree stores rows per exit and decisions, no class counts: " + NO_COUNTS,),
+        reader_notes=("a fast-and-frugal tree stores rows per exit and decisions, no class counts: " + NO_COUNTS,),
     )
 
 
@@ -186,11 +186,11 @@ def bayesian(thing: Thing, form: str) -> Draft:
     if len(prior) != 2:
         raise ReleaseError("holds no two pseudocounts", place="alpha")
     weights = (number(prior[0], "alpha[0]"), number(prior[1], "alpha[1]"))
-    if min(weights) <= 0 or max(weights) > MOST_ROWS:
+    if min(weights) <= 0 or max(weights) > MAX_ROWS:
         raise ReleaseError("holds pseudocounts that are not positive", place="alpha")
     conditions = antecedents(thing, names)
-    if len(conditions) > MOST_RULES:
-        raise Unsupported(f"the list has {len(conditions):,} rules, more than {MOST_RULES:,}")
+    if len(conditions) > MAX_RULES:
+        raise Unsupported(f"the list has {len(conditions):,} rules, more than {MAX_RULES:,}")
     theta, spread = thing.get("theta"), thing.get("ci_theta")
     if spread is None:
         raise Unsupported(
@@ -216,7 +216,7 @@ def bayesian(thing: Thing, form: str) -> Draft:
         Rows(n, n),
         {name: Listed(name, (0, 1)) for name in names},
         named,
-        said=("counts were solved for from the posterior means and credible intervals, exactly",),
+        reader_notes=("counts were solved for from the posterior means and credible intervals, exactly",),
     )
 
 
@@ -265,9 +265,9 @@ def beta_counts(mean: float, ends: tuple[float, float], prior: tuple[float, floa
         return high > low
 
     low, high = 0, 1
-    while high < MOST_BAYESIAN and wider(high):
+    while high < MAX_BAYESIAN and wider(high):
         low, high = high, 2 * high
-    if high >= MOST_BAYESIAN:
+    if high >= MAX_BAYESIAN:
         raise Unsupported(f"{place} is of so many rows that its interval does not tell them apart: {NO_COUNTS}")
     while low < high:
         middle = (low + high) // 2

@@ -24,7 +24,7 @@ from recon.formats.sklearn.trees import trees as sklearn_trees
 from recon.formats.sklearn.trees.arrays import TreeArrays
 from recon.formats.sklearn.trees.counts import NodeCounts, only_sizes, row_counts
 from recon.formats.sklearn.trees.draft import CountedTree, TreesDraft
-from recon.formats.sklearn.trees.trees import check_classes, class_values, said_of, stored_arrays
+from recon.formats.sklearn.trees.trees import check_classes, class_values, counting_notes, stored_arrays
 from recon.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.release import Rows
@@ -92,7 +92,7 @@ def draft(
         rows=Rows(int(trees[0].arrays.rows[0]), int(trees[0].arrays.rows[0])),
         named=names[1],
         single=True,
-        said=said_of(counted),
+        reader_notes=counting_notes(counted),
         trees=tuple(trees),
         forest=len(trees) > 1,
     )
@@ -196,9 +196,9 @@ def boosted(thing: Thing, form: str) -> Draft:
 
 def boosted_counts(tree: Any, arrays: TreeArrays, first: bool) -> NodeCounts:
     """Return what the nodes of one boosting stage count; rows weigh 1/n in the first."""
-    said = "later trees of a boosted model weigh the rows: only their number of rows per leaf is known"
+    text = "later trees of a boosted model weigh the rows: only their number of rows per leaf is known"
     if not first or arrays.weighted[0] <= 0:
-        return only_sizes(arrays.rows, arrays.value.shape[1], said)
+        return only_sizes(arrays.rows, arrays.value.shape[1], text)
     scale = float(arrays.rows[0]) / float(arrays.weighted[0])
     shares = arrays.value / np.maximum(arrays.value.sum(axis=1), 1e-300)[:, None]
     even = replace(arrays, weighted=arrays.weighted * scale, value=shares * (arrays.weighted * scale)[:, None])

@@ -14,8 +14,8 @@ from recon.formats.sklearn.trees.trees import class_values, feature_names
 from recon.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError
 
-MOST_ROWS = 1 << 53  # what double precision counts
-MOST_PARTS = 1_000_000  # rules or nodes of one model
+MAX_ROWS = 1 << 53  # what double precision counts
+MAX_PARTS = 1_000_000  # rules or nodes of one model
 WHOLE = 1e-6  # a share times a number of rows must be whole to this precision (measured: 2e-13 at 10^5 rows)
 
 
@@ -28,7 +28,7 @@ def number(value: Any, place: str) -> float:
 
 def count(value: Any, place: str) -> int:
     """Return a number of rows; `ReleaseError` naming the place otherwise."""
-    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value <= MOST_ROWS:
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value <= MAX_ROWS:
         raise ReleaseError(f"holds {shown(value)}, which is no number of rows", place=place)
     if value != int(value):
         raise ReleaseError(f"holds {shown(value)}, which is no whole number of rows", place=place)
@@ -50,8 +50,8 @@ def parts(value: Any, what: str, place: str) -> list[Any]:
     found = value.tolist() if isinstance(value, np.ndarray) and value.ndim == 1 else value
     if not isinstance(found, (list, tuple)) or not found:
         raise ReleaseError(f"holds no {what}: the model is not fitted", place=place)
-    if len(found) > MOST_PARTS:
-        raise ReleaseError(f"holds {len(found):,} {what}, more than {MOST_PARTS:,}", place=place)
+    if len(found) > MAX_PARTS:
+        raise ReleaseError(f"holds {len(found):,} {what}, more than {MAX_PARTS:,}", place=place)
     return list(found)
 
 

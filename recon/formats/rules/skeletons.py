@@ -50,8 +50,8 @@ class SkeletonDraft(Draft):
 
 def commonest(condition: Condition, label: str, value: Value, classes: int, name: str) -> Figure:
     """Return that a class is at least the commonest of the rows that meet a condition, and that there are some."""
-    least = 50 if classes == 2 else 100 // classes  # per cent, rounded down
-    half = (100 - least) / 200
+    minimum = 50 if classes == 2 else 100 // classes  # per cent, rounded down
+    half = (100 - minimum) / 200
     return Figure(condition, statistic=Statistic("mean", f"{label}={value}", 1 - half, half), name=name)
 
 

@@ -15,7 +15,7 @@ from encoders.domain.values import Test, Value, equals
 from encoders.models.models import Provenance, Tree
 from encoders.models.nodes import Node, Nodes, Support
 from recon.formats.drafts.drafts import Draft
-from recon.formats.rules.plain_values import MOST_PARTS, as_features, count, free_label
+from recon.formats.rules.plain_values import MAX_PARTS, as_features, count, free_label
 from recon.formats.sklearn.trees.trees import plain_class
 from recon.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
@@ -34,7 +34,7 @@ def read(thing: Thing, form: str) -> Draft:
 
 
 def is_streed(model: object) -> bool:
-    """Tell whether an object looks like a fitted classifier of pystreed."""
+    """Return whether an object looks like a fitted classifier of pystreed."""
     return type(model).__module__.startswith("pystreed") and type(model).__name__ in KINDS
 
 
@@ -106,8 +106,8 @@ def grown(root: Any, columns: Sequence[Column], classes: Sequence[Value]) -> lis
     nodes: list[Node] = []
     todo = [root]
     for i, node in enumerate(todo):  # grows while it is walked
-        if len(todo) > MOST_PARTS:
-            raise ReleaseError(f"the tree has more than {MOST_PARTS:,} nodes")
+        if len(todo) > MAX_PARTS:
+            raise ReleaseError(f"the tree has more than {MAX_PARTS:,} nodes")
         if node.is_leaf_node():
             every = [count(plain(c), f"node {i}") for c in node.num_instances_per_class]  # of labels 0, 1, ..., each
             counts = tuple(every[int(c)] if int(c) < len(every) else 0 for c in classes)

@@ -45,13 +45,13 @@ def counts_finding(path: str) -> Finding:
 def range_findings(ranges: list[re.Match[str] | None], infos: list[str], names: list[str], path: str) -> list[Finding]:
     """Return that LightGBM's feature_infos give the exact extremes of numbers and all values of categories."""
     where = f"{path}({_NAMES})" if path else _NAMES
-    told = [f"{_name(names, i)} from {r.group(1)} to {r.group(2)}" for i, r in enumerate(ranges) if r is not None]
+    notes = [f"{_name(names, i)} from {r.group(1)} to {r.group(2)}" for i, r in enumerate(ranges) if r is not None]
     found = []
-    if told:
+    if notes:
         found.append(Finding(
-            "medium", "extremes", where, f"ranges of {len(told):,} columns",
-            "the exact smallest and largest value of every column in the training data: " + "; ".join(told[:EXAMPLES])
-            + ("; ..." if len(told) > EXAMPLES else ""), _KEEP,
+            "medium", "extremes", where, f"ranges of {len(notes):,} columns",
+            "the exact smallest and largest value of every column in the training data: " + "; ".join(notes[:EXAMPLES])
+            + ("; ..." if len(notes) > EXAMPLES else ""), _KEEP,
         ))  # fmt: skip
     listed = [i for i, (r, info) in enumerate(zip(ranges, infos, strict=True)) if r is None and info != "none"]
     if listed:

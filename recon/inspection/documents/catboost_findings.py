@@ -23,12 +23,12 @@ def catboost_findings(booster: Booster) -> list[Finding]:
     weights = [w for tree in booster.trees for w in tree.of_leaves]
     single = sum(w == 1 for w in weights)
     trees = len(booster.trees)
-    told = f"the sum of the row weights of every leaf of {trees:,} trees: without weights the number of training rows"
-    told += f" ({single:,} leaves have one row)" if single else ""
+    text = f"the sum of the row weights of every leaf of {trees:,} trees: without weights the number of training rows"
+    text += f" ({single:,} leaves have one row)" if single else ""
     first = booster.trees[0] if booster.trees else None
     if isinstance(first, Symmetric) and first.value:
-        told += "; of the first tree the leaf values then give the rows of each class"
-    found = [Finding("medium", "leaf-counts", "leaf_weights", f"{len(weights):,} leaf weights", told, _ZERO,
+        text += "; of the first tree the leaf values then give the rows of each class"
+    found = [Finding("medium", "leaf-counts", "leaf_weights", f"{len(weights):,} leaf weights", text, _ZERO,
                      smallest=least(weights), models=trees)]  # fmt: skip
     if booster.tables:
         found.append(Finding(

@@ -81,11 +81,11 @@ def _printed(text: str, head: str) -> Found | None:
         found = hessians("cover") if ",cover=" in text else [_thresholds("lines")]
         return "XGBoost dump as text", None, found
     if re.search(r" (not )?satisfied$", head, re.MULTILINE) and "Label:" in text:
-        told = "the tests and the label of every leaf: which class most of its rows have; no counts"
+        sentence = "the tests and the label of every leaf: which class most of its rows have; no counts"
         return (
             "STreeD tree as text",
             None,
-            [_one("info", "rules", "lines", "leaves without counts", told, "nothing to do")],
+            [_one("info", "rules", "lines", "leaves without counts", sentence, "nothing to do")],
         )
     if "RULELIST" in head or re.match(r"if \[", head):
         return _corels(text)
@@ -110,11 +110,13 @@ def _dot(text: str) -> Found:
     if not samples:
         return "tree as DOT", None, [_thresholds("labels")]
     if samples[0].endswith("%"):
-        told = "the share of the training rows in every node and of every class in it, rounded: intervals of counts"
-        return "tree as DOT", None, [_one("medium", "shares", "labels", "samples and value", told, _SUPPRESS, samples),
+        words = "the share of the training rows in every node and of every class in it, rounded: intervals of counts"
+        return "tree as DOT", None, [_one("medium", "shares", "labels", "samples and value", words, _SUPPRESS, samples),
                                      _thresholds("labels")]  # fmt: skip
-    told = "the training rows of every node, and of every class in it (of a regression their mean)"
-    found = _one("medium", "counts", "labels", f"samples and value of {len(samples):,} nodes", told, _SUPPRESS, samples)
+    words = "the training rows of every node, and of every class in it (of a regression their mean)"
+    found = _one(
+        "medium", "counts", "labels", f"samples and value of {len(samples):,} nodes", words, _SUPPRESS, samples
+    )
     return "tree as DOT", int(float(samples[0])), [found, _thresholds("labels")]
 
 
@@ -126,10 +128,10 @@ def _export_text(text: str) -> Found:
     numbers = [[float(v) for v in re.findall(r"-?[\d.]+(?:e[+-]?\d+)?", w)] for w in weights]
     whole = all(v == int(v) for leaf in numbers for v in leaf)
     total = round(sum(sum(leaf) for leaf in numbers)) if whole else None
-    told = (
+    sentence = (
         "the training rows of every class in every leaf" if whole else "weights or shares of the classes in the leaves"
     )
-    found = _one("medium", "counts", "weights", f"weights of {len(weights):,} leaves", told, _SUPPRESS, weights)
+    found = _one("medium", "counts", "weights", f"weights of {len(weights):,} leaves", sentence, _SUPPRESS, weights)
     return "tree as text", total, [found, _thresholds("lines")]
 
 
@@ -137,11 +139,11 @@ def _rpart_text(text: str) -> Found:
     """Return what R's print of an rpart tree says: rows, and rows that are not of the class."""
     rows = re.search(r"^n=\s*(\d+)", text, re.MULTILINE)
     nodes = _RPART.findall(text)
-    told = (
+    sentence = (
         "the training rows of every node (n) and how many are not of its class (loss): with two classes the rows of "
         "both; with more, the printed shares times n"
     )
-    found = _one("medium", "counts", "n, loss, (yprob)", f"{len(nodes):,} nodes", told, _SUPPRESS)
+    found = _one("medium", "counts", "n, loss, (yprob)", f"{len(nodes):,} nodes", sentence, _SUPPRESS)
     return "R rpart as text", int(rows.group(1)) if rows else None, [found, _thresholds("split")]
 
 
@@ -149,15 +151,15 @@ def _corels(text: str) -> Found:
     """Return what a CORELS rule list says: rows per class where they are printed behind the predictions."""
     counted = _CORELS.findall(text)
     if not counted:
-        told = "the rules and their predictions: which class most of the rows have that reach them; no counts"
+        sentence = "the rules and their predictions: which class most of the rows have that reach them; no counts"
         return (
             "rule list as text",
             None,
-            [_one("info", "rules", "lines", "rules without counts", told, "nothing to do")],
+            [_one("info", "rules", "lines", "rules without counts", sentence, "nothing to do")],
         )
     sizes = [[int(v) for v in re.findall(r"\d+", part.partition("[")[2])] for part in counted]
-    told = "the training rows of every class that every rule captures"
-    found = _one("medium", "counts", "lines", f"counts of {len(counted):,} rules", told, _SUPPRESS, counted)
+    sentence = "the training rows of every class that every rule captures"
+    found = _one("medium", "counts", "lines", f"counts of {len(counted):,} rules", sentence, _SUPPRESS, counted)
     return "rule list as text", sum(map(sum, sizes)), [found]
 
 
@@ -182,11 +184,11 @@ def _table(text: str) -> Found | None:
     if not counts:
         return None
     hidden = len(cells) - len(counts)
-    told = (
+    sentence = (
         f"a table of counts: {len(counts):,} cells, {sum(c == 0 for c in counts):,} of them 0, "
         f"{sum(0 < c < 10 for c in counts):,} from 1 to 9"
     )
-    told += f", {hidden:,} hidden; with totals in the table the hidden ones may follow" if hidden else ""
+    sentence += f", {hidden:,} hidden; with totals in the table the hidden ones may follow" if hidden else ""
     path = f"column {lines[0][columns[0]]}"
-    found = _one("medium", "counts", path, f"{len(cells):,} cells", told, _SUPPRESS, counts)
+    found = _one("medium", "counts", path, f"{len(cells):,} cells", sentence, _SUPPRESS, counts)
     return "table of counts (CSV)", None, [found]

@@ -67,18 +67,18 @@ def _others(content: dict[str, Any], known: str, path: str) -> list[Finding]:
 
 def _lightgbm(content: dict[str, Any]) -> list[Finding]:
     """Return what LightGBM's dump_model gives away."""
-    found, told, listed = [], [], []
+    found, notes, listed = [], [], []
     infos = content.get("feature_infos")
     for name, info in infos.items() if isinstance(infos, dict) else ():
         if isinstance(info, dict) and info.get("values"):
             listed.append(f"{name}: {str(info['values'])[:60]}")
         elif isinstance(info, dict) and "min_value" in info and info["min_value"] != info.get("max_value"):
-            told.append(f"{name} from {info['min_value']} to {info.get('max_value')}")
+            notes.append(f"{name} from {info['min_value']} to {info.get('max_value')}")
     fix = "leave feature_infos out of the dump, or clip the columns to public limits before training"
-    if told:
+    if notes:
         follows = "the exact smallest and largest value of every column in the training data: "
-        follows += "; ".join(told[:EXAMPLES]) + ("; ..." if len(told) > EXAMPLES else "")
-        found.append(Finding("medium", "extremes", "feature_infos", f"ranges of {len(told):,} columns", follows, fix))
+        follows += "; ".join(notes[:EXAMPLES]) + ("; ..." if len(notes) > EXAMPLES else "")
+        found.append(Finding("medium", "extremes", "feature_infos", f"ranges of {len(notes):,} columns", follows, fix))
     if listed:
         follows = "every category code that occurs in the training data: " + "; ".join(listed[:EXAMPLES])
         found.append(

@@ -120,10 +120,10 @@ def _findings(reader: _Reader) -> list[Finding]:
         tell("critical", "support-vectors", "VectorDictionary/VectorInstance", f"{count['VectorInstance']:,} vectors",
              "every support vector is a training row", "cannot be taken out, the rows are the model")  # fmt: skip
     if reader.ranges:
-        told = "; ".join(reader.ranges[:EXAMPLES]) + ("; ..." if len(reader.ranges) > EXAMPLES else "")
+        text = "; ".join(reader.ranges[:EXAMPLES]) + ("; ..." if len(reader.ranges) > EXAMPLES else "")
         tell("medium", "extremes", "DataDictionary/DataField/Interval", f"ranges of {len(reader.ranges):,} fields",
              "the smallest and largest value of every field, of the training data unless they were declared by hand: "
-             + told, "widen the intervals to public limits")  # fmt: skip
+             + text, "widen the intervals to public limits")  # fmt: skip
     if reader.values:
         tell("medium", "categories", "DataDictionary/DataField/Value", f"values of {len(reader.values):,} fields",
              "every value that occurs in the training data, unless they were declared by hand",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Found = tuple[str, int | None, list[Finding]]
 # Rules whose findings say the counts of a model (or that it has none): nothing is added to them.
-TOLD = frozenset([
+LEARNER_RULES = frozenset([
     "counts", "noisy-counts", "shares", "leaf-counts", "leaf-hessians", "tree", "histogram-tree", "figs-counts",
     "rule-counts", "r-frame", "rules", "published-counts",
 ])  # fmt: skip
@@ -33,9 +33,9 @@ def completed(rows: int | None, findings: list[Finding], data: bytes, memory: in
     The file is read a second time only then. What no reader reads adds nothing. The level of counts is what all of
     them together allow.
     """
-    told = any(one.rule in TOLD for one in findings)
+    known = any(one.rule in LEARNER_RULES for one in findings)
     sized = all(one.smallest is not None for one in findings if is_counting(one.rule))
-    if rows is not None and told and sized:
+    if rows is not None and known and sized:
         return rows, graded(findings)
     from recon.formats.detection import read_draft
 
@@ -59,7 +59,7 @@ def rows_of(draft: Draft) -> int | None:
 def draft_findings(draft: Draft, known: Sequence[Finding] = ()) -> list[Finding]:
     """Return one finding on the counts that a draft holds; none where it holds none, or where they are told."""
     kinds = draft.origin.counts
-    if not kinds or any(one.rule in TOLD for one in known):
+    if not kinds or any(one.rule in LEARNER_RULES for one in known):
         return []
     what = ", ".join([draft.origin.format, *_sizes(draft.models)])
     smallest, models = of_draft(draft)
@@ -78,20 +78,20 @@ def release_findings(data: bytes) -> Found:
     for number, (model, stated) in enumerate(zip(to_models(part), part.models, strict=True)):
         path, kinds = f"models[{number}]", kinds_of(model)
         if stated.noise is not None:
-            told = f"counts with {stated.noise.law} noise: intervals and a posterior of the true ones"
+            text = f"counts with {stated.noise.law} noise: intervals and a posterior of the true ones"
             fix = "recon posterior says what they give away"
-            found.append(Finding("info", "noisy-counts", path, stated.kind, told, fix))
+            found.append(Finding("info", "noisy-counts", path, stated.kind, text, fix))
         else:
-            told = _meaning(kinds) if kinds else "no counts are published"
+            text = _meaning(kinds) if kinds else "no counts are published"
             # Of another name for each kind: findings of one name are told as one.
             rule = "counts" if kinds == ("exact",) else "-".join([*kinds, "counts"])
             smallest, models = of_models([model])
-            found.append(Finding(_level(kinds), rule, path, stated.kind, told, _INHERENT, smallest=smallest,
+            found.append(Finding(_level(kinds), rule, path, stated.kind, text, _INHERENT, smallest=smallest,
                                  models=models))  # fmt: skip
         if getattr(stated, "multiplicities", None):
-            told = "how often each training row is in each tree's bag, by its position in the training file"
+            text = "how often each training row is in each tree's bag, by its position in the training file"
             place = f"{path}.multiplicities"
-            found.append(Finding("high", "bags", place, stated.kind, told, "leave multiplicities out"))
+            found.append(Finding("high", "bags", place, stated.kind, text, "leave multiplicities out"))
     return "release file", rows.low if rows is not None and rows.exact else None, found
 
 
@@ -104,8 +104,8 @@ def _meaning(kinds: Sequence[CountKind]) -> str:
     """Return what kinds of counts mean, and who works out what follows."""
     from encoders.models.count_kinds import MEANING
 
-    told = [f"{kind}{'' if kind == 'label' else ' counts'}: {MEANING[kind]}" for kind in kinds]
-    return "; ".join([*told, _AUDIT])
+    notes = [f"{kind}{'' if kind == 'label' else ' counts'}: {MEANING[kind]}" for kind in kinds]
+    return "; ".join([*notes, _AUDIT])
 
 
 def _sizes(models: Sequence[AnyModel]) -> list[str]:

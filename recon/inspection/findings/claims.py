@@ -49,14 +49,14 @@ def present(owner: Thing, value: Any) -> Claim:
 
 
 def class_index(owner: Thing, value: Any) -> Claim:
-    """Say whether neighbours' labels are indices into the classes or values."""
+    """Return the finding on neighbours' labels: indices into the classes, or values."""
     if isinstance(owner.get("classes_"), (np.ndarray, list)):
         return "the label of every training row, in file order, as an index into classes_"
     return None if value is None else "the target of every training row, in file order"
 
 
 def support_vectors(owner: Thing, value: Any) -> Claim:
-    """Say how many of the training rows are support vectors; none are stored where the kernel is precomputed."""
+    """Return how many training rows are support vectors; none are stored where the kernel is precomputed."""
     shape = owner.get("shape_fit_")
     rows = f" of {shape[0]:,}" if isinstance(shape, tuple) and shape and isinstance(shape[0], int) else ""
     found = value.shape[0] if isinstance(value, np.ndarray) and value.ndim == 2 else None
@@ -66,26 +66,26 @@ def support_vectors(owner: Thing, value: Any) -> Claim:
 
 
 def support_positions(owner: Thing, value: Any) -> Claim:
-    """Say that the support vectors come class by class, where their number per class is stored."""
+    """Return that the support vectors come class by class, where their number per class is stored."""
     per_class = owner.get("_n_support", owner.get("n_support_"))
     if not isinstance(value, np.ndarray) or not value.size:
         return None
-    told = "the positions of the support vectors in the training file"
+    text = "the positions of the support vectors in the training file"
     classes = owner.get("classes_")
     if isinstance(per_class, np.ndarray) and isinstance(classes, np.ndarray) and per_class.sum() == value.size:
-        told += (
+        text += (
             f"; they come class by class ({', '.join(str(int(c)) for c in per_class[:6])}), so their labels are known"
         )
-    return told
+    return text
 
 
 def kernel_targets(owner: Thing, value: Any) -> Claim:
-    """Say that the targets follow; with row weights they follow up to these."""
+    """Return that the targets follow; with row weights they follow up to these."""
     return None if numbers(value) is None else ""
 
 
 def subcluster(owner: Thing, value: Any) -> Claim:
-    """Say how many rows the sum of a subcluster has."""
+    """Return how many rows the sum of a subcluster has."""
     rows = owner.get("n_samples_")
     if not isinstance(rows, int) or rows < 1 or not isinstance(value, np.ndarray):
         return None
@@ -95,26 +95,26 @@ def subcluster(owner: Thing, value: Any) -> Claim:
 
 
 def row_weights(owner: Thing, value: Any) -> Claim:
-    """Say which labels follow from row weights: settled by the trees' class counts, or not at all."""
+    """Return which labels follow from row weights: settled by the trees' class counts, or not at all."""
     if not isinstance(value, np.ndarray):
         return None
     labels, why = labels_from_weights(owner)
     if labels is not None:
         sizes = np.bincount(labels, minlength=len(owner.get("classes_")))
-        told = ", ".join(f"{size:,}" for size in sizes)
+        text = ", ".join(f"{size:,}" for size in sizes)
         return "critical", (
             f"with class_weight every weight is its class's: the label of every training row follows, in file order "
-            f"(rows per class: {told}); {why}"
+            f"(rows per class: {text}); {why}"
         )
     levels, sizes = np.unique(value, return_counts=True)
     balanced = owner.get("class_weight") == "balanced" and len(levels) == len(owner.get("classes_", ()))
     if balanced and np.allclose(
         levels * len(levels) * sizes, value.size, rtol=1e-9
     ):  # n / (classes * rows of the class)
-        told = ", ".join(f"{size:,}" for size in sizes)
+        text = ", ".join(f"{size:,}" for size in sizes)
         return "critical", (
             "with balanced classes every weight is its class's: the training rows of each class are known, in "
-            f"file order ({told} rows); which class is which is not: {why}"
+            f"file order ({text} rows); which class is which is not: {why}"
         )
     if len(levels) == 1:
         return "info", "all training rows have one weight: only their number follows"
@@ -122,7 +122,7 @@ def row_weights(owner: Thing, value: Any) -> Claim:
 
 
 def clusters(owner: Thing, value: Any) -> Claim:
-    """Say how many rows every cluster has."""
+    """Return how many rows every cluster has."""
     if not isinstance(value, np.ndarray) or value.dtype.kind not in "iu" or not value.size:
         return None
     sizes = np.unique(value, return_counts=True)[1]
@@ -133,7 +133,7 @@ def clusters(owner: Thing, value: Any) -> Claim:
 
 
 def centres(owner: Thing, value: Any) -> Claim:
-    """Say which centres are training rows, as far as the rows' clusters are stored."""
+    """Return which centres are training rows, as far as the rows' clusters are stored."""
     labels = owner.get("labels_")
     if not isinstance(value, np.ndarray):
         return None
@@ -150,7 +150,7 @@ def centres(owner: Thing, value: Any) -> Claim:
 
 
 def scaler(owner: Thing, value: Any) -> Claim:
-    """Say the exact sums and sums of squares that mean, variance and number of rows give."""
+    """Return the exact sums and sums of squares that mean, variance and number of rows give."""
     mean, var = numbers(owner.get("mean_")), numbers(owner.get("var_"))
     seen = numbers(owner.get("n_samples_seen_"))
     if mean is None:
@@ -158,14 +158,14 @@ def scaler(owner: Thing, value: Any) -> Claim:
     if seen is None:
         return "the mean of every column"
     sums = mean * seen
-    told = f"the sum of every column is mean_ * n_samples_seen_: {listed(sums)}"
+    text = f"the sum of every column is mean_ * n_samples_seen_: {listed(sums)}"
     if var is not None:
-        told += f"; the sum of squares is n_samples_seen_ * (var_ + mean_**2): {listed(seen * (var + mean**2))}"
-    return told + ("; the sums are whole numbers, so they are exact" if is_whole(sums) else "")
+        text += f"; the sum of squares is n_samples_seen_ * (var_ + mean_**2): {listed(seen * (var + mean**2))}"
+    return text + ("; the sums are whole numbers, so they are exact" if is_whole(sums) else "")
 
 
 def quantiles(owner: Thing, value: Any) -> Claim:
-    """Say that the sorted columns stand there, if there were fewer rows than quantiles."""
+    """Return that the sorted columns stand there, if there were fewer rows than quantiles."""
     made, asked = owner.get("n_quantiles_"), owner.get("n_quantiles")
     if not isinstance(value, np.ndarray) or not value.size:
         return None
@@ -178,16 +178,16 @@ def quantiles(owner: Thing, value: Any) -> Claim:
 
 
 def bins(owner: Thing, value: Any) -> Claim:
-    """Say which bin edges are data."""
+    """Return which bin edges are data."""
     strategy = owner.get("strategy")
-    told = "the outer edges of every column are its smallest and largest value"
+    text = "the outer edges of every column are its smallest and largest value"
     if strategy == "quantile":
-        return told + "; the inner ones are quantiles"
-    return told + ("; the inner ones follow from k-means" if strategy == "kmeans" else "; the inner ones follow")
+        return text + "; the inner ones are quantiles"
+    return text + ("; the inner ones follow from k-means" if strategy == "kmeans" else "; the inner ones follow")
 
 
 def imputer(owner: Thing, value: Any) -> Claim:
-    """Say which statistic fills the gaps."""
+    """Return which statistic fills the gaps."""
     strategy = owner.get("strategy")
     if strategy == "constant":
         return None
@@ -196,36 +196,36 @@ def imputer(owner: Thing, value: Any) -> Claim:
 
 
 def categories(owner: Thing, value: Any) -> Claim:
-    """Say that the categories are those of the data, unless they were given."""
+    """Return that the categories are those of the data, unless they were given."""
     given = owner.get("categories")
     if isinstance(given, (list, tuple, np.ndarray)):
         return "info", "these categories were declared before fitting: they are not read off the data"
     if not isinstance(value, list):
         return ""
     sizes = [len(v) for v in value if isinstance(v, np.ndarray)]
-    told = f"every value that each column has in the training data ({', '.join(map(str, sizes[:8]))} values"
-    return told + (", ...)" if len(sizes) > 8 else ")")
+    text = f"every value that each column has in the training data ({', '.join(map(str, sizes[:8]))} values"
+    return text + (", ...)" if len(sizes) > 8 else ")")
 
 
 def target_mean(owner: Thing, value: Any) -> Claim:
-    """Say what smoothing leaves of the means."""
+    """Return what smoothing leaves of the means."""
     smooth = owner.get("smooth")
-    told = "the mean of the target in every category, drawn towards target_mean_, the exact mean of all rows"
+    text = "the mean of the target in every category, drawn towards target_mean_, the exact mean of all rows"
     if isinstance(smooth, (int, float)) and not isinstance(smooth, bool):
-        told += f", by (sum + {smooth:g} target_mean_) / (count + {smooth:g})"
-        return told + (": with smooth = 0 it is the exact mean" if smooth == 0 else "")
-    return told
+        text += f", by (sum + {smooth:g} target_mean_) / (count + {smooth:g})"
+        return text + (": with smooth = 0 it is the exact mean" if smooth == 0 else "")
+    return text
 
 
 def vocabulary(owner: Thing, value: Any) -> Claim:
-    """Say that words were read off the texts, unless they were given."""
+    """Return that words were read off the texts, unless they were given."""
     if owner.get("fixed_vocabulary_") is True:
         return "info", "these words were declared before fitting: they are not read off the texts"
     return ""
 
 
 def contingency(owner: Thing, value: Any) -> Claim:
-    """Say the exact table of column against class, if its counts are whole (rows without weights)."""
+    """Return the exact table of column against class, if its counts are whole (rows without weights)."""
     if owner.class_name == "CategoricalNB":
         tables = [t for t in (value if isinstance(value, list) else []) if isinstance(t, np.ndarray)]
         if not tables:
@@ -243,27 +243,27 @@ def contingency(owner: Thing, value: Any) -> Claim:
     classes = numbers(owner.get("class_count_"))
     size = sum(int(t.size) for t in tables)
     whole = all(is_whole(t) for t in tables) and (classes is None or is_whole(classes))
-    told = f"{size:,} exact numbers: {what}, the first {listed(tables[0])}"
+    text = f"{size:,} exact numbers: {what}, the first {listed(tables[0])}"
     if classes is not None:
-        told += f"; rows per class: {listed(classes)}"
-    return told if whole else told.replace("exact numbers", "weighted sums")
+        text += f"; rows per class: {listed(classes)}"
+    return text if whole else text.replace("exact numbers", "weighted sums")
 
 
 def class_moments(owner: Thing, value: Any) -> Claim:
-    """Say the sums that GaussianNB's means and counts give."""
+    """Return the sums that GaussianNB's means and counts give."""
     theta, rows = numbers(owner.get("theta_")), numbers(owner.get("class_count_"))
     if theta is None or rows is None or theta.ndim != 2 or len(theta) != len(rows):
         return ""
     sums = theta * rows[:, None]
-    told = (
+    text = (
         f"the rows of every class ({listed(rows)}) and in each the sum of every column, theta_ * class_count_ "
         f"({listed(sums)}), and of its squares, class_count_ * (var_ - epsilon_ + theta_**2)"
     )
-    return told + ("; the sums are whole numbers, so they are exact" if is_whole(sums) else "")
+    return text + ("; the sums are whole numbers, so they are exact" if is_whole(sums) else "")
 
 
 def class_shares(owner: Thing, value: Any) -> Claim:
-    """Say the classes' shares."""
+    """Return the classes' shares."""
     shares = numbers(value)
     if shares is None:
         return None
@@ -271,19 +271,19 @@ def class_shares(owner: Thing, value: Any) -> Claim:
 
 
 def column_means(owner: Thing, value: Any) -> Claim:
-    """Say the column sums that mean and number of rows give."""
+    """Return the column sums that mean and number of rows give."""
     mean, rows = numbers(owner.get("mean_")), owner.get("n_samples_", owner.get("n_samples_seen_"))
     if mean is None:
         return None
     if not isinstance(rows, int):
         return "the mean of every column"
     sums = mean * rows
-    told = f"the sum of every column is mean_ * n_samples: {listed(sums)}"
-    return told + ("; the sums are whole numbers, so they are exact" if is_whole(sums) else "")
+    text = f"the sum of every column is mean_ * n_samples: {listed(sums)}"
+    return text + ("; the sums are whole numbers, so they are exact" if is_whole(sums) else "")
 
 
 def tree(owner: Thing, value: Any) -> Claim:
-    """Say how many leaves with how many rows a tree of scikit-learn publishes."""
+    """Return how many leaves with how many rows a tree of scikit-learn publishes."""
     names = value.dtype.names if isinstance(value, np.ndarray) else None
     if names is None or not {"left_child", "n_node_samples"} <= set(names) or not len(value):
         return None

@@ -102,8 +102,8 @@ def _together(same: list[Finding]) -> Finding:
     if first.rule == "not-understood":  # the bytes of all of them, not of the first
         size = sum(int(one.what.partition(" ")[0].replace(",", "")) for one in same)
         what = f"{size:,} bytes in {len(same):,} places not understood"
-    told = {one.follows for one in same}
-    follows = first.follows if len(told) == 1 else f"{first.follows} (the first of {len(same):,} such places)"
+    notes = {one.follows for one in same}
+    follows = first.follows if len(notes) == 1 else f"{first.follows} (the first of {len(same):,} such places)"
     sizes = [one.smallest for one in same if one.smallest is not None]
     return dataclasses.replace(
         first, path=path, what=what, follows=follows, places=sum(one.places for one in same),
@@ -113,6 +113,6 @@ def _together(same: list[Finding]) -> Finding:
 
 def not_understood(path: str, size: int, what: str, why: str = "") -> Finding:
     """Return the finding that so many bytes are not understood."""
-    told = f"{size:,} bytes{f' of {what}' if what else ''} not understood"
+    text = f"{size:,} bytes{f' of {what}' if what else ''} not understood"
     follows = "no reader and no rule knows what this holds: it may be training data" + (f" ({why})" if why else "")
-    return Finding("unknown", "not-understood", path or "(the object)", told, follows, _TAKE_OUT)
+    return Finding("unknown", "not-understood", path or "(the object)", text, follows, _TAKE_OUT)

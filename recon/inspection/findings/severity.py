@@ -51,11 +51,11 @@ def _graded(one: Finding, models: int) -> Finding:
         rows = "1 row" if one.smallest == 1 else f"{one.smallest:,} rows"
         return replace(one, level="high", follows=f"{one.follows}; the smallest published count is {rows}: {RUN_AUDIT}")
     if models > 1:
-        told = f"{models:,} trees, lists or tables are about the same rows, which together can single rows out"
-        return replace(one, level="high", follows=f"{one.follows}; {told}: {RUN_AUDIT}")
+        text = f"{models:,} trees, lists or tables are about the same rows, which together can single rows out"
+        return replace(one, level="high", follows=f"{one.follows}; {text}: {RUN_AUDIT}")
     if one.smallest is None:
-        told = "how small the smallest group is was not worked out"
-        return replace(one, level="high", follows=f"{one.follows}; {told}: {RUN_AUDIT}")
+        text = "how small the smallest group is was not worked out"
+        return replace(one, level="high", follows=f"{one.follows}; {text}: {RUN_AUDIT}")
     return one
 
 

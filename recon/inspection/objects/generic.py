@@ -14,7 +14,7 @@ from recon.inspection.objects.traversal import Place, described, entries_of, sha
 from recon.stored.objects.things import Thing
 
 MANY = 1_000  # entries from which on an array that nobody knows is named
-FEWEST = 4  # rows from which on a length says anything
+MIN_ROWS = 4  # rows from which on a length says anything
 TEXTS = 20  # different texts from which on a list of them is named
 LISTED = ("sklearn.", "imodels.", "lightgbm.", "xgboost.", "numpy.", "scipy.", "_loss.")
 _FRAMES = ("pandas.", "polars.", "pyarrow.")
@@ -39,7 +39,7 @@ def rows_known(things: list[Thing], places: Iterable[Place]) -> Counter[int]:
     """Return possible numbers of training rows with how many values say so; folds and subsamples are among them."""
     found: Counter[int] = Counter()
     for thing in things:
-        found.update(_said(thing))
+        found.update(_stated_rows(thing))
         found.update(_tree_rows(thing))
     for place in places:
         known = None if place.owner is None else rules_of(place.owner.class_name).get(place.attribute)
@@ -48,8 +48,8 @@ def rows_known(things: list[Thing], places: Iterable[Place]) -> Counter[int]:
     return found or _shared_lengths(things)
 
 
-def _said(thing: Thing) -> list[int]:
-    """Return the numbers of rows that an object says: counters, the shape of the fit, the classes' counts."""
+def _stated_rows(thing: Thing) -> list[int]:
+    """Return the numbers of rows that an object states: counters, the shape of the fit, the classes' counts."""
     values = [thing.get(name) for name in _COUNTERS if thing.has(name)]
     shape = thing.get("shape_fit_") if thing.has("shape_fit_") else None
     values += [shape[0]] if isinstance(shape, tuple) and shape else []
@@ -135,7 +135,7 @@ def generic_findings(place: Place, rows: set[int]) -> Finding | None:
     shape = place.shape
     if not shape or place.attribute in MODEL:
         return None
-    if any(n >= FEWEST and n in rows for n in shape):
+    if any(n >= MIN_ROWS and n in rows for n in shape):
         return _one_per_row(place, shape, rows)
     if _texts(value) >= TEXTS:
         return _finding(place, "medium", "texts", f"{_texts(value):,} different texts: see whether they come from rows")
@@ -162,12 +162,12 @@ def _one_per_row(place: Place, shape: tuple[int, ...], rows: set[int]) -> Findin
     """Return that an array has one entry per training row: rows and texts are worse than single numbers."""
     size = next(n for n in shape if n in rows)
     level: Level = "critical" if len(shape) == 2 and shape[0] == size and shape[1] > 1 else "high"
-    told = f"one entry for each of the {size:,} training rows"
+    text = f"one entry for each of the {size:,} training rows"
     by_chance = _same_length(place.owner, size)
     if by_chance:
-        told += f" (or by chance: {by_chance} {size:,} too)"
+        text += f" (or by chance: {by_chance} {size:,} too)"
         level = "high"
-    return _finding(place, level, "one-per-row", told)
+    return _finding(place, level, "one-per-row", text)
 
 
 def _same_length(owner: Thing | None, size: int) -> str:

@@ -75,11 +75,11 @@ def r_findings(data: bytes, memory: int) -> Found:
     kind = "R " + (root.classes[0] if root.classes else root.kind)
     known = next((PARTS[c] for c in root.classes if c in PARTS), {})
     rows = _rows(root, known)
-    found, told = [], set()
+    found, reported = [], set()
     for name, part in root.parts:
         if name in known and part.kind != "nothing":
             level, follows = known[name]
-            told.add(id(part))
+            reported.add(id(part))
             fix = f"m${name} <- NULL: predict() does not need it" if level != "medium" else "part of the model"
             found.append(
                 Finding(
@@ -94,11 +94,11 @@ def r_findings(data: bytes, memory: int) -> Found:
                     entries=_entries(part),
                 )
             )
-    tables = list(_tables(root, told, rows))
+    tables = list(_tables(root, reported, rows))
     found += tables
     seen = {one.path for one in tables}
     for name, part in _others(root, known):
-        size = _size(part, told, seen)
+        size = _size(part, reported, seen)
         if size:
             found.append(not_understood(f"m${name}" if name else "m", size, "R values"))
     return kind + " (.rds)", rows, found
@@ -111,9 +111,9 @@ def _others(root: RObject, known: dict[str, tuple[Level, str]]) -> list[tuple[st
     return [(name, part) for name, part in root.parts if name not in known and name not in _MODEL.split()]
 
 
-def _size(part: RObject, told: set[int], seen: set[str]) -> int:
+def _size(part: RObject, reported: set[int], seen: set[str]) -> int:
     """Return the bytes of the vectors below an object, code and what was told already left out; each object once."""
-    total, stack, met = 0, [part], set(told)
+    total, stack, met = 0, [part], set(reported)
     while stack:
         one = stack.pop()
         one = one.values if one.kind == "reference" else one
@@ -140,7 +140,7 @@ def _rows(root: RObject, known: dict[str, tuple[Level, str]]) -> int | None:
     return max(sizes, default=None)
 
 
-def _tables(root: RObject, told: set[int], rows: int | None) -> Iterator[Finding]:
+def _tables(root: RObject, reported: set[int], rows: int | None) -> Iterator[Finding]:
     """Yield data frames anywhere below the root, and what environments hold; iterative, each object once."""
     stack: list[tuple[str, RObject, str]] = [("m", root, "")]
     seen: set[int] = set()
@@ -150,7 +150,7 @@ def _tables(root: RObject, told: set[int], rows: int | None) -> Iterator[Finding
         if id(part) in seen or part.kind in {"code", "symbol", "nothing", "namespace"}:
             continue
         seen.add(id(part))
-        if id(part) not in told and part is not root:
+        if id(part) not in reported and part is not root:
             finding = _frame(path, part, kept) or _long(path, part, kept, rows)
             if finding is not None:
                 yield finding

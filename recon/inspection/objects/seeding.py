@@ -36,7 +36,7 @@ def seed_findings(places: list[Place]) -> Seeds:
     found: list[Finding] = []
     held: list[Place] = []
     rows: list[int] = []
-    told: set[int] = set()
+    reported: set[int] = set()
     met: set[int] = set()
     for place in places:
         if isinstance(place.value, Thing) and place.value.has("estimators_") and id(place.value) not in met:
@@ -48,9 +48,9 @@ def seed_findings(places: list[Place]) -> Seeds:
             found.append(_bag_finding(place, bags))
             mine = _seeds_of(place, places)
             held += mine
-            told.update(id(p.owner) for p in mine)
+            reported.update(id(p.owner) for p in mine)
     for place in places:
-        if not is_seed(place) or (id(place.owner) in told and not place.nested):
+        if not is_seed(place) or (id(place.owner) in reported and not place.nested):
             continue
         found.append(_other(place))
         if is_removable(place):

@@ -15,7 +15,7 @@ from recon.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError
 
 _LONG = 400  # steps of a path that are shown
-MOST = 5_000_000  # values; a forest of 1,000 trees has about 30,000
+MAX_VALUES = 5_000_000  # values; a forest of 1,000 trees has about 30,000
 DEEPEST = 100_000  # values inside values; honest chains (the leaves of Birch) have thousands
 _PLACE = 300  # bytes charged for a value: its place and what is looked up about it
 _SCALARS = (type(None), bool, int, float, complex, str, bytes, Name)
@@ -110,7 +110,7 @@ def described(value: Any) -> str:
     return f"number {value}" if isinstance(value, (int, float)) else type(value).__name__
 
 
-def walk(root: Any) -> Iterator[Place]:
+def traverse(root: Any) -> Iterator[Place]:
     """Yield every value below (and with) the root at each path that leads to it; what is inside it at the first only.
 
     Iterative, linear in the graph's references. Raises `ReleaseError` for broken arrays and for graphs of more than
@@ -129,8 +129,8 @@ def walk(root: Any) -> Iterator[Place]:
                 known[id(raw)] = _seen_as(raw)
             place = place if known[id(raw)] is raw else replace(place, value=known[id(raw)])
         yielded += 1
-        if yielded > MOST or len(stack) > MOST:
-            raise ReleaseError(f"the file holds more than {MOST:,} values")
+        if yielded > MAX_VALUES or len(stack) > MAX_VALUES:
+            raise ReleaseError(f"the file holds more than {MAX_VALUES:,} values")
         if place.depth > DEEPEST:
             raise ReleaseError(f"the file holds more than {DEEPEST:,} values inside each other")
         budget.entries(1, "what the file holds", _PLACE)

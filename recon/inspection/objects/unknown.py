@@ -18,8 +18,8 @@ from recon.stored.objects.raw import Name
 from recon.stored.objects.things import Thing
 
 DEEPEST = 3  # files inside files
-MOST_OPENED = 1_000  # of one file; the others are told with their bytes
-LEAST_SHARE = 1 << 20  # bytes that one of them may unpack to
+MAX_OPENED = 1_000  # of one file; the others are told with their bytes
+MIN_SHARE = 1 << 20  # bytes that one of them may unpack to
 SHORT = 200  # characters of a text that is a setting
 NUMBER = 8  # bytes that a number of a list counts for
 # Classes whose reader or rules say what is in them, and small ones of Python that hold a value each.
@@ -57,9 +57,9 @@ def unknown_findings(places: Sequence[Place], look_inside: LookInside, memory: i
         size = _unread(place)
         if size:
             groups.setdefault(_class(place), []).append((place, size))
-    share = max(LEAST_SHARE, memory // max(1, min(len(blobs), MOST_OPENED)))  # all of them together keep the budget
+    share = max(MIN_SHARE, memory // max(1, min(len(blobs), MAX_OPENED)))  # all of them together keep the budget
     for number, (path, raw) in enumerate(blobs.values()):
-        found += look_inside(bytes(raw), path, min(memory, share), depth if number < MOST_OPENED else DEEPEST)
+        found += look_inside(bytes(raw), path, min(memory, share), depth if number < MAX_OPENED else DEEPEST)
     for kind, held in groups.items():
         total = sum(size for _, size in held)
         names = ", ".join(dict.fromkeys(p.path or "(the object)" for p, _ in held[:3]))

@@ -244,7 +244,7 @@ class DPGreedyRuleListClassifier(RuleListClassifier):
         return [name for name, is_used in used.items() if is_used and self.neighbours == "add_remove"]
 
     def _needs_delta(self) -> bool:
-        """Tell whether the mechanism spends a delta."""
+        """Return whether the mechanism spends a delta."""
         return self.mechanism in ("smooth_laplace", "global_gaussian") or (
             self.mechanism == "smooth_cauchy" and self.repaired
         )

@@ -37,7 +37,7 @@ from recon.learners.rule_lists.brl_sampling import (
     draw_prior,
     perfect_sample,
     point_list,
-    walk,
+    run_chain,
 )
 from recon.learners.rule_lists.estimator import (
     Antecedent,
@@ -156,7 +156,7 @@ class BayesianLists(RuleListClassifier):
         """Return the chains: the first starts as in the thesis, at the first antecedent, the others at prior draws."""
         first: Chosen = (0,) if scores.prior.longest else ()
         starts = [first, *(draw_prior(scores.prior, randomness) for _ in range(self.chains - 1))]
-        found = [walk(scores, law, start, self.steps, randomness) for start in starts]
+        found = [run_chain(scores, law, start, self.steps, randomness) for start in starts]
         self.diagnostics_ = diagnose(found)
         return found
 

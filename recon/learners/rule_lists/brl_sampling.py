@@ -54,7 +54,7 @@ def integer_weights(log_weights: NDArray[np.float64]) -> list[int]:
     return found
 
 
-def walk(scores: Scores, law: Law, start: Chosen, steps: int, randomness: Randomness) -> Chain:
+def run_chain(scores: Scores, law: Law, start: Chosen, steps: int, randomness: Randomness) -> Chain:
     """Return a Metropolis-Hastings chain. Cost per new list: rules x rows / 64 machine words; known lists: a look-up.
 
     Each step swaps two rules, adds or deletes one, each with probability 1/3, and stays where that is impossible.

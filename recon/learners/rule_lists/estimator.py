@@ -148,7 +148,7 @@ class RuleListClassifier:
 
 
 def is_whole(value: Any) -> bool:
-    """Tell whether a parameter is an integer and no boolean."""
+    """Return whether a parameter is an integer and no boolean."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 

@@ -129,7 +129,7 @@ def best_conjunction(table: Table, width: int, least: float) -> tuple[int, ...] 
 
 
 def better(a: tuple[float, float, int, tuple[int, ...]], b: tuple[float, float, int, tuple[int, ...]]) -> bool:
-    """Tell whether candidate a comes before b: higher score, then captured, size and literals ascending."""
+    """Return whether candidate a comes before b: higher score, then captured, size and literals ascending."""
     if abs(a[0] - b[0]) > TIE * max(1.0, abs(b[0])):
         return a[0] > b[0]
     return a[1:] < b[1:]

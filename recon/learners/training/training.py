@@ -119,11 +119,11 @@ def computed_from_n(learner: Any) -> list[str]:
 def whole_ledger(table: Training, learner: Any, publish_rows: bool) -> Ledger:
     """Return the ledger of a fitted private learner with all that the file declares public beside it."""
     ledger: Ledger = learner.ledger_
-    said = []
+    notes = []
     if not table.declared:
-        said.append(PUBLIC_DOMAIN)
+        notes.append(PUBLIC_DOMAIN)
     if publish_rows and ledger.neighbours == "add_remove":
-        said.append(PUBLIC_ROWS.format(len(table.frame)))
+        notes.append(PUBLIC_ROWS.format(len(table.frame)))
     if learner.random_state is not None:
-        said.append(SEEDED)
-    return ledger.with_public(said)
+        notes.append(SEEDED)
+    return ledger.with_public(notes)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from solvers.foundation.errors import ReleaseError
 
-MOST_FIELDS = 1_000  # of one table
+MAX_FIELDS = 1_000  # of one table
 EACH = 40  # bytes that one value takes in memory
 
 
@@ -54,7 +54,7 @@ class Buffer:
         """Return the table at a place."""
         fields = at - self.number(at, "<i4")
         size = self.number(fields, "<u2")
-        if size < 4 or size % 2 or size > 4 + 2 * MOST_FIELDS:
+        if size < 4 or size % 2 or size > 4 + 2 * MAX_FIELDS:
             raise ReleaseError(f"a table's list of fields has {size} bytes", place=f"byte {at}")
         return Table(self, at, tuple(self.array(fields + 4, "<u2", (size - 4) // 2).tolist()))
 

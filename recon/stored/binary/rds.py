@@ -18,7 +18,7 @@ from recon.stored.pickled.joblib_files import beginning, compression, decompress
 from solvers.foundation.errors import ReleaseError
 
 DEEPEST = 150  # objects inside each other; long lists are not deep
-MOST = 5_000_000  # objects
+MAX_OBJECTS = 5_000_000  # objects
 _EACH = 250  # bytes charged for an object: itself, its attributes and its place
 _LINE = 60  # bytes charged for a line of the ASCII form
 _NOTHING = {254, 253, 252, 251, 250, 242, 241}  # NULL, the global and base environments, and such
@@ -50,8 +50,8 @@ class RObject:
         """Return the named parts of a list, pairlist or environment."""
         if self.kind == "list":
             names = self.attributes.get("names")
-            told = names.values if names is not None and names.kind == "character" else []
-            return [(str(told[i] or "") if i < len(told) else "", v) for i, v in enumerate(self.values)]
+            notes = names.values if names is not None and names.kind == "character" else []
+            return [(str(notes[i] or "") if i < len(notes) else "", v) for i, v in enumerate(self.values)]
         return list(self.values) if self.kind in {"pairlist", "environment", "call", "closure", "promise"} else []
 
 
@@ -192,8 +192,8 @@ class _Reader:
         kind = flags & 255
         self.met += 1
         self.budget.entries(1, "the R object", _EACH)
-        if depth > DEEPEST or self.met > MOST:
-            raise ReleaseError(f"the R object has more than {DEEPEST} levels or {MOST:,} parts")
+        if depth > DEEPEST or self.met > MAX_OBJECTS:
+            raise ReleaseError(f"the R object has more than {DEEPEST} levels or {MAX_OBJECTS:,} parts")
         if kind in _NOTHING:
             return RObject("nothing", None)
         if kind in _PAIRS:
@@ -260,8 +260,8 @@ class _Reader:
             found.append((name, self.item(depth + 1)))
             self.met += 1
             self.budget.entries(1, "the R object", _EACH)
-            if self.met > MOST:
-                raise ReleaseError(f"the R object has more than {MOST:,} parts")
+            if self.met > MAX_OBJECTS:
+                raise ReleaseError(f"the R object has more than {MAX_OBJECTS:,} parts")
             if kind == "closure":
                 found.append(("(body)", self.item(depth + 1)))
                 break
@@ -311,7 +311,7 @@ class _Reader:
         what, attributes = str(name.values), dict(held.parts)
         if what.startswith("compact_") and state.kind == "double" and len(state.values) == 3:
             size, first, step = state.values
-            if not 0 <= size <= MOST:
+            if not 0 <= size <= MAX_OBJECTS:
                 raise ReleaseError(f"a sequence of {size:g} numbers")
             self.budget.bytes(8 * int(size), "the R object")
             self.met += int(size)  # so that a few bytes cannot ask for all the memory, again and again

@@ -17,7 +17,7 @@ from solvers.foundation.errors import ReleaseError
 
 _DTYPE_CODE = re.compile(r"[biufcUSVMmO]\d{0,9}|\?")
 _UNITS = frozenset({"Y", "M", "W", "D", "h", "m", "s", "ms", "us", "μs", "ns", "ps", "fs", "as"})
-_MOST_FIELDS = 10_000  # of a structured dtype, nested ones counted each time they occur
+_MAX_FIELDS = 10_000  # of a structured dtype, nested ones counted each time they occur
 _DEEPEST = 4  # structured dtypes inside structured dtypes: numpy compares them recursively
 
 
@@ -92,7 +92,7 @@ def _structured(state: tuple[Any, ...], depth: int, known: dict[int, Any]) -> tu
             return None, 0
         return np.dtype((inner, lengths_of(lengths))), count
     names, fields = state[3], state[4]
-    if not isinstance(names, tuple) or not isinstance(fields, dict) or len(state) < 6 or len(names) > _MOST_FIELDS:
+    if not isinstance(names, tuple) or not isinstance(fields, dict) or len(state) < 6 or len(names) > _MAX_FIELDS:
         return None, 0
     formats, offsets, total = [], [], 0
     for name in names:
@@ -101,8 +101,8 @@ def _structured(state: tuple[Any, ...], depth: int, known: dict[int, Any]) -> tu
         total += count
         if inner is None or inner.hasobject or field is None or not isinstance(field[1], int):
             return None, 0
-        if total > _MOST_FIELDS:
-            raise ReleaseError(f"a dtype has more than {_MOST_FIELDS:,} fields")
+        if total > _MAX_FIELDS:
+            raise ReleaseError(f"a dtype has more than {_MAX_FIELDS:,} fields")
         formats.append(inner)
         offsets.append(field[1])
     layout = {"names": list(names), "formats": formats, "offsets": offsets, "itemsize": state[5]}

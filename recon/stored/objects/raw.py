@@ -110,7 +110,7 @@ class Keys:
 
     _LONGEST = 10_000  # characters; longer keys are compared in full at each clash
     _WIDEST = 32  # parts of a tuple
-    _MOST = 16  # different keys of one hash value
+    _MAX = 16  # different keys of one hash value
 
     def __init__(self) -> None:
         self._same: dict[int, set[Any]] = {}
@@ -143,5 +143,5 @@ class Keys:
             raise ReleaseError("a key is a number of more than 4,096 bits")
         clash = self._same.setdefault(hash(key), set())
         clash.add(key)
-        if len(clash) > self._MOST:
-            raise ReleaseError(f"more than {self._MOST} keys have the same hash value: the file was made to hang")
+        if len(clash) > self._MAX:
+            raise ReleaseError(f"more than {self._MAX} keys have the same hash value: the file was made to hang")

@@ -23,7 +23,7 @@ _WRAPPER = "joblib.numpy_pickle.NumpyArrayWrapper"  # maybe inside sklearn.exter
 _OLD_WRAPPERS = ("NDArrayWrapper", "ZNDArrayWrapper")
 _CHUNK = 1 << 20
 _SUSPICIOUS = 64 << 20  # bytes of content
-_MOST_FOLD = 2_000  # content per compressed byte; zlib reaches 1,032 with zeros
+_MAX_FOLD = 2_000  # content per compressed byte; zlib reaches 1,032 with zeros
 _LZMA_MEMORY = 128 << 20  # bytes a decoder may use; joblib's own highest level needs 65 MiB
 
 
@@ -133,8 +133,8 @@ def decompress(data: bytes, name: str, memory: int) -> bytes:
                 raise ReleaseError(f"the {name} stream holds more than the {shown(memory)} allowed (--memory)")
             budget.bytes(len(part), f"the {name} stream")
             budget.check()
-            if size > _SUSPICIOUS and size > _MOST_FOLD * len(data):
-                raise ReleaseError(f"the {name} stream grows more than {_MOST_FOLD:,}-fold: it is refused as a bomb")
+            if size > _SUSPICIOUS and size > _MAX_FOLD * len(data):
+                raise ReleaseError(f"the {name} stream grows more than {_MAX_FOLD:,}-fold: it is refused as a bomb")
             parts.append(part)
     except (zlib.error, lzma.LZMAError, OSError, EOFError, ValueError) as error:
         if isinstance(error, ReleaseError):

@@ -20,7 +20,7 @@ from recon.stored.objects.raw import How, Keys, Name
 from recon.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError
 
-MOST_OPCODES = 10_000_000
+MAX_OPCODES = 10_000_000
 _CONTAINER = 350  # bytes charged for a list, dict, set or mark: what one takes with a few parts in it
 _THING = 500  # bytes charged for an object that is not built
 _IN_MEMO = 150  # bytes charged for a place in the memo, and for a small tuple
@@ -32,7 +32,7 @@ _BROKEN = (IndexError, KeyError, ValueError, TypeError, AttributeError, Overflow
 class Budget:
     """What a pickle may still use of the command's running budget (told in large pieces): bytes, rough; and opcodes."""
 
-    def __init__(self, memory: int, opcodes: int = MOST_OPCODES) -> None:
+    def __init__(self, memory: int, opcodes: int = MAX_OPCODES) -> None:
         self.above = current()
         self.limit = self.memory = self.told = min(memory, self.above.left)
         self.opcodes = opcodes
@@ -81,7 +81,7 @@ class Machine:
                     self.budget.settle()
                     self.budget.opcodes -= count  # of a pickle inside a pickle: both count
                     return self.stack.pop()
-            raise ReleaseError(f"the pickle has more than {MOST_OPCODES:,} opcodes")
+            raise ReleaseError(f"the pickle has more than {MAX_OPCODES:,} opcodes")
         except ReleaseError as error:
             raise error.at(place=error.place or f"byte {begun:,}") from None
         except _BROKEN as error:

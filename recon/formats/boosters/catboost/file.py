@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from recon.formats.boosters.shared import MOST_NODES, refuse
+from recon.formats.boosters.shared import MAX_NODES, refuse
 from recon.stored.binary.flatbuffers import Buffer, Table
 from solvers.foundation.errors import ReleaseError, Unsupported
 
@@ -84,12 +84,12 @@ class Booster:
 
 
 def looks_like_cbm(head: bytes) -> bool:
-    """Tell whether bytes begin like a model of CatBoost."""
+    """Return whether bytes begin like a model of CatBoost."""
     return head[:4] == MAGIC
 
 
 def looks_like_catboost_json(found: Any) -> bool:
-    """Tell whether a parsed JSON value is what `save_model(format="json")` writes."""
+    """Return whether a parsed JSON value is what `save_model(format="json")` writes."""
     return isinstance(found, dict) and "features_info" in found and ("oblivious_trees" in found or "trees" in found)
 
 
@@ -119,11 +119,11 @@ def cbm_booster(data: bytes, memory: int = MEMORY) -> Booster:
     for kind in (4, 12, 18):  # categories, texts, embeddings
         for one in core.tables(kind):
             order.setdefault(one.whole(1, -1), (one.text(2), -1))
-    said = {t.text(0): t.text(1) for t in root.tables(2)}
+    stated = {t.text(0): t.text(1) for t in root.tables(2)}
     names, named, columns = called(order, columns)
     return Booster(
         "CatBoost, .cbm", names, named, tuple(columns), tuple(cbm_trees(core, splits)),
-        parsed(said.get("params")), parsed(said.get("class_params")), cbm_bias(core), len(data) - 8 - size, borders,
+        parsed(stated.get("params")), parsed(stated.get("class_params")), cbm_bias(core), len(data) - 8 - size, borders,
         tuple(root.texts(3)),
     )  # fmt: skip
 
@@ -213,7 +213,7 @@ def with_leaves(
             weight.append(weight[i])
             weight[i] = 0.0
     reached = [c for pair in grown for c in pair if c >= 0]
-    if len(set(reached)) != len(reached) or len(reached) != len(grown) - 1 or len(grown) > MOST_NODES:
+    if len(set(reached)) != len(reached) or len(reached) != len(grown) - 1 or len(grown) > MAX_NODES:
         raise refuse("some node is reached by no path or by two", f"tree {t}")
     return Branching(tuple(tests), tuple(grown), tuple(weight))
 
@@ -241,7 +241,7 @@ def json_booster(found: Any) -> Booster:
             order.setdefault(place_of(one), (str(one.get("feature_id", "")), -1))
     names, named, columns = called(order, columns)
     info = found.get("model_info")
-    said = info if isinstance(info, dict) else {}
+    stated = info if isinstance(info, dict) else {}
     trees: list[Symmetric | Branching] = []
     for t, tree in enumerate(found.get("oblivious_trees") or ()):
         trees.append(json_symmetric(tree, t, len(columns)))
@@ -249,8 +249,8 @@ def json_booster(found: Any) -> Booster:
         trees.append(json_branching(tree, t, len(columns)))
     tables = found.get("ctr_data")
     return Booster(
-        "CatBoost, save_model JSON", names, named, tuple(columns), tuple(trees), parsed(said.get("params")),
-        parsed(said.get("class_params")), json_bias(found.get("scale_and_bias")),
+        "CatBoost, save_model JSON", names, named, tuple(columns), tuple(trees), parsed(stated.get("params")),
+        parsed(stated.get("class_params")), json_bias(found.get("scale_and_bias")),
         len(json.dumps(tables)) if tables else 0, borders,
     )  # fmt: skip
 

@@ -72,8 +72,8 @@ def to_draft(booster: Booster, classes: Sequence[Value] | None) -> Draft:
     kinds: tuple[CountKind, ...] = ("size",) if ones is None else ("exact",) if len(trees) == 1 else ("exact", "size")
     models: tuple[AnyModel, ...] = (Tree(trees[0].nodes, "tree"),) if len(trees) == 1 else (Forest(tuple(trees)),)
     split_else = any(s is None for tree in booster.trees for s in inner(tree))
-    said = [TOGETHER] if split_else else []
-    said += [SIZES] if ones is None else [LATER] if len(trees) > 1 else []
+    notes = [TOGETHER] if split_else else []
+    notes += [SIZES] if ones is None else [LATER] if len(trees) > 1 else []
     return Draft(
         Provenance(booster.form, kinds, (NOT_WEIGHTED, HELD_OUT, *([SAME_ROWS] if len(trees) > 1 else []))),
         tuple(Feature(name, name) for name in booster.names),
@@ -83,7 +83,7 @@ def to_draft(booster: Booster, classes: Sequence[Value] | None) -> Draft:
         rows=Rows(rows, rows),
         named=booster.named,
         single=True,
-        said=tuple(said),
+        reader_notes=tuple(notes),
     )
 
 

@@ -18,7 +18,7 @@ from recon.formats.boosters.shared import one_unknown, whole
 
 SINGLE = 2.5e-7  # gradients and hessians are float32: four roundings, relative
 SIX_DIGITS = 5e-6  # how parameters and values of inner nodes are printed, relative
-MOST_STARTS = 64  # class totals that a root value of six digits may stand for
+MAX_STARTS = 64  # class totals that a root value of six digits may stand for
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +120,7 @@ def starts(tree: Round, objective: Objective, n: int) -> range:
     off = SIX_DIGITS * abs(tree.start) + 2e-7
     low, high = objective.share(tree.start - off) * n, objective.share(tree.start + off) * n
     first, last = max(1, math.ceil(low - 1e-6)), min(n - 1, math.floor(high + 1e-6))
-    return range(first, last + 1) if last - first < MOST_STARTS else range(0)
+    return range(first, last + 1) if last - first < MAX_STARTS else range(0)
 
 
 def solutions(

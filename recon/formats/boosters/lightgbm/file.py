@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from encoders.domain.values import Value, is_number
-from recon.formats.boosters.shared import MOST_NODES, refuse
+from recon.formats.boosters.shared import MAX_NODES, refuse
 from recon.formats.release.reading import strict_json
 from solvers.foundation.errors import ReleaseError, Unsupported
 
@@ -52,12 +52,12 @@ class Booster:
 
 
 def looks_like_lightgbm_text(head: str) -> bool:
-    """Tell whether a text begins like a LightGBM model file."""
+    """Return whether a text begins like a LightGBM model file."""
     return head.startswith("tree\n") and "num_class=" in head
 
 
 def looks_like_lightgbm_json(found: Any) -> bool:
-    """Tell whether a parsed JSON value is what `Booster.dump_model()` gives."""
+    """Return whether a parsed JSON value is what `Booster.dump_model()` gives."""
     return isinstance(found, dict) and "tree_info" in found and "feature_names" in found
 
 
@@ -128,7 +128,7 @@ def text_tree(block: str, t: int) -> Stored:
         return [integer(x, f"{place}.{key}") for x in numbers(key, size)]
 
     leaves = integer(found.get("num_leaves", ""), f"{place}.num_leaves")
-    if not 1 <= leaves <= MOST_NODES:
+    if not 1 <= leaves <= MAX_NODES:
         raise refuse(f"{leaves} leaves", f"{place}.num_leaves")
     out = Stored(place, rate=real(found.get("shrinkage", "1"), f"{place}.shrinkage"))
     if leaves == 1:
@@ -148,7 +148,7 @@ def text_tree(block: str, t: int) -> Stored:
     if any(kind & 1 for kind in out.kind):
         sets = integer(found.get("num_cat", "0"), f"{place}.num_cat")
         ends = integers("cat_boundaries", sets + 1) if 0 < sets <= inner else [0]
-        words = integers("cat_threshold", ends[-1]) if 0 <= ends[-1] <= MOST_NODES else []
+        words = integers("cat_threshold", ends[-1]) if 0 <= ends[-1] <= MAX_NODES else []
         for i, kind in enumerate(out.kind):
             if kind & 1:
                 out.threshold[i] = bit_set(cast(float, out.threshold[i]), ends, words, f"{place}.threshold")

@@ -41,8 +41,8 @@ ZERO = 1e-35  # what LightGBM takes for zero
 ENDLESS = 1e300  # how infinite thresholds are written
 SAMPLED_FOR_BINS = 200_000  # ranges and categories are those of so many rows at most
 SAME_ROWS = "all trees were fitted on the same rows (no continued training)"
-NOT_SAID = "no rows were sampled (bagging, GOSS) and none weighted: the JSON form does not say so, use save_model"
-LEAST = "rows were sampled for every tree: a leaf's count is a least number of training rows"
+NOT_STATED = "no rows were sampled (bagging, GOSS) and none weighted: the JSON form does not say so, use save_model"
+LOWER_BOUNDS = "rows were sampled for every tree: a leaf's count is a least number of training rows"
 
 
 def read_lightgbm_text(text: str, classes: Sequence[Value] | None = None) -> Draft:
@@ -65,11 +65,11 @@ def to_draft(booster: Booster, classes: Sequence[Value] | None) -> Draft:
     if not grown:
         raise Unsupported("no tree of the LightGBM model has a split: it says nothing about its rows")
     found = Reading(booster, grown, labels(booster, classes))
-    models, kinds, said = found.statements()
+    models, kinds, remarks = found.statements()
     full = found.exact_rows
     notes = [SAME_ROWS] if len(grown) > 1 else []
-    notes += [NOT_SAID] if booster.params is None else []
-    notes += [LEAST] if full is None else []
+    notes += [NOT_STATED] if booster.params is None else []
+    notes += [LOWER_BOUNDS] if full is None else []
     return Draft(
         Provenance(booster.form, kinds, tuple(notes)),
         tuple(Feature(name, name) for name in columns.names),
@@ -79,7 +79,7 @@ def to_draft(booster: Booster, classes: Sequence[Value] | None) -> Draft:
         rows=Rows(max(sum(tree.count) for _, tree, _ in grown), None) if full is None else Rows(full, full),
         hints=hints(columns, full),
         named=not all(re.fullmatch(r"Column_\d+", name) for name in columns.names),
-        said=tuple(said),
+        reader_notes=tuple(remarks),
     )
 
 
@@ -303,16 +303,16 @@ class Reading:
             elif found is not None:
                 figures += grown.of_class(by_node(grown, found), self.label, self.classes[t], f"tree {t}")
             trees.append(grown.tree(supports, f"tree {t}"))
-        said = [f"{left_out} trees saw samples of the rows and are left out"] if left_out else []
+        notes = [f"{left_out} trees saw samples of the rows and are left out"] if left_out else []
         kinds: tuple[CountKind, ...] = ("size",)
         if self.proved:
             kinds = ("exact", "size") if len(trees) > len(self.proved) or not binary else ("exact",)
         elif self.classes:
-            said.append("counts per class are not proved by the leaf values: only sizes are stated")
+            notes.append("counts per class are not proved by the leaf values: only sizes are stated")
         else:
-            said.append("the model is no classifier of one label: only sizes of leaves are stated")
+            notes.append("the model is no classifier of one label: only sizes of leaves are stated")
         models: tuple[AnyModel, ...] = (trees[0],) if len(trees) == 1 else (Forest(tuple(trees)),)
-        return (*models, Table(tuple(figures), "classes")) if figures else models, kinds, said
+        return (*models, Table(tuple(figures), "classes")) if figures else models, kinds, notes
 
 
 def by_node(grown: Grown, of_leaves: Sequence[int]) -> list[int]:
@@ -323,7 +323,7 @@ def by_node(grown: Grown, of_leaves: Sequence[int]) -> list[int]:
 
 
 def bagged(params: dict[str, str]) -> bool:
-    """Tell whether every tree saw a sample of the rows."""
+    """Return whether every tree saw a sample of the rows."""
     shares = ("bagging_fraction", "pos_bagging_fraction", "neg_bagging_fraction")
     drawn = number(params, "bagging_freq", 0.0) > 0 and any(number(params, key, 1.0) < 1 for key in shares)
     return drawn or params.get("boosting") in ("rf", "random_forest")

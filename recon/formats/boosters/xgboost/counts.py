@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from recon.formats.boosters.shared import MOST_TRIES, different, sums
+from recon.formats.boosters.shared import MAX_TRIES, different, sums
 from recon.formats.boosters.xgboost.file import Booster, Stored
 from solvers.foundation.errors import Unsupported
 
 SINGLE = 2.0**-23  # relative error of a float32 figure, twice over
-MOST_LEFT = 5_000  # explanations by the leaves that are compared with the inner nodes
+MAX_LEFT = 5_000  # explanations by the leaves that are compared with the inner nodes
 WHOLE = {"reg:squarederror", "reg:linear"}  # every row's hessian is 1 in every round
 
 
@@ -94,8 +94,8 @@ def class_counts(tree: Stored, cover: Cover) -> list[int] | None:
             tried = pairs_tried(base, value * weight, value, rows, error)
     except ArithmeticError:  # too many rows for float32
         return None
-    found = [c for c in tried[:MOST_LEFT] if fits_inside(tree, cover, leaves, c)]
-    if len(found) != 1 or len(tried) > MOST_LEFT:
+    found = [c for c in tried[:MAX_LEFT] if fits_inside(tree, cover, leaves, c)]
+    if len(found) != 1 or len(tried) > MAX_LEFT:
         return None
     return sums(tree.grown, dict(zip(leaves, found[0].tolist(), strict=True)))
 
@@ -117,7 +117,7 @@ def pairs_tried(
         return []
     i = int(order[0])
     others = [int(j) for j in order[1:] if rows[j] != rows[i]]
-    if not others or (rows[i] + 1) * (rows[others[0]] + 1) * len(rows) > MOST_TRIES:
+    if not others or (rows[i] + 1) * (rows[others[0]] + 1) * len(rows) > MAX_TRIES:
         return []
     j = others[0]
     det = first[i] * second[j] - first[j] * second[i]
@@ -136,7 +136,7 @@ def pairs_tried(
 
 
 def fits_inside(tree: Stored, cover: Cover, leaves: list[int], counts: NDArray[np.int64]) -> bool:
-    """Tell whether one lambda explains the weights of all inner nodes (they are not times the learning rate)."""
+    """Return whether one lambda explains the weights of all inner nodes (they are not times the learning rate)."""
     every = np.array(sums(tree.grown, dict(zip(leaves, counts.tolist(), strict=True))))
     inner = np.array([i for i, split in enumerate(tree.grown.splits) if split is not None])
     weight, hessian = np.array(tree.weight)[inner], np.array(tree.cover)[inner]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from encoders.domain.values import AnyAttribute, Listed, Test, Value, is_number
-from recon.formats.boosters.shared import MOST_NODES, Grown, Split, refuse, split_of
+from recon.formats.boosters.shared import MAX_NODES, Grown, Split, refuse, split_of
 from solvers.foundation.errors import ReleaseError, Unsupported
 
 LARGEST = float(np.finfo(np.float32).max)
@@ -48,7 +48,7 @@ class Booster:
 
     @property
     def dump(self) -> bool:
-        """Tell whether the form is a dump."""
+        """Return whether the form is a dump."""
         return self.base is None
 
 
@@ -107,7 +107,7 @@ def json_booster(found: Any, form: str = "XGBoost, save_model JSON") -> Booster:
         raise Unsupported(f"XGBoost's booster {str(booster.get('name'))[:40]!r} has no trees")
     model, params = part(booster, "model"), part(learner, "learner_model_param")
     size = integer(params.get("num_feature", 0), "learner.learner_model_param.num_feature")
-    if not 0 < size <= MOST_NODES or integer(params.get("num_target", 1), "num_target") != 1:
+    if not 0 < size <= MAX_NODES or integer(params.get("num_target", 1), "num_target") != 1:
         raise Unsupported("XGBoost models without features or of several targets are not read")
     names = learner.get("feature_names") or []
     if not isinstance(names, list) or not all(isinstance(n, str) for n in names) or len(names) not in (0, size):
@@ -188,7 +188,7 @@ def json_tree(
         raise refuse("no object", place)
     out, left = Stored(place, group), listed(found, "left_children", place)
     size = len(left)
-    if not 0 < size <= MOST_NODES or group < 0:
+    if not 0 < size <= MAX_NODES or group < 0:
         raise refuse(f"{size} nodes", place)
     keys = ("right_children", "split_indices", "split_conditions", "base_weights", "sum_hessian", "default_left")
     right, feature, condition, weight, cover, default = (listed(found, key, place, size) for key in keys)

@@ -22,23 +22,23 @@ from recon.stored.binary.ubjson import read_ubjson
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.statements.release import Rows
 
-NOT_SAID = (
+NOT_STATED = (
     "XGBoost's subsample was 1 (the file does not say) and no row was weighted: every cover is a whole number of rows"
 )
 NOT_WEIGHTED = "no row was weighted (the file does not say): every cover is a whole number of rows"
 HALF = "base_score was 0.5 (a dump does not say; every cover is a multiple of a quarter, as it must be then)"
-LEAST = "the trees saw samples of the rows: a leaf's count is a least number of training rows"
+LOWER_BOUNDS = "the trees saw samples of the rows: a leaf's count is a least number of training rows"
 BALANCED = 0.05  # gradients of all rows sum to 0; those of a sample to about the root of its size
 LATER = "covers of later rounds are sums of different hessians: only the first round says how many rows a leaf has"
 
 
 def looks_like_xgboost_dump(found: Any) -> bool:
-    """Tell whether a parsed JSON value is what `Booster.dump_model(dump_format="json")` writes."""
+    """Return whether a parsed JSON value is what `Booster.dump_model(dump_format="json")` writes."""
     return isinstance(found, list) and bool(found) and isinstance(found[0], dict) and "nodeid" in found[0]
 
 
 def looks_like_xgboost_ubj(head: bytes) -> bool:
-    """Tell whether a file begins like a model in UBJSON, XGBoost's default format."""
+    """Return whether a file begins like a model in UBJSON, XGBoost's default format."""
     return head[:1] == b"{" and b"learner" in head[:64] and not head[1:].lstrip().startswith(b'"')
 
 
@@ -90,32 +90,34 @@ def to_draft(
         raise Unsupported("no tree of the first round has a split: the XGBoost model says nothing about its rows")
     labels, label = label_values(len(shares), classes), label_name(booster.names)
     covers = [cover_of(t, tree, shares, factor, booster) for t, tree in trees]
-    least = booster.parallel > 1 or draws is True or drawn(booster, trees)
-    models, kinds, said = least_rows(trees, covers) if least else statements(trees, covers, label, labels, len(shares))
+    minimum = booster.parallel > 1 or draws is True or drawn(booster, trees)
+    models, kinds, remarks = (
+        least_rows(trees, covers) if minimum else statements(trees, covers, label, labels, len(shares))
+    )
     if booster.dump and "exact" not in kinds:
         raise Unsupported(
             "the XGBoost dump does not prove what its covers count: save it with save_model('model.json')"
         )
     rows = max(int(cover.rows[0]) for cover in covers)
-    notes = (*assumed, LEAST if least else NOT_SAID if draws is None else NOT_WEIGHTED)
+    notes = (*assumed, LOWER_BOUNDS if minimum else NOT_STATED if draws is None else NOT_WEIGHTED)
     if len(booster.trees) > len(first) and shares:
-        said.append(LATER)
+        remarks.append(LATER)
     return Draft(
         Provenance(booster.form, kinds, notes),
         tuple(Feature(name, name) for name in booster.names),
         models,
         labels if "exact" in kinds else None,
         label,
-        rows=Rows(rows, None if least else rows),
+        rows=Rows(rows, None if minimum else rows),
         hints=booster.hints,
         named=booster.named,
         single=True,
-        said=tuple(said),
+        reader_notes=tuple(remarks),
     )
 
 
 def drawn(booster: Booster, trees: Sequence[tuple[int, Stored]]) -> bool:
-    """Tell whether the rows of the first round do not average to the starting score, as all rows together do."""
+    """Return whether the rows of the first round do not average to the starting score, as all rows together do."""
     first = (tree for t, tree in trees if t < max(1, booster.classes))
     return booster.averaged and any(abs(tree.weight[0]) * tree.cover[0] > BALANCED for tree in first)
 
@@ -168,7 +170,7 @@ def statements(
             figures += tree.grown.of_class(counts, label, labels[tree.group], f"tree {t}")
         grown.append(tree.grown.tree(of, f"tree {t}"))
     models: tuple[AnyModel, ...] = (grown[0],) if len(grown) == 1 else (Forest(tuple(grown)),)
-    said = ["counts per class are not proved by the leaf values: only sizes are stated"] if unproved and shares else []
+    notes = ["counts per class are not proved by the leaf values: only sizes are stated"] if unproved and shares else []
     if figures:
-        return (*models, Table(tuple(figures), "classes")), ("exact", "size"), said
-    return models, ("size",) if unproved else ("exact",), said
+        return (*models, Table(tuple(figures), "classes")), ("exact", "size"), notes
+    return models, ("size",) if unproved else ("exact",), notes

@@ -22,7 +22,7 @@ from recon.formats.drafts.facts import Feature, conditions
 from recon.formats.sklearn.pipelines.columns import Column, Outside
 from solvers.foundation.errors import ReleaseError
 
-MOST_VALUES = 100_000
+MAX_VALUES = 100_000
 
 
 @dataclass
@@ -121,7 +121,7 @@ def inside(condition: Condition, domain: Domain) -> Condition:
 def among(attribute: Grid, feature: Feature, test: Test, compare: Callable[[Cell], Value]) -> Test:
     """Return the values of a grid that pass: as a range where they are one. Cost: linear in the values."""
     size = attribute.count
-    if size > MOST_VALUES:
+    if size > MAX_VALUES:
         raise ReleaseError(
             f"'{attribute.name}' has {size:,} values, too many for the one-hot column '{feature.name}': "
             "give it a coarser 'resolution', or list its values"
@@ -142,5 +142,5 @@ def among(attribute: Grid, feature: Feature, test: Test, compare: Callable[[Cell
 
 
 def is_nan(value: Value) -> bool:
-    """Tell whether what the model compares is no number."""
+    """Return whether what the model compares is no number."""
     return isinstance(value, float) and math.isnan(value)

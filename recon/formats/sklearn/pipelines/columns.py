@@ -142,7 +142,7 @@ class Imputed(Map):
 
 
 @dataclass(frozen=True)
-class Told(Map):
+class GapIndicator(Map):
     """1 where the value is missing (is `mark`), else 0."""
 
     mark: Cell = None
@@ -229,17 +229,17 @@ class Column:
 
     @property
     def tells_missing(self) -> bool:
-        """Tell whether the column only says whether the raw value is missing."""
-        return any(isinstance(m, Told) and m.mark is None for m in self.maps)
+        """Return whether the column only says whether the raw value is missing."""
+        return any(isinstance(m, GapIndicator) and m.mark is None for m in self.maps)
 
     @property
     def near(self) -> bool:
-        """Tell whether only gaps were filled: what a step stores of the column it stores of the raw values."""
+        """Return whether only gaps were filled: what a step stores of the column it stores of the raw values."""
         return all(isinstance(m, Imputed) for m in self.maps)
 
     @property
     def lets_gaps_through(self) -> bool:
-        """Tell whether the model is given NaN where the raw value is missing."""
+        """Return whether the model is given NaN where the raw value is missing."""
         found = self.make(None)
         return isinstance(found, float) and math.isnan(found)
 

@@ -114,7 +114,7 @@ def note(thing: Thing, column: Column, known: Categories, unknown: str, hints: H
     given = not isinstance(thing.get("categories", "auto"), str)
     hints.listed(column, values, known.gap is not None, given and unknown != "error")
     if unknown == "error":
-        hints.said[REFUSED] = None
+        hints.reader_notes[REFUSED] = None
 
 
 def one_hot(thing: Thing, columns: Sequence[Column], hints: Hints, place: str) -> list[Column]:

@@ -20,7 +20,7 @@ class Hints:
     values: dict[int, dict[Value, None]] = field(default_factory=dict)
     ranges: dict[int, tuple[Fraction, Fraction]] = field(default_factory=dict)
     gaps: dict[int, bool] = field(default_factory=dict)
-    said: dict[str, None] = field(default_factory=dict)
+    reader_notes: dict[str, None] = field(default_factory=dict)
     floats: bool = False
     work: int = 0
 

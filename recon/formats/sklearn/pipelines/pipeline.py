@@ -32,7 +32,7 @@ SEARCHES = ("GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "Halvin
 THRESHOLDS = ("TunedThresholdClassifierCV", "FixedThresholdClassifier")
 SEVERAL = ("VotingClassifier", "VotingRegressor", "StackingClassifier", "StackingRegressor")
 KINDS = ("Pipeline", *SEARCHES, *THRESHOLDS, "CalibratedClassifierCV", "FrozenEstimator", *SEVERAL)
-MOST_MODELS = 1_000
+MAX_MODELS = 1_000
 FLOATS = "the columns were given to the pipeline as 64-bit numbers"
 
 
@@ -68,7 +68,7 @@ def check_nesting(thing: Thing) -> None:
     for _ in range(DEEPEST):
         level = [one for outer in level for one in inside(outer) if isinstance(one, Thing)]
         opened += len(level)
-        if opened > MOST_MODELS:
+        if opened > MAX_MODELS:
             break
         if not level:
             return
@@ -140,7 +140,7 @@ class Opened:
     raw: tuple[str, ...]
     named: bool
     hints: dict[str, AnyAttribute]
-    said: tuple[str, ...]
+    reader_notes: tuple[str, ...]
     notes: tuple[str, ...]
     kinds: tuple[str, ...]
 
@@ -169,7 +169,7 @@ def open_pipeline(thing: Thing) -> Opened:
         tuple(raw),
         named,
         {raw[i]: attribute for i, attribute in found.items() if attribute is not None},
-        tuple(hints.said),
+        tuple(hints.reader_notes),
         (FLOATS,) if hints.floats else (),
         tuple(step.class_name for _, step in steps[:-1] if isinstance(step, Thing)),
     )
@@ -235,9 +235,9 @@ def behind(draft: Draft, opened: Opened) -> Draft:
         if len(draft.raw) != len(columns):
             raise ReleaseError(f"the model takes {len(draft.raw)} columns, the pipeline gives {len(columns)}")
         columns = [Column(c.name, columns[c.source].source, (*columns[c.source].maps, *c.maps)) for c in draft.columns]
-        said, notes, draft = draft.said, draft.origin.notes, replace(draft.inner, origin=draft.origin)
+        remarks, notes, draft = draft.reader_notes, draft.origin.notes, replace(draft.inner, origin=draft.origin)
     else:
-        said, notes = draft.said, draft.origin.notes
+        remarks, notes = draft.reader_notes, draft.origin.notes
     if len(draft.features) != len(columns):
         raise ReleaseError(f"the model takes {len(draft.features)} columns, the pipeline gives {len(columns)}")
     if any(f.make is not None for f in draft.features):
@@ -258,7 +258,7 @@ def behind(draft: Draft, opened: Opened) -> Draft:
         "features": features,
         "hints": opened.hints,
         "named": True,
-        "said": tuple(dict.fromkeys((*said, *opened.said))),
+        "reader_notes": tuple(dict.fromkeys((*remarks, *opened.reader_notes))),
     }
     return PipelineDraft(
         **carried,
@@ -277,7 +277,7 @@ class SeveralDraft(Draft):
 
     @property
     def agreed(self) -> bool:
-        """Tell whether all parts have the same raw features."""
+        """Return whether all parts have the same raw features."""
         return all(p.features == self.parts[0].features and not isinstance(p, PipelineDraft) for p in self.parts)
 
     def tests(self) -> Iterator[tuple[str, Test]]:
@@ -313,16 +313,16 @@ def several(thing: Thing, form: str, inner: Inner) -> Draft:
         parts.append(renamed(draft, f"{draft.origin.format}, one of {len(members)} in a {kind}"))
     if not parts:
         raise Unsupported(f"no member of the {kind} is read ({', '.join(dict.fromkeys(left_out))}): recon inspect it")
-    said = [f"the {len(members)} members of the {kind} are read as models of the same rows"]
+    notes = [f"the {len(members)} members of the {kind} are read as models of the same rows"]
     if left_out:
-        said = [
+        notes = [
             f"{len(parts)} of the {len(members)} members of the {kind} are read, as models of the same rows; left out, "
             f"for they carry no counts that are read: {', '.join(left_out)} (recon inspect says what they store)"
         ]
     if kind.startswith("Stacking"):
-        said.append("its final model is not read: it was fitted on what the members predict")
+        notes.append("its final model is not read: it was fitted on what the members predict")
     first = parts[0]
-    return together(parts, replace(first, said=tuple(said)))
+    return together(parts, replace(first, reader_notes=tuple(notes)))
 
 
 def together(parts: Sequence[Draft], like: Draft) -> Draft:
@@ -339,7 +339,7 @@ def together(parts: Sequence[Draft], like: Draft) -> Draft:
         "rows": agreed_rows([p.rows for p in parts if p.rows is not None]),
         "hints": hints,
         "named": all(p.named for p in parts),
-        "said": tuple(dict.fromkeys((*like.said, *(s for p in parts for s in p.said)))),
+        "reader_notes": tuple(dict.fromkeys((*like.reader_notes, *(s for p in parts for s in p.reader_notes)))),
     }
     found = SeveralDraft(**carried, parts=tuple(parts))
     if found.agreed:
@@ -348,11 +348,11 @@ def together(parts: Sequence[Draft], like: Draft) -> Draft:
     return replace(found, features=features, named=True)
 
 
-def agreed_rows(said: Sequence[Rows]) -> Rows | None:
+def agreed_rows(stated: Sequence[Rows]) -> Rows | None:
     """Return the number of rows that all members allow."""
-    if not said:
+    if not stated:
         return None
-    low, highs = max(r.low for r in said), [r.high for r in said if r.high is not None]
+    low, highs = max(r.low for r in stated), [r.high for r in stated if r.high is not None]
     if highs and low > min(highs):
         raise ReleaseError(f"one member was fitted on {low} rows, another on {min(highs)}", place="estimators_")
     return Rows(low, min(highs, default=None))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.domain.values import Cell
-from recon.formats.sklearn.pipelines.columns import Above, Binned, Column, Imputed, InBin, Scaled, Told
+from recon.formats.sklearn.pipelines.columns import Above, Binned, Column, GapIndicator, Imputed, InBin, Scaled
 from recon.formats.sklearn.pipelines.encoders import one_hot, ordinal_codes, plain_category
 from recon.formats.sklearn.pipelines.hints import Hints
 from recon.stored.objects.raw import Name
@@ -23,8 +23,8 @@ from recon.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
 
 Columns = list[Column]
-MOST_COLUMNS = 200_000
-MOST_WORK = 3_000_000  # columns through all steps: a file can name one step many times
+MAX_COLUMNS = 200_000
+MAX_WORK = 3_000_000  # columns through all steps: a file can name one step many times
 DEEPEST = 20
 UNPUSHED = (1, 1)  # the version from which KBinsDiscretizer takes values as they are (scikit-learn #22526)
 ADVICE = "fit the model on the columns that come out of it, or leave it out"
@@ -45,7 +45,7 @@ def passed(step: Any, columns: Columns, hints: Hints, place: str, depth: int = 0
     if not isinstance(step, Thing):
         raise ReleaseError(f"is no transformer but a {type(step).__name__}", place=place)
     hints.work += 1 + sum(1 + len(c.maps) for c in columns)
-    if depth > DEEPEST or hints.work > MOST_WORK:
+    if depth > DEEPEST or hints.work > MAX_WORK:
         raise ReleaseError("pipelines are nested too deeply, or have too many columns", place=place)
     read = STEPS.get(step.class_name) or PARTS.get(step.class_name)
     if read is None or (step.class_name == "FunctionTransformer" and step.get("func") is not None):
@@ -58,8 +58,8 @@ def passed(step: Any, columns: Columns, hints: Hints, place: str, depth: int = 0
         out = PARTS[step.class_name](step, columns, hints, place, depth + 1)
     else:
         out = STEPS[step.class_name](step, columns, hints, place)
-    if len(out) > MOST_COLUMNS:
-        raise ReleaseError(f"gives more than {MOST_COLUMNS:,} columns", place=place)
+    if len(out) > MAX_COLUMNS:
+        raise ReleaseError(f"gives more than {MAX_COLUMNS:,} columns", place=place)
     return out
 
 
@@ -104,8 +104,8 @@ def parted(thing: Thing, columns: Columns, hints: Hints, place: str, depth: int)
             found = passed(step, taken, hints, inside, depth)
             found = [Column(f"{name}__{c.name}", c.source, c.maps) for c in found] if prefixed else found
             out += weighted(thing, name, found, place)
-        if len(out) > MOST_COLUMNS:
-            raise ReleaseError(f"gives more than {MOST_COLUMNS:,} columns", place=place)
+        if len(out) > MAX_COLUMNS:
+            raise ReleaseError(f"gives more than {MAX_COLUMNS:,} columns", place=place)
     return out
 
 
@@ -192,17 +192,17 @@ def min_max(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns
     for column, low, high in zip(columns, lows, highs, strict=True):
         hints.ranged(column, low, high)
     hints.floats = True
-    hints.said["ranges of scaled columns are those of the training data (MinMaxScaler)"] = None
+    hints.reader_notes["ranges of scaled columns are those of the training data (MinMaxScaler)"] = None
     scales, shifts = divisors(thing, number, place), figures(thing, "min_", number, place)
     return [c.then(Scaled(multiply=m, add=a, clip=ends)) for c, m, a in zip(columns, scales, shifts, strict=True)]
 
 
 def max_abs(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns:
     """Return x / scale, clipped where the setting says so."""
-    for column, most in zip(columns, figures(thing, "max_abs_", len(columns), place), strict=True):
-        hints.ranged(column, -most, most)
+    for column, maximum in zip(columns, figures(thing, "max_abs_", len(columns), place), strict=True):
+        hints.ranged(column, -maximum, maximum)
     hints.floats = True
-    hints.said["no scaled column is larger in size than the largest of the training data (MaxAbsScaler)"] = None
+    hints.reader_notes["no scaled column is larger in size than the largest of the training data (MaxAbsScaler)"] = None
     ends = (-1.0, 1.0) if flag(thing, "clip", False, place) else None
     return [
         c.then(Scaled(divide=d, clip=ends)) for c, d in zip(columns, divisors(thing, len(columns), place), strict=True)
@@ -222,7 +222,7 @@ def bins(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns:
         raise ReleaseError("has not one set of edges per column", place=f"{place}.bin_edges_")
     out, pushed = [], older(thing, UNPUSHED)
     hints.floats = True
-    hints.said["ranges of binned columns are those of the training data (KBinsDiscretizer)"] = None
+    hints.reader_notes["ranges of binned columns are those of the training data (KBinsDiscretizer)"] = None
     for column, row in zip(columns, rows, strict=True):
         edges = edges_of(row, f"{place}.bin_edges_")
         binned = column.then(Binned(tuple(edges[1:-1]), pushed))
@@ -245,7 +245,7 @@ def edges_of(row: Any, place: str) -> list[float]:
 
 
 def older(thing: Thing, version: tuple[int, int]) -> bool:
-    """Tell whether an older version than this wrote the step."""
+    """Return whether an older version than this wrote the step."""
     numbers = str(thing.get("_sklearn_version")).split(".")[:2]
     if len(numbers) < 2 or not all(n.isdigit() and len(n) < 6 for n in numbers):
         return False
@@ -258,18 +258,21 @@ def imputed(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns
     if not isinstance(stored, np.ndarray) or stored.shape != (len(columns),):
         raise ReleaseError("has not one value to fill in per column", place=f"{place}.statistics_")
     constant = word(thing, "strategy") == "constant"
-    told = told_by(thing, columns, place) if flag(thing, "add_indicator", False, place) else None
+    indicated = indicated_columns(thing, columns, place) if flag(thing, "add_indicator", False, place) else None
     out = []
     for i, (column, fill) in enumerate(zip(columns, stored.tolist(), strict=True)):
         if mark is None and column.near:
-            gap = told is None or i in told
+            gap = indicated is None or i in indicated
             hints.gaps[column.source] = hints.gaps.get(column.source, False) or gap
         if isinstance(fill, float) and math.isnan(fill):
             if constant or flag(thing, "keep_empty_features", False, place):
                 raise Unsupported(f"the step '{place}' fills gaps with NaN: leave it out")
             continue  # a column without any value is dropped
         out.append(column.then(Imputed(plain_category(fill, f"{place}.statistics_"), mark, constant)))
-    return [*out, *(columns[i].then(Told(mark), f"missingindicator_{columns[i].name}") for i in told or ())]
+    return [
+        *out,
+        *(columns[i].then(GapIndicator(mark), f"missingindicator_{columns[i].name}") for i in indicated or ()),
+    ]
 
 
 def gap_mark(thing: Thing, place: str) -> Cell:
@@ -284,7 +287,7 @@ def gap_mark(thing: Thing, place: str) -> Cell:
     return plain_category(mark, f"{place}.missing_values")
 
 
-def told_by(thing: Thing, columns: Sequence[Column], place: str) -> list[int]:
+def indicated_columns(thing: Thing, columns: Sequence[Column], place: str) -> list[int]:
     """Return the columns of which an imputer's indicator tells the gaps."""
     indicator = thing.get("indicator_")
     if not isinstance(indicator, Thing):
@@ -304,11 +307,11 @@ def kept_indices(indicator: Thing, number: int, place: str) -> list[int]:
 
 def indicated(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns:
     """Return a column per gap that is told (MissingIndicator)."""
-    mark, told = gap_mark(thing, place), kept_indices(thing, len(columns), place)
-    for i in told if mark is None else ():
+    mark, kept = gap_mark(thing, place), kept_indices(thing, len(columns), place)
+    for i in kept if mark is None else ():
         if columns[i].near:
             hints.gaps[columns[i].source] = True
-    return [columns[i].then(Told(mark), f"missingindicator_{columns[i].name}") for i in told]
+    return [columns[i].then(GapIndicator(mark), f"missingindicator_{columns[i].name}") for i in kept]
 
 
 def binarized(thing: Thing, columns: Columns, hints: Hints, place: str) -> Columns:

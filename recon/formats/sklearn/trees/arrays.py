@@ -24,7 +24,7 @@ FIELDS = (
     "n_node_samples",
     "weighted_n_node_samples",
 )
-MOST_NODES = 50_000_000
+MAX_NODES = 50_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,7 @@ class TreeArrays:
             raise ReleaseError(f"has no node array with the fields of a tree ({', '.join(lacking)})", place=place)
         if not isinstance(values, np.ndarray) or values.ndim != 3 or values.dtype.kind != "f":
             raise ReleaseError("has no array of values per node, output and class", place=place)
-        if len(values) != len(nodes) or not 0 < len(nodes) <= MOST_NODES:
+        if len(values) != len(nodes) or not 0 < len(nodes) <= MAX_NODES:
             raise ReleaseError(f"has {len(nodes)} nodes and values of {len(values)}", place=place)
         if values.shape[1] != 1:
             raise Unsupported("a tree with several outputs is not read: fit one tree per output")

@@ -26,9 +26,9 @@ from recon.formats.sklearn.trees.draft import CountedTree, TreesDraft
 from recon.formats.sklearn.trees.trees import (
     check_classes,
     class_values,
+    counting_notes,
     feature_names,
     provenance,
-    said_of,
     stored_arrays,
 )
 from recon.stored.objects.things import Thing
@@ -69,9 +69,9 @@ def read(thing: Thing, form: str) -> Draft:
     same = [i for i, a in enumerate(arrays) if part or a.rows[0] == arrays[0].rows[0]]
     notes = [HELD_OUT] if thing.get("n_iter_no_change") is not None and not thing.class_name.startswith("Ada") else []
     notes += ["every tree was fitted on a part of the rows"] if part else []
-    said = (*said_of([counts[0]]), *([LATER] if len(same) > 1 else []))
+    lines = (*counting_notes([counts[0]]), *([LATER] if len(same) > 1 else []))
     if first is None:
-        said = (REGRESSION if classes is None else HIDDEN,)
+        lines = (REGRESSION if classes is None else HIDDEN,)
     n = int(arrays[0].rows[0])
     origin = provenance(thing, form, [counts[i] for i in same], ("exact",), notes)
     return TreesDraft(
@@ -81,7 +81,7 @@ def read(thing: Thing, form: str) -> Draft:
         rows=Rows(n) if part else Rows(n, n),
         named=named,
         single=not histogram,
-        said=said,
+        reader_notes=lines,
         trees=tuple(CountedTree(arrays[i], counts[i]) for i in same),
         forest=True,
         resampled=part,
@@ -103,7 +103,7 @@ def listed(thing: Thing) -> list[Any]:
 
 
 def subsampled(thing: Thing) -> bool:
-    """Tell whether every stage saw only a random part of the rows."""
+    """Return whether every stage saw only a random part of the rows."""
     share = thing.get("subsample", 1.0)
     return not (isinstance(share, (int, float)) and share >= 1.0)
 

@@ -21,7 +21,7 @@ from recon.formats.sklearn.trees.arrays import TreeArrays
 from solvers.foundation.errors import ReleaseError
 
 EXACT = 1e-6  # recovered counts must be whole to this precision, relative to the tree (measured error: 2e-15)
-MOST_CLIPPED = 1_000_000  # rows up to which double precision tells one impurity from the next
+MAX_CLIPPED = 1_000_000  # rows up to which double precision tells one impurity from the next
 
 Counts = NDArray[np.int64]
 Span = tuple[float, float]
@@ -36,11 +36,11 @@ class NodeCounts:
 
     classes: Counts
     size: Counts
-    said: str = ""
+    note: str = ""
 
     @property
     def whole(self) -> bool:
-        """Tell whether every node has its classes."""
+        """Return whether every node has its classes."""
         return bool((self.classes >= 0).all())
 
 
@@ -64,9 +64,9 @@ def whole(values: NDArray[np.float64]) -> Counts | None:
     return rounded.astype(np.int64)
 
 
-def only_sizes(size: Counts, classes: int, said: str) -> NodeCounts:
+def only_sizes(size: Counts, classes: int, note: str) -> NodeCounts:
     """Return counts that are sizes alone."""
-    return NodeCounts(np.full((len(size), classes), -1, dtype=np.int64), size, said)
+    return NodeCounts(np.full((len(size), classes), -1, dtype=np.int64), size, note)
 
 
 Weighting = str | tuple[float, ...] | None  # class_weight: "balanced", "balanced_subsample", or one weight per class
@@ -106,12 +106,12 @@ def row_counts(
             else f"classes were weighted ({shown}): counts were solved for, exactly",
         )
     why = "sample_weight" if weighting is None else "class_weight with weights of rows, or no split between classes"
-    said = f"rows were weighted ({why}) in a way that hides the classes: only the number of rows per leaf is known"
-    return only_sizes(tree.rows, k, said)
+    text = f"rows were weighted ({why}) in a way that hides the classes: only the number of rows per leaf is known"
+    return only_sizes(tree.rows, k, text)
 
 
 def even(weighting: Weighting) -> bool:
-    """Tell whether the file declares that all classes weigh 1."""
+    """Return whether the file declares that all classes weigh 1."""
     return weighting is None or (isinstance(weighting, tuple) and all(w == 1 for w in weighting))
 
 
@@ -140,7 +140,7 @@ def class_weights(tree: TreeArrays, mass: NDArray[np.float64], weighting: Weight
 
 
 def adds_up(tree: TreeArrays, counts: Counts) -> bool:
-    """Tell whether every inner node counts what its two children count together."""
+    """Return whether every inner node counts what its two children count together."""
     inner = ~tree.leaf
     return bool((counts[inner] == counts[tree.left[inner]] + counts[tree.right[inner]]).all())
 
@@ -163,12 +163,12 @@ def bag_counts(tree: TreeArrays, drawn: int | None, weighting: Weighting) -> Nod
             found = whole(mass * scale)
             if found is not None and fits_a_bag(tree, found):
                 return NodeCounts(found, tree.rows, "classes were weighted: drawn rows were solved for, exactly")
-    said = "rows were weighted in a way that hides the classes: only the number of different rows per leaf is known"
-    return only_sizes(tree.rows, k, said)
+    text = "rows were weighted in a way that hides the classes: only the number of different rows per leaf is known"
+    return only_sizes(tree.rows, k, text)
 
 
 def as_declared(root: NDArray[np.float64], totals: Sequence[int], weighting: Weighting) -> bool:
-    """Tell whether the classes' weights in a bag are those of the forest's setting."""
+    """Return whether the classes' weights in a bag are those of the forest's setting."""
     pairs = [(m / t, m) for m, t in zip(root.tolist(), totals, strict=True) if t]
     if isinstance(weighting, tuple):
         kept = [w for w, t in zip(weighting, totals, strict=True) if t]
@@ -179,7 +179,7 @@ def as_declared(root: NDArray[np.float64], totals: Sequence[int], weighting: Wei
 
 
 def fits_a_bag(tree: TreeArrays, counts: Counts) -> bool:
-    """Tell whether counts add up and no node has more different rows than drawn ones."""
+    """Return whether counts add up and no node has more different rows than drawn ones."""
     return adds_up(tree, counts) and bool((tree.rows <= counts.sum(axis=1)).all())
 
 
@@ -221,23 +221,23 @@ def monotonic_counts(tree: TreeArrays, criterion: str, monotonic: NDArray[np.int
     first[0] = round(float(stored[0]) * float(tree.rows[0]))
     stack = [(0, -math.inf, math.inf)]
     while stack:
-        node, least, most = stack.pop()
+        node, minimum, maximum = stack.pop()
         if tree.left[node] < 0 or first[node] < 0:
             continue
         pair = int(tree.left[node]), int(tree.right[node])
         sign = int(signs[tree.feature[node]])
-        found = readings(tree, pair, rarer, int(first[node]), sign, stored, (least, most))
+        found = readings(tree, pair, rarer, int(first[node]), sign, stored, (minimum, maximum))
         if len(found) == 1:
             first[pair[0]], first[pair[1]] = found.pop()
-        inner = children_bounds(tree, pair, first, sign, (least, most))
+        inner = children_bounds(tree, pair, first, sign, (minimum, maximum))
         stack += [(child, *bounds) for child, bounds in zip(pair, inner, strict=True)]
     known = first >= 0
     classes = np.where(
         known[:, None], np.stack([first, tree.rows - first], axis=1), np.where(tree.leaf, -1, 0)[:, None]
     )
     open_leaves = int((~known & tree.leaf).sum())
-    said = "monotonic constraints clip the stored values: classes were recovered from the impurities"
-    return NodeCounts(classes, tree.rows, said + (f", except in {open_leaves} leaves" if open_leaves else ", exactly"))
+    text = "monotonic constraints clip the stored values: classes were recovered from the impurities"
+    return NodeCounts(classes, tree.rows, text + (f", except in {open_leaves} leaves" if open_leaves else ", exactly"))
 
 
 def readings(
@@ -286,7 +286,7 @@ def rarer_class(rows: Counts, impurity: NDArray[np.float64], criterion: str) -> 
 
     Bisection on the impurity, which rises strictly up to one half.
     """
-    if int(rows.max()) > MOST_CLIPPED:
+    if int(rows.max()) > MAX_CLIPPED:
         return None
     low, high = np.zeros(len(rows), dtype=np.int64), rows // 2
     size = np.maximum(rows, 1)

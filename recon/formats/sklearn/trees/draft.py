@@ -110,10 +110,10 @@ def missing_seen(tree: CountedTree) -> NDArray[np.int64]:
     arrays = tree.arrays
     inner = np.flatnonzero(~arrays.leaf)
     more_left = arrays.rows[arrays.left[inner]] > arrays.rows[arrays.right[inner]]
-    told = arrays.missing_left[inner] != more_left
+    revealed = arrays.missing_left[inner] != more_left
     if not arrays.missing_left.any():  # files of versions without missing values have False everywhere
-        told[:] = False
-    return np.unique(tree.feature[inner[told]])
+        revealed[:] = False
+    return np.unique(tree.feature[inner[revealed]])
 
 
 Split = tuple[Condition, bool]  # the test of the left branch; True: it says "is missing", which is the right branch
@@ -197,7 +197,7 @@ def feature_splits(binder: Binder, name: str, thresholds: list[float], missing: 
     """
     plain = binder.unchanged(name)
     if plain is None or np.inf in thresholds or len(thresholds) < 3:
-        return told_apart(binder, name, thresholds, missing)
+        return distinct_splits(binder, name, thresholds, missing)
     for end in (thresholds[0], thresholds[-1]):
         binder.resolved(name, Test(high=end))
     if binder.draft.single:
@@ -208,7 +208,7 @@ def feature_splits(binder: Binder, name: str, thresholds: list[float], missing: 
     return [(((plain.name, Test(None, None, t, False, False, m)),), False) for t, m in pairs]
 
 
-def told_apart(binder: Binder, name: str, thresholds: list[float], missing: list[bool]) -> list[Split]:
+def distinct_splits(binder: Binder, name: str, thresholds: list[float], missing: list[bool]) -> list[Split]:
     """Return the tests of one feature; thresholds between the same two values that are compared share one."""
     values = compared(binder, name, len(thresholds))
     known: dict[tuple[int, bool], Condition] = {}
@@ -224,8 +224,8 @@ def told_apart(binder: Binder, name: str, thresholds: list[float], missing: list
     return out
 
 
-def compared(binder: Binder, name: str, most: int) -> list[int | float] | None:
-    """Return, ascending, every number that the model may compare for a feature; None where it has more than `most`."""
+def compared(binder: Binder, name: str, maximum: int) -> list[int | float] | None:
+    """Return, ascending, the numbers that the model may compare for a feature; None if over `maximum`."""
     feature = binder.features.get(name)
     if feature is None:
         return None
@@ -234,7 +234,7 @@ def compared(binder: Binder, name: str, most: int) -> list[int | float] | None:
         values = [compare(0), compare(1)]
     else:
         attribute = binder.domain.all[k]
-        if isinstance(attribute, Continuous) or attribute.known[1] > most:
+        if isinstance(attribute, Continuous) or attribute.known[1] > maximum:
             return None
         values = [compare(attribute.value_at(i)) for i in range(attribute.known[1])]
         if attribute.missing:

@@ -25,11 +25,11 @@ from recon.formats.sklearn.trees.trees import (
     check_classes,
     class_values,
     constrained,
+    counting_notes,
     feature_names,
     misplacing,
     provenance,
     refuse_outputs,
-    said_of,
     stored_arrays,
 )
 from recon.stored.objects.things import Thing
@@ -74,16 +74,16 @@ def read(thing: Thing, form: str) -> Draft:
     ]
     hidden = resampled and weights_hide(trees, bags)
     if hidden:  # what is left are different rows per leaf, as drawn without replacement
-        trees = [replace(t, counts=only_sizes(t.arrays.rows, t.counts.classes.shape[1], t.counts.said)) for t in trees]
+        trees = [replace(t, counts=only_sizes(t.arrays.rows, t.counts.classes.shape[1], t.counts.note)) for t in trees]
     kinds: tuple[CountKind, ...] = ("exact",) if not resampled else ("bag", "distinct") if replaced else ("distinct",)
     notes = (
         () if not resampled else (f"each tree was fitted on a resample of the rows, drawn {how(replaced)} replacement",)
     )
-    said = [*said_of([t.counts for t in trees]), *([] if known is None else [bags_line(known)])]
+    lines = [*counting_notes([t.counts for t in trees]), *([] if known is None else [bags_line(known)])]
     rows = Rows(bags.shape[1], bags.shape[1]) if bags is not None else training_rows(thing, trees, resampled)
     misplaced = misplacing(thing, *trees)
     if misplaced and any(len(missing_seen(t)) for t in trees):
-        said.append(MISPLACED)
+        lines.append(MISPLACED)
     return TreesDraft(
         provenance(thing, form, [t.counts for t in trees], kinds, notes),
         tuple(Feature(n, n) for n in names),
@@ -91,7 +91,7 @@ def read(thing: Thing, form: str) -> Draft:
         rows=rows,
         named=named,
         single=True,
-        said=tuple(said),
+        reader_notes=tuple(lines),
         trees=tuple(trees),
         misplaced=misplaced,
         forest=True,
@@ -175,7 +175,7 @@ def one_tree(
 
 
 def weights_hide(trees: list[CountedTree], bags: NDArray[np.int32] | None) -> bool:
-    """Tell whether weights hide how many drawn rows of each class a leaf has: trees count other numbers than drawn.
+    """Return whether weights hide how many drawn rows of each class a leaf has: trees count other numbers than drawn.
 
     Whole weights leave whole numbers behind; then trees differ in their totals, or from the bags where they are known.
     """

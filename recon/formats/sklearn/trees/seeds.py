@@ -17,7 +17,7 @@ import numpy.typing as npt
 from recon.stored.objects.things import Thing
 
 Counts = npt.NDArray[np.int32]
-MOST_DRAWS = 250_000_000  # trees times rows: 1 GB of multiplicities
+MAX_DRAWS = 250_000_000  # trees times rows: 1 GB of multiplicities
 SEARCH_DRAWS = 50_000_000  # spent on finding an unknown number of rows: a second
 _SEEDS = 2**31 - 1  # scikit-learn draws the seeds of the members below it
 
@@ -98,7 +98,7 @@ def _forest(forest: Thing, members: list[Thing], roots: list[_Root]) -> Bags:
     found, spent = None, 0
     for rows, drawn in sizes:
         spent += max(rows, drawn)
-        if max(rows, drawn) * len(seeds) > MOST_DRAWS or spent > SEARCH_DRAWS:
+        if max(rows, drawn) * len(seeds) > MAX_DRAWS or spent > SEARCH_DRAWS:
             return Bags(None, f"{len(seeds):,} bags of about {rows:,} rows are more than this program draws")
         one = _agreeing(seeds, roots, rows, drawn, share)
         if one is not None and found is not None:
@@ -169,9 +169,9 @@ def _sizes(forest: Thing, roots: list[_Root], weighted: int | None) -> tuple[lis
     about = round(about / share) if isinstance(share, float) and share > 0 else about
     if (isinstance(share, int) and not isinstance(share, bool)) or about > 1_000_000:
         return [], False
-    least, most = max([r.distinct for r in roots] + [about // 2, 1]), about + about // 2 + 5
+    minimum, maximum = max([r.distinct for r in roots] + [about // 2, 1]), about + about // 2 + 5
     settled = len(roots) >= 8  # so many distinct counts agree for one number of rows only
-    near = sorted(range(least, most + 1), key=lambda guess: abs(guess - about))
+    near = sorted(range(minimum, maximum + 1), key=lambda guess: abs(guess - about))
     if share is None:
         return [(guess, guess) for guess in near], settled
     exact = [(guess, max(round(guess * share), 1)) for guess in near]
@@ -187,7 +187,7 @@ def _bagging(forest: Thing, members: list[Thing]) -> Bags:
     columns = forest.get("n_features_in_", forest.get("n_features_"))
     if not all(isinstance(v, int) and v > 0 for v in (rows, drawn, taken, columns)):
         return Bags(None, "its numbers of rows and columns are not stored")
-    if max(rows, drawn) * len(seeds) > MOST_DRAWS or columns > 1_000_000:
+    if max(rows, drawn) * len(seeds) > MAX_DRAWS or columns > 1_000_000:
         return Bags(None, f"{len(seeds):,} bags of {rows:,} rows are more than this program holds")
     weights = forest.get("_sample_weight")
     share = weights / np.sum(weights) if isinstance(weights, np.ndarray) and weights.shape == (rows,) else None
@@ -276,18 +276,18 @@ def labels_from_weights(forest: Thing) -> tuple[npt.NDArray[np.int64] | None, st
         return None, f"there are only {len(levels)} different weights for {len(classes)} classes"
     trees = [m.get("tree_") for m in members if isinstance(m, Thing)] if isinstance(members, list) else []
     tables = [_class_weights(t, len(classes)) for t in trees]
-    told = [t for t in tables if t is not None]
-    if not told or len(told) < len(tables):
+    notes = [t for t in tables if t is not None]
+    if not notes or len(notes) < len(tables):
         return None, "its trees do not say how many rows of each class they have"
     if forest.get("bootstrap") is True:
         known = bags(forest)
         if known is None:
             return None, "its bags are not known"
         sums = np.stack([known[:, group == v].sum(axis=1) for v in range(len(levels))], axis=1).astype(float)
-        of_class = np.array([weights[0] for weights, _ in told])
+        of_class = np.array([weights[0] for weights, _ in notes])
         fits = np.isclose(sums[:, :, None], of_class[:, None, :], rtol=1e-9, atol=1e-6).all(axis=0)
     else:  # every node has n rows and in class k the weight w_k c_k: n = sum of weight_k / w_k in all nodes
-        nodes, rows = np.concatenate([weights for weights, _ in told]), np.concatenate([rows for _, rows in told])
+        nodes, rows = np.concatenate([weights for weights, _ in notes]), np.concatenate([rows for _, rows in notes])
         inverse, _, rank, _ = np.linalg.lstsq(nodes, rows, rcond=None)
         if rank < len(classes) or not np.allclose(nodes @ inverse, rows, rtol=1e-6):
             return None, "the trees do not say the classes' weights"

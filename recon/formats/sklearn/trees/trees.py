@@ -27,7 +27,7 @@ from solvers.statements.release import Rows
 
 KINDS = ("DecisionTreeClassifier", "ExtraTreeClassifier", "DecisionTreeRegressor", "ExtraTreeRegressor")
 ASSUMES = "no sample_weight, or the same for all rows; rows of weight 0 do not count as training rows"
-MOST_FEATURES = 1_000_000
+MAX_FEATURES = 1_000_000
 MISPLACING = (1, 3), (1, 8)  # versions that put rows with missing values into wrong leaves (scikit-learn #32351)
 MISPLACED = (
     "this version of scikit-learn put rows into wrong leaves where training values were missing (mended in 1.8): with "
@@ -53,7 +53,7 @@ def read(thing: Thing, form: str) -> Draft:
         rows=Rows(int(tree.arrays.rows[0]), int(tree.arrays.rows[0])),
         named=named,
         single=True,
-        said=said_of([tree.counts]) + ((MISPLACED,) if misplaced and len(missing_seen(tree)) else ()),
+        reader_notes=counting_notes([tree.counts]) + ((MISPLACED,) if misplaced and len(missing_seen(tree)) else ()),
         trees=(tree,),
         misplaced=misplaced,
     )
@@ -73,7 +73,7 @@ def provenance(
 
 
 def misplacing(thing: Thing, *trees: CountedTree) -> bool:
-    """Tell whether the version that wrote the file misplaced rows with missing values."""
+    """Return whether the version that wrote the file misplaced rows with missing values."""
     version = thing.get("_sklearn_version")
     numbers = str(version).split(".")[:2]
     if not all(n.isdigit() and len(n) < 6 for n in numbers) or len(numbers) < 2:
@@ -81,9 +81,9 @@ def misplacing(thing: Thing, *trees: CountedTree) -> bool:
     return MISPLACING[0] <= (int(numbers[0]), int(numbers[1])) < MISPLACING[1]
 
 
-def said_of(counts: Sequence[NodeCounts]) -> tuple[str, ...]:
+def counting_notes(counts: Sequence[NodeCounts]) -> tuple[str, ...]:
     """Return how counts were recovered, every sentence once."""
-    return tuple(dict.fromkeys(c.said for c in counts if c.said))
+    return tuple(dict.fromkeys(c.note for c in counts if c.note))
 
 
 def counted(thing: Thing, features: int, classes: Sequence[Value], place: str = "tree_") -> CountedTree:
@@ -142,7 +142,7 @@ def feature_names(thing: Thing) -> tuple[list[str], bool]:
         if isinstance(number, int) and number != len(names):
             raise ReleaseError(f"has {len(names)} feature names for {number} features", place="feature_names_in_")
         return names, True
-    if not isinstance(number, int) or not 0 < number <= MOST_FEATURES:
+    if not isinstance(number, int) or not 0 < number <= MAX_FEATURES:
         raise ReleaseError("is not fitted: it does not say on how many features", place="n_features_in_")
     return [f"x{i}" for i in range(number)], False
 
@@ -215,7 +215,7 @@ def regression(thing: Thing, form: str, names: Sequence[str], named: bool) -> Dr
     tree = CountedTree(arrays, only_sizes(arrays.rows, 1, ""))
     misplaced = misplacing(thing, tree)
     means = plain and squared and not misplaced and not np.isinf(arrays.threshold[~arrays.leaf]).any()
-    said = (
+    notes = (
         "a regression tree: the number of rows per leaf; with a domain whose label is numeric on a grid also its total",
         *(() if means else ("its values are no plain means of the label: only sizes are read",)),
         *((MISPLACED,) if misplaced and len(missing_seen(tree)) else ()),
@@ -226,7 +226,7 @@ def regression(thing: Thing, form: str, names: Sequence[str], named: bool) -> Dr
         "rows": Rows(int(arrays.rows[0]), int(arrays.rows[0])),
         "named": named,
         "single": True,
-        "said": said,
+        "reader_notes": notes,
         "trees": (tree,),
         "misplaced": misplaced,
     }
