@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from solvers.engines import ENGINES, made
-from solvers.foundation.errors import ContradictionError, Inconclusive, TooLarge, Unsupported
+from solvers.foundation.errors import ContradictionError, EngineError, Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.questions.combined import combined, left_open
 from solvers.questions.engine import Engine
@@ -83,6 +83,11 @@ def answer(release: Release, query: Query, limits: Limits | None = None) -> Answ
             found = replace(engine.answer(release, rest, limits), engine=engine.name)
         except (Unsupported, Inconclusive) as error:
             limited = limited or isinstance(error, Inconclusive | TooLarge)
+            trail.append(f"{engine.name}: {error}")
+            continue
+        except EngineError as error:  # what others said stands
+            if best is None:
+                raise
             trail.append(f"{engine.name}: {error}")
             continue
         if found.status == "unknown":

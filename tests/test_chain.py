@@ -23,6 +23,7 @@ from solvers.engines import ENGINES
 from solvers.engines.cpsat import CpSatEngine
 from solvers.engines.histogram import HistogramEngine
 from solvers.engines.interval import IntervalEngine
+from solvers.engines.sat import SatEngine
 from solvers.foundation.errors import ContradictionError, EngineError, ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.programs import bounded_answers, enumeration
@@ -152,6 +153,31 @@ def test_a_count_without_a_known_world_is_asked_of_others(monkeypatch):
             assert found.bounds[0] >= 0.0  # a world was found row by row
             assert found.bounds[1] <= 1000.0
         assert any(line.startswith("rows: was asked") for line in found.trail)
+
+
+def test_an_engine_that_fails_behind_an_answer_does_not_take_it_away(monkeypatch):
+    """What CP-SAT proved stands where SAT, which is asked for the rest, crashes; a first engine's failure is one."""
+
+    def crash(*_):
+        raise EngineError("crashed, in this test")
+
+    cases = [(got, some_profiles(got, i)) for i, got in enumerate(coupled(12)) if got.statements.rows.exact]
+    without_exact_engines(monkeypatch)
+    monkeypatch.setattr(bounded_answers.Prover, "start", lambda *_: Answer("unknown", trail=("no world in time",)))
+    monkeypatch.setattr(SatEngine, "answer", crash)
+    seen = 0
+    for got, query in cases:
+        first = CpSatEngine().answer(got.statements, query, Limits(seconds=30))
+        if first.status != "unsat" and first.open.any():
+            found = chain.answer(got.statements, query, Limits(seconds=30))
+            assert found.engine == "cpsat"
+            assert ((found.low >= first.low) & (found.high <= first.high)).all()
+            assert "sat: crashed, in this test" in found.trail
+            seen += 1
+    assert seen >= 3
+    monkeypatch.setattr(CpSatEngine, "answer", crash)
+    with pytest.raises(EngineError):
+        chain.answer(cases[0][0].statements, cases[0][1], Limits(seconds=30))
 
 
 # ---------------------------------------------------------------- two answers as one

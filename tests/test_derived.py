@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import itertools
 import json
+import pickle
 import random
+import threading
 
 import pytest
 from test_columns import forest_of
@@ -55,6 +58,24 @@ def test_memory_is_no_field_that_replace_carries(kind):
     remembered = [f for f in dataclasses.fields(kind) if f.name == "derived" or f.name.startswith("_")]
     assert remembered
     assert not any(f.init for f in remembered)
+
+
+def test_a_release_travels_after_it_was_asked():
+    """What is remembered (locks, solvers) stays behind: copies and pickles start with nothing, and answer alike."""
+    release = table().statements
+    assert answer(release, Count("ordered")).value == 9
+    release.derived.part(Locked)
+    for other in (pickle.loads(pickle.dumps(release)), copy.deepcopy(release)):
+        assert not other.derived
+        assert answer(other, Count("ordered")).value == 9
+    assert release.derived
+
+
+class Locked:
+    """A part that cannot be copied."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
 
 
 FEW = Limits(cells=20)  # so few cells that column generation bounds

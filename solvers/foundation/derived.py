@@ -23,6 +23,10 @@ class Derived:
     def __bool__(self) -> bool:
         return bool(self._parts)
 
+    def __reduce__(self) -> tuple[type[Derived], tuple[()]]:
+        """Copy and pickle as one without parts: they are worked out anew, and some (locks, solvers) cannot travel."""
+        return Derived, ()
+
     def __contains__(self, kind: type) -> bool:
         return kind in self._parts
 
