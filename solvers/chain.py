@@ -5,6 +5,7 @@ Engines are imported one at a time, when it is their turn (`solvers.engines.ENGI
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from solvers.engines.estimates import Estimate
 
 NOTHING = "no answer within the limits"
+BEHIND = 0.5  # of the time left for an engine behind an answer: proofs and further questions need the rest
 A = TypeVar("A", bound=Answer)
 
 
@@ -57,12 +59,13 @@ def answer(release: Release, query: Query, limits: Limits | None = None) -> Answ
     """Return the answer of the cheapest engine that accepts the question, and what others add to it.
 
     What an engine leaves open (`left_open`) the next ones are asked: where there is no answer yet in any case, for
-    better bounds while time is left. An engine may use up the time, so that no answer is worse for those behind it;
-    only the search for a first world leaves them a part (`solvers.programs.bounded_answers`). The best bounds of all
-    are the answer, under the name of the engine that gave the first; refusals, engines that gave up within the limits
-    and those that added something stay in `Answer.trail`. Raises `Unsupported` with every reason when all refuse,
-    `Inconclusive` when some of them met a limit. Of a loosened release the answer is what that of the engines proves
-    (`solvers.questions.relaxed`).
+    better bounds while time is left, of which each gets a part (`BEHIND`). Whoever is asked first may use up the time,
+    so that no answer is worse for those behind it; only the search for a first world leaves them a part
+    (`solvers.programs.bounded_answers`). The best bounds of all are the answer, under the name of the engine that gave
+    the first; refusals, engines that gave up within the limits and those that added something, or failed behind an
+    answer, stay in `Answer.trail`. Raises `Unsupported` with every reason when all refuse, `Inconclusive` when some of
+    them met a limit, `EngineError` where one fails before there is an answer. Of a loosened release the answer is what
+    that of the engines proves (`solvers.questions.relaxed`).
     """
     limits = limits or Limits()
     begun = time.perf_counter()
@@ -80,7 +83,8 @@ def answer(release: Release, query: Query, limits: Limits | None = None) -> Answ
             trail.append(f"{engine.name}: {reason}")
             continue
         try:
-            found = replace(engine.answer(release, rest, limits), engine=engine.name)
+            some = limits if best is None or best.status == "unknown" else part_of(limits)
+            found = replace(engine.answer(release, rest, some), engine=engine.name)
         except (Unsupported, Inconclusive) as error:
             limited = limited or isinstance(error, Inconclusive | TooLarge)
             trail.append(f"{engine.name}: {error}")
@@ -108,6 +112,11 @@ def answer(release: Release, query: Query, limits: Limits | None = None) -> Answ
     if limited:
         raise Inconclusive("; ".join(before))
     raise Unsupported(f"no engine answers {type(query).__name__} for this release", tuple(before))
+
+
+def part_of(limits: Limits) -> Limits:
+    """Return the limits of an engine that is asked for what another one left open."""
+    return limits if math.isinf(limits.left()) else limits.share(BEHIND)
 
 
 def finished(release: Release, query: Query, found: Answer, limits: Limits) -> Answer:

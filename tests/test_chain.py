@@ -23,8 +23,9 @@ from solvers.engines import ENGINES
 from solvers.engines.cpsat import CpSatEngine
 from solvers.engines.histogram import HistogramEngine
 from solvers.engines.interval import IntervalEngine
+from solvers.engines.rows import RowsEngine
 from solvers.engines.sat import SatEngine
-from solvers.foundation.errors import ContradictionError, EngineError, ReleaseError
+from solvers.foundation.errors import ContradictionError, EngineError, Inconclusive, ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.programs import bounded_answers, enumeration
 from solvers.questions.combined import combined, left_open
@@ -178,6 +179,26 @@ def test_an_engine_that_fails_behind_an_answer_does_not_take_it_away(monkeypatch
     monkeypatch.setattr(CpSatEngine, "answer", crash)
     with pytest.raises(EngineError):
         chain.answer(cases[0][0].statements, cases[0][1], Limits(seconds=30))
+
+
+def test_engines_behind_an_answer_leave_time_for_proofs(monkeypatch):
+    """What is left open is asked of others in a part of the time left: certificates and further questions need some."""
+    given = []
+
+    def asked(_, release, query, limits):
+        given.append(limits.seconds)
+        raise Inconclusive("nothing more, in this test")
+
+    without_exact_engines(monkeypatch)
+    monkeypatch.setattr(
+        IntervalEngine, "answer", lambda *_: CountAnswer("bounds", convention="ordered", bounds=(-math.inf, 1000.0))
+    )
+    monkeypatch.setattr(RowsEngine, "answer", asked)
+    got = next(one for one in coupled(6) if one.statements.rows.exact)
+    assert chain.answer(got.statements, Count("ordered"), Limits(seconds=600)).status == "bounds"
+    assert chain.answer(got.statements, Count("ordered")).status == "bounds"
+    assert given[0] <= 300
+    assert given[1] is None
 
 
 # ---------------------------------------------------------------- two answers as one

@@ -21,11 +21,11 @@ from recon.frames.selections import select_frame
 from solvers.cells.system import system_of
 from solvers.chain import ask
 from solvers.columns.incidence import Incidence
-from solvers.columns.master import Master
+from solvers.columns.master import Bound, Master
 from solvers.columns.pricing import Pricer, within
 from solvers.columns.single_partitions import decide_apart
 from solvers.engines.columns import ColumnsEngine
-from solvers.foundation.errors import ContradictionError, Unsupported
+from solvers.foundation.errors import ContradictionError, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.system_membership import overlaps
 from solvers.questions.query import Count, CountAnswer, Decide, DecideAnswer
@@ -278,6 +278,39 @@ def test_a_true_row_is_never_excluded_and_the_engine_is_never_worse_than_single_
         assert (found.high >= 1).all()
         assert seconds < 1 or (found.high <= apart.high).all()  # 0.2 s may end before the last tree
         assert (found.low >= apart.low).all()
+
+
+@pytest.mark.parametrize("error", [Inconclusive("HiGHS does not end"), Unsupported("multipliers exceed 2^58")])
+def test_what_is_proved_stands_where_a_later_bound_fails(monkeypatch, error):
+    truth, release = forest_of(5, 12, 2)
+    names = [*(f"a{k}" for k in range(6)), "y"]
+    got = encoded(release)
+    query = Decide(select_frame(got, as_frame([dict(zip(names, row, strict=True)) for row in truth])), "ordered")
+    apart = decide_apart(fresh(got), query, Limits())
+    assert apart.open.sum() > 1
+    bounds = iter([Bound(0, {0: 1}, 1)])
+
+    def bound(*_, **__):
+        for found in bounds:
+            return found
+        raise error
+
+    monkeypatch.setattr(Master, "hopeless", lambda *_: False)
+    monkeypatch.setattr(Master, "bound", bound)
+    found = ColumnsEngine().answer(fresh(got), query, Limits(cells=20, seconds=600))
+    assert isinstance(found, DecideAnswer)
+    assert int((apart.open & ~found.open).sum()) == 1
+    assert len(found.multipliers) == 1
+    assert found.trail == (f"columns: {error}",)
+
+
+def test_a_program_that_may_still_be_at_work_is_not_touched_again():
+    _, release = forest_of(3, 20, 3)
+    statements = encoded(release).statements
+    first = Master.of(statements)
+    assert Master.of(statements) is first
+    first._program.busy = True
+    assert Master.of(statements) is not first
 
 
 def test_counting_is_refused_unless_there_is_no_world():

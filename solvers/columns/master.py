@@ -95,9 +95,14 @@ class Master:
         cannot suffice, `TooLarge` where the boxes do not fit into the memory.
         """
         known = release.derived.part(KnownMaster)
-        if known.master is None:
+        if known.master is None or known.master.busy:
             known.master = cls(release, limits)
         return known.master
+
+    @property
+    def busy(self) -> bool:
+        """Return whether HiGHS did not end when it should: it may still be at work, and is not to be touched."""
+        return self._program.busy
 
     def copied(self) -> Master:
         """Return a program of its own with the same rows, fractional worlds and basis. Cost: that of its matrix."""

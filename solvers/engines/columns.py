@@ -93,11 +93,11 @@ def tighter(release: Release, chosen: Selections, known: DecideAnswer, limits: L
         return known
     try:
         master, boxes = Master.of(release, limits), chosen.boxes()
+        if master.refutes(limits.share(WORLD)) is not None:
+            return None
     except (Inconclusive, TooLarge) as error:  # what single partitions say stands
         return replace(known, trail=(*known.trail, f"columns: {error}"))
-    if master.refutes(limits.share(WORLD)) is not None:
-        return None
-    master, multipliers = master.copied(), dict[Side, BoxMultipliers]()
+    master, multipliers, trail = master.copied(), dict[Side, BoxMultipliers](), dict[str, None]()
     for done, q in enumerate(left):
         limits.report(f"column generation: {done} of {len(left)} open profiles")
         for box, greatest, sides in ((boxes[q][0], True, 1), (boxes[q][1], False, 2)):
@@ -107,9 +107,14 @@ def tighter(release: Release, chosen: Selections, known: DecideAnswer, limits: L
                 continue
             share = limits.left() / (2 * (len(left) - done) + 1 - sides)
             some = limits.lasting(min(limits.left(), max(MIN_SECONDS, share)))
-            bound = master.bound(box, greatest, some, verdict=True)
+            try:
+                bound = master.bound(box, greatest, some, verdict=True)
+            except (Inconclusive, Unsupported) as error:  # what is proved by then stands
+                trail[f"columns: {error}"] = None
+                continue
             multipliers[box, greatest], value = BoxMultipliers(bound.multipliers, bound.scale), bound.value
             low[q], high[q] = (low[q], min(high[q], value)) if greatest else (max(low[q], value), high[q])
             if low[q] > high[q]:
                 return None
-    return DecideAnswer.of(low, high, (known.before, known.expected_before), multipliers=multipliers)
+    before = known.before, known.expected_before
+    return DecideAnswer.of(low, high, before, multipliers=multipliers, trail=(*known.trail, *trail))
