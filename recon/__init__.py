@@ -68,7 +68,7 @@ _HOME = {
     "inspect": "recon.inspection.inspecting",
     "encode": "recon.loading.loading",
     "load": "recon.loading.loading",
-    "Measures": "recon.measures.measures",
+    "Measures": "recon.measures.figures",
     "measure": "recon.measures.measures",
     "denoise": "recon.noisy.denoising",
     "Posterior": "recon.noisy.posterior",

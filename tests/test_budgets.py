@@ -33,7 +33,7 @@ from solvers.foundation.limits import GRACE, Limits
 from solvers.histograms import decision_diagram as layers
 from solvers.histograms.decision_diagram import layers_of
 from solvers.histograms.elimination import Candidates, elimination_order
-from solvers.native import threads as natively
+from solvers.native import threads
 
 GOLDEN = Path(__file__).parent / "golden"
 KINDS = ("ada", "bag", "boosting", "forest", "extra", "noisy")
@@ -395,13 +395,13 @@ def loaded(release: dict) -> recon.EncodedRelease:
 
 
 def test_a_solver_that_outstays_its_time_is_left(monkeypatch):
-    monkeypatch.setattr(natively, "LATE", 0.1)
+    monkeypatch.setattr(threads, "LATE", 0.1)
     stopped = threading.Event()
     with pytest.raises(Inconclusive, match="the time was up while a solver was at work"):
-        natively.run_in_thread(lambda: stopped.wait(3600), threading.Event(), None, 0.1)
-    assert natively.left_behind()
+        threads.run_in_thread(lambda: stopped.wait(3600), threading.Event(), None, 0.1)
+    assert threads.left_behind()
     stopped.set()
-    assert natively.run_in_thread(lambda: 3, threading.Event(), None, 60.0) == 3
+    assert threads.run_in_thread(lambda: 3, threading.Event(), None, 60.0) == 3
 
 
 def test_no_share_of_the_time_lasts_beyond_the_whole():

@@ -16,7 +16,7 @@ from test_columns import forest_of
 import recon
 from encoders.encode.encoder import EncodedRelease, encode
 from recon.answers.exact import as_frame
-from recon.formats.release import reading as release_file
+from recon.formats.release import reading
 from recon.frames.selections import select_frame
 from solvers.cells.system import System, system_of
 from solvers.certificates.certifier import Certifier
@@ -33,8 +33,8 @@ TABLE = b"""{"recon": 1, "rows": 3,
 
 
 def table():
-    part = release_file.parse(TABLE, "table.json")
-    return encode(release_file.to_domain(part.domain), release_file.to_models(part), release_file.to_rows(part))
+    part = reading.parse(TABLE, "table.json")
+    return encode(reading.to_domain(part.domain), reading.to_models(part), reading.to_rows(part))
 
 
 def test_another_number_of_rows_is_counted_afresh():
@@ -93,8 +93,8 @@ def changed_rows():
 
 
 def read(release):
-    part = release_file.parse(json.dumps(release).encode(), "forest.json")
-    return encode(release_file.to_domain(part.domain), release_file.to_models(part), release_file.to_rows(part))
+    part = reading.parse(json.dumps(release).encode(), "forest.json")
+    return encode(reading.to_domain(part.domain), reading.to_models(part), reading.to_rows(part))
 
 
 def test_a_certificate_is_the_same_whatever_was_asked_before():

@@ -34,7 +34,7 @@ from solvers.cells.system import system_of
 from solvers.clauses.model_counters import ModelCounter
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.programs import enumeration as listing
+from solvers.programs import enumeration
 from solvers.questions import query
 from solvers.statements.release import Choice, Partition
 
@@ -802,10 +802,10 @@ def test_a_count_of_more_than_64_bits_by_hand():
 @pytest.mark.parametrize("way", ["nothing listed", "listed by cells"])
 def test_cpsat_is_right_where_histograms_are_not_listed(name, way, monkeypatch):
     """Single solves, bounds and worlds found; and the listing over cells where the one row by row is preferred."""
-    monkeypatch.setattr(listing, "MAX_ROWS", -1)
+    monkeypatch.setattr(enumeration, "MAX_ROWS", -1)
     if way == "nothing listed":
-        monkeypatch.setattr(listing, "MAX_LISTED", -1)
-        monkeypatch.setattr(listing, "MAX_FREE", -1)
+        monkeypatch.setattr(enumeration, "MAX_LISTED", -1)
+        monkeypatch.setattr(enumeration, "MAX_FREE", -1)
     engine, one = present("cpsat"), case(name)
     fresh = encoded(one.release)
     for question in sensible_questions(one):

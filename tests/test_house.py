@@ -73,6 +73,13 @@ def test_there_is_no_circle_of_imports():
     graphlib.TopologicalSorter(arrows).prepare()
 
 
+def test_types_and_lazy_names_are_the_same():
+    tree = ast.parse((ROOT / "recon" / "__init__.py").read_text(encoding="utf-8"))
+    (block,) = (n for n in tree.body if isinstance(n, ast.If) and ast.unparse(n.test) == "TYPE_CHECKING")
+    typed = {a.asname: one.module for one in block.body if isinstance(one, ast.ImportFrom) for a in one.names}
+    assert typed == recon._HOME
+
+
 @pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_module_style(path):
     tree = ast.parse(path.read_text(encoding="utf-8"))

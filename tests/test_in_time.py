@@ -13,7 +13,7 @@ import pytest
 
 from encoders.domain.values import Grid
 from recon.formats.drafts.binding import border, enclosed, near, single
-from solvers.cells import refinement as refining
+from solvers.cells import refinement
 from solvers.columns.incidence import Incidence
 from solvers.columns.master import KnownMaster, Master
 from solvers.foundation.errors import Inconclusive, TooLarge
@@ -73,7 +73,7 @@ def test_rows_in_chunks_have_the_same_columns() -> None:
 
 def test_cells_for_which_time_was_too_short_are_not_derived_again(monkeypatch: pytest.MonkeyPatch) -> None:
     asked, calls = release(60, trees=3), list[float]()
-    real = refining.refined
+    real = refinement.refined
 
     def slow(r: Release, limits: Limits, words: object) -> object:
         calls.append(limits.left())
@@ -81,12 +81,12 @@ def test_cells_for_which_time_was_too_short_are_not_derived_again(monkeypatch: p
             raise Inconclusive("the time was up while the cells were derived")
         return real(r, limits, None)
 
-    monkeypatch.setattr(refining, "refined", slow)
+    monkeypatch.setattr(refinement, "refined", slow)
     for _ in range(3):
         with pytest.raises(Inconclusive, match="time was up"):
-            refining.refine(asked, Limits(seconds=20))
+            refinement.refine(asked, Limits(seconds=20))
     assert len(calls) == 1
-    assert len(refining.refine(asked, Limits(seconds=40)).words) == 60  # more time is another question
+    assert len(refinement.refine(asked, Limits(seconds=40)).words) == 60  # more time is another question
 
 
 def test_a_stop_is_not_remembered_as_too_little_time() -> None:
@@ -94,8 +94,8 @@ def test_a_stop_is_not_remembered_as_too_little_time() -> None:
     stop.set()
     asked = release(60, trees=2)
     with pytest.raises(Inconclusive):
-        refining.refine(asked, Limits(seconds=20, stop=stop))
-    assert len(refining.refine(asked, Limits(seconds=20)).words) == 60
+        refinement.refine(asked, Limits(seconds=20, stop=stop))
+    assert len(refinement.refine(asked, Limits(seconds=20)).words) == 60
 
 
 def test_thresholds_are_found_where_counting_finds_them() -> None:

@@ -12,7 +12,7 @@ import typer
 
 import recon
 from recon.cli.commands.learn import learn_app
-from recon.formats.release import reading as release_file
+from recon.formats.release import reading
 from recon.learners.private.dp_greedy_rule_list import DPGreedyRuleListClassifier
 from recon.learners.rule_lists.bayesian_rule_list import BayesianRuleListClassifier, DPBayesianRuleListClassifier
 from recon.learners.rule_lists.greedy_rule_list import GreedyRuleListClassifier
@@ -125,12 +125,12 @@ def test_a_ledger_that_does_not_add_up_is_refused(change, place):
     noise = {"law": "laplace", "scale": 1, "ledger": ledger | change}
     rules = [{"if": {}, "counts": [1, 2]}]
     content = {**DOMAIN, "models": [{"kind": "rule_list", "noise": noise, "rules": rules}]}
-    part = release_file.parse(json.dumps(content).encode(), "x.json")
+    part = reading.parse(json.dumps(content).encode(), "x.json")
     with pytest.raises(recon.ReleaseError, match=f"noise.ledger.{place}"):
-        release_file.to_models(part)
+        reading.to_models(part)
     del noise["ledger"][place]
     noise["ledger"] |= {"epsilon": 1, "standing": "claimed"}
-    release_file.to_models(release_file.parse(json.dumps(content).encode(), "x.json"))
+    reading.to_models(reading.parse(json.dumps(content).encode(), "x.json"))
 
 
 LEARNERS = {

@@ -24,7 +24,7 @@ from test_engines import Case, parts_of
 from test_kinds import MAKERS, random_rows, release_of
 
 from solvers import chain
-from solvers.cells import linear_system as linear
+from solvers.cells import linear_system
 from solvers.cells.bit_boxes import Covering, Layout, minus, split, split_parts
 from solvers.cells.components import Component
 from solvers.cells.system import build
@@ -343,7 +343,7 @@ def test_a_covering_meets_pieces_where_they_share_a_row(problem, seed):
 def test_same_rows(seed, rows, columns, spread):
     dice = np.random.default_rng(seed)
     matrix = dice.integers(-spread, spread, size=(rows, columns))
-    first, group = linear.same_rows(matrix)
+    first, group = linear_system.same_rows(matrix)
     listed = list(map(tuple, matrix.tolist()))
     assert len(first) == len(set(listed))
     assert [listed[first[g]] for g in group.tolist()] == listed
@@ -353,15 +353,15 @@ def test_same_rows(seed, rows, columns, spread):
 def test_same_rows_with_more_columns_than_hashes():
     dice = np.random.default_rng(5)
     matrix = np.repeat(dice.integers(0, 2, size=(6, 4_100)), 3, axis=0)[dice.permutation(18)]
-    first, group = linear.same_rows(matrix)
+    first, group = linear_system.same_rows(matrix)
     assert len(first) == 6
     assert (matrix[first][group] == matrix).all()
 
 
 def test_same_rows_when_hashes_collide(monkeypatch):
-    monkeypatch.setattr(linear, "HASHES", np.zeros(8, dtype=np.uint64))
+    monkeypatch.setattr(linear_system, "HASHES", np.zeros(8, dtype=np.uint64))
     matrix = np.array([[1, 2], [3, 4], [1, 2], [0, 0]])
-    first, group = linear.same_rows(matrix)
+    first, group = linear_system.same_rows(matrix)
     assert len(first) == 3
     assert (matrix[first][group] == matrix).all()
 
@@ -373,7 +373,7 @@ def test_add_up(seed, entries, length):
     rows, values = np.sort(dice.integers(0, length, entries)), dice.integers(-(1 << 50), 1 << 50, entries)
     expected = np.zeros(length, dtype=np.int64)
     np.add.at(expected, rows, values)
-    assert (linear.add_up(values, rows, length) == expected).all()
+    assert (linear_system.add_up(values, rows, length) == expected).all()
 
 
 # ---------------------------------------------------------------- layered graphs against all histograms
@@ -393,7 +393,7 @@ def components(draw, keep=False):
     high = low + np.array([draw(st.integers(0, 4)) for _ in range(number)])
     kept = tuple(sorted(draw(st.sets(st.integers(0, number - 1), min_size=1, max_size=2)))) if keep else ()
     for r in kept:
-        low[r], high[r] = -linear.FREE, linear.FREE
+        low[r], high[r] = -linear_system.FREE, linear_system.FREE
     return Component(np.arange(cells), np.array(room), np.arange(number), matrix, low, high, kept, kept)
 
 

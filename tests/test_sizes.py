@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
-from solvers.regions import capture_counts as counting
+from solvers.regions import capture_counts
 from solvers.regions import captures as sizes
 from solvers.regions.captures import Captures, captures, minus_size
 from solvers.regions.diagram import Diagram, below
@@ -58,9 +58,9 @@ def problems(draw: st.DrawFn, most: int = 9) -> tuple[Sizes, list[Box]]:
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     chosen: str = request.param
     if chosen == "split":
-        monkeypatch.setattr(counting, "SPLIT_TERMS", 1 << 60)
+        monkeypatch.setattr(capture_counts, "SPLIT_TERMS", 1 << 60)
     if chosen not in ("usual", "split"):
-        monkeypatch.setattr(counting, "SPLIT_TERMS", 0)
+        monkeypatch.setattr(capture_counts, "SPLIT_TERMS", 0)
     return chosen
 
 
@@ -127,7 +127,7 @@ def test_within_against_brute_force(way: str) -> None:
 
 
 def test_within_when_the_diagrams_were_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counting, "SPLIT_TERMS", 0)
+    monkeypatch.setattr(capture_counts, "SPLIT_TERMS", 0)
 
     @given(problems(), st.data())
     def check(problem: tuple[Sizes, list[Box]], data: st.DataObject) -> None:

@@ -21,7 +21,7 @@ from recon.formats.drafts.binding import Binder
 from recon.formats.drafts.drafts import SUBSET, Draft
 from recon.formats.drafts.guessing import guess_domain, with_class_columns
 from recon.formats.drafts.names import with_own_names
-from recon.formats.release import reading as release_file
+from recon.formats.release import reading
 from recon.formats.rules import streed
 from recon.formats.sklearn.pipelines.folds import Folds
 from recon.stored.containers import open_stored, unpacked
@@ -114,7 +114,7 @@ class ReadFile:
 
     path: str
     sha256: str
-    content: release_file.ReleasePart | Draft
+    content: reading.ReleasePart | Draft
 
     @property
     def models(self) -> int:
@@ -133,9 +133,9 @@ class ReadFile:
                 domain, models = settle(self.content, declared)
                 return Published(self.path, self.sha256, domain, models, self.content.rows)
             part = self.content
-            own = declared if declared is not None else release_file.to_domain(part.domain)
-            found = tuple(release_file.to_models(part, first, several))
-            return Published(self.path, self.sha256, own, found, release_file.to_rows(part))
+            own = declared if declared is not None else reading.to_domain(part.domain)
+            found = tuple(reading.to_models(part, first, several))
+            return Published(self.path, self.sha256, own, found, reading.to_rows(part))
         except ReleaseError as error:
             raise error.at(file=self.path) from None
 
@@ -149,12 +149,12 @@ def read_file(path: str, memory: int | None = None, limits: Limits | None = None
     try:
         with within(memory, limits) as budget:
             file, number = located(path)
-            data, sha256 = release_file.read_bytes(file)
+            data, sha256 = reading.read_bytes(file)
             draft = one_of(read_draft(data, budget.left), number)
             if draft is not None:
                 return ReadFile(path, sha256, draft)
             data = unpacked(data, budget.left)
-            return ReadFile(path, sha256, release_file.parse(data, path))
+            return ReadFile(path, sha256, reading.parse(data, path))
     except ReleaseError as error:
         raise error.at(file=path) from None
     except Folds as error:
@@ -244,7 +244,7 @@ def _read_domain(path: str, label: str | None, independent: bool, lenient: bool)
     if not is_table(path):
         content = read_file(path).content
         try:
-            found = guess_domain(content) if isinstance(content, Draft) else release_file.to_domain(content.domain)
+            found = guess_domain(content) if isinstance(content, Draft) else reading.to_domain(content.domain)
             return found.as_columns() if independent else found
         except ReleaseError as error:
             raise error.at(file=path) from None

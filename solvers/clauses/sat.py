@@ -28,7 +28,7 @@ from solvers.clauses.lowering import Lowered
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import EngineError, Inconclusive
 from solvers.foundation.limits import Limits
-from solvers.native import processes as child
+from solvers.native import processes
 from solvers.statements.boxes import Box, Region
 from solvers.statements.release import ANY_LABEL, Choice, Loose, Partition, Release, Statement
 
@@ -68,7 +68,7 @@ def satisfy(lowered: Lowered, limits: Limits, proof: bool = False) -> SatResult:
 def asked(function: str, payload: dict[str, Any], limits: Limits) -> Any:
     """Return what a function of this module returns in a process of its own; a crash leaves the question open."""
     try:
-        return child.run(f"solvers.clauses.sat:{function}", payload, limits)
+        return processes.run(f"solvers.clauses.sat:{function}", payload, limits)
     except EngineError as error:
         raise Inconclusive(f"the SAT solver failed: {error}") from error
 

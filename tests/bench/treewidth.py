@@ -220,21 +220,21 @@ def random_lists() -> Iterator[tuple[str, Callable[[], Any]]]:
 
 def diagram_problem(ask: Callable[[], object]) -> tuple[int, list[list[int]]] | None:
     """Return the hypergraph (variables, edges) that the first decision diagram of a question is ordered for."""
-    from solvers.regions import capture_counts as counting
+    from solvers.regions import capture_counts
 
     found: list[tuple[int, list[list[int]]]] = []
-    usual = counting.good_order
+    usual = capture_counts.good_order
 
     def caught(n: int, edges: Sequence[Sequence[int]], seconds: float = 3.0) -> Order:
         found.append((n, [list(e) for e in edges]))
         raise Slow
 
-    counting.good_order = caught
+    capture_counts.good_order = caught
     try:
         with suppress(Slow):
             ask()
     finally:
-        counting.good_order = usual
+        capture_counts.good_order = usual
     return found[0] if found else None
 
 
