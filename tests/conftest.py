@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import itertools
 import json
@@ -12,6 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import typer.main
 from hypothesis import HealthCheck, settings
 
 import recon
@@ -23,6 +25,10 @@ DATA = Path(os.environ.get("RECON_DATA", Path(__file__).parents[2] / "shared" / 
 # How long an example takes says how busy the machine is, not whether it is right.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
+
+
+# Typer builds all commands anew at every call, 20 ms; a process that runs thousands of commands builds them once.
+typer.main.get_command = functools.cache(typer.main.get_command)
 
 
 def pytest_collection_finish() -> None:
