@@ -27,6 +27,11 @@ settings.register_profile("any machine", deadline=None, suppress_health_check=[H
 settings.load_profile("any machine")
 
 
+# Both workers and every command in a process of its own load the same modules: who forbids to keep them compiled
+# has each of them compile 400 modules anew, and pytest rewrite the assertions of 90 files.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # Typer builds all commands anew at every call, 20 ms; a process that runs thousands of commands builds them once.
 typer.main.get_command = functools.cache(typer.main.get_command)
 
