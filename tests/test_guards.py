@@ -169,11 +169,11 @@ def test_slopes_that_floats_blur_leave_a_slack():
 
 
 def test_bounds_on_a_grid_are_rounded_down_only_there():
-    on = Gains([ConcaveTerm(0, lambda k: -k / 4.0, 0, 9, 0, 0.0, grain=4, whole=True)] * 2)
+    on = Gains([ConcaveTerm(0, lambda k: -k / 4.0, 0, 9, 0, 0.0, denominator=4, whole=True)] * 2)
     off = Gains([on.each[0], replace(on.each[0], whole=False)])
     assert on_the_grid(on, Fraction(-7, 16)) == Fraction(-2, 4)
     assert on_the_grid(off, Fraction(-7, 16)) == Fraction(-7, 16)
-    mixed = Gains([on.each[0], replace(on.each[0], grain=6)])
+    mixed = Gains([on.each[0], replace(on.each[0], denominator=6)])
     assert on_the_grid(mixed, Fraction(-1, 13)) == Fraction(-1, 12)
 
 

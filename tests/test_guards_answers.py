@@ -110,7 +110,7 @@ def test_shares_of_worlds_are_not_known():
 @pytest.mark.parametrize(
     "found",
     [
-        PerCellAnswer("exact", least=whole(1), most=whole(2)),
+        PerCellAnswer("exact", minimum=whole(1), maximum=whole(2)),
         ShareAnswer("exact", lower=np.array([0.1]), upper=np.array([0.3])),
     ],
 )

@@ -12,6 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from ortools.sat.python import cp_model
 from test_guards import meets, system, table
 
 from solvers.cells.linear_system import FREE
@@ -19,6 +20,7 @@ from solvers.foundation.limits import Limits
 from solvers.linear.dual_bounds import LARGEST, rounded, safe_bound, whole
 from solvers.linear.farkas import SumSearch
 from solvers.linear.linear_program import CellProgram, Program, Relaxation, Solution
+from solvers.programs.cpsat import run, state
 from solvers.programs.feasibility import by_program
 from solvers.statements.release import UNBOUNDED
 
@@ -164,3 +166,17 @@ def test_many_statements_are_added_up_beyond_64_bits():
     ends, costs = (made.bounds.lower, made.bounds.upper), np.zeros(made.linear.columns, dtype=np.int64)
     values = np.full(len(made.linear), -(1 << 40), dtype=np.int64)
     assert safe_bound(made.linear, ends, costs, values) == by_hand(made.linear, ends, costs, values, 1)
+
+
+@pytest.mark.parametrize("enforced", [False, True])
+def test_a_statement_that_nothing_meets(enforced):
+    model = cp_model.CpModel()
+    x, literal = model.new_int_var(0, 5, "x"), model.new_bool_var("it holds")
+    state(model, [x.index], [1], (2, 1), literal.index if enforced else None)
+    model.maximize(literal)
+    status, solver = run(model, Limits(seconds=60.0))
+    if enforced:
+        assert status == cp_model.OPTIMAL
+        assert not solver.value(literal)
+    else:
+        assert status == cp_model.INFEASIBLE

@@ -186,7 +186,7 @@ def random_proof(dice, verifier, claim):
     replay = Replay(facts, live, proof, Limits())
     goal = goal_of(facts, live, claim)
     steps, shown, ends = random_steps(dice, replay, dice.randrange(0, 5)), [], []
-    cell, value = dice.randrange(live.cells), dice.randrange(0, replay.most + 1)
+    cell, value = dice.randrange(live.cells), dice.randrange(0, replay.maximum + 1)
     saved = replay.lower.copy(), replay.upper.copy()
     for below in (True, False) if dice.random() < 0.4 else (None,):
         replay.lower, replay.upper = saved[0].copy(), saved[1].copy()

@@ -131,3 +131,17 @@ def test_inspect_and_audit_agree_on_the_smallest_count(tmp_path, capsys):
     assert "counts of one class below 10 rows, in larger groups: 1: leaf 1, class 1 (3)" in said
     found = json.loads(run(capsys, "audit", file, "--json")[1])["group_disclosure"]
     assert found["small_class_counts"] == [{"name": "leaf 1", "class": "1", "rows": 3}]
+
+
+def test_what_is_inspected_is_what_was_read(model, tmp_path):
+    path = tmp_path / "copy.pkl"
+    path.write_bytes((model / "tree.pkl").read_bytes())
+    release = recon.load(str(path), domain=str(model / "data.csv"))
+    (same,) = recon.audit(release, limits=Limits()).findings.stored
+    assert same.findings
+    path.write_bytes(pickle.dumps({"another": "model"}))
+    (other,) = recon.audit(release, limits=Limits()).findings.stored
+    assert not other.findings
+    assert other.format == "not inspected: the file has changed since the release was read; run the audit again"
+    several = recon.load(str(model / "tree.pkl"), str(model / "tree.pkl"), domain=str(model / "data.csv"))
+    assert all(one.findings for one in recon.audit(several, limits=Limits()).findings.stored)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -41,7 +43,7 @@ def emptiness(release: EncodedRelease, found: EmptyConfidenceSet, limits: Limits
 def stored_outright(release: EncodedRelease, limits: Limits) -> tuple[Inspection, ...]:
     """Return what the model files that a release was read from store of the training data, without any attack.
 
-    What cannot be inspected (standard input was used up) is said in place of findings.
+    What cannot be inspected (standard input was used up, a file is another one by now) is said in place of findings.
     """
     if all(model.origin is None for model in release.models):
         return ()
@@ -54,7 +56,17 @@ def stored_outright(release: EncodedRelease, limits: Limits) -> tuple[Inspection
                 found.append(inspect(file, limits.memory))
         except (ReleaseError, Unsupported, Inconclusive) as error:
             found.append(Inspection(file, f"not inspected: {error}", "", None, ()))
+    hashes = [one.sha256 for one in found]
+    if release.sha256 and all(hashes) and release.sha256 != sha256_of(hashes):
+        files = "the file has" if len(found) == 1 else "some of the files have"
+        changed = f"not inspected: {files} changed since the release was read; run the audit again"
+        return tuple(Inspection(one.file, changed, "", None, ()) for one in found)
     return tuple(found)
+
+
+def sha256_of(hashes: Sequence[str]) -> str:
+    """Return the hash by which a release names its files: that of its one file, else the hash of their hashes."""
+    return hashes[0] if len(hashes) == 1 else hashlib.sha256("".join(hashes).encode()).hexdigest()
 
 
 def what_noise_bought(noisy: EncodedRelease, exact: EncodedRelease, limits: Limits) -> Bought | BoughtWorlds:

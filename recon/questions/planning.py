@@ -150,7 +150,7 @@ class Plan:
             every = [(e, ", ".join(q) if len(q) < len(self.steps) else "all", why) for (e, why), q in refused.items()]
             yield from table_lines(("engine", "refuses", "because"), every)
         yield ""
-        yield "the first is asked; one behind it only where those before give up within their limits"
+        yield "the first is asked; those behind it where the ones before give up or leave something open"
 
 
 def left_lines(left: Presolved) -> Iterator[str]:

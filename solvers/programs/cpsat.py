@@ -43,8 +43,12 @@ def state(
 ) -> None:
     """Add low <= Σ coefs x <= high over variables given by their numbers, where a literal holds if one is given.
 
-    None, and what is beyond OPEN, is an open side. Written into the model itself: expressions take ten times as long.
+    None, and what is beyond OPEN, is an open side; where low > high nothing meets it, so that its literal is false.
+    Written into the model itself: expressions take ten times as long.
     """
+    low, high = ends
+    if low is not None and high is not None and low > high:
+        columns, coefs, low, high = (), (), 1, 1  # CP-SAT takes no empty domain: 0 = 1 instead
     added = model.proto.constraints.add()
     if name:
         added.name = name
@@ -52,7 +56,6 @@ def state(
         added.enforcement_literal.append(literal)
     added.linear.vars.extend(columns)
     added.linear.coeffs.extend(coefs)
-    low, high = ends
     added.linear.domain.extend([-OPEN if low is None else max(-OPEN, low), OPEN if high is None else min(OPEN, high)])
 
 
