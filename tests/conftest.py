@@ -36,6 +36,25 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 typer.main.get_command = functools.cache(typer.main.get_command)
 
 
+# Files of many seconds (measured), the longest first: started last, one would keep a worker busy alone at the end.
+LONGEST = (
+    "engines", "against_oracle", "certificates", "coupled_commands", "kinds", "reading_limits", "counters",
+    "real_forests", "budgets", "bags", "headline", "posterior", "coupled", "denoising", "infer", "sat", "bounds",
+    "commands", "noisy_commands", "interval", "likeliest", "derived", "matching", "export",
+)  # fmt: skip
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep the order below: pytest-xdist would start the files of the fewest tests last, the longest among them."""
+    config.option.loadscopereorder = False
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the longest files first."""
+    ranks = {f"test_{name}": rank for rank, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: ranks.get(item.path.stem, len(ranks)))
+
+
 def pytest_collection_finish() -> None:
     """Let the garbage collector pass over what stays for good: thousands of tests and all that they import."""
     gc.collect()
