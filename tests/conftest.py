@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import itertools
 import json
@@ -12,6 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import typer.main
 from hypothesis import HealthCheck, settings
 
 import recon
@@ -23,6 +25,34 @@ DATA = Path(os.environ.get("RECON_DATA", Path(__file__).parents[2] / "shared" / 
 # How long an example takes says how busy the machine is, not whether it is right.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
+
+
+# Both workers and every command in a process of its own load the same modules: who forbids to keep them compiled
+# has each of them compile 400 modules anew, and pytest rewrite the assertions of 90 files.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# Typer builds all commands anew at every call, 20 ms; a process that runs thousands of commands builds them once.
+typer.main.get_command = functools.cache(typer.main.get_command)
+
+
+# Files of many seconds (measured), the longest first: started last, one would keep a worker busy alone at the end.
+LONGEST = (
+    "engines", "against_oracle", "certificates", "coupled_commands", "kinds", "reading_limits", "counters",
+    "real_forests", "budgets", "bags", "headline", "posterior", "coupled", "denoising", "infer", "sat", "bounds",
+    "commands", "noisy_commands", "interval", "likeliest", "derived", "matching", "export",
+)  # fmt: skip
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep the order below: pytest-xdist would start the files of the fewest tests last, the longest among them."""
+    config.option.loadscopereorder = False
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the longest files first."""
+    ranks = {f"test_{name}": rank for rank, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: ranks.get(item.path.stem, len(ranks)))
 
 
 def pytest_collection_finish() -> None:
