@@ -217,7 +217,10 @@ TEXT = (
         ('{"a": 1}', '{"b": 0, "a": {"in": [[]]}}', r"models\[0\]\.nodes\[0\]\.if\.a\.in\[0\]: .* but it is \[\]"),
         ('{"a": 1}', '{"a": {"in": []}}', r"if\.a\.in: It must be a list of length >= 1, but it is \[\]"),
         ('"in": [1]', '"in": 1', r"domain\.columns\.c\.in: .* but it is 1"),
-        ('"recon": 1', '"recon": 1.0', "recon: .* but it is 1.0"),
+        ('"recon": 1', '"recon": 1.0', "recon: It must be 1, but it is 1.0"),
+        ('"recon": 1', '"recon": 2', "recon: It must be 1, but it is 2"),
+        ('"kind": "tree"', '"kind": "treee"', r"models\[0\]\.kind: It must be 'tree', .* or 'table', but it is"),
+        ('"kind": "tree"', '"kind": 3', r"models\[0\]\.kind: It must be 'tree', .* or 'table', but it is 3"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(old, new, words):

@@ -13,7 +13,7 @@ import msgspec
 from recon.files.budget import current, metered_step, parsed_json
 from recon.files.opening import read_whole
 from recon.formats.release.parts import to_condition, to_domain, to_models, to_rows
-from recon.formats.release.schema import ReleasePart, ScalarOrTest, ViewPart
+from recon.formats.release.schema import ReleasePart, ScalarOrTest, ViewPart, json_schema
 from solvers.foundation.errors import ReleaseError
 
 __all__ = ["ReleasePart", "converted", "parse", "read_bytes", "strict_json"]
@@ -30,6 +30,7 @@ WORDS = {
     "int": "a whole number", "float": "a number", "bool": "true or false", "str": "a text", "array": "a list",
     "object": "an object", "null": "null",
 }  # fmt: skip
+LITERAL = {"recon", "kind", "law", "neighbours", "standing", "resample", "suppressed"}  # keys with listed values
 
 
 def read_bytes(path: str) -> tuple[bytes, str]:
@@ -147,11 +148,29 @@ def explain(error: msgspec.ValidationError, root: Any, file: str) -> ReleaseErro
     shown = shown if len(shown) <= 60 else shown[:57] + "..."
     if scalar_or_test and text.startswith("Expected `bool | int | float | str | object`"):
         said = 'It must be a value, or a test such as {"in": [1, 2]} or {"at_most": 3}'
+    elif not scalar_or_test and place.rpartition(".")[2] in LITERAL:
+        said = "It must be " + allowed(place)
     elif wanted := WANTED.match(text):
         said = "It must be " + " or ".join(WORDS.get(word, word) for word in wanted[1].split(" | ")) + (wanted[2] or "")
     else:
-        said = "It must be another value"
+        said = "It must be " + allowed(place)
     return ReleaseError(f"{said}, but it is {shown}", place=place, file=file)
+
+
+def allowed(place: str) -> str:
+    """Return the values that the schema lists for the key at a place, in words; msgspec does not say which."""
+    name = place.rpartition(".")[2].partition("[")[0]
+    schema = json_schema()
+    parts = [schema, *schema["$defs"].values()]
+    found = [repr(v) for part in parts for v in listed(part.get("properties", {}).get(name, {}))]
+    *first, last = dict.fromkeys(found) or ["another value"]
+    return f"{', '.join(first)} or {last}" if first else last
+
+
+def listed(kind: dict[str, Any]) -> list[Any]:
+    """Return the values that a JSON Schema lists, its alternatives and items included."""
+    inner = [*kind.get("anyOf", ()), kind.get("items") or {}]
+    return [v for v in kind.get("enum", ()) if v is not None] + [v for one in inner if one for v in listed(one)]
 
 
 def found_at(root: Any, steps: Sequence[tuple[str, str]]) -> tuple[str, Any, bool]:
