@@ -331,3 +331,15 @@ def test_standard_input_and_the_installed_command(tmp_path):
     )
     assert found.returncode == 0, found.stderr
     assert json.loads(found.stdout)["rows"] == 10
+
+
+def test_a_figure_beyond_all_doubles_is_refused_in_a_sentence(tmp_path, capsys):
+    of_age = {"mean": {"of": "age", "value": 1e308, "within": 0.25}}
+    attributes = [{"name": "age", "min": 20, "max": 24}]
+    release = {"recon": 1, "domain": {"attributes": attributes, "source": "declared"}, "rows": 5,
+               "models": [{"kind": "table", "statements": [of_age]}]}  # fmt: skip
+    path = tmp_path / "huge.json"
+    path.write_text(json.dumps(release))
+    code, _, said = run(capsys, "count", path)
+    assert code == 3
+    assert "the sum over the rows may be 2^10" in said

@@ -145,7 +145,8 @@ class Group:
         maximum = max(map(abs, coefs), default=0) * max(1, self.rows.high or 1)
         far = max((abs(b) for b in (low, high) if abs(b) != UNBOUNDED), default=0)
         if max(maximum, far) >= LARGEST:
-            raise ReleaseError(f"{self.source}: the sum over the rows may be {max(maximum, far):.3g}, more than 2^62")
+            bits = max(maximum, far).bit_length() - 1  # in bits: it may be beyond all doubles
+            raise ReleaseError(f"{self.source}: the sum over the rows may be 2^{bits} or more, beyond 2^62")
         return Statement(self.region, low, high, self.source, of=self.numbers.of, coefs=tuple(coefs))
 
     def sum_between(self, values: Sequence[int], low: Fraction | None, high: Fraction | None) -> Statement:
