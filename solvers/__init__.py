@@ -1,4 +1,4 @@
 """Statements over cells and the engines that answer questions about them.
 
-Knows no tree, no rule, no file and no print; imports nothing from `encoders` or `recon`.
+Knows no tree and no rule, writes no file and prints nothing; imports nothing from `encoders` or `recon`.
 """

@@ -24,13 +24,14 @@ from encoders.encode.encoder import EncodedRelease, encode
 from encoders.parts.cut_domain import CutDomain
 from recon.exporting.boxes import boxes_json, dumped, number, values_json
 from recon.exporting.graphs import interaction_graph
+from recon.files.pieces import write_all
 from recon.formats.release.parts import to_domain, to_models, to_rows
 from recon.formats.release.reading import parse
 from recon.formats.release.writing import attribute_json, release_json
 from recon.frames.true_rows import TrueRows, between
 from recon.frames.world import World
 from solvers.export.clauses import EXISTS, NO_PART, ClauseBit, ClauseForm, clauses_of, rows_of
-from solvers.export.formats import cpsat_bytes, dimacs_lines, encoded, mps_lines, opb_lines, opb_variables, write_all
+from solvers.export.formats import cpsat_bytes, dimacs_lines, encoded, mps_lines, opb_lines, opb_variables
 from solvers.export.integer_program import Constraint, IntegerProgram
 from solvers.foundation.errors import EngineError, ReleaseError
 from solvers.foundation.limits import Limits

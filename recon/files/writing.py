@@ -47,6 +47,11 @@ def mode_of(target: str) -> int:
     """Return the permissions of a file that is replaced, those of a new file where there is none."""
     with contextlib.suppress(OSError):
         return os.stat(target).st_mode & 0o777
-    umask = os.umask(0)
-    os.umask(umask)
-    return PUBLIC & ~umask
+    return PUBLIC & ~umask()
+
+
+def umask() -> int:
+    """Return the process's mask for new files."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

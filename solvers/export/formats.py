@@ -10,13 +10,9 @@ counting competition's data format (Fichte, Hecher, Hamiti, JEA 26, 2021), whose
 
 from __future__ import annotations
 
-import contextlib
-import gzip
-import io
-import os
 import tempfile
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,9 +21,8 @@ import numpy as np
 from solvers.clauses.lowering import Lowered
 from solvers.export.integer_program import Constraint, IntegerProgram
 from solvers.foundation.array_types import Ints
-from solvers.foundation.errors import EngineError, Inconclusive, ReleaseError, Unsupported
+from solvers.foundation.errors import EngineError, Unsupported
 from solvers.foundation.escaping import shown
-from solvers.foundation.limits import Limits
 from solvers.foundation.numeric_limits import DOUBLE
 
 if TYPE_CHECKING:
@@ -35,7 +30,6 @@ if TYPE_CHECKING:
 
 SHOWN = 10  # variables on a line of projection
 CHUNK = 1 << 16  # entries looked at together
-BUFFER = 1 << 16  # bytes compressed together
 
 
 def one_line(text: str) -> str:
@@ -209,49 +203,3 @@ def dimacs_lines(lowered: Lowered, about: Sequence[str]) -> Iterator[str]:
 def encoded(lines: Iterable[str]) -> Iterator[bytes]:
     """Yield text as UTF-8."""
     return (line.encode() for line in lines)
-
-
-def write_all(files: Mapping[str, Iterable[bytes]], limits: Limits) -> None:
-    """Write every file under a temporary name beside it, and rename them when all are whole; .gz is compressed.
-
-    Raises `ReleaseError` for a path that cannot be written, `Inconclusive` when time is up; nothing stays then.
-    """
-    parts: dict[str, str] = {}
-    path = ""
-    try:
-        for path, pieces in files.items():
-            target = os.path.realpath(path)
-            if os.path.exists(target) and not os.path.isfile(target):
-                raise ReleaseError("cannot be written: it is no regular file", file=path)
-            handle, part = tempfile.mkstemp(prefix=f".{os.path.basename(target)[:40]}.", dir=os.path.dirname(target))
-            os.close(handle)  # a new file that nobody else chose the name of
-            parts[part] = target
-            write_one(part, pieces, compressed=path.endswith(".gz"))
-            if limits.expired():
-                raise Inconclusive("the time was up while the release was written for other solvers")
-        for part, target in parts.items():
-            os.chmod(part, 0o666 & ~umask())
-            os.replace(part, target)
-    except OSError as error:
-        raise ReleaseError(f"cannot be written: {error.strerror or error}", file=path) from None
-    finally:
-        for part in parts:
-            with contextlib.suppress(OSError):
-                os.unlink(part)
-
-
-def umask() -> int:
-    """Return the process's mask for new files."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-def write_one(path: str, pieces: Iterable[bytes], *, compressed: bool) -> None:
-    """Write one file; compressed without name and time, so that the bytes are the same every time."""
-    with contextlib.ExitStack() as stack:
-        file: io.BufferedIOBase = stack.enter_context(open(path, "wb"))
-        if compressed:
-            packed = stack.enter_context(gzip.GzipFile("", "wb", 6, file, 0))
-            file = stack.enter_context(io.BufferedWriter(packed, BUFFER))
-        file.writelines(pieces)
