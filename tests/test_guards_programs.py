@@ -16,6 +16,7 @@ from ortools.sat.python import cp_model
 from test_guards import meets, system, table
 
 from solvers.cells.linear_system import FREE
+from solvers.foundation.exact import exact_dot
 from solvers.foundation.limits import Limits
 from solvers.linear.dual_bounds import LARGEST, rounded, safe_bound, whole
 from solvers.linear.farkas import SumSearch
@@ -166,6 +167,10 @@ def test_many_statements_are_added_up_beyond_64_bits():
     ends, costs = (made.bounds.lower, made.bounds.upper), np.zeros(made.linear.columns, dtype=np.int64)
     values = np.full(len(made.linear), -(1 << 40), dtype=np.int64)
     assert safe_bound(made.linear, ends, costs, values) == by_hand(made.linear, ends, costs, values, 1)
+
+
+def test_products_that_fit_add_up_beyond_64_bits():
+    assert exact_dot(np.full(4, 1 << 30), np.full(4, 1 << 31)) == 1 << 63
 
 
 @pytest.mark.parametrize("enforced", [False, True])
