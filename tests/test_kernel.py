@@ -33,11 +33,13 @@ from test_rup import accepted, follows, random_clauses, satisfiable, written
 from solvers.cells import bit_boxes
 from solvers.cells.bit_boxes import Covering, Layout, distinct_words, packed, padded, split, split_parts
 from solvers.cells.cutting import OUTSIDE, cuts_of, labels_of, with_labels
+from solvers.clauses.lowering import lower
 from solvers.foundation.errors import CertificateError, NotVerified
 from solvers.foundation.limits import Limits
 from solvers.kernel import cells as cells_module
+from solvers.kernel import rup as rup_module
 from solvers.kernel.cells import cells_at, live_cells, start_of, statement_sums
-from solvers.kernel.checker import Replay, Verifier, goal_of
+from solvers.kernel.checker import Replay, Verifier, check_drat, goal_of, negated
 from solvers.kernel.claims import (
     AtLeast,
     AtMost,
@@ -881,3 +883,16 @@ def test_watches_that_move_and_stay_are_kept(clauses, lines):
     formula = [tuple(map(int, c.split())) for c in clauses.removesuffix(" 0").split(" 0 ")]
     assert not satisfiable(formula, 5)
     assert accepted(formula, lines.split("; "))
+
+
+def test_clauses_are_those_of_sorted_rows_and_have_the_time_that_is_left(monkeypatch):
+    """What is checked is our own lowering, row by row in order, within the limits given."""
+    seen = []
+    monkeypatch.setattr(rup_module, "check", lambda *given: seen.append(given))
+    claim, proof = AtMost(box(a=1), 1), Drat((0, 1), ("0",))
+    for limits in (Limits(), Limits(seconds=1e6)):
+        check_drat(Facts(RELEASE), claim, proof, limits)
+    wanted = lower(negated(RELEASE, (0, 1), claim), Limits(), raw=False, sorted_rows=True).clauses
+    assert [list(map(tuple, clauses)) for clauses, _, _ in seen] == [list(map(tuple, wanted))] * 2
+    assert seen[0][2] is None
+    assert 0 < seen[1][2] <= 1e6
