@@ -16,6 +16,7 @@ from ortools.sat.python import cp_model
 from test_guards import meets, system, table
 
 from solvers.cells.linear_system import FREE
+from solvers.cells.system import system_of
 from solvers.foundation.exact import exact_dot
 from solvers.foundation.limits import Limits
 from solvers.linear.dual_bounds import LARGEST, rounded, safe_bound, whole
@@ -23,7 +24,8 @@ from solvers.linear.farkas import SumSearch
 from solvers.linear.linear_program import CellProgram, Program, Relaxation, Solution, Violation
 from solvers.programs.cpsat import run, state
 from solvers.programs.feasibility import by_program
-from solvers.statements.release import UNBOUNDED
+from solvers.statements.boxes import Attribute, Box, Domain, Region
+from solvers.statements.release import UNBOUNDED, Choice, Release, Rows, Statement
 
 HUGE = 10**12
 PAIRS = [((1, 1, 0), 3, UNBOUNDED), ((0, 1, 1), 3, UNBOUNDED), ((1, 0, 1), 3, UNBOUNDED)]
@@ -216,3 +218,14 @@ def test_without_an_answer_bounds_are_those_of_the_cells(monkeypatch):
 def test_duals_of_either_sign_say_something():
     for duals, says in (([], False), ([0.0, 0.0], False), ([0.0, -1.0], True), ([1.0, 0.0], True)):
         assert Violation(0.0, np.zeros(1), np.array(duals)).refutes == says
+
+
+def test_a_solution_without_the_choices_settles_nothing(monkeypatch):
+    """Choices are left out of the program: they may refuse what it finds."""
+    every = Region(Box())
+    stated = tuple(Statement(every, 3, 3, "a sum", of=0, coefs=c) for c in ((1, 0), (0, 1)))
+    release = Release(Domain((Attribute("a", (1, 1)),)), Rows(2, 2), (Choice(((stated[0],), (stated[1],)), "either"),))
+    made = system_of(release, Limits())
+    answer = lambda self, limits: Violation(0.0, np.array([1.0, 1.0]), np.zeros(len(self.linear)))  # noqa: E731
+    monkeypatch.setattr(CellProgram, "violation", answer)
+    assert by_program(made, Limits()).solvable is not True
