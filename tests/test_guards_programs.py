@@ -221,9 +221,9 @@ def test_duals_of_either_sign_say_something():
 
 
 def test_a_solution_without_the_choices_settles_nothing(monkeypatch):
-    """Choices are left out of the program: they may refuse what it finds."""
+    """What meets both alternatives is no world: one of them holds, and the program leaves that out."""
     every = Region(Box())
-    stated = tuple(Statement(every, 3, 3, "a sum", of=0, coefs=c) for c in ((1, 0), (0, 1)))
+    stated = tuple(Statement(every, 1, 1, "a sum", of=0, coefs=c) for c in ((1, 0), (0, 1)))
     release = Release(Domain((Attribute("a", (1, 1)),)), Rows(2, 2), (Choice(((stated[0],), (stated[1],)), "either"),))
     made = system_of(release, Limits())
     answer = lambda self, limits: Violation(0.0, np.array([1.0, 1.0]), np.zeros(len(self.linear)))  # noqa: E731
