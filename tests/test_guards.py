@@ -19,15 +19,26 @@ import pytest
 
 from solvers.cells.system import system_of
 from solvers.columns.master import Master
-from solvers.concave.multipliers import ERROR, conjugates, dearest, heaviest, on_the_grid, proved, proved_anywhere
+from solvers.concave.multipliers import (
+    ERROR,
+    binding,
+    conjugates,
+    dearest,
+    heaviest,
+    on_the_grid,
+    over,
+    proved,
+    proved_anywhere,
+    rise,
+)
 from solvers.concave.secants import STRETCH, outwards, summit
 from solvers.concave.terms import ConcaveTerm, Gains
 from solvers.conflicts.quickxplain import UNPROVEN, FeasibilityOracle, conflict_of, without_idle
 from solvers.foundation.limits import Limits
 from solvers.programs.cpsat import rounded
 from solvers.programs.feasibility import Feasibility
-from solvers.statements.boxes import Attribute, Box, Domain, Region
-from solvers.statements.release import UNBOUNDED, Release, Rows, Statement
+from solvers.statements.boxes import Attribute, Box, Boxes, Domain, Region
+from solvers.statements.release import ANY_LABEL, UNBOUNDED, Choice, Partition, Release, Rows, Statement
 
 EVERY = Region(Box())
 
@@ -96,6 +107,7 @@ def test_what_pricing_left_open_is_added_to_every_row():
             for is_in, c in zip(inside, counts, strict=True)
         ]
         found = master.proof(weights, max(worth), sign)
+        assert not found.proved, "who calls says what is the best"
         true = [sum(k for k, is_in in zip(z, inside, strict=True) if is_in) for z in worlds]
         assert found.value >= max(true) if sign > 0 else found.value <= min(true)
         tight += found.value == (max(true) if sign > 0 else min(true))
@@ -192,6 +204,152 @@ def test_weights_are_added_up_exactly(wide):
         true = max(sum(w * k for w, k in zip(worth, z, strict=True)) for z in inside)
         assert heaviest(found, weights) == true
         assert dearest(found, weights) == 9 * sum(max(0, w) for w in weights)
+
+
+def summed(made, *coefs):
+    """Return the number of the statement with some coefficients, in any order of the cells."""
+    return next(i for i, row in enumerate(table(made)[0]) if sorted(row) == sorted(coefs))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_heaviest_rows_between_bounds_of_every_kind(seed):
+    """Cells that hold rows for certain, cells that are full soon, numbers of rows that are reached or not."""
+    dice = random.Random(seed)
+    ends = [(dice.randrange(3), dice.randrange(3, 5)) for _ in range(3)]
+    least = sum(low for low, _ in ends)
+    few = dice.randrange(least, least + 3)
+    rows = few, dice.randrange(few, 13)
+    made = system([([int(i == j) for i in range(3)], *ends[j]) for j in range(3)], rows, 3)
+    stated, _, _ = table(made)
+    limits = list(zip(made.bounds.lower.tolist(), made.bounds.upper.tolist(), strict=True))
+    inside = [z for z in itertools.product(*(range(a, b + 1) for a, b in limits)) if rows[0] <= sum(z) <= rows[1]]
+    for _ in range(60):
+        weights = np.array([dice.randrange(-9, 10) for _ in stated], dtype=object)
+        worth = [sum(w * r[c] for w, r in zip(weights, stated, strict=True)) for c in range(made.linear.columns)]
+        assert heaviest(made, weights) == max(sum(w * k for w, k in zip(worth, z, strict=True)) for z in inside)
+
+
+def test_without_a_greatest_number_of_rows_nothing_is_heaviest():
+    made = system([((0, 1), 0, 4)], (1, None))
+    with pytest.raises(TypeError, match="unbounded"):
+        heaviest(made, np.zeros(len(made.linear), dtype=object))
+
+
+def test_multipliers_of_exact_statements_are_paid_for():
+    """What a multiplier takes for a side is what rows may bring: without it, the bound is below the gain's top."""
+    made = system([((0, 1, 0), 0, 20), ((0, 1, 1), 3, 8)], (5, 20), 3)
+    one, other = summed(made, 0, 0, 1), summed(made, 0, 1, 1)
+    gains = Gains([ConcaveTerm(one, lambda k: -np.abs(k - 4.0), 0, 20, 4, 0.0)])
+    for w in (-300.0, -1.0, 0.0, 1.0, 300.0):
+        assert proved(made, gains, np.zeros(1), np.array([other]), np.array([w])) >= 0.0
+
+
+def test_true_multipliers_prove_the_optimum():
+    """A gain that wants 20 of a sum that is at most 8: slope 1 of it, 1 of the sum; without them 12 more."""
+    made = system([((0, 1, 0), 0, 20), ((0, 1, 1), 3, 8)], (5, 20), 3)
+    one, other = summed(made, 0, 0, 1), summed(made, 0, 1, 1)
+    gains = Gains([ConcaveTerm(one, lambda k: -np.abs(k - 20.0), 0, 20, 20, 0.0)])
+    nothing = proved(made, gains, np.zeros(1), np.array([other]), np.zeros(1))
+    for none in (math.nan, math.inf, -math.inf):
+        for y, w in ((0.0, none), (none, 0.0), (none, none)):
+            assert proved(made, gains, np.array([y]), np.array([other]), np.array([w])) == nothing
+    assert 0 <= nothing < 1e-9
+    found = proved(made, gains, np.ones(1), np.array([other]), np.ones(1))
+    assert -12 <= found <= -12 + 1e-9
+    # the bounds of the cells alone, without the sum: no more than 8 of them either, where rows are of the system
+    assert -12 <= proved(made, gains, np.ones(1), np.zeros(0, dtype=np.int64), np.zeros(0)) <= -12 + 1e-9
+    assert 0 <= proved_anywhere(made, gains, np.ones(1)) < 1e-9, "20 rows, whatever the system knows of them"
+
+
+def test_the_last_sum_is_rounded_up():
+    """9 (3 2^49 + 1/2) is no float: the nearest one is below it."""
+    made = system([((0, 1), 0, 9)], (0, 9), 2)
+    s = summed(made, 0, 1)
+    gains = Gains([ConcaveTerm(s, lambda k: -0.0 * k, 0, 9, 0, 0.0)])
+    y = 3 * 2.0**49 + 0.5
+    assert Fraction(proved(made, gains, np.array([y]), np.zeros(0, dtype=np.int64), np.zeros(0))) >= 9 * Fraction(y)
+
+
+def test_a_row_counts_once_in_a_partition():
+    """Of a partition the dearest statement counts, of the others each: per row."""
+    boxes = Boxes.of([Box(((0, 1),)), Box(((0, 2),))])
+    numbers, none = np.arange(2, dtype=np.int32), np.zeros(2, dtype=np.int64)
+    labels = np.full(2, ANY_LABEL, dtype=np.int32)
+    leaves = Partition("tree", boxes, False, numbers, labels, none, none + 3, ("x", "y"))
+    loose = (Statement(EVERY, 0, 9, "a sum", of=0, coefs=(1, 1)),)
+    made = system_of(Release(Domain((Attribute("a", (1, 1)),)), Rows(0, 4), (leaves, loose)), Limits())
+    for weights, worth in (((3, 5, 0, 0), 5), ((-3, -5, 0, 0), 0), ((3, 5, 2, 1), 8), ((3, -5, -2, 1), 4)):
+        assert dearest(made, np.array(weights, dtype=object)) == 4 * worth
+
+
+def test_what_cells_imply_binds_nothing():
+    """A side counts where it is above what no rows give; every upper side does, and no statement of a choice."""
+    sums = [
+        ((1, 0, 0), 0, UNBOUNDED, False),
+        ((1, 2, 0), 1, UNBOUNDED, True),
+        ((1, 0, 2), 0, 7, True),
+        ((1, -1, 0), 0, UNBOUNDED, True),
+        ((2, -1, 0), -4, UNBOUNDED, True),
+        ((2, 1, 0), -4, UNBOUNDED, False),
+        ((2, -2, 3), -UNBOUNDED, UNBOUNDED, False),
+    ]
+    stated = [Statement(EVERY, low, high, "a sum", of=0, coefs=c) for c, low, high, _ in sums]
+    made = system_of(
+        Release(
+            Domain((Attribute("a", (1, 1, 1)),)), Rows(2, 9), (tuple(stated), Choice(((stated[1],), (stated[3],)), "c"))
+        ),
+        Limits(),
+    )
+    assert binding(made).tolist() == [*(b for *_, b in sums), False, False, True]
+
+
+@pytest.mark.parametrize("place", [-(10**6), 0, 10**6])
+@pytest.mark.parametrize("seen", [0.0, -1e-12])
+def test_stairs_that_floats_make_of_a_slope(place, seen):
+    """Slopes below the error of a gain look like stairs: the search stops at an end, and the slack is what it missed.
+
+    The stairs rise to the right where every step is taken for flat, and fall where it is taken for a rise.
+    """
+    wide, way = 10**6, 1 if seen == 0.0 else -1
+    start = place if way > 0 else place + wide
+
+    def stairs(k):
+        return 1e6 + np.floor(np.abs(k - start) / 7.0) * 7e-8
+
+    best = place + wide if way > 0 else place
+    top = float(stairs(np.array([best]))[0])
+    gains = Gains([ConcaveTerm(0, stairs, place, place + wide, best, top)])
+    count, value, slack = conjugates(gains, np.array([seen]))
+    k = np.arange(place, place + wide + 1, 13)
+    greatest = float((stairs(k) - top - seen * k).max())
+    assert float(value[0]) - seen * int(count[0]) + slack >= greatest
+
+
+def test_every_gain_is_at_its_own_best_count():
+    """Long and short ranges together: none ends the search of the others, and the slack is rounding alone."""
+    each = [
+        ConcaveTerm(0, lambda k, b=b: -((k - b) ** 2) / 8.0, low, high, min(max(b, low), high), 0.0)
+        for b, low, high in ((3, 3, 3), (700, 0, 1000), (-5, -9, 90), (17, 0, 30))
+    ]
+    count, value, slack = conjugates(Gains(each), np.zeros(4))
+    assert count.tolist() == [3, 700, -5, 17]
+    assert value.tolist() == [0.0] * 4
+    assert slack <= 5 * ERROR
+
+
+def test_the_slack_grows_with_a_gain_far_below_its_top():
+    gains = Gains([ConcaveTerm(0, lambda k: -1e9 * k, 0, 9, 0, 0.0)])
+    count, value, slack = conjugates(gains, np.array([-2e9]))
+    assert (count.tolist(), value.tolist()) == ([9], [-9e9])
+    assert slack >= ERROR * 9e9
+
+
+def test_slopes_at_the_ends_and_their_errors():
+    gains = Gains([ConcaveTerm(0, lambda k: -(k**2) * 1.0, 0, 3, 0, 0.0)])
+    which = np.zeros(6, dtype=np.int64)
+    assert rise(gains, which, np.arange(-1, 5)).tolist() == [math.inf, -1.0, -3.0, -5.0, -math.inf, -math.inf]
+    some = np.array([-5.0, 5.0, math.inf, -math.inf])
+    assert over(some, np.array([-5.0, 5.0, 0.0, 0.0]), np.full(4, 1.0)).tolist() == [1 + 5 * ERROR] * 2 + [0.0, 0.0]
 
 
 # ---------------------------------------------------------------- secants

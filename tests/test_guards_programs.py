@@ -16,13 +16,16 @@ from ortools.sat.python import cp_model
 from test_guards import meets, system, table
 
 from solvers.cells.linear_system import FREE
+from solvers.cells.system import system_of
+from solvers.foundation.exact import exact_dot
 from solvers.foundation.limits import Limits
 from solvers.linear.dual_bounds import LARGEST, rounded, safe_bound, whole
 from solvers.linear.farkas import SumSearch
-from solvers.linear.linear_program import CellProgram, Program, Relaxation, Solution
+from solvers.linear.linear_program import CellProgram, Program, Relaxation, Solution, Violation
 from solvers.programs.cpsat import run, state
 from solvers.programs.feasibility import by_program
-from solvers.statements.release import UNBOUNDED
+from solvers.statements.boxes import Attribute, Box, Domain, Region
+from solvers.statements.release import UNBOUNDED, Choice, Release, Rows, Statement
 
 HUGE = 10**12
 PAIRS = [((1, 1, 0), 3, UNBOUNDED), ((0, 1, 1), 3, UNBOUNDED), ((1, 0, 1), 3, UNBOUNDED)]
@@ -168,6 +171,10 @@ def test_many_statements_are_added_up_beyond_64_bits():
     assert safe_bound(made.linear, ends, costs, values) == by_hand(made.linear, ends, costs, values, 1)
 
 
+def test_products_that_fit_add_up_beyond_64_bits():
+    assert exact_dot(np.full(4, 1 << 30), np.full(4, 1 << 31)) == 1 << 63
+
+
 @pytest.mark.parametrize("enforced", [False, True])
 def test_a_statement_that_nothing_meets(enforced):
     model = cp_model.CpModel()
@@ -180,3 +187,45 @@ def test_a_statement_that_nothing_meets(enforced):
         assert not solver.value(literal)
     else:
         assert status == cp_model.INFEASIBLE
+
+
+def test_a_solution_outside_the_cells_is_none(monkeypatch):
+    """Statements may be met by cells below 0: no dataset has those."""
+    found = system(PAIRS[:2], (1, 4), 3)
+    at = next(c for c in range(3) if all(row[c] for row in table(found)[0]))
+    other = (at + 1) % 3
+    z = np.zeros(3)
+    z[[at, other]] = 4, -1
+    assert meets(z.astype(int).tolist(), *table(found))
+    answer = lambda self, limits: Violation(0.0, z, np.zeros(len(self.linear)))  # noqa: E731
+    monkeypatch.setattr(CellProgram, "violation", answer)
+    assert by_program(found, Limits()).solvable is None
+    z[other] = 0
+    assert found.bounds.upper[at] == 4
+    assert by_program(found, Limits()).solvable is True
+
+
+def test_without_an_answer_bounds_are_those_of_the_cells(monkeypatch):
+    found = system(PAIRS, (1, 4), 3)
+    monkeypatch.setattr(CellProgram, "solve", lambda self, costs, limits: None)
+    monkeypatch.setattr(CellProgram, "violation", lambda self, limits: None)
+    relaxed = Relaxation(found)
+    assert relaxed.bound(np.ones(3, dtype=np.int64), False, Limits()) >= 0
+    assert not relaxed.refutes(Limits())
+    assert by_program(found, Limits()).solvable is None
+
+
+def test_duals_of_either_sign_say_something():
+    for duals, says in (([], False), ([0.0, 0.0], False), ([0.0, -1.0], True), ([1.0, 0.0], True)):
+        assert Violation(0.0, np.zeros(1), np.array(duals)).refutes == says
+
+
+def test_a_solution_without_the_choices_settles_nothing(monkeypatch):
+    """What meets both alternatives is no world: one of them holds, and the program leaves that out."""
+    every = Region(Box())
+    stated = tuple(Statement(every, 1, 1, "a sum", of=0, coefs=c) for c in ((1, 0), (0, 1)))
+    release = Release(Domain((Attribute("a", (1, 1)),)), Rows(2, 2), (Choice(((stated[0],), (stated[1],)), "either"),))
+    made = system_of(release, Limits())
+    answer = lambda self, limits: Violation(0.0, np.array([1.0, 1.0]), np.zeros(len(self.linear)))  # noqa: E731
+    monkeypatch.setattr(CellProgram, "violation", answer)
+    assert by_program(made, Limits()).solvable is not True

@@ -30,11 +30,16 @@ from test_refusals import (
 )
 from test_rup import accepted, follows, random_clauses, satisfiable, written
 
+from solvers.cells import bit_boxes
+from solvers.cells.bit_boxes import Covering, Layout, distinct_words, packed, padded, split, split_parts
+from solvers.cells.cutting import OUTSIDE, cuts_of, labels_of, with_labels
+from solvers.clauses.lowering import lower
 from solvers.foundation.errors import CertificateError, NotVerified
 from solvers.foundation.limits import Limits
 from solvers.kernel import cells as cells_module
-from solvers.kernel.cells import cells_at, live_cells, statement_sums
-from solvers.kernel.checker import Replay, Verifier, goal_of
+from solvers.kernel import rup as rup_module
+from solvers.kernel.cells import cells_at, live_cells, start_of, statement_sums
+from solvers.kernel.checker import Replay, Verifier, check_drat, goal_of, negated
 from solvers.kernel.claims import (
     AtLeast,
     AtMost,
@@ -54,7 +59,8 @@ from solvers.kernel.claims import (
 )
 from solvers.kernel.facts import Facts
 from solvers.kernel.rup import check as check_clauses
-from solvers.statements.boxes import Attribute, Box, Domain, Region
+from solvers.statements.boxes import Attribute, Box, Boxes, Domain, Region
+from solvers.statements.numbering import ROWS, StatementIndex
 from solvers.statements.release import UNBOUNDED, Choice, Partition, Release, Rows, Statement
 
 # ---------------------------------------------------------------- random proofs against brute force
@@ -665,9 +671,228 @@ def test_attributes_of_more_parts_than_a_word_has_bits(parts):
     leaves = [Box(((1, (1 << cut) - 1),)), Box(((1, 1 << cut),))]
     live = live_cells(Facts(Release(domain, Rows(3, 3), (tree(leaves, [(1, 1), (2, 2)]),))), (0,))
     first = int(cells_at(Facts(Release(domain, Rows(3, 3), ())), live, [(0, 0)])[0])
+    if parts == 130:
+        assert int(cells_at(Facts(Release(domain, Rows(3, 3), ())), live, [(0, 64)])[0]) == first
+    assert int(cells_at(Facts(Release(domain, Rows(3, 3), ())), live, [(1, cut)])[0]) == 1 - first
     for mask in (1, (1 << 64) - 1, 1 << (cut - 1), (1 << cut) - 1, 1 << cut, (1 << parts) - 1):
         held = [mask >> p & 1 for p in range(parts)]
         asked = Box(((1, mask),))
         assert live.meeting(asked)[first] == any(held[:cut])
         assert live.inside(asked)[first] == all(held[:cut])
         assert live.meeting(asked)[1 - first] == live.inside(asked)[1 - first] == bool(held[cut])
+
+
+# ---------------------------------------------------------------- pieces as words of bits
+
+WIDE = Domain((Attribute("a", (1,) * 130), Attribute("b", (1, 2, 3)), Attribute("c", (1,) * 12)))
+
+
+def pieces(dice, layout, number):
+    """Return random boxes, as words and as one bit mask per attribute."""
+    masks = [
+        [
+            dice.choice([a.full, dice.randrange(1, a.full + 1), 1 << dice.randrange(len(a.sizes))])
+            for a in WIDE.attributes
+        ]
+        for _ in range(number)
+    ]
+    masks += [[(1 << 64) - 1, 1, 1], [((1 << 130) - 1) ^ 1, 7, 3]]
+    return np.array([np.concatenate([padded(m, layout.span(k).stop - layout.span(k).start) for k, m in enumerate(row)])
+                     for row in masks], dtype=np.uint64), masks  # fmt: skip
+
+
+def masks_of(layout, words):
+    """Return pieces as one bit mask per attribute."""
+    spans = [layout.span(k) for k in range(len(layout.domain.attributes))]
+    return [[sum(w << (64 * j) for j, w in enumerate(row[span])) for span in spans] for row in words.tolist()]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_words_of_bits_are_sets_of_parts(seed):
+    """Boxes of attributes of 130, 3 and 12 parts, split by boxes and by parts, against bit masks."""
+    dice, layout = random.Random(seed), Layout(WIDE)
+    words, masks = pieces(dice, layout, 12)
+    assert masks_of(layout, words) == masks
+    full = [a.full for a in WIDE.attributes]
+    named = [tuple((k, m) for k, m in enumerate(row) if m != full[k]) for row in masks]
+    assert [b.literals for b in layout.boxes(words)] == named
+    found, back = distinct_words(words)
+    assert found[back].tolist() == words.tolist()
+    assert layout.sizes(words).tolist() == [
+        a.bit_count() * sum(i + 1 for i in range(3) if b >> i & 1) * c.bit_count() for a, b, c in masks
+    ]
+    for box_masks in masks:
+        asked = Box.of([(k, m) for k, m in enumerate(box_masks) if m != full[k]])
+        inside, inside_of, outside, outside_of = split(layout, words, asked)
+        both = [[x & y for x, y in zip(row, box_masks, strict=True)] for row in masks]
+        assert inside_of.tolist() == [i for i, row in enumerate(both) if all(row)]
+        assert masks_of(layout, inside) == [row for row in both if all(row)]
+        assert all(all(row) for row in masks_of(layout, outside))
+        sizes = layout.sizes(words)
+        for i in range(len(words)):
+            assert sizes[i] == layout.sizes(inside[inside_of == i]).sum() + layout.sizes(outside[outside_of == i]).sum()
+        left, right = box_masks[0], full[0] ^ box_masks[0]
+        parts, origins, sets = split_parts(layout, words, 0, [left, right])
+        wanted = [(i, j, row[0] & m) for j, m in enumerate((left, right)) for i, row in enumerate(masks) if row[0] & m]
+        got = [row[0] for row in masks_of(layout, parts)]
+        assert list(zip(origins.tolist(), sets.tolist(), got, strict=True)) == wanted
+
+
+@pytest.mark.parametrize("chunk", [1, 1 << 22])
+def test_pieces_meet_the_boxes_that_they_share_a_row_with(monkeypatch, chunk):
+    monkeypatch.setattr(bit_boxes, "CHUNK", chunk)
+    layout = Layout(WIDE)
+    words, masks = pieces(random.Random(0), layout, 20)
+    for k, cuts in ((0, [1, 64, 65, 129]), (1, [1, 2]), (2, [3, 9])):
+        ends = [0, *cuts, len(WIDE.attributes[k].sizes)]
+        leaves = [((1 << j) - 1) ^ ((1 << i) - 1) for i, j in itertools.pairwise(ends)]
+        covering = Covering(layout, Boxes.of([Box(((k, m),)) for m in leaves]))
+        piece, leaf = covering.meet(words, packed(np.ones((len(words), len(leaves)), dtype=bool)))
+        wanted = [(i, j) for i, row in enumerate(masks) for j, m in enumerate(leaves) if row[k] & m]
+        assert sorted(zip(piece.tolist(), leaf.tolist(), strict=True)) == wanted
+
+
+@pytest.mark.parametrize("columns", [0, 1, 64, 65, 130])
+def test_bits_are_packed_into_as_many_words_as_they_need(columns):
+    rows = np.ones((3, columns), dtype=bool)
+    found = packed(rows)
+    assert found.shape == (3, max(1, (columns + 63) // 64))
+    assert [sum(w << (64 * j) for j, w in enumerate(row)) for row in found.tolist()] == [(1 << columns) - 1] * 3
+
+
+def test_row_spaces_beyond_64_bits_are_counted():
+    layout = Layout(Domain(tuple(Attribute(f"x{i}", (1 << 30, 1)) for i in range(3))))
+    assert layout.sizes(layout.full[None]).tolist() == [((1 << 30) + 1) ** 3]
+
+
+# ---------------------------------------------------------------- cuts and their room
+
+
+def test_cuts_say_what_they_are_about_to_hold():
+    """Every step of a cut asks for room for all that it holds then."""
+    layout, asked = Layout(DOMAIN), []
+    words, allowed = layout.full[None], np.ones(9, dtype=bool)
+    labels = labels_of(layout, words)
+    room = lambda held, width: asked.append((held, width))  # noqa: E731
+    boxes = [box(a=1), box(b=1), Box()]
+    release = Release(DOMAIN, Rows(3, 3), (replace(tree(boxes, [(0, 3)] * 3), first_match=True),))
+    cut = cuts_of(StatementIndex(release), [0])[0]
+    found, _, value = cut.apply(words, labels, allowed, room)
+    sizes = [2, 3, 3] if len(found) == 3 else []
+    assert [held for held, _ in asked] == sizes
+    assert value.tolist() == [0, 1, 2]
+    asked.clear()
+    release = Release(DOMAIN, Rows(3, 3), (tree(LEAVES[0], [(0, 3)] * 2),))
+    cuts_of(StatementIndex(release), [0])[0].apply(words, labels, allowed, room)
+    assert asked == [(2, words.shape[1])]
+    asked.clear()
+    region = Region(Box(), (box(a=1), box(b=1)))
+    release = Release(DOMAIN, Rows(3, 3), ((Statement(region, 0, 3, "without"),),))
+    cut = cuts_of(StatementIndex(release), [0])[0]
+    _, _, value = cut.apply(words, labels, allowed, room)
+    assert [held for held, _ in asked] == [1, 2]
+    assert value.tolist() == [0, OUTSIDE, OUTSIDE]
+    assert cut.weights(value).tolist() == [[1, 0, 0]]
+
+
+def test_one_count_of_none_bars_a_region():
+    stated = tuple(Statement(Region(box(a=1)), 0, most, "a count") for most in (0, 3))
+    index = StatementIndex(Release(DOMAIN, Rows(3, 3), (stated,)))
+    words = Layout(DOMAIN).full[None]
+    for cut in cuts_of(index, [0]):
+        _, _, value = cut.apply(words, np.zeros(1, dtype=np.int64), index.high > 0, lambda held, width: None)
+        assert set(value.tolist()) == {OUTSIDE}
+
+
+def test_labels_are_apart_where_one_region_tells_them_apart():
+    domain = Domain((Attribute("a", (1, 1)), Attribute("y", (1, 1))), 1)
+    made = tree([Box(((0, 1),)), Box(((0, 2),))], [(0, 3)] * 2)
+    of, label, some = np.array([0, 1, 1], dtype=np.int32), np.array([-1, 0, 1], dtype=np.int32), np.zeros(3, dtype=int)
+    label[0] = made.label[0]
+    made = replace(made, region=of, label=label, low=some, high=some + 3, labels=("n", "y"))
+    layout, index = Layout(domain), StatementIndex(Release(domain, Rows(3, 3), (made,)))
+    assert len(with_labels(layout, layout.full[None], cuts_of(index, [0]))) == 2
+
+
+def test_walks_keep_to_the_memory_and_to_the_number_of_pieces():
+    stated = (Statement(Region(box(a=1)), 0, 3, "a count"),)
+    release = Release(PAIR, Rows(3, 3), (stated,), ())
+    width = Layout(PAIR).at[-1]
+    need = 8 * 8 * 2 * (width + 1)  # two pieces, each of its words and one value
+    assert live_cells(Facts(release, Limits(memory=need)), (0,)).cells == 2
+    for memory in (1, need - 1):
+        with pytest.raises(NotVerified, match="pieces"):
+            live_cells(Facts(release, Limits(memory=memory)), (0,))
+    with pytest.raises(NotVerified, match="pieces"):
+        start_of(Facts(replace(release, impossible=(box(a=1),)), Limits(memory=1)), ())
+    assert live_cells(Facts(release), (0,), maximum=2).cells == 2
+    with pytest.raises(NotVerified, match="more than 1 pieces"):
+        live_cells(Facts(release), (0,), maximum=1)
+    one = padded(1, 1)
+    given = np.array([[one[0]] * width], dtype=np.uint64)
+    assert start_of(Facts(release), (), given).tolist() == given.tolist()
+
+
+def test_without_blocks_all_rows_are_one_cell(monkeypatch):
+    facts, rows = Facts(Release(PAIR, Rows(3, 3), ())), [[0] * len(PAIR.attributes), [1] * len(PAIR.attributes)]
+    for few in (1 << 22, -1):
+        monkeypatch.setattr(cells_module, "MAX_PAIRWISE", few)
+        assert cells_at(facts, live_cells(facts, ()), rows).tolist() == [0, 0]
+
+
+def test_numbers_beyond_the_statements_are_refused():
+    index = StatementIndex(
+        Release(PAIR, Rows(1, 1), (tree(LEAVES[0], [(0, 0), (1, 1)]), tree(LEAVES[0], [(0, 1)] * 2)))
+    )
+    assert [index.block_of(s) for s in range(4)] == [0, 0, 1, 1]
+    for s in (-1, 4, 5):
+        with pytest.raises(IndexError):
+            index.block_of(s)
+    assert [index.source(s) for s in range(5)] == [*index.sources(), ROWS]
+
+
+WATCHED = (
+    (
+        "2 3 1 0 -1 -2 3 0 -2 1 3 0 -2 -3 0 2 0",
+        "-1 -3 -2 -1 0; 3 2  0; 3 0; 0",
+    ),
+    (
+        "-4 2 -1 0 -4 5 -3 0 -3 -4 -1 0 3 -4 5 0 -3 1 0 2 3 1 0 3 5 2 1 -4 0 -5 4 1 0 5 -1 4 0 4 2 0 2 4 "
+        "-3 0 3 4 0 3 -2 0 -5 -3 -2 0 2 -1 -5 0 -1 4 -5 0 5 0 5 1 0 5 0 -2 5 0",
+        "2 -3 -1  0; 3 -4 -5  0; c; -3 -5 0; -1 3 4 -1  0; 0",
+    ),
+    (
+        "2 3 -4 0 2 3 4 1 0 -4 3 -2 0 1 4 0 2 -3 0 3 4 -2 0 1 -3 -2 0 -3 -1 -2 0 3 -1 2 0 4 -2 0",
+        "1 3 0; 1  0; 4 -1 4  0; -1 3  0; d -3 -1 -2 0; 0",
+    ),
+    (
+        "-2 4 -3 0 -4 2 3 0 -4 -2 0 -2 3 -1 0 2 -3 4 0 2 -4 0 4 3 0 -1 -2 3 0 -2 -4 0 -2 -1 3 0",
+        "3 2  0; -1  0; -2 0; 4 2 1 0; 0",
+    ),
+    (
+        "1 2 3 0 3 2 -1 0 1 2 3 0 1 2 3 0 1 -3 -2 0 -1 3 0 3 -2 1 0 -1 3 -2 0 -2 -1 -3 0 2 1 -3 0 -3 -2 "
+        "0 -1 -2 3 0 -1 3 2 0 2 -1 -3 0",
+        "1 -3 0; 1 3  0; -3  0; d 1 3 0; 0",
+    ),
+)
+
+
+@pytest.mark.parametrize(("clauses", "lines"), WATCHED)
+def test_watches_that_move_and_stay_are_kept(clauses, lines):
+    """Found at random: a checker that loses one watch of a clause refuses these true proofs."""
+    formula = [tuple(map(int, c.split())) for c in clauses.removesuffix(" 0").split(" 0 ")]
+    assert not satisfiable(formula, 5)
+    assert accepted(formula, lines.split("; "))
+
+
+def test_clauses_are_those_of_sorted_rows_and_have_the_time_that_is_left(monkeypatch):
+    """What is checked is our own lowering, row by row in order, within the limits given."""
+    seen = []
+    monkeypatch.setattr(rup_module, "check", lambda *given: seen.append(given))
+    claim, proof = AtMost(box(a=1), 1), Drat((0, 1), ("0",))
+    for limits in (Limits(), Limits(seconds=1e6)):
+        check_drat(Facts(RELEASE), claim, proof, limits)
+    wanted = lower(negated(RELEASE, (0, 1), claim), Limits(), raw=False, sorted_rows=True).clauses
+    assert [list(map(tuple, clauses)) for clauses, _, _ in seen] == [list(map(tuple, wanted))] * 2
+    assert seen[0][2] is None
+    assert 0 < seen[1][2] <= 1e6
