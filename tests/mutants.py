@@ -60,7 +60,7 @@ TARGETS = (
     Target("solvers.kernel.datasets", KERNEL, everything=True),
     Target("solvers.kernel.checker", KERNEL, everything=True),
     Target("solvers.kernel.cells", KERNEL, everything=True),
-    Target("solvers.kernel.facts", KERNEL, everything=True),
+    Target("solvers.kernel.facts", (*KERNEL, "test_fingerprint.py"), everything=True),
     Target("solvers.kernel.rup", KERNEL, everything=True),
     Target("solvers.cells.cutting", KERNEL, everything=True),
     Target("solvers.cells.bit_boxes", KERNEL),
