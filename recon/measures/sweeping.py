@@ -20,7 +20,7 @@ from encoders.encode.encoder import EncodedRelease, encode
 from encoders.models.models import Noise, RuleList, Tree
 from recon.noisy.denoising import filled
 from recon.noisy.posterior import Posterior, posterior
-from solvers.figures.bits import uninformed_bits
+from solvers.figures.bits import bits_before
 from solvers.figures.partition import PartitionFigures
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
@@ -107,7 +107,7 @@ def removed_per_row(release: EncodedRelease, left: float, limits: Limits) -> flo
     Not against the entropy of the posterior's prior: that is below n log2 S, and what is left can lie above it.
     """
     n = release.rows.low
-    return (uninformed_bits(release.statements, n, "ordered", limits) - left) / n if n else 0.0
+    return (bits_before(release.statements, [n], "ordered", limits) - left) / n if n else 0.0
 
 
 def exact_counts(release: EncodedRelease) -> tuple[Partition, NDArray[np.int64]]:

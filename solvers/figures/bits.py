@@ -24,11 +24,9 @@ MAX_STEPS = 10_000_000  # rows up to which C(S + n - 1, n) is computed (8 bytes 
 MAX_LEAVES = 100_000  # leaves of trees whose bounds are computed even when the time is up: a second
 
 
-def unordered(space: Space, numbers: Sequence[int]) -> float | None:
-    """Return the bits before the release without the order of rows; of several numbers of rows with a uniform prior."""
-    if not numbers:
-        return None
-    return math.log2(len(numbers)) + mean([uninformed(space, {ANY_LABEL: n}, "multiset") for n in numbers])
+def bits_of(space: Space, numbers: Sequence[int], convention: Convention) -> float:
+    """Return the bits of which of the possible numbers of rows it is (uniform), and of so many rows of a space."""
+    return math.log2(len(numbers)) + mean([uninformed(space, {ANY_LABEL: n}, convention) for n in numbers])
 
 
 def mean(values: Sequence[float]) -> float:
@@ -94,11 +92,6 @@ def log2_before(release: Release, convention: Convention, limits: Limits) -> flo
     return found * (1.0 + 2.0**-50)
 
 
-def uninformed_bits(release: Release, rows: int, convention: Convention, limits: Limits) -> float:
-    """Return the bits of so many rows before the release; see `uninformed`."""
-    return uninformed(Space.of(release, limits), {ANY_LABEL: rows}, convention)
-
-
 def without_rows(release: Release, chosen: Selections, limits: Limits) -> NDArray[np.bool_]:
     """Return which selections hold no row of the domain, whatever was released.
 
@@ -111,8 +104,7 @@ def without_rows(release: Release, chosen: Selections, limits: Limits) -> NDArra
 
 def bits_before(release: Release, numbers: Sequence[int], convention: Convention, limits: Limits) -> float:
     """Return the bits before the release: which of the possible numbers of rows it is, and of so many rows."""
-    space = Space.of(release, limits)
-    return math.log2(len(numbers)) + mean([uninformed(space, {ANY_LABEL: n}, convention) for n in numbers])
+    return bits_of(Space.of(release, limits), numbers, convention)
 
 
 def row_bits(release: Release, limits: Limits) -> float:

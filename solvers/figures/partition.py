@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.cells.partition_cells import Cells, cells_of, no_closed_form
-from solvers.figures.bits import mean, ratio, uninformed, unnamed_factor, unordered
+from solvers.figures.bits import bits_of, mean, ratio, uninformed, unnamed_factor
 from solvers.foundation.exact import Factor, log2_sum, log2_worlds
 from solvers.foundation.limits import Limits
 from solvers.histograms.partition_membership import known_rows
@@ -118,7 +118,7 @@ class PartitionFigures:
 
     def unordered(self) -> float | None:
         """Return the bits before the release without the order of rows."""
-        return unordered(self._cells.space, self.numbers)
+        return bits_of(self._cells.space, self.numbers, "multiset") if self.numbers else None
 
     def worlds_bits(self, counts: Counts, convention: Convention) -> float:
         """Return log2 of the worlds with these counts per cell."""
