@@ -692,3 +692,23 @@ def test_determined_rows_of_bounds_are_at_least_so_many():
     assert exposure_lines(exact)[0].startswith("rows determined completely: 1 of 4;")
     outer = dataclasses.replace(exact, status="bounds")
     assert exposure_lines(outer)[0].startswith("rows determined completely: at least 1 of 4;")
+
+
+def test_class_counts_of_inner_nodes_above_plain_leaves_make_answers_bounds(tmp_path) -> None:
+    """They follow from no leaf and are no statement: a count without them is not called exact."""
+    release = {
+        "recon": 1,
+        "domain": {"attributes": [{"name": "a", "values": [0, 1]}], "label": {"name": "y", "values": [0, 1]}},
+        "models": [
+            {
+                "kind": "tree",
+                "nodes": [{"if": {"a": 0}, "then": 1, "else": 2, "counts": [3, 1]}, {"count": 2}, {"count": 2}],
+            }
+        ],
+    }
+    path = tmp_path / "release.json"
+    path.write_text(json.dumps(release))
+    found = recon.count(recon.load(str(path)))
+    assert found.status == "bounds"
+    assert found.bounds[0] <= math.log2(24) <= found.bounds[1]
+    assert any("inner nodes" in line for line in recon.load(str(path)).statements.loosened)
