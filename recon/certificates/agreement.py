@@ -22,7 +22,7 @@ from recon.certificates.certificate_format import VALUES, Json, claim_text
 from recon.frames.selections import odd_cells, raw_indices
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.exact import level_text
-from solvers.kernel.claims import printable, quoted
+from solvers.kernel.proof_format import printable, quoted
 
 WANTED: dict[str, Json | None] = {
     "certain": {"at_least": 1},

@@ -18,18 +18,8 @@ from encoders.encode.encoder import EncodedRelease, confidence_level
 from recon.frames.selections import missing, raw_indices, select_frame
 from solvers.foundation.errors import CertificateError, ReleaseError
 from solvers.foundation.escaping import named
-from solvers.kernel.claims import (
-    AnyClaim,
-    AtLeast,
-    AtMost,
-    NoWorld,
-    OnlyWorld,
-    Possible,
-    entry,
-    keys,
-    number,
-    printable,
-)
+from solvers.kernel.claims import AnyClaim, AtLeast, AtMost, NoWorld, OnlyWorld, Possible
+from solvers.kernel.proof_format import entry, keys, number, printable
 from solvers.statements.boxes import Box
 
 VERSION = 2  # 2: at a confidence below 1, which is named; 1: whatever the noise

@@ -10,8 +10,9 @@ from recon.certificates.certificate_format import claim_text, level_of
 from recon.certificates.verifying import certificates_in, opened
 from recon.frames.describe import condition_text
 from solvers.foundation.limits import Limits
-from solvers.kernel.claims import AnyProof, Branch, Cases, Drat, Node, Regions, Sum, Witness, proof_from
+from solvers.kernel.claims import AnyProof, Branch, Cases, Drat, Node, Regions, Sum, Witness
 from solvers.kernel.facts import Facts
+from solvers.kernel.proof_format import proof_from
 from solvers.statements.boxes import Box
 from solvers.statements.release import NO_COUNT, UNBOUNDED
 

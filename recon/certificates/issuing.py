@@ -29,7 +29,8 @@ from solvers.certificates.certifier import Certifier
 from solvers.chain import ask
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
-from solvers.kernel.claims import AnyProof, AtLeast, AtMost, Claim, NoWorld, Proof, proof_json
+from solvers.kernel.claims import AnyProof, AtLeast, AtMost, Claim, NoWorld, Proof
+from solvers.kernel.proof_format import proof_json
 from solvers.questions.query import BoxMultipliers, MostLikely, Selections, Side, WorldsAnswer
 
 

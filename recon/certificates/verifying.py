@@ -35,7 +35,7 @@ from recon.formats.release.reading import strict_json
 from solvers.foundation.errors import CertificateError, NotVerified, ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.kernel.checker import Verifier
-from solvers.kernel.claims import keys, printable, proof_from, quoted
+from solvers.kernel.proof_format import keys, printable, proof_from, quoted
 
 COMMON = {"recon_certificate", "release_files", "release_sha256", "statements_sha256", "claim"}
 CONTENT = COMMON | {"assumptions", "proof", "seal"}

@@ -1,7 +1,7 @@
 """Proofs of all that `recon certify --json` claims beside its verdicts: counts of rows, and that a row is possible.
 
 Bounds on every world are proved as verdicts are; "possible" by a world that has such a row, found by the engines and
-checked by `solvers.kernel.datasets`. Profiles share worlds: a row may stand for another that no statement tells from
+checked by `solvers.kernel.cells`. Profiles share worlds: a row may stand for another that no statement tells from
 it.
 """
 
