@@ -23,7 +23,6 @@ from solvers.cells.cutting import AnyCut, labels_of, with_labels
 from solvers.cells.linear_system import Linear, same_rows
 from solvers.foundation.array_types import Bits, Ints
 from solvers.foundation.errors import CertificateError, NotVerified
-from solvers.kernel.cells import cells_at, live_cells, statement_sums
 from solvers.kernel.claims import AnyClaim, AnyProof, Possible, Witness
 from solvers.kernel.facts import Facts
 from solvers.kernel.proof_format import printable

@@ -86,7 +86,7 @@ class Settled:
 
     @cached_property
     def sets(self) -> dict[int, Bits]:
-        """Return (rows, parts) where a row can be, per attribute whose allowed parts need not be a run, and the label."""
+        """Return (rows, parts) where a row can be: the label, and attributes whose allowed parts need not be a run."""
         problem, words = self.problem, self.left.words
         out = {k: np.ones((problem.rows, problem.parts[k]), dtype=bool) for k in problem.sets}
         for t in range(problem.trees):

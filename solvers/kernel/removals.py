@@ -5,8 +5,9 @@ Whoever wrote the steps only says where to look. A step can take away more here 
 is right: what is left only shrinks, and each rule holds for whatever is left.
 
 Source: docs/certificates.md, "removals"; Mackworth, "Consistency in networks of relations", Artificial Intelligence 8,
-1977 (arc consistency); Harvey, Stuckey, "Improving linear constraint propagation", Constraints 8, 2003 (bounds of sums);
-Regin, "Generalized arc consistency for global cardinality constraint", AAAI 1996 (sets that are filled).
+1977 (arc consistency); Harvey, Stuckey, "Improving linear constraint propagation", Constraints 8, 2003 (bounds of
+sums); Regin, "Generalized arc consistency for global cardinality constraint", AAAI 1996 (sets that
+are filled).
 """
 
 from __future__ import annotations

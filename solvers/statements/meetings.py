@@ -75,7 +75,8 @@ class Meetings:
 
     def by_tree(self, words: Words) -> Bits:
         """Return (..., trees): whether a tree has any bit."""
-        return np.bitwise_or.reduceat(words, self.first[:-1], axis=-1) != 0
+        found: Bits = np.bitwise_or.reduceat(words, self.first[:-1], axis=-1) != 0
+        return found
 
     def sizes(self, words: Words) -> Ints:
         """Return (rows, trees): how many values a row has."""
@@ -119,19 +120,19 @@ class Meetings:
                 self._narrow_by_sets(out, problem.sets[k])
                 continue
             start, end = problem.start[:, k], problem.end[:, k]
-            self._narrow(out, end, np.flatnonzero(end < parts), lambda ends, start=start: start < ends[:, None])
-            self._narrow(out, start, np.flatnonzero(start > 0), lambda starts, end=end: end > starts[:, None])
+            self._narrow(out, end, np.flatnonzero(end < parts), start, np.less)
+            self._narrow(out, start, np.flatnonzero(start > 0), end, np.greater)
         return out
 
     def _narrow(
-        self, out: Words, ends: NDArray[np.int32], rows: Ints, others: Callable[[NDArray[np.int32]], Bits]
+        self, out: Words, ends: NDArray[np.int32], values: Ints, others: NDArray[np.int32], compared: np.ufunc
     ) -> None:
-        """Leave some values only those on the right side of one of their ends."""
-        found, at = np.unique(ends[rows], return_inverse=True)
+        """Leave some values only those whose other ends compare with their own."""
+        found, at = np.unique(ends[values], return_inverse=True)
         step = max(1, BLOCK // max(1, self.width * WORD))
         for a in range(0, len(found), step):
             here = (at >= a) & (at < a + step)
-            out[rows[here]] &= self.packed(others(found[a : a + step]))[at[here] - a]
+            out[values[here]] &= self.packed(compared(others, found[a : a + step, None]))[at[here] - a]
 
     def _narrow_by_sets(self, out: Words, allowed: Bits) -> None:
         """Leave each value only those that share an allowed part of an attribute."""
@@ -158,10 +159,11 @@ class Meetings:
         at = np.flatnonzero(self.unpacked(words) & chosen[tree])
         first = np.searchsorted(tree[at], trees)
         if len(at) * self.width <= GATHERED:
-            found: Words = np.bitwise_and.reduce(np.bitwise_or.reduceat(self.meet[at], first, axis=0), axis=0)
-            return found
-        pieces = np.split(at, first[1:])
-        return np.bitwise_and.reduce([np.bitwise_or.reduce(self.meet[piece], axis=0) for piece in pieces], axis=0)
+            each = np.bitwise_or.reduceat(self.meet[at], first, axis=0)
+        else:
+            each = np.array([np.bitwise_or.reduce(self.meet[piece], axis=0) for piece in np.split(at, first[1:])])
+        found: Words = np.bitwise_and.reduce(each, axis=0)
+        return found
 
     def labels(self, words: Words) -> Bits:
         """Return (rows, labels): the labels that the values of all trees leave every row."""
