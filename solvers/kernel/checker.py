@@ -29,13 +29,13 @@ from solvers.kernel.claims import (
     AtMost,
     Branch,
     Cases,
-    Claim,
     Drat,
     Located,
     Node,
     NoWorld,
     OnlyWorld,
     OverCells,
+    OverRows,
     Possible,
     Regions,
     Removals,
@@ -50,7 +50,6 @@ from solvers.statements.boxes import Box, Region
 from solvers.statements.release import UNBOUNDED, Loose, Partition, Release, Rows, Statement
 
 LOOK = 256  # steps between looks at the clock
-OverRows = AtMost | AtLeast | NoWorld | OnlyWorld  # claims that say nothing of positions
 Whole = NDArray[Any]  # int64, or Python integers where sums may be larger
 
 
@@ -179,7 +178,7 @@ class Goal:
     target: Ints | None = None
 
 
-def goal_of(facts: Facts, live: Live, claim: Claim) -> Goal:
+def goal_of(facts: Facts, live: Live, claim: OverRows) -> Goal:
     """Return what must be shown over cells for a claim."""
     weights = np.zeros(live.cells, dtype=np.int64)
     if isinstance(claim, AtMost):
@@ -363,7 +362,7 @@ class Replay:
         return left // a if upper else -(-left // a)
 
 
-def check_drat(facts: Facts, claim: Claim, proof: Drat, limits: Limits) -> None:
+def check_drat(facts: Facts, claim: OverRows, proof: Drat, limits: Limits) -> None:
     """Check clauses by unit propagation, from our own lowering of the blocks and the claim's negation."""
     from solvers.clauses.lowering import lower
     from solvers.kernel.rup import check
@@ -375,7 +374,7 @@ def check_drat(facts: Facts, claim: Claim, proof: Drat, limits: Limits) -> None:
     check(lowered.clauses, proof.lines, None if math.isinf(limits.left()) else limits.left())
 
 
-def negated(release: Release, blocks: Sequence[int], claim: Claim) -> Release:
+def negated(release: Release, blocks: Sequence[int], claim: OverRows) -> Release:
     """Return the release of some blocks whose worlds are the exceptions to a claim."""
     if isinstance(claim, OnlyWorld):
         raise CertificateError("clauses do not prove that a world is the only one in this version")

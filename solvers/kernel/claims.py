@@ -52,7 +52,8 @@ class Located:
     boxes: tuple[Box, ...]
 
 
-Claim = AtMost | AtLeast | NoWorld | OnlyWorld | Located  # about every possible world
+OverRows = AtMost | AtLeast | NoWorld | OnlyWorld  # whatever the positions
+Claim = OverRows | Located  # about every possible world
 
 
 @dataclass(frozen=True, slots=True)

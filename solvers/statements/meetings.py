@@ -8,7 +8,7 @@ Tree t has words `first[t]` to `first[t + 1]` of a row; its values are the lowes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import cached_property
 
 import numpy as np
