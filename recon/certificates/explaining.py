@@ -103,7 +103,7 @@ class Teller:
                 how = "are filled by rows" if step.full else "need all rows"
                 yield f"tree {step.tree}: these {how} that it counts {step.times} times: {values}"
             elif isinstance(step, Labelled):
-                yield f"the labels of {len(step.rows)} rows: with any other, {len(step.weights)} class totals are not met"
+                yield f"the labels of {len(step.rows)} rows: any other breaks {len(step.weights)} class totals"
             else:
                 yield f"row {step.row} is not in {value_text(problem, step.value)}: suppose it were, then"
                 yield from (f"  {line}" for line in self.removals(step.steps))
