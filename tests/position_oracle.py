@@ -18,6 +18,7 @@ between the thresholds of the release, and a missing value is one more value.
 from __future__ import annotations
 
 import copy
+import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -111,7 +112,7 @@ def _codes(attribute: dict, tests: list) -> list:
         low: Cut = (Fraction(canonical(attribute["min"])) if "min" in attribute else -math.inf, 0)
         high: Cut = (Fraction(canonical(attribute["max"])) if "max" in attribute else math.inf, 1)
         cuts = sorted({low, high, *(cut for test in tests for cut in _cuts_of(test) if low < cut < high)})
-        values: list = [Gap(*pair) for pair in zip(cuts, cuts[1:], strict=False)]
+        values: list = [Gap(*pair) for pair in itertools.pairwise(cuts)]
     else:
         values = oracle._listed_values(attribute)
     return [*values, MISSING] if attribute.get("missing", False) else values
