@@ -8,6 +8,7 @@ Both give the release as a plain dict and the true row of every position.
 
 from __future__ import annotations
 
+import copy
 import json
 import random
 from collections.abc import Iterator
@@ -192,23 +193,49 @@ def _bags(rng: random.Random, n: int, trees: int) -> tuple[list[list[int]], str,
 
 
 def _publish(
-    rng: random.Random, nodes: list[dict], paths: list[set[int]], truth: list, bag: list[int], how: dict
+    rng: random.Random, nodes: list[dict], paths: list[set[int]], truth: list, bag: list[int], said: dict
 ) -> None:
-    """Write into the nodes what a tree on this bag of the true rows counts."""
+    """Write into the nodes what a tree on this bag of the true rows counts.
+
+    `said`: the classes (empty: plain counts), whether inner nodes repeat the counts, which nodes say `distinct`.
+    """
     for i, node in enumerate(nodes):
-        if "if" in node and not (said["inner"] and rng.random() < 0.5):
+        inner = "if" in node
+        if inner and not (said["inner"] and rng.random() < 0.5):
             continue
         inside = [(row, times) for row, path, times in zip(truth, paths, bag, strict=True) if i in path]
         counts = [sum(times for row, times in inside if row[-1] == value) for value in said["labels"]]
-        node.update({"counts": counts} if said["labels"] else {"count": sum(times for _, times in inside)})
-        if said["distinct"]:
+        plain = not said["labels"] or (said["mixed"] and not inner and rng.random() < 0.4)
+        node.update({"count": sum(times for _, times in inside)} if plain else {"counts": counts})
+        if said["distinct"] == "everywhere" or (said["distinct"] == "somewhere" and rng.random() < 0.5):
             node["distinct"] = sum(times > 0 for _, times in inside)
 
 
 # ---------------------------------------------------------------- random cases
 
 
-def _tried(rng: random.Random, with_others: bool) -> Case | None:
+def _planted(rng: random.Random, tests: _Tests, made: position_oracle.Finite, truth: list, bags: list) -> list[dict]:
+    """Draw a tree for every bag, with what it counts of the true rows."""
+    space = oracle._space({"domain": made.release["domain"]})
+    said = {
+        "labels": space.values[space.label] if space.label and rng.random() < 0.93 else [],
+        "distinct": rng.choice(["everywhere", "everywhere", "everywhere", "nowhere", "nowhere", "somewhere"]),
+        "inner": rng.random() < 0.2,
+        "mixed": rng.random() < 0.1,
+    }
+    trees = []
+    for bag in bags:
+        inside = [row for row, times in zip(truth, bag, strict=True) if times]
+        nodes = _grown(rng, tests, space, made, inside)
+        plain = [{**node, "if": made.condition(node["if"])} if "if" in node else node for node in nodes]
+        paths = [position_oracle._path(space, plain, row) for row in truth]
+        _publish(rng, nodes, paths, truth, bag, said)
+        trees.append({"nodes": nodes})
+    return trees
+
+
+def tried(rng: random.Random, with_others: bool) -> Case | None:
+    """Draw a release, or None where it has too many rows or worlds to list."""
     n, trees = rng.choice([1, 2, 3, 4, 4, 5, 5, 6]), rng.choice([1, 2, 2, 3, 3, 4])
     shapes = [rng.choice(SHAPES) for _ in range(rng.choice([1, 1, 2, 2, 3]))]
     domain = _domain(rng, shapes)
@@ -224,31 +251,16 @@ def _tried(rng: random.Random, with_others: bool) -> Case | None:
     truth = [rng.choice(space.rows) for _ in range(n)]
     if n > 1 and rng.random() < 0.3:
         truth[0] = truth[-1]
-    labels = space.values[space.label] if space.label and rng.random() < 0.93 else []
-    said = {
-        "labels": labels,
-        "distinct": rng.random() < 0.6,
-        "inner": rng.random() < 0.2,
-    }
-    grown = []
-    for bag in bags:
-        inside = [row for row, times in zip(truth, bag, strict=True) if times]
-        nodes = _grown(rng, tests, space, made, inside)
-        plain = [{**node, "if": made.condition(node["if"])} if "if" in node else node for node in nodes]
-        paths = [position_oracle._path(space, plain, row) for row in truth]
-        _publish(rng, nodes, paths, truth, bag, said)
-        grown.append({"nodes": nodes})
     resample = {"resample": "without"} if how == "without" else {"bootstrap": True}
-    model = {"kind": "forest", **resample, "trees": grown, "multiplicities": bags}
-    release = {"recon": 1, "domain": domain, "models": [model]}
-    if rng.random() < 0.4:
-        release["rows"] = n
+    planted = _planted(rng, tests, made, truth, bags)
+    models = [{"kind": "forest", **resample, "trees": planted, "multiplicities": bags}]
     if with_others and not made.codes:
-        models = [model, oracle_coupled._model(rng, rng.choice(["tree", "forest", "rule_list", "table"]), space, truth)]
-        release["models"] = models if rng.random() < 0.5 else models[::-1]
+        models.append(oracle_coupled._model(rng, rng.choice(["tree", "forest", "rule_list", "table"]), space, truth))
+        rng.shuffle(models)
         tags.add("joined")
+    release = {"recon": 1, "domain": domain, **({"rows": n} if rng.random() < 0.4 else {}), "models": models}
     tags |= set(shapes) | {"impossible" for _ in domain.get("impossible", [])}
-    tags |= {"no label"} if space.label is None else {"plain counts"} if not labels else {f"{len(labels)} classes"}
+    tags.add("no label" if space.label is None else f"{len(space.values[space.label])} classes")
     try:
         worlds = position_oracle.worlds(release, most=MOST_WORLDS)
     except TooMany:
@@ -258,7 +270,7 @@ def _tried(rng: random.Random, with_others: bool) -> Case | None:
 
 def random_case(rng: random.Random, with_others: bool = False) -> Case:
     """Draw a tiny release with known bags; its true rows are one of its worlds."""
-    while (case := _tried(rng, with_others)) is None:
+    while (case := tried(rng, with_others)) is None:
         pass
     return case
 
@@ -268,6 +280,28 @@ def cases(seed: str, number: int, with_others: bool = False) -> Iterator[tuple[r
     rng = random.Random(seed)
     for _ in range(number):
         yield rng, random_case(rng, with_others)
+
+
+def perturbed(rng: random.Random, case: Case) -> Case:
+    """Return the release with a drawn row of one leaf or class counted in another: other worlds, or none."""
+    release = copy.deepcopy(case.release)
+    forest = next(model for model in release["models"] if "multiplicities" in model)
+    nodes = rng.choice(forest["trees"])["nodes"]
+    for node in nodes:
+        if "if" in node:  # sums of leaves, no longer right
+            for key in ("count", "counts", "distinct"):
+                node.pop(key, None)
+    slots: list[tuple[Any, Any]] = [(node, "count") for node in nodes if "count" in node]
+    slots += [(node["counts"], k) for node in nodes for k in range(len(node.get("counts", [])))]
+    holder, key = rng.choice([(holder, key) for holder, key in slots if holder[key]])
+    holder[key] -= 1
+    holder, key = rng.choice(slots)
+    holder[key] += 1
+    try:
+        worlds = position_oracle.worlds(release, most=MOST_WORLDS)
+    except TooMany:
+        return case
+    return Case(release, [], worlds, case.tags | {"perturbed"})
 
 
 # ---------------------------------------------------------------- fits of scikit-learn
