@@ -201,12 +201,13 @@ def _publish(
     """
     for i, node in enumerate(nodes):
         inner = "if" in node
-        if inner and not (said["inner"] and rng.random() < 0.5):
+        if inner and not ((said["inner"] or said["distinct"] == "somewhere") and rng.random() < 0.5):
             continue
         inside = [(row, times) for row, path, times in zip(truth, paths, bag, strict=True) if i in path]
         counts = [sum(times for row, times in inside if row[-1] == value) for value in said["labels"]]
-        plain = not said["labels"] or (said["mixed"] and not inner and rng.random() < 0.4)
-        node.update({"count": sum(times for _, times in inside)} if plain else {"counts": counts})
+        plain = not said["labels"] or (said["mixed"] and rng.random() < 0.4)
+        if not (inner and said["mixed"]):  # sums that would follow from no leaf
+            node.update({"count": sum(times for _, times in inside)} if plain else {"counts": counts})
         if said["distinct"] == "everywhere" or (said["distinct"] == "somewhere" and rng.random() < 0.5):
             node["distinct"] = sum(times > 0 for _, times in inside)
 
