@@ -22,10 +22,13 @@ from forests_with_bags import Case
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from position_oracle import MISSING, Gap
+from test_row_problem import parts_of
 
 import recon
 from recon.certificates.verifying import verify
+from solvers.chain import ask
 from solvers.foundation.errors import ContradictionError, Inconclusive, Unsupported
+from solvers.questions.query import Locate, LocatedAnswer
 
 BATCHES = batches(6, 40)
 PER_BATCH = 25
@@ -203,7 +206,7 @@ def check_shares_of_a_sensitive_attribute(rng, case, got):
         if shares and not empty(line["lower"]):
             assert line["lower"] - CLOSE <= min(shares) <= max(shares) <= line["upper"] + CLOSE, said
         if line["certain"]:
-            assert min(shares, default=0) == 1, said
+            assert min(shares, default=1) == 1, said  # who is known to be there is in some world
         if not empty(line["probability"]):
             assert outer.sum(), said
             assert close(line["probability"], Fraction(int(inner.sum()), int(outer.sum()))), said
@@ -268,6 +271,17 @@ def holds(case: Case, position: int, line: dict[str, Any]) -> None:
             assert float(line["high"]) >= float(high) - CLOSE, said
 
 
+def check_located(rng, case, got):
+    """What is left in the engine's own terms: parts of attributes, where the domain is cut."""
+    del rng
+    found = ask(got.statements, Locate(), LocatedAnswer)
+    parts = parts_of(case, got)[case.worlds.listed]  # worlds x positions x attributes
+    assert (found.start <= parts).all(), case.release
+    assert (parts < found.end).all(), case.release
+    for k, left in found.sets.items():
+        assert left[np.arange(case.worlds.n), parts[:, :, k]].all(), (k, case.release)
+
+
 def check_positions(rng, case, got):
     del rng
     frame = recon.positions(got)
@@ -290,6 +304,7 @@ CHECKS: list[Check] = [
     check_counts_of_worlds_and_measures,
     check_shares_of_a_sensitive_attribute,
     check_worlds_given_back_are_worlds,
+    check_located,
     check_positions,
 ]
 every_check = pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__.removeprefix("check_"))
