@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,12 +16,10 @@ from recon.frames.selections import frame_ranges, whole_rows
 from recon.frames.true_rows import TrueRows, speaks_of
 from recon.located.columns import Floats, columns_of
 from recon.located.known_ranges import KnownRanges
+from recon.located.placed_rows import PlacedRows
 from solvers.foundation.errors import ReleaseError
 from solvers.questions.query import LocatedAnswer
 from solvers.statements.row_problem import runs_of
-
-if TYPE_CHECKING:
-    from recon.located.positions import PlacedRows
 
 NEAR = 0.01  # of the column's range: a guess of a number so near counts as right
 DRAWS = 20  # of rows from the marginals, whose mean is the baseline
@@ -114,7 +112,7 @@ def first_outside(found: PlacedRows, truth: pd.DataFrame, out: NDArray[np.bool_]
     i, k = (int(x) for x in np.argwhere(out)[0])
     name, column = found.release.domain.all[k].name, found.columns[k]
     cell = truth[name].iloc[i] if name in truth.columns else None
-    value = cell.item() if hasattr(cell, "item") else cell
+    value = cell.item() if isinstance(cell, np.generic) else cell
     ends = [float(x) if np.isfinite(x) else None for x in (column.low[i], column.high[i])]
     left = column.values[int(column.values_of[i])]
     return {

@@ -121,8 +121,7 @@ def finite(cuts: Cuts, patterns: list[list[tuple[int, int]]], back: NDArray[np.i
 def left_of(
     cuts: Cuts, pattern: list[tuple[int, int]]
 ) -> tuple[float, float, float, int, bool, tuple[Value, ...] | None]:
-    """Return least, greatest, index in the middle, how many values runs hold, whether one is missing, and the
-    values."""
+    """Return least, greatest, index in the middle, how many values runs hold, whether missing is one, and all."""
     attribute, known = cuts.attribute, cuts.attribute.known[1]
     spans = [(cuts.bounds(a)[0], cuts.bounds(b - 1)[1]) for a, b in pattern]
     left = sum(b - a for a, b in spans)

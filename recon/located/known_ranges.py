@@ -54,17 +54,14 @@ def known_ranges(domain: Domain, ranges: Ranges) -> KnownRanges:
             return KnownRanges(read_ranges(domain, ranges))
         found = {a.name: ends for a in domain.attributes if (ends := declared(a)) is not None}
         if not found:
-            raise ReleaseError(
-                "no attribute of the domain has two ends that could be attained: declare them (--domain)",
-                place="ranges",
-            )
+            message = "no attribute of the domain has two ends that could be attained: declare them (--domain)"
+            raise ReleaseError(message, place="ranges")
         return KnownRanges(found)
     return KnownRanges({str(name): checked(domain, str(name), ends, "ranges") for name, ends in ranges.items()})
 
 
 def read_ranges(domain: Domain, path: str) -> dict[str, tuple[float, float]]:
-    """Return the ranges in a table with the columns attribute, min, max; `ReleaseError` naming the file and the
-    line."""
+    """Return the ranges in a table of attribute, min, max; `ReleaseError` names the file and the line."""
     from recon.frames.selections import read_table
 
     frame = read_table(path)

@@ -5,148 +5,58 @@ Source: Ferry et al., "Trained Random Forests Completely Reveal your Dataset", I
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
-from encoders.domain.values import Continuous
 from encoders.encode.encoder import EncodedRelease
-from recon.located.asking import located
+from encoders.models.models import Forest
+from recon.located.against_truth import compared
 from recon.located.columns import Column, columns_of
-from recon.located.known_ranges import KnownRanges, Ranges, known_ranges
-from solvers.foundation.errors import ReleaseError
+from recon.located.known_ranges import Ranges, known_ranges
+from recon.located.placed_rows import PlacedRows, attributes
+from solvers.chain import ask
+from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.questions.query import LocatedAnswer
+from solvers.questions.query import Locate, LocatedAnswer
 
 LEARNERS = ("none", "midpoints")
+UNKNOWN = "which rows each tree drew is not known:"  # how the reader of forests begins to say it
+INSTEAD = "recon certify, recon bound and recon reconstruct ask about rows in whatever order"
 
 
-@dataclass(frozen=True, eq=False)
-class PlacedRows:
-    """What is proved about every position: one `Column` per attribute, the label last; and how it was found.
+def unlocated(release: EncodedRelease) -> str:
+    """Return why nothing can be said by position, and what to ask instead; "" where known bags tell rows apart.
 
-    `learner`: what was assumed of the learner. `notes`: what else there is to say. `status`: "exact" where every value
-    is known, "bounds" where something is, "unknown" where nothing is but what the domain says.
+    A row has a position only by what trees drew of it: how often each one did.
     """
+    if release.statements.bags:
+        return ""
+    forests = [m for m in release.models if isinstance(m, Forest) and m.resampled]
+    if forests:
+        said = [line for line in release.reader_notes if line.startswith(UNKNOWN)]
+        why = f" ({said[0].removeprefix(UNKNOWN).strip()})" if said else ""
+        return (
+            f"nothing is proved by position: which rows each tree drew is not known{why}: without the bags "
+            f"(multiplicities) rows cannot be told apart; {INSTEAD}"
+        )
+    return (
+        "nothing is proved by position: no model was fitted on resamples, each saw all rows alike, so that nothing "
+        f"says which row stood where in the training file; {INSTEAD}"
+    )
 
-    release: EncodedRelease
-    answer: LocatedAnswer
-    columns: tuple[Column, ...]
-    ranges: KnownRanges
-    learner: str = "none"
-    assumes: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    complete: bool = True
 
-    @property
-    def rows(self) -> int:
-        """Return the number of positions."""
-        return len(self.answer.start)
+def located(release: EncodedRelease, limits: Limits) -> LocatedAnswer:
+    """Return what is left for the row at every position, in parts of the domain's attributes.
 
-    @property
-    def label(self) -> int | None:
-        """Return the number of the label among the columns."""
-        return None if self.release.domain.label is None else len(self.columns) - 1
-
-    @cached_property
-    def data(self) -> tuple[Column, ...]:
-        """Return the columns without the label."""
-        return self.columns if self.label is None else self.columns[:-1]
-
-    @property
-    def labels_known(self) -> int | None:
-        """Return how many labels are proved; None without a label."""
-        return None if self.label is None else int(self.columns[self.label].exact.sum())
-
-    @cached_property
-    def rows_known(self) -> int:
-        """Return how many rows are known wholly: every value, the label among them."""
-        return int(np.logical_and.reduce([c.exact for c in self.columns]).sum())
-
-    @cached_property
-    def values_known(self) -> float:
-        """Return the share of values that are known, the label left out."""
-        return float(np.mean([c.exact.mean() for c in self.data])) if self.rows else 0.0
-
-    @cached_property
-    def width(self) -> float:
-        """Return the mean width of what is left, of every column its share: 0 is known, 1 says nothing."""
-        return float(np.mean([c.width.mean() for c in self.data])) if self.rows else 1.0
-
-    @cached_property
-    def narrowed(self) -> bool:
-        """Return whether anything is proved that the domain, or a range that was given, does not say by itself."""
-        parts = np.array([len(cuts.inner) + 1 for cuts in self.release.cut.cuts])
-        answer = self.answer
-        if bool(((answer.start > 0) | (answer.end < parts)).any()):
-            return True
-        return any(not held.all() for held in answer.sets.values()) or any(c.exact.any() for c in self.data)
-
-    @property
-    def status(self) -> str:
-        """Return "exact", "bounds" or "unknown"."""
-        if self.rows and self.rows_known == self.rows:
-            return "exact"
-        return "bounds" if self.narrowed else "unknown"
-
-    @property
-    def width_of(self) -> str:
-        """Return what widths are shares of: "range", "gaps" (between thresholds), or "range or gaps"."""
-        attributes = self.release.domain.attributes
-        sized = [self.ranges.of(a) is not None for a in attributes if isinstance(a, Continuous)]
-        if all(sized):
-            return "range"
-        return "range or gaps" if any(sized) else "gaps"
-
-    def figures(self) -> dict[str, Any]:
-        """Return the summary as named figures, the same in `attrs`, in `--json` and in an audit."""
-        known, rows = self.labels_known, self.rows
-        return {
-            "status": self.status,
-            "complete": self.complete,
-            "rows": rows,
-            "labels": None if known is None else rows,
-            "labels_known": known,
-            "share_labels_known": None if known is None or not rows else known / rows,
-            "rows_known": self.rows_known,
-            "share_rows_known": self.rows_known / rows if rows else None,
-            "share_values_known": self.values_known,
-            "share_leaves_known": self.answer.leaves_proved,
-            "mean_width": self.width,
-            "mean_width_domain": 1.0,
-            "width_of": self.width_of,
-            "learner": self.learner,
-            "steps": self.answer.steps,
-        }
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return one line per position and attribute; see `positions`."""
-        names = [a.name for a in self.release.domain.all]
-        n, width = self.rows, len(names)
-        low, high, exact, values = [], [], [], []
-        for column in self.columns:
-            low.append(column.low)
-            high.append(column.high)
-            exact.append(column.exact)
-            listed = np.empty(len(column.values), dtype=object)
-            for i, one in enumerate(column.values):
-                listed[i] = None if one is None else list(one)
-            values.append(listed[column.values_of])
-        found = {
-            "position": np.repeat(np.arange(n), width),
-            "attribute": np.tile(np.array(names, dtype=object), n),
-            "low": np.stack(low, axis=1).reshape(-1),
-            "high": np.stack(high, axis=1).reshape(-1),
-            "exact": np.stack(exact, axis=1).reshape(-1),
-            "values": np.stack(values, axis=1).reshape(-1),
-        }
-        if any(a.missing for a in self.release.domain.all):
-            found["missing"] = np.stack([c.missing for c in self.columns], axis=1).reshape(-1)
-        return pd.DataFrame(found)
+    Where the limits end the work it is what was proved by then (`complete` False). Raises `Inconclusive` where rows
+    have no position, or nothing was found in time, `ContradictionError` where there is no world.
+    """
+    if why := unlocated(release):
+        raise Inconclusive(why)
+    limits.report("rows are located")
+    return ask(release.statements, Locate(), LocatedAnswer, limits)
 
 
 def positions(
@@ -156,8 +66,7 @@ def positions(
     truth: pd.DataFrame | None = None,
     limits: Limits | None = None,
 ) -> pd.DataFrame:
-    """Return what is proved about the row at every position of the training file, one line per attribute, label
-    included.
+    """Return what is proved about the row at every position of the training file, a line per attribute and label.
 
     Positions count from 0 in the order in which `fit` got the rows. Columns: position, attribute, low, high (the
     least and the greatest value that are possible, as floats; infinite where no end is known, NaN where values have no
@@ -179,8 +88,6 @@ def positions(
     frame = found.to_frame()
     frame.attrs.update(attributes(found))
     if truth is not None:
-        from recon.located.against_truth import compared
-
         frame.attrs["truth"] = compared(found, truth)
     return frame
 
@@ -201,9 +108,7 @@ def placed(
         assumed = [f"the least and the greatest value of {len(known.given)} attributes are known"]
     found = PlacedRows(release, answer, columns, known, assumes=tuple(assumed), complete=answer.complete)
     if learner == "midpoints":
-        from recon.located.learning import with_midpoints
-
-        found = with_midpoints(found, limits)
+        raise Unsupported("the learner's midpoints are not used by this version")
     return replace(found, learner=learner)
 
 
@@ -218,20 +123,3 @@ def refuse_empty(release: EncodedRelease, columns: tuple[Column, ...]) -> None:
                 f"between {column.high[i]:g} and {column.low[i]:g}",
                 place="ranges",
             )
-
-
-def attributes(found: PlacedRows) -> dict[str, Any]:
-    """Return what stands beside the lines: the figures, and how they were found."""
-    return {
-        **found.figures(),
-        "assumptions": [*found.release.assumptions, *found.assumes],
-        "notes": list(found.notes),
-        "engine": found.answer.engine,
-        "seconds": found.answer.seconds,
-        "trail": list(found.answer.trail),
-    }
-
-
-def plain_number(x: float) -> float | None:
-    """Return a number for JSON, None for an end that is not known or values without an order."""
-    return x if math.isfinite(x) else None

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from encoders.domain.values import cell_text
-from recon.located.positions import PlacedRows
+from recon.located.placed_rows import PlacedRows
 
 SHOWN_ROWS = 3
 SHOWN_VALUES = 6  # of a row that is shown: those that are known, then the narrowest
@@ -141,7 +141,7 @@ def position_json(frame: pd.DataFrame) -> dict[str, Any]:
     """Return the object that `recon positions --json` prints: the figures in `attrs`, then the lines, `positions`."""
     from recon.console.output import records
 
-    return {**dict(frame.attrs), "positions": records(without_infinity(frame))}
+    return {**{str(k): v for k, v in frame.attrs.items()}, "positions": records(without_infinity(frame))}
 
 
 def without_infinity(frame: pd.DataFrame) -> pd.DataFrame:

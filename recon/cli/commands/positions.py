@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from recon.located.positions import PlacedRows
+    from recon.located.placed_rows import PlacedRows
 
 Files = Annotated[list[str], typer.Argument(metavar="FILE...", help="Model or release file; - for standard input.")]
 Learner = Annotated[
@@ -54,7 +54,8 @@ def positions(
     """Give back, row by row of the training file, what is proved: label, values, intervals."""
     from recon.frames.naming import table_like
     from recon.located.against_truth import compared
-    from recon.located.positions import LEARNERS, attributes, placed
+    from recon.located.placed_rows import attributes
+    from recon.located.positions import LEARNERS, placed
     from recon.located.wording import position_json, without_infinity, written
 
     if learner not in LEARNERS:
