@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from encoders.domain.domain import Domain
-from encoders.kinds.bags import bag_blocks, check_bags, known_bags, left_out, minimum_rows
+from encoders.kinds.bags import bag_blocks, check_bags, known_bags, known_line, left_out, minimum_rows
 from encoders.kinds.tree import check_tree, tree_partition, tree_total
 from encoders.models.models import Forest
 from encoders.parts.base import Encoder
@@ -77,6 +77,7 @@ class KindEncoder(Encoder[Forest]):
         return (
             f"{model.name}: each tree was fitted on {how}: a count above 0 proves rows, a count of 0 proves nothing",
             f"{model.name}: possible worlds weigh the same, however likely they make the draws behind its counts",
+            *((known_line(model),) if model.multiplicities is not None else ()),
         )
 
     def loosens(self, model: Forest) -> tuple[str, ...]:

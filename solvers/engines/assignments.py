@@ -27,6 +27,7 @@ class AssignmentsEngine(Engine):
 
     name = "assignments"
     answers = (Locate,)
+    uses_bags = True
     about = "where bags are known: the leaves and the places of every row, by its position in the training file"
 
     def refuses(self, release: Release, query: Query) -> str | None:
