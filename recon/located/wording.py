@@ -137,6 +137,37 @@ def truth_position_lines(truth: Mapping[str, Any]) -> list[str]:
     return lines
 
 
+def remedy(found: PlacedRows) -> str:
+    """Return how to take out what follows by position, and what is left then; "" where nothing follows."""
+    release = found.release
+    if found.status == "unknown":
+        return ""
+    after = "" if found.label is None else f"0 of {found.rows:,} labels and "
+    if all(model.origin is None for model in release.models):
+        return (
+            f"remedy: without multiplicities (recon convert --without-bags) {after}no boxes are given back by position"
+        )
+    strip = f"recon inspect {release.file or 'FILE'} --strip OUT writes such a copy"
+    return (
+        f"remedy: without the stored seeds {after}no boxes are given back by position: {strip}; who guesses the seed "
+        "(random_state=0, 42) draws the same bags again: fit without one"
+    )
+
+
+def audit_lines(found: PlacedRows, truth: Mapping[str, Any] | None) -> list[str]:
+    """Return the lines with which a report opens: what is given back by position, and how to take it out."""
+    beside = [] if truth is None else truth_position_lines(truth)
+    more = f"recon positions {found.release.file or 'FILE'} --out ROWS.csv lists every position and value"
+    after = remedy(found)
+    return [*position_lines(found), *beside, *([more, after] if after else [])]
+
+
+def audit_json(found: PlacedRows, truth: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return what is given back by position as an object ready for JSON: the figures, not the rows."""
+    out = {"summary": gives_back(found), **found.figures(), "notes": list(found.notes), "remedy": remedy(found)}
+    return out if truth is None else out | {"truth": dict(truth)}
+
+
 def position_json(frame: pd.DataFrame) -> dict[str, Any]:
     """Return the object that `recon positions --json` prints: the figures in `attrs`, then the lines, `positions`."""
     from recon.console.output import records

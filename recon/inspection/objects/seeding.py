@@ -99,14 +99,16 @@ def _bag_finding(place: Place, bags: Bags) -> Finding:
     left_out = int((drawn == 0).sum(axis=1).mean())
     follows = (
         f"how often each of the {rows:,} training rows is in each of the {trees:,} bags, by its position in the "
-        f"training file (on average {left_out:,} rows are left out); so the trees' counts are about known rows"
+        f"training file (on average {left_out:,} rows are left out); so the trees' counts are about known rows: labels and "
+        "boxes of values follow row by row (recon positions, without a search for whole data sets)"
     )
     if bags.checked:
         follows += f"; checked: {bags.why}, in all {bags.checked:,} trees"
     what = f"{trees:,} seeds" if bags.seeds != "random_state" else f"the seed of {trees:,} seeds"
+    take_out = f"{TAKE_OUT}; without it nothing follows by position, unless somebody guesses the seed"
     own = bags.seeds != "random_state" and isinstance(place.value.get("random_state"), int)
     also = "; the ensemble's own random_state gives the same seeds" if own else ""
-    return Finding("high", "bag-seeds", path, what, follows, TAKE_OUT + also, True, _stored(place.value, bags.seeds))
+    return Finding("high", "bag-seeds", path, what, follows, take_out + also, True, _stored(place.value, bags.seeds))
 
 
 def _stored(ensemble: Thing, attribute: str) -> tuple[Any, ...]:

@@ -1,8 +1,8 @@
 """Rows to values as a flow: which values no assignment within the bounds gives a row, with the sets that show it.
 
-Rows of one multiplicity in one tree each take one value, value v takes `low[v]` to `high[v]` of them. The residual graph
-is kept over values alone: v leads to u where some row in v has u left. A row's value u is impossible where u does not
-lead back to the row's value (the sink, which takes up what values have to spare, included).
+Rows of one multiplicity in one tree each take one value, value v takes `low[v]` to `high[v]` of them. The residual
+graph is kept over values alone: v leads to u where some row in v has u left. A row's value u is impossible where u does
+not lead back to the row's value (the sink, which takes up what values have to spare, included).
 
 Source: Régin, "Generalized arc consistency for global cardinality constraint", AAAI 1996.
 """

@@ -16,8 +16,8 @@ class State:
     """The values left, `words` (rows, words), and what is open.
 
     `changed` (rows, trees): row i has lost values of tree t since it was last revised. `counts`, `flows` (trees): the
-    tree lost values since its counts were bounded, since its flows were filtered. `match` (trees, rows): the value (from
-    0 in its tree) that the last flow gave every row, -1: none; a start for the next.
+    tree lost values since its counts were bounded, since its flows were filtered. `match` (trees, rows): the value
+    (from 0 in its tree) that the last flow gave every row, -1: none; a start for the next.
     """
 
     words: Words
