@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pandas as pd
 
 from encoders.encode.encoder import EncodedRelease
@@ -59,5 +61,5 @@ def audit(
     cells = IntervalCells() if first.status == "unsat" else interval_cells(release, limits)
     groups = group_disclosure(release)
     beside = None if rows is None or truth is None or len(truth) != rows.rows else compared(rows, truth)
-    kept = {"intervals": cells, "positions": rows, "positions_truth": beside}
-    return Report(Findings(release, first, groups, checked, proved, bought, stored, **kept))
+    located = Findings(release, first, groups, positions=rows, positions_truth=beside)
+    return Report(replace(located, truth=checked, certificate=proved, bought=bought, stored=stored, intervals=cells))

@@ -99,8 +99,8 @@ def _bag_finding(place: Place, bags: Bags) -> Finding:
     left_out = int((drawn == 0).sum(axis=1).mean())
     follows = (
         f"how often each of the {rows:,} training rows is in each of the {trees:,} bags, by its position in the "
-        f"training file (on average {left_out:,} rows are left out); so the trees' counts are about known rows: labels and "
-        "boxes of values follow row by row (recon positions, without a search for whole data sets)"
+        f"training file (on average {left_out:,} rows are left out); so the trees' counts are about known rows: "
+        "recon positions says what is proved of every one"
     )
     if bags.checked:
         follows += f"; checked: {bags.why}, in all {bags.checked:,} trees"
