@@ -41,7 +41,7 @@ def by_all_ways(tables: Tables, w: int, values: Ints, q: Ints, p: Ints) -> tuple
     fits = (size >= tables.low[values][:, None]) & (size <= tables.high[values][:, None])
     for m in range(most):
         fits &= (ways[:, m] >= q[:, m, None]) & (ways[:, m] <= p[:, m, None])
-    none = ~fits.any(axis=1)
+    none: Bits = ~fits.any(axis=1)
     low, high = q.copy(), p.copy()
     for m in range(most):
         low[:, m] = np.where(fits, ways[:, m], EXACT + 1).min(axis=1, initial=EXACT + 1)
@@ -56,7 +56,7 @@ def by_sums(w: Ints, least: Ints, greatest: Ints, q: Ints, p: Ints) -> tuple[Int
     sums = [(m - c, w - c * greatest, w - c * least) for c in range(most + 1)]
     sums.append((np.ones(most, dtype=np.int64), least, greatest))
     low, high = q.copy(), p.copy()
-    none = (low > high).any(axis=1)
+    none: Bits = (low > high).any(axis=1)
     while True:
         before = low.copy(), high.copy()
         for a, below, above in sums:

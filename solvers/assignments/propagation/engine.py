@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from solvers.assignments.domains import Domains
-from solvers.assignments.propagation.fixpoint import Loops, Vectorised, propagate
+from solvers.assignments.propagation.fixpoint import Loops, fastest, propagate
 from solvers.assignments.propagation.state import State
 from solvers.assignments.propagation.tables import Tables, meet_bytes
 from solvers.foundation.errors import Inconclusive
@@ -18,7 +18,7 @@ class Propagation:
     `contradicted`: there is no world. `complete`: nothing more follows. `note`: why it is not complete.
     """
 
-    def __init__(self, problem: RowProblem) -> None:
+    def __init__(self, problem: RowProblem, loops: Loops | None = None) -> None:
         self.problem = problem
         self.domains = Domains(problem)
         self.steps: list[Removal] = []
@@ -27,7 +27,7 @@ class Propagation:
         self.note = ""
         self._tables: Tables | None = None
         self._state: State | None = None
-        self._loops: Loops = Vectorised()
+        self._loops = loops or fastest()
 
     def run(self, limits: Limits) -> None:
         """Go on from the state reached, to the fixpoint or to the limits."""

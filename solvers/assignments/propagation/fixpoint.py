@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from typing import Protocol
 
 import numpy as np
@@ -86,3 +87,12 @@ def propagate(loops: Loops, tables: Tables, state: State, steps: list[Removal], 
                 break
         if not (state.changed.any() or state.counts.any() or state.flows.any()):
             return True
+
+
+def fastest() -> Loops:
+    """Return the compiled loops where numba is installed (extra `fast`), else those in numpy."""
+    if importlib.util.find_spec("numba") is None:
+        return Vectorised()
+    from solvers.assignments.compiled.loops import Compiled
+
+    return Compiled()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +12,13 @@ from solvers.assignments.propagation.tables import Tables, Words
 from solvers.foundation.array_types import Bits, Ints
 
 
-@dataclass(slots=True, eq=False)
-class State:
+class State(NamedTuple):
     """The values left, `words` (rows, words), and what is open.
 
     `changed` (rows, trees): row i has lost values of tree t since it was last revised. `counts`, `flows` (trees): the
     tree lost values since its counts were bounded, since its flows were filtered. `match` (trees, rows): the value
-    (from 0 in its tree) that the last flow gave every row, -1: none; a start for the next.
+    (from 0 in its tree) that the last flow gave every row, -1: none; a start for the next. The arrays are changed in
+    place; a tuple, so that compiled loops can take it.
     """
 
     words: Words
@@ -32,7 +33,7 @@ class State:
         seen = tables.times.T > 0
         every = np.ones(tables.trees, dtype=bool)
         match = np.full(tables.times.shape, -1, dtype=np.int32)
-        return cls(words, np.ascontiguousarray(seen), every, every.copy(), match)
+        return cls(words, np.array(seen, order="C"), every, every.copy(), match)
 
     def copy(self) -> State:
         """Return a copy that can be changed apart."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,7 @@ EXACT = 24  # weights up to which all ways to make them are looked through
 BLOCK = 1 << 25  # bits of a table that are made at once
 
 
-@dataclass(frozen=True, eq=False)
-class Tables:
+class Tables(NamedTuple):
     """A problem as the inner loops see it.
 
     `word` (trees + 1): the first word of every tree; `value` (trees + 1): its first value; `owner` (words): the tree of
@@ -28,7 +27,7 @@ class Tables:
     that every value meets, those of its own tree being itself alone. `parts` (values, words of parts): the parts that a
     value allows of the attributes in `problem.sets`, `part` (sets + 1) where each begins. `ways` lists the numbers
     of rows of multiplicity 1, 2, ... that weigh w, at `way[w]` to `way[w + 1]`. `most` (trees): the greatest
-    multiplicity.
+    multiplicity. All are in C order and can be written, so that loops are compiled once.
     """
 
     word: Ints
@@ -60,22 +59,11 @@ class Tables:
         most = np.maximum(problem.times.max(axis=1, initial=0), 0).astype(np.int64)
         parts, part = packed_sets(problem)
         ways, way = ways_to_weigh(int(most.max(initial=1)))
-        return cls(
-            packing.first,
-            problem.first,
-            owner.astype(np.int64),
-            at,
-            meetings(problem, packing, at, limits),
-            parts,
-            part,
-            np.ascontiguousarray(problem.times, dtype=np.int32),
-            most,
-            problem.weight.astype(np.int64),
-            problem.low.astype(np.int64),
-            problem.high.astype(np.int64),
-            ways,
-            way,
-        )
+        meet = meetings(problem, packing, at, limits)
+        numbers = [np.array(x, dtype=np.int64) for x in (problem.weight, problem.low, problem.high)]
+        times = np.array(problem.times, dtype=np.int32, order="C")
+        first = packing.first.copy(), problem.first.copy()
+        return cls(*first, owner.astype(np.int64), at, meet, parts, part, times, most, *numbers, ways, way)
 
 
 def meet_bytes(problem: RowProblem) -> int:
