@@ -158,11 +158,11 @@ def certify(
     made for at most 1,000 profiles unless asked for. Of one noisy tree or rule list, the probabilities are those of
     `recon.posterior` (`attrs["prior"]`), of other noisy releases NaN. `attrs` has the assumptions and the convention.
     A profile that no row of the domain can be is "outside": its figures are empty, and the column `reason` (None for
-    all others) says why. With attributes of any numbers, where nothing is certain of a single row, also `box` (in words:
-    the narrowest box around the profile that is proved to hold a row; None: none is) and `box_rows` (how many rows are
-    proved to be in it at least). What the limits leave open is "unknown", between 0 rows and all; `Inconclusive` is not
-    raised, but for `EmptyConfidenceSet`. `label`: the profiles' name for the domain's label; names that differ in signs
-    only are matched.
+    all others) says why. With attributes of any numbers, where nothing is certain of a single row, also `box` (the
+    narrowest box around the profile that is proved to hold a row, in words; None: none is) and `box_rows` (how many rows
+    are proved to be in it at least). What the limits leave open is "unknown", between 0 rows and all; `Inconclusive` is
+    not raised, but for `EmptyConfidenceSet`. `label`: the profiles' name for the domain's label; names that differ in
+    signs only are matched.
     Cost: linear in distinct profiles times attributes; certificates about 1 ms per profile of a deep forest.
     """
     frame, notes = named_like(as_frame(profiles), release.domain, label)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from recon.formats.sklearn.trees.calls import last_call
 from recon.formats.sklearn.trees.seeds import Bags, explain_bags
 from recon.inspection.findings.findings import EXAMPLES, Finding
 from recon.inspection.objects.traversal import Place
@@ -41,7 +42,7 @@ def seed_findings(places: list[Place]) -> Seeds:
     for place in places:
         if isinstance(place.value, Thing) and place.value.has("estimators_") and id(place.value) not in met:
             met.add(id(place.value))
-            bags = explain_bags(place.value)
+            bags = explain_bags(last_call(place.value).last)
             if bags.multiplicities is None:
                 continue
             rows.append(bags.multiplicities.shape[1])
