@@ -12,10 +12,11 @@ from solvers.assignments.labels import label_step
 from solvers.assignments.propagation.fixpoint import Loops, fastest, propagate
 from solvers.assignments.propagation.probing import Prober
 from solvers.assignments.propagation.state import State
-from solvers.assignments.propagation.tables import Tables, meet_bytes, packed
+from solvers.assignments.propagation.tables import Tables, packed
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits, ended
 from solvers.kernel.claims import Labelled, Removal
+from solvers.statements.meetings import Meetings
 from solvers.statements.release import ANY_LABEL
 from solvers.statements.row_problem import RowProblem
 
@@ -44,7 +45,7 @@ class Propagation:
         """Go on from the state reached, to the end or to the limits."""
         if self.complete:
             return
-        if (size := meet_bytes(self.problem)) > limits.memory:
+        if (size := Meetings.room(self.problem)) > limits.memory:
             leaves, most = len(self.problem.tree), limits.memory >> 20
             self.note = f"{leaves:,} leaf counts need {size >> 20:,} MB, above {most:,} MB"
             return
