@@ -6,7 +6,7 @@ bag at its node. Rows that are sure to lie at a node, or may, narrow the two val
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from solvers.assignments.domains import Domains
 from solvers.foundation.array_types import Bits, Ints
 from solvers.foundation.limits import Limits
-from solvers.midpoints.cycles import Equations, settled_by_cycles
+from solvers.midpoints.chains import Chains, barred
 from solvers.midpoints.members import Members, Pairs, ranged
 from solvers.midpoints.singles import LARGEST
 from solvers.midpoints.splits import Splits
 from solvers.midpoints.state import LEAST_GAIN, SEVERAL, NoMidpointsError, State
-from solvers.midpoints.steps import Applied, Attained, Boxed, Cycled, Step
+from solvers.midpoints.steps import Applied, Attained, Barred, Boxed, Cycled, Step
 from solvers.statements.row_problem import RowProblem
 
 Floats = NDArray[np.float64]
@@ -85,6 +85,28 @@ def start_of(problem: RowProblem, domains: Domains, splits: Splits) -> tuple[Flo
     return low, high
 
 
+@dataclass(frozen=True, eq=False)
+class Beside:
+    """The nodes beside which every row may lie: of row i in column c `node[start[i * columns + c]:...]`."""
+
+    start: Ints
+    node: Ints
+
+    @classmethod
+    def of(cls, rows: int, splits: Splits, members: Members) -> Beside:
+        """Return the nodes of every row and column."""
+        columns = len(splits.attribute)
+        node = np.repeat(np.arange(2 * len(splits.threshold)), np.diff(members.start)) // 2
+        key = members.row * columns + splits.column[node]
+        order = np.argsort(key, kind="stable")
+        return cls(np.searchsorted(key[order], np.arange(rows * columns + 1)).astype(np.int64), node[order])
+
+    def nodes(self, keys: Ints) -> Ints:
+        """Return the nodes of some rows and columns, ascending."""
+        entries, _ = ranged(self.start, keys)
+        return np.unique(self.node[entries])
+
+
 @dataclass(eq=False)
 class Search:
     """The search: the state, the pairs of rows and values left, and the steps taken."""
@@ -96,7 +118,9 @@ class Search:
     pairs: Pairs
     steps: list[Step] = field(default_factory=list)
     removed: list[Ints] = field(default_factory=list)
+    barred: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     sweeps: int = 0
+    changed: bool = False
 
     @classmethod
     def of(cls, problem: RowProblem, domains: Domains, splits: Splits, ranges: Floats | None) -> Search:
@@ -118,22 +142,16 @@ class Search:
         for c in range(len(least)):
             self.state.check_rows(every, np.full(len(every), c))
         while True:
-            members = Members.of(self.problem, self.splits, self.pairs)
+            members = Members.of(self.problem, self.splits, self.pairs, self.barred)
             if not self.narrow(members, limits):
                 return False
             removed = self.boxes()
             if not removed and not self.changed:
                 return True
 
-    changed: bool = False
-
     def narrow(self, members: Members, limits: Limits) -> bool:
         """Apply all nodes, then those beside rows that changed, until none does; False: a limit was met."""
-        columns = len(self.splits.attribute)
-        entry_node = np.repeat(np.arange(2 * len(self.splits.threshold)), np.diff(members.start)) // 2
-        key = members.row * columns + self.splits.column[entry_node]
-        order = np.argsort(key, kind="stable")
-        beside, start = entry_node[order], np.searchsorted(key[order], np.arange(self.problem.rows * columns + 1))
+        beside = Beside.of(self.problem.rows, self.splits, members)
         dirty = np.arange(len(self.splits.threshold))
         while len(dirty):
             if limits.expired() or self.sweeps >= MAX_SWEEPS:
@@ -145,11 +163,9 @@ class Search:
             keys, moved = self.state.apply(dirty, members)
             if len(moved):
                 self.steps.append(Applied(moved))
-            keys = np.union1d(keys, self.attained())
-            if not len(keys):
-                keys = self.cycles()
-            entries, _ = ranged(start, keys)
-            dirty = np.unique(beside[entries])
+            dirty = beside.nodes(np.union1d(keys, self.attained()))
+            if not len(dirty):
+                members, dirty = self.chains(members, beside)
         return True
 
     def attained(self) -> Ints:
@@ -169,25 +185,28 @@ class Search:
                     out.append(int(held[0]) * columns + c)
         return np.array(out, dtype=np.int64)
 
-    def cycles(self) -> Ints:
-        """Settle values by equations that close an odd cycle; return what changed."""
-        state = self.state
-        found = np.flatnonzero((state.sole != SEVERAL).all(axis=1) & state.exact)
-        rows = state.sole[found]
-        column = self.splits.column[found]
-        unsettled = (state.low < state.high)[rows[:, 0], column] | (state.low < state.high)[rows[:, 1], column]
-        found = found[unsettled]
-        equations = Equations(found, self.splits.column[found], state.sole[found], self.splits.threshold[found])
+    def chains(self, members: Members, beside: Beside) -> tuple[Members, Ints]:
+        """Settle rows by odd cycles of equations, bar members by chains; return the members, and the nodes to redo."""
+        state, columns = self.state, len(self.splits.attribute)
+        found = Chains.of(state)
         changed = []
-        for cycle in settled_by_cycles(equations):
-            row, column_, value = cycle.row, cycle.column, cycle.value
-            if not state.low[row, column_] <= value <= state.high[row, column_]:
-                raise state.refuse(int(cycle.nodes[0]))
-            if state.low[row, column_] < state.high[row, column_]:
-                state.low[row, column_] = state.high[row, column_] = value
-                self.steps.append(Cycled(row, column_, cycle.nodes))
-                changed.append(row * len(self.splits.attribute) + column_)
-        return np.array(changed, dtype=np.int64)
+        for cycle in found.odd:
+            row, c, value = cycle.row, cycle.column, float(cycle.value)
+            if not state.low[row, c] <= value <= state.high[row, c] or value != float(np.float32(value)):
+                raise state.refuse(cycle.nodes[0])
+            if state.low[row, c] < state.high[row, c]:
+                state.low[row, c] = state.high[row, c] = value
+                self.steps.append(Cycled(row, c, cycle.nodes))
+                changed.append(row * columns + c)
+        dirty = beside.nodes(np.array(changed, dtype=np.int64))
+        out = barred(state, members, found)
+        if (fresh := out & ~members.barred).any():
+            keys = members.keys(self.problem.rows)[fresh]
+            self.steps.append(Barred(np.array(found.nodes, dtype=np.int64), keys))
+            self.barred = np.union1d(self.barred, keys)
+            members = replace(members, barred=out)
+            dirty = np.union1d(dirty, keys // self.problem.rows // 2)
+        return members, dirty
 
     def boxes(self) -> bool:
         """Drop values whose leaf has no room left for a row, and narrow rows to the leaves left; whether one went."""

@@ -49,16 +49,21 @@ class Pairs:
 class Members:
     """The rows on either side of every node: entries of side 2·s (left of node s) or 2·s + 1 (right), by side.
 
-    Entries of side e are `start[e]` to `start[e + 1]`; `sure`: the row lies there in every case.
+    Entries of side e are `start[e]` to `start[e + 1]`; `sure`: the row lies there in every case; `barred`: it does not
+    have the value next to the threshold.
     """
 
     start: Ints
     row: Ints
     sure: Bits
+    barred: Bits
 
     @classmethod
-    def of(cls, problem: RowProblem, splits: Splits, pairs: Pairs) -> Members:
-        """Return the rows that lie, or may lie, on either side. Cost: pairs times the depth of leaves, sorted once."""
+    def of(cls, problem: RowProblem, splits: Splits, pairs: Pairs, barred: Ints) -> Members:
+        """Return the rows that lie, or may lie, on either side; `barred`: `keys` of those known to be.
+
+        Cost: pairs times the depth of leaves, sorted once.
+        """
         leaf = splits.first_leaf[problem.tree[pairs.value]] + problem.region[pairs.value]
         begin, width = splits.start[leaf], splits.start[leaf + 1] - splits.start[leaf]
         pair = np.repeat(np.arange(len(leaf)), width)
@@ -69,7 +74,13 @@ class Members:
         start = np.searchsorted(side, np.arange(2 * len(splits.threshold) + 1)).astype(np.int64)
         total = np.zeros((problem.rows, problem.trees), dtype=np.int64)
         np.add.at(total, (pairs.row, problem.tree[pairs.value]), 1)
-        return cls(start, row.astype(np.int64), count == total[row, splits.tree[side // 2]])
+        sure = count == total[row, splits.tree[side // 2]]
+        return cls(start, row.astype(np.int64), sure, np.isin(key, barred))
+
+    def keys(self, rows: int) -> Ints:
+        """Return the number of every entry among all sides and so many rows, ascending."""
+        found: Ints = np.repeat(np.arange(len(self.start) - 1), np.diff(self.start)) * rows + self.row
+        return found
 
 
 def ranged(start: Ints, chosen: Ints) -> tuple[Ints, Ints]:

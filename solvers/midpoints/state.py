@@ -130,6 +130,7 @@ class Side:
     row: Ints
     column: Ints
     sure: Bits
+    barred: Bits
     low: Floats
     high: Floats
 
@@ -144,23 +145,23 @@ class Side:
         place = np.repeat(np.arange(len(nodes)), width)
         row, column = members.row[entries], state.splits.column[nodes][place]
         held = state.low[row, column], state.high[row, column]
-        return cls(which, nodes, first, place, row, column, members.sure[entries], *held)
+        return cls(which, nodes, first, place, row, column, members.sure[entries], members.barred[entries], *held)
 
     def least(self, sure: bool) -> Floats:
-        """Return the greatest low end of rows that are sure to be here, or the least of all."""
+        """Return the greatest low end of rows that are sure to be here, or the least of those that may be next."""
         if sure:
             return np.maximum.reduceat(np.where(self.sure, self.low, -LARGEST), self.first)
-        return np.minimum.reduceat(self.low, self.first)
+        return np.minimum.reduceat(np.where(self.barred, LARGEST, self.low), self.first)
 
     def most(self, sure: bool) -> Floats:
-        """Return the least high end of rows that are sure to be here, or the greatest of all."""
+        """Return the least high end of rows that are sure to be here, or the greatest of those that may be next."""
         if sure:
             return np.minimum.reduceat(np.where(self.sure, self.high, LARGEST), self.first)
-        return np.maximum.reduceat(self.high, self.first)
+        return np.maximum.reduceat(np.where(self.barred, -LARGEST, self.high), self.first)
 
     def narrow(self, state: State, low: Floats, high: Floats, moved: Bits) -> Ints:
         """Narrow rows to the value that one of them attains, between `low` and `high` per node; return what changed."""
-        attains = (self.high >= low[self.place]) & (self.low <= high[self.place])
+        attains = ~self.barred & (self.high >= low[self.place]) & (self.low <= high[self.place])
         count = np.add.reduceat(attains.astype(np.int64), self.first)
         if (count == 0).any():
             raise state.refuse(int(self.nodes[np.flatnonzero(count == 0)[0]]))

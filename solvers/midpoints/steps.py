@@ -31,7 +31,18 @@ class Cycled:
 
     row: int
     column: int
+    nodes: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Barred:
+    """Members that cannot have the value next to their threshold, as chains of the equations of `nodes` say.
+
+    `keys`: side * rows + row; side 2·s is the left of node s, 2·s + 1 its right.
+    """
+
     nodes: Ints
+    keys: Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,4 +52,4 @@ class Boxed:
     rows: Ints
 
 
-Step = Applied | Attained | Cycled | Boxed
+Step = Applied | Attained | Cycled | Barred | Boxed
