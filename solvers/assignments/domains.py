@@ -67,6 +67,12 @@ class Domains:
                 allowed[own] &= problem.slot[own][:, None] == values[None, :]
             self.set_tree(t, allowed)
 
+    def copy(self) -> Domains:
+        """Return the same values left, to be changed apart."""
+        out = object.__new__(Domains)
+        out.problem, out.packing, out.words = self.problem, self.packing, self.words.copy()
+        return out
+
     def set_tree(self, t: int, allowed: Bits) -> None:
         """Set what every row has left in a tree; `allowed` (rows, values of the tree)."""
         first, end = int(self.packing.first[t]), int(self.packing.first[t + 1])

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from solvers.assignments.domains import Domains, Places
+from solvers.assignments.propagation.engine import Propagation
 from solvers.foundation.limits import Limits
 from solvers.kernel.claims import Removal
 from solvers.statements.release import Release
@@ -17,7 +18,7 @@ class Assigned:
     """What is left for every row, and the steps that removed the rest.
 
     `contradicted`: some row has nowhere to be, there is no world. `complete`: nothing more follows by propagation; else
-    a limit was met on the way, and what is removed is removed all the same.
+    a limit was met on the way, and what is removed is removed all the same. `note` says which.
     """
 
     problem: RowProblem
@@ -25,6 +26,7 @@ class Assigned:
     steps: tuple[Removal, ...]
     contradicted: bool
     complete: bool
+    note: str = ""
 
     @cached_property
     def places(self) -> Places:
@@ -34,10 +36,11 @@ class Assigned:
 
 @dataclass(slots=True)
 class Remembered:
-    """The problem on rows of a release and what followed from it."""
+    """The problem on rows of a release, what followed from it, and how far propagation is."""
 
     problem: RowProblem | None = None
     assigned: Assigned | None = None
+    propagation: Propagation | None = None
 
 
 def row_problem(release: Release) -> RowProblem | None:
@@ -49,9 +52,19 @@ def row_problem(release: Release) -> RowProblem | None:
 
 
 def assigned(release: Release, limits: Limits) -> Assigned | None:
-    """Return what follows for every row, None where rows cannot be told apart."""
+    """Return what follows for every row, None where rows cannot be told apart.
+
+    Remembered with the release: where a run met its limits, the next call goes on from the state that it reached.
+    """
     known = release.derived.part(Remembered)
-    if known.assigned is None and (problem := row_problem(release)) is not None:
-        domains = Domains(problem)
-        known.assigned = Assigned(problem, domains, (), domains.contradicted(), False)
+    if (known.assigned is None or not known.assigned.complete) and (problem := row_problem(release)) is not None:
+        known.propagation = known.propagation or Propagation(problem)
+        known.propagation.run(limits)
+        known.assigned = snapshot(known.propagation)
     return known.assigned
+
+
+def snapshot(found: Propagation) -> Assigned:
+    """Return what propagation found so far; it may go on without changing this."""
+    domains = found.domains if found.complete else found.domains.copy()
+    return Assigned(found.problem, domains, tuple(found.steps), found.contradicted, found.complete, found.note)

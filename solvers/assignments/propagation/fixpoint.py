@@ -1,0 +1,84 @@
+"""The queue: rows revised, counts bounded, flows filtered, until nothing changes, and every removal as a step."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Protocol
+
+import numpy as np
+
+from solvers.assignments.propagation.state import State
+from solvers.assignments.propagation.tables import Tables
+from solvers.foundation.limits import Limits
+from solvers.kernel.claims import Counted, Removal, Revised
+
+WORK = 1 << 29  # words that may be looked at between two looks at the clock
+
+
+class Loops(Protocol):
+    """The inner loops: in numpy (`vectorised`, `flows`) or compiled (`solvers.assignments.compiled`)."""
+
+    def narrow(self, tables: Tables, state: State, budget: int) -> tuple[list[Removal], bool | None]:
+        """Revise rows and bound counts until nothing changes or `budget` rows and trees were looked at.
+
+        Returns the steps in order, and whether every row has a value left in every tree that saw it, None where the
+        budget ended before that was settled. The last step is the one that showed that there is none.
+        """
+
+    def flow(self, tables: Tables, state: State, t: int) -> tuple[list[Removal], bool]:
+        """Filter a tree's values by flows; return the sets that removed something, and whether the last contradicts."""
+
+
+class Vectorised:
+    """The inner loops in numpy."""
+
+    def narrow(self, tables: Tables, state: State, budget: int) -> tuple[list[Removal], bool | None]:
+        """Revise rows and bound counts, see `vectorised.narrow`."""
+        from solvers.assignments.propagation.vectorised import narrow
+
+        found, settled = narrow(tables, state, budget)
+        return [Revised(x) if of_row else Counted(x) for of_row, x in found], settled
+
+    def flow(self, tables: Tables, state: State, t: int) -> tuple[list[Removal], bool]:
+        """Filter the flows of a tree, see `flows.flow`."""
+        from solvers.assignments.propagation.flows import flow
+
+        return flow(tables, state, t)
+
+
+def fastest() -> Loops:
+    """Return the compiled loops where numba is installed (extra `fast`), else those in numpy."""
+    if importlib.util.find_spec("numba") is None:
+        return Vectorised()
+    from solvers.assignments.compiled.loops import Compiled
+
+    return Compiled()
+
+
+def propagate(loops: Loops, tables: Tables, state: State, steps: list[Removal], limits: Limits) -> bool | None:
+    """Remove what follows until nothing changes; the steps are added to `steps` in order.
+
+    Returns whether every row has a value left in every tree that saw it, None where the time ended before that was
+    settled: `state` then says what is open, and another call goes on from there.
+    """
+    budget = max(1, WORK // max(1, tables.meet.size))
+    while True:
+        settled: bool | None = None
+        while settled is None:
+            if limits.expired():
+                return None
+            found, settled = loops.narrow(tables, state, budget)
+            steps += found
+        if not settled:
+            return False
+        for t in np.flatnonzero(state.flows).tolist():
+            if limits.expired():
+                return None
+            found, contradicted = loops.flow(tables, state, t)
+            steps += found
+            if contradicted:
+                return False
+            if state.counts[t]:
+                break
+        if not (state.changed.any() or state.counts.any() or state.flows.any()):
+            return True
