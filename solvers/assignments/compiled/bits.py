@@ -7,7 +7,7 @@ Numbers of mixed sign would become floats: words and shifts are uint64 throughou
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numba import njit
@@ -25,10 +25,9 @@ for _bit in range(64):
 def compiled(function: F) -> F:
     """Return a function compiled when first called, kept on disk where some folder can be written."""
     try:
-        made: F = njit(cache=True, nogil=True)(function)
+        return cast(F, njit(cache=True, nogil=True)(function))
     except RuntimeError:  # no folder for the cache
-        made = njit(nogil=True)(function)
-    return made
+        return cast(F, njit(nogil=True)(function))
 
 
 @compiled

@@ -4,32 +4,27 @@ from __future__ import annotations
 
 import numpy as np
 
-from solvers.assignments.compiled.counts import count_tree
 from solvers.assignments.compiled.flows import flow_tree
-from solvers.assignments.compiled.revision import revise_rows
-from solvers.assignments.propagation.state import HallSet, State
+from solvers.assignments.compiled.narrowing import DONE, ENDED, narrow
+from solvers.assignments.propagation.state import State
 from solvers.assignments.propagation.tables import Tables
-from solvers.foundation.array_types import Ints
+from solvers.kernel.claims import Counted, Hall, Removal, Revised
 
 
 class Compiled:
     """The inner loops compiled, see `propagation.fixpoint.Loops`."""
 
-    def revise(self, tables: Tables, state: State, rows: Ints) -> tuple[list[int], bool]:
-        """Revise rows: those that lost values, and whether the last of them is contradicted."""
-        found, contradicted = revise_rows(tables, state, rows)
-        return found.tolist(), contradicted
+    def narrow(self, tables: Tables, state: State, budget: int) -> tuple[list[Removal], bool | None]:
+        """Revise rows and bound counts, see `propagation.fixpoint.Loops`."""
+        found, end = narrow(tables, state, budget)
+        steps: list[Removal] = [Revised(x) if x >= 0 else Counted(-1 - x) for x in found.tolist()]
+        return steps, None if end == ENDED else end == DONE
 
-    def count(self, tables: Tables, state: State, t: int) -> tuple[list[int], bool]:
-        """Bound counts: the values that removed something, and whether the last of them is contradicted."""
-        found, contradicted = count_tree(tables, state, t)
-        return found.tolist(), contradicted
-
-    def flow(self, tables: Tables, state: State, t: int) -> tuple[list[HallSet], bool]:
-        """Filter flows: the sets that removed something, and whether the last of them is contradicted."""
+    def flow(self, tables: Tables, state: State, t: int) -> tuple[list[Removal], bool]:
+        """Filter the flows of a tree, see `propagation.fixpoint.Loops`."""
         times, full, members, contradicted = flow_tree(tables, state, t)
-        found = []
+        steps: list[Removal] = []
         for m, side, words in zip(times.tolist(), full.tolist(), members, strict=True):
             values = np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little")) + tables.value[t]
-            found.append(HallSet(m, side, values))
-        return found, contradicted
+            steps.append(Hall(t, m, side, tuple(values.tolist())))
+        return steps, contradicted

@@ -16,6 +16,7 @@ from solvers.statements.row_problem import RowProblem
 
 Words = NDArray[np.uint64]
 EXACT = 24  # weights up to which all ways to make them are looked through
+MOST_SUMS = 64  # values of c that weighted sums are taken with
 BLOCK = 1 << 25  # bits of a table that are made at once
 
 
@@ -62,8 +63,11 @@ class Tables(NamedTuple):
         meet = meetings(problem, packing, at, limits)
         numbers = [np.array(x, dtype=np.int64) for x in (problem.weight, problem.low, problem.high)]
         times = np.array(problem.times, dtype=np.int32, order="C")
-        first = packing.first.copy(), problem.first.copy()
-        return cls(*first, owner.astype(np.int64), at, meet, parts, part, times, most, *numbers, ways, way)
+        weight, low, high = numbers
+        word, value = packing.first.copy(), problem.first.copy()
+        return cls(
+            word, value, owner.astype(np.int64), at, meet, parts, part, times, most, weight, low, high, ways, way
+        )
 
 
 def meet_bytes(problem: RowProblem) -> int:
