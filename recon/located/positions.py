@@ -5,8 +5,6 @@ Source: Ferry et al., "Trained Random Forests Completely Reveal your Dataset", I
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 
@@ -15,9 +13,10 @@ from encoders.models.models import Forest
 from recon.located.against_truth import compared
 from recon.located.columns import Column, columns_of
 from recon.located.known_ranges import Ranges, known_ranges
+from recon.located.learning import with_midpoints
 from recon.located.placed_rows import PlacedRows, attributes
 from solvers.chain import ask
-from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
+from solvers.foundation.errors import Inconclusive, ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.questions.query import Locate, LocatedAnswer
 
@@ -108,8 +107,8 @@ def placed(
         assumed = [f"the least and the greatest value of {len(known.given)} attributes are known"]
     found = PlacedRows(release, answer, columns, known, assumes=tuple(assumed), complete=answer.complete)
     if learner == "midpoints":
-        raise Unsupported("the learner's midpoints are not used by this version")
-    return replace(found, learner=learner)
+        found = with_midpoints(found, limits)
+    return found
 
 
 def refuse_empty(release: EncodedRelease, columns: tuple[Column, ...]) -> None:
