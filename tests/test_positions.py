@@ -28,7 +28,7 @@ ROWS, TREES = 40, 25
 KEYS = {
     "status", "complete", "rows", "labels", "labels_known", "share_labels_known", "rows_known", "share_rows_known",
     "share_values_known", "share_leaves_known", "mean_width", "mean_width_domain", "width_of", "learner", "steps",
-    "assumptions", "notes", "engine", "seconds", "trail",
+    "assumptions", "notes", "engine", "seconds", "trail", "certificate",
 }  # fmt: skip
 
 
@@ -396,3 +396,45 @@ def test_figures_in_words():
     assert percent(None) == "not defined"
     assert rounded(0.1349) == "0.14"
     assert rounded(0.0501) == "0.051"
+
+
+def test_every_line_is_certified(files, tmp_path, capsys):
+    result = tmp_path / "result.json"
+    code, _, _ = run(capsys, "positions", files["forest"], "--json", "--out", str(result))
+    assert code == 0
+    code, out, _ = run(capsys, "verify", str(result), files["forest"])
+    assert code == 0, out
+    found = json.loads(result.read_text())
+    line = next(one for one in found["positions"] if one["attribute"] == "label" and one["exact"])
+    line["values"], line["low"], line["high"] = [1 - line["low"]], 1 - line["low"], 1 - line["low"]
+    result.write_text(json.dumps(found))
+    assert run(capsys, "verify", str(result), files["forest"])[0] == 1
+    frame = recon.positions(recon.load(files["forest"]), certificates=True)
+    assert not recon.verify([frame.attrs["certificate"]], recon.load(files["forest"])).rejected
+
+
+def test_midpoints_narrow_and_never_exclude_the_truth(files, capsys):
+    release, truth = recon.load(files["forest"]), pd.read_csv(files["truth"])
+    ends = {name: (float(truth[name].min()), float(truth[name].max())) for name in truth.columns[:-1]}
+    plain = recon.positions(release)
+    for ranges in (None, ends):
+        found = recon.positions(release, learner="midpoints", ranges=ranges, truth=truth)
+        assert found.attrs["truth"]["inside"], found.attrs["truth"]["first_outside"]
+        assert found.attrs["mean_width"] <= plain.attrs["mean_width"] + 1e-12
+        assert any("thresholds are midpoints" in line for line in found.attrs["assumptions"])
+    exact = found[found["exact"] & (found["attribute"] != "label")]
+    for line in exact.to_dict("records"):
+        assert line["values"] == [float(np.float32(truth[line["attribute"]][line["position"]]))]
+    code, out, _ = run(capsys, "positions", files["forest"], "--learner", "midpoints", "--truth", files["truth"])
+    assert code == 0
+    assert "learner: midpoints" in out
+    assert "every true value is among those left" in out
+
+
+def test_midpoints_that_are_none_are_said():
+    x, y = data()
+    trees = ExtraTreesClassifier(12, bootstrap=True, random_state=0).fit(x, y)
+    release = recon.encode(trees, recon.Domain.from_frame(x.assign(label=y), label="label"))
+    found = recon.positions(release, learner="midpoints")
+    assert any(note.startswith("midpoints:") for note in found.attrs["notes"])
+    assert found.attrs["learner"] == "none"
