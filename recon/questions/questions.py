@@ -159,7 +159,7 @@ def certify(
     `recon.posterior` (`attrs["prior"]`), of other noisy releases NaN. `attrs` has the assumptions and the convention.
     A profile that no row of the domain can be is "outside": its figures are empty, and the column `reason` (None for
     all others) says why. With attributes of any numbers, where nothing is certain of a single row, also `box` (the
-    narrowest box around the profile that is proved to hold a row, in words; None: none is) and `box_rows` (how many rows
+    narrowest box around the profile proved to hold a row, in words; None: none is) and `box_rows` (how many rows
     are proved to be in it at least). What the limits leave open is "unknown", between 0 rows and all; `Inconclusive` is
     not raised, but for `EmptyConfidenceSet`. `label`: the profiles' name for the domain's label; names that differ in
     signs only are matched.
