@@ -18,6 +18,7 @@ DRAWN, KEPT = 16, 4  # rows looked at for a deficient statement, and rows tried
 REPAIRS = 60  # percent of moves that fill a deficient statement
 NEAREST = 75  # percent of clips that take the nearest part
 STEP = 3
+SURPLUS = 60  # percent of repairs that take rows from where there are too many
 
 
 class State(NamedTuple):
@@ -207,15 +208,11 @@ def nearest(p: Tables, literal: int, part: int) -> Any:
 
 
 @jitted
-def repair(p: Tables, s: State) -> Any:
-    """Try rows in a statement that lacks some; return (how many trials, the best of them, its row, its cost)."""
+def near(p: Tables, s: State, statement: int, first: int, total: int) -> Any:
+    """Draw rows, and keep those with the fewest attributes outside a statement's box in `near`; return how many."""
     width = p.sizes[1]
-    statement = s.lacking[drawn_below(s.dice, s.numbers[0])]
-    first, total = p.first[statement], p.end[statement] - p.first[statement]
     begin, end = p.begin[statement], p.begin[statement + 1]
     kept = 0
-    if total == 0:
-        return 0, 0, 0
     for _ in range(DRAWN):
         row = first + drawn_below(s.dice, total)
         outside = 0
@@ -235,6 +232,40 @@ def repair(p: Tables, s: State) -> Any:
         s.far[at] = outside
         s.near[at] = row
         kept = kept + 1 if kept < KEPT else kept
+    return kept
+
+
+@jitted
+def overfull(p: Tables, s: State, statement: int, first: int, total: int) -> Any:
+    """Keep rows of the same counter's statements that have too many in `near`; return how many."""
+    counters, width, labels = p.sizes[0], p.sizes[1], p.sizes[2]
+    t = p.counter[statement]
+    kept, start = 0, drawn_below(s.dice, total)
+    for step in range(total):
+        at = start + step
+        row = first + (at if at < total else at - total)
+        now = p.statement[s.region[row * counters + t] * labels + label_of(p, s.rows, row * width)]
+        if s.count[now] > p.high[now]:
+            s.near[kept] = row
+            kept += 1
+            if kept == KEPT:
+                break
+    return kept
+
+
+@jitted
+def repair(p: Tables, s: State) -> Any:
+    """Try rows in a statement that lacks some; return (how many trials, the best of them, its row, its cost)."""
+    width = p.sizes[1]
+    statement = s.lacking[drawn_below(s.dice, s.numbers[0])]
+    first, total = p.first[statement], p.end[statement] - p.first[statement]
+    begin, end = p.begin[statement], p.begin[statement + 1]
+    if total == 0:
+        return 0, 0, 0
+    if drawn_below(s.dice, 100) < SURPLUS:
+        kept = overfull(p, s, statement, first, total)
+    else:
+        kept = near(p, s, statement, first, total)
     best, least = -1, 0
     for c in range(kept):
         row = s.near[c]

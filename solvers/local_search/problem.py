@@ -53,6 +53,7 @@ class Tables(NamedTuple):
     end: Any
     parts: Any
     moved: Any
+    counter: Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +85,7 @@ class Draft:
     high: list[int] = field(default_factory=list)
     boxes: list[Parts | None] = field(default_factory=list)
     label: list[int] = field(default_factory=list)
+    counter: list[int] = field(default_factory=list)
 
     def stated(self, low: int, high: int, box: Parts | None, label: int = ANY_LABEL) -> int:
         """Return the number of a new statement."""
@@ -91,6 +93,7 @@ class Draft:
         self.high.append(high)
         self.boxes.append(box)
         self.label.append(label)
+        self.counter.append(len(self.root))
         return len(self.low) - 1
 
     def region(self, statements: Sequence[int], box: Parts | None, asked: Parts) -> None:
@@ -249,7 +252,7 @@ def tables(draft: Draft, classes: Sequence[int], label: int | None, free: bool, 
     return Tables(
         *map(whole, (sizes, draft.root, asked, walks.cut, walks.yes, walks.no, walks.table, draft.statement)),
         stay.astype(np.int32),
-        *map(whole, (draft.low, draft.high, begin, of, least, most, among, first, end, parts, moved)),
+        *map(whole, (draft.low, draft.high, begin, of, least, most, among, first, end, parts, moved, draft.counter)),
     )
 
 
