@@ -26,6 +26,7 @@ from solvers.foundation.collector import collector_paused
 from solvers.foundation.derived import Derived
 from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported
 from solvers.foundation.exact import exact_number, level_text
+from solvers.statements.bags import Bags
 from solvers.statements.release import Block, Observed, Release, Rows
 
 INTERVALS = "noisy counts are intervals"  # how the assumption begins that a posterior does not make
@@ -215,9 +216,12 @@ def assemble(
         positions.setdefault(len(domain.all) - 1, set()).update(range(domain.label.span[1]))
     cut = CutDomain(domain, resolved.cut(domain, positions))
     blocks: list[tuple[Block, Observed | None]] = []
+    bags: list[Bags] = []
     for model, encoder, origin in zip(models, encoders, origins, strict=True):
         try:
-            blocks += encoder.observed(model, cut, resolved, known, origin.place)
+            own = encoder.observed(model, cut, resolved, known, origin.place)
+            bags += encoder.bags(model, [block for block, _ in own], len(blocks))
+            blocks += own
         except ReleaseError as error:
             raise error.at(place=origin.place, file=origin.file) from None
     notes = [line for model, encoder in zip(models, encoders, strict=True) for line in encoder.assumes(model)]
@@ -244,6 +248,7 @@ def assemble(
         confidence if noisy else None,
         loosened,
         certain,
+        tuple(bags),
     )
     return EncodedRelease(domain, tuple(models), cut, release, file, declared=known)
 

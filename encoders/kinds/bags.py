@@ -14,7 +14,7 @@ forests".
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -27,9 +27,10 @@ from encoders.models.nodes import UNPUBLISHED as NOT_GIVEN
 from encoders.parts.cut_domain import CutDomain
 from encoders.parts.resolutions import Resolutions
 from encoders.parts.supports import Supports, label_texts, partition
-from solvers.foundation.errors import ReleaseError
+from solvers.foundation.errors import EngineError, ReleaseError
+from solvers.statements.bags import BagCounts, Bags
 from solvers.statements.boxes import Box, Boxes, Region
-from solvers.statements.release import ANY_LABEL, UNBOUNDED, Block, Loose, Rows, Statement
+from solvers.statements.release import ANY_LABEL, UNBOUNDED, Block, Loose, Partition, Rows, Statement
 
 Ints = NDArray[np.int64]
 MAX_CLASSES = 6  # in one leaf; the statements about sets of them are 2^classes
@@ -156,6 +157,25 @@ def bag_blocks(forest: Forest, t: int, kind: str, cut: CutDomain, resolved: Reso
         yield partition(kind, boxes, sums, named, cut.domain, first_match=False)
     if loose := tuple(sums_of_classes(found, boxes, [f"{kind}, {name}" for name in names], cut)):
         yield Loose(loose)
+
+
+def known_bags(forest: Forest, blocks: Sequence[Block], first: int) -> Bags:
+    """Return what the trees of a forest count of bags that are known; `blocks` are those of `bag_blocks`, tree by tree.
+
+    Without replacement all counted rows are different, so that every leaf's sum is its number of different rows.
+    """
+    if forest.multiplicities is None:
+        raise EngineError("the bags of this forest are not known")
+    trees: list[BagCounts] = []
+    for block in blocks:
+        if not isinstance(block, Partition) or (trees and block.boxes is trees[-1].boxes):
+            continue
+        found = leaves_of(forest, len(trees))
+        distinct = found.distinct if forest.bootstrap else found.sums(found.count)
+        label = found.label.astype(np.int32)
+        counts = block.boxes, found.leaf.astype(np.int32), label, found.count, distinct
+        trees.append(BagCounts(block.kind, *counts, block.names, block.labels))
+    return Bags(forest.name, forest.multiplicities, tuple(trees), tuple(range(first, first + len(blocks))))
 
 
 def settled(low: Ints, high: Ints, rows: Rows) -> tuple[Ints, Ints]:

@@ -6,14 +6,17 @@ is a statement about one dataset); `encoders.kinds.bags` for bootstrap samples a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from encoders.domain.domain import Domain
-from encoders.kinds.bags import bag_blocks, check_bags, left_out, minimum_rows
+from encoders.kinds.bags import bag_blocks, check_bags, known_bags, left_out, minimum_rows
 from encoders.kinds.tree import check_tree, tree_partition, tree_total
 from encoders.models.models import Forest
 from encoders.parts.base import Encoder
 from encoders.parts.cut_domain import CutDomain
 from encoders.parts.resolutions import Resolutions
 from solvers.foundation.errors import ReleaseError
+from solvers.statements.bags import Bags
 from solvers.statements.release import Block, Rows
 
 UNNAMED = "forest"
@@ -87,3 +90,7 @@ class KindEncoder(Encoder[Forest]):
             return tuple(tree_partition(tree, named + tree.name, cut, resolved) for tree in model.trees)
         kinds = [named + tree.name for tree in model.trees]
         return tuple(b for t, kind in enumerate(kinds) for b in bag_blocks(model, t, kind, cut, resolved, rows))
+
+    def bags(self, model: Forest, blocks: Sequence[Block], first: int) -> tuple[Bags, ...]:
+        """Return what the trees count of their bags, where those are known."""
+        return () if model.multiplicities is None else (known_bags(model, blocks, first),)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Generic, TypeVar
 
 from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import Position
 from encoders.parts.cut_domain import CutDomain
 from encoders.parts.resolutions import Resolutions
+from solvers.statements.bags import Bags
 from solvers.statements.release import Block, Observed, Rows
 
 M = TypeVar("M")
@@ -43,6 +44,10 @@ class Encoder(ABC, Generic[M]):
     ) -> list[tuple[Block, Observed | None]]:
         """Return the blocks, each with the noisy figures behind it (None: exact)."""
         return [(block, None) for block in self.blocks(model, cut, resolved, rows, place)]
+
+    def bags(self, model: M, blocks: Sequence[Block], first: int) -> tuple[Bags, ...]:
+        """Return what trees on known resamples count; `blocks` are the model's own, numbered from `first`."""
+        return ()
 
     def least(self, model: M) -> int:
         """Return how many rows there are at least, by the model alone."""

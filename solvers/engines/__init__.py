@@ -20,6 +20,7 @@ COUNTERS = (
 ENGINES = (
     ("closed_form", "ClosedFormEngine"),
     ("likeliest", "LikeliestEngine"),
+    ("assignments", "AssignmentsEngine"),
     ("histogram", "HistogramEngine"),
     ("cpsat", "CpSatEngine"),
     ("interval", "IntervalEngine"),

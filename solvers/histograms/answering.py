@@ -76,7 +76,7 @@ def answer_from(system: System, branches: tuple[Branch, ...], query: Query, limi
     if isinstance(query, Joint):
         asked, _ = system.asking(query.sums)
         return joint(WeightedHistograms(asked, tuple(listed_sums(b, query.sums) for b in branches), convention))
-    return WorldsAnswer("exact", worlds=iter([most_likely(system, branches, RandomSource(query.seed))]))
+    return WorldsAnswer("exact", worlds=iter([most_likely(system, branches, RandomSource(getattr(query, "seed", 0)))]))
 
 
 def refuted(query: Query) -> Answer:

@@ -53,6 +53,14 @@ class OnlyWorld:
     times: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Located:
+    """In every possible world the row at position `rows[i]` of the training file lies in `boxes[i]`."""
+
+    rows: tuple[int, ...]
+    boxes: tuple[Box, ...]
+
+
 Claim = AtMost | AtLeast | NoWorld | OnlyWorld  # about every possible world
 
 
@@ -159,6 +167,70 @@ class Witness:
     parts: tuple[tuple[int, ...], ...] = field(repr=False)
     times: tuple[int, ...] = field(repr=False)
     instead: tuple[int, tuple[int, ...]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Revised:
+    """Every value of row `row` that misses all the values left of some other tree that saw the row is removed.
+
+    Repeated until nothing changes; then also every value that misses, in some attribute, what the others leave of it.
+    """
+
+    row: int
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """The number of rows of each multiplicity in value `value` is bounded anew, which removes or fixes rows."""
+
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Hall:
+    """Rows that tree `tree` counts `times` times each, and some of its values, which they fill.
+
+    `full`: as many of them as the values take at most have no other value left, so that no other row may use these.
+    Not `full`: no more of them can use the values than these take at least, so that they have no other value.
+    """
+
+    tree: int
+    times: int
+    full: bool
+    values: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """Row `rows[i]` has label `labels[i]`: weighted sums of the trees' class totals leave less than one exception.
+
+    `weights` has (tree, label, distinct, y): y / over times what the tree counts of the class, by multiplicity or
+    (`distinct`) each row of its bag once.
+    """
+
+    rows: tuple[int, ...]
+    labels: tuple[int, ...]
+    over: int
+    weights: tuple[tuple[int, int, bool, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Assumed:
+    """Row `row` in value `value` leads by these steps to a row without values, so that the value is removed."""
+
+    row: int
+    value: int
+    steps: tuple[Removal, ...]
+
+
+Removal = Revised | Counted | Hall | Labelled | Assumed
+
+
+@dataclass(frozen=True, slots=True)
+class Removals:
+    """Values removed step by step from rows told apart by bags (`solvers.statements.row_problem`), in this order."""
+
+    steps: tuple[Removal, ...] = field(repr=False)
 
 
 Proof = Regions | OverCells | Drat

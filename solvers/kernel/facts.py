@@ -86,6 +86,15 @@ class Facts(StatementIndex):
             for numbers in (block.boxes.start, block.boxes.attribute, block.region, block.label, block.low, block.high):
                 yield np.ascontiguousarray(numbers, dtype="<i8").tobytes()
             yield repr(block.boxes.mask.tolist()).encode()
+        for bags in release.bags:
+            yield repr(("Bags", bags.name, bags.times.shape, bags.blocks)).encode()
+            yield np.ascontiguousarray(bags.times, dtype="<i4").tobytes()
+            for tree in bags.trees:
+                yield repr((tree.kind, tree.names, tree.labels)).encode()
+                boxes = tree.boxes
+                for numbers in (boxes.start, boxes.attribute, tree.region, tree.label, tree.count, tree.distinct):
+                    yield np.ascontiguousarray(numbers, dtype="<i8").tobytes()
+                yield repr(boxes.mask.tolist()).encode()
 
 
 def as_tuple(s: Statement) -> tuple[object, ...]:

@@ -145,7 +145,14 @@ class Attain:
     seed: int = 0
 
 
-Query = Attain | PerCell | Count | Decide | LeaveOneOut | Share | Enumerate | Sample | MostLikely | Extreme | Joint
+@dataclass(frozen=True, slots=True)
+class Locate:
+    """Ask what is left for the row at every position of the training file."""
+
+
+Query = (
+    Attain | PerCell | Count | Decide | LeaveOneOut | Share | Enumerate | Sample | MostLikely | Extreme | Joint | Locate
+)
 
 
 @dataclass(frozen=True)
@@ -332,3 +339,21 @@ class PerCellAnswer(Answer):
 
     minimum: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     maximum: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class LocatedAnswer(Answer):
+    """What is proved about the row at every position: in every world it lies here. "exact" where every leaf is known.
+
+    `start`, `end` (rows, attributes) int64: the first part of an attribute that is left and the one behind the last,
+    label included; `sets[attribute]` (rows, parts): the parts left where that says more. `leaves_proved`: the share of
+    (row, tree that drew it) whose leaf is known. `complete`: nothing more follows by propagation (else time was up).
+    `steps`: how many removals prove it.
+    """
+
+    start: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
+    end: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
+    sets: Mapping[int, NDArray[np.bool_]] = field(default_factory=dict)
+    leaves_proved: float = 0.0
+    complete: bool = False
+    steps: int = 0

@@ -19,6 +19,7 @@ from solvers.questions.query import (
     Extreme,
     ExtremeAnswer,
     LeaveOneOutAnswer,
+    LocatedAnswer,
     PerCellAnswer,
     Query,
     ShareAnswer,
@@ -33,6 +34,8 @@ def loosen(release: Release, query: Query, found: Answer) -> Answer:
     Raises `Unsupported` for worlds, and shares of worlds, that were asked for themselves.
     """
     if found.status in {"unsat", "unknown"}:
+        return found
+    if isinstance(found, LocatedAnswer):  # what holds in more worlds holds in the true ones
         return found
     outer = replace(found, status="bounds", trail=(*found.trail, *release.loosened))
     if isinstance(outer, CountAnswer):

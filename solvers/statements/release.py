@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.foundation.derived import Derived
+from solvers.statements.bags import Bags
 from solvers.statements.boxes import Attribute, Box, Boxes, Domain, Region
 
 if TYPE_CHECKING:
@@ -270,6 +271,7 @@ class Release:
     is noisy). `rows` are those that these intervals leave, `certain_rows` what is known of them whatever the noise
     (None: nothing but `rows`): whoever leaves the intervals must leave their rows too. `loosened` says what was
     published and is not in the statements: the worlds that they leave are the true ones and others.
+    `bags`: what trees on known resamples count, by position of the training file; `blocks` has what follows from them.
     `derived` keeps what was worked out about it (cells, systems) as long as the release itself lives, no longer: it is
     not a field that `dataclasses.replace` carries along, so that no release ever answers from another one's cells.
     """
@@ -283,6 +285,7 @@ class Release:
     confidence: Fraction | None = None
     loosened: tuple[str, ...] = ()
     certain_rows: Rows | None = None
+    bags: tuple[Bags, ...] = ()
     derived: Derived = field(init=False, default_factory=Derived, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -1,0 +1,1 @@
+"""Rows told apart, and the leaves of every tree that each can lie in: propagation, labels, one world."""

@@ -1,0 +1,134 @@
+"""What is left for every row in every tree: packed bits, and the boxes that follow from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.foundation.array_types import Bits, Ints
+from solvers.statements.release import ANY_LABEL
+from solvers.statements.row_problem import RowProblem
+
+WORD = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Packing:
+    """Where the values of a problem stand in packed words: tree t has words `first[t]` to `first[t + 1]`, padded.
+
+    Value v is bit `bit[v]` of word `word[v]` (`bit` counts from the lowest).
+    """
+
+    first: Ints
+    word: Ints
+    bit: NDArray[np.uint64]
+
+    @classmethod
+    def of(cls, problem: RowProblem) -> Packing:
+        """Return the packing of a problem's values."""
+        sizes = np.diff(problem.first)
+        first = np.concatenate([[0], np.cumsum(-(-sizes // WORD))]).astype(np.int64)
+        place = np.arange(len(problem.tree)) - problem.first[problem.tree]
+        return cls(first, first[problem.tree] + place // WORD, (place % WORD).astype(np.uint64))
+
+    @property
+    def words(self) -> int:
+        """Return the number of words of a row."""
+        return int(self.first[-1])
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Where every row can be. `start`, `end` (rows, attributes): the first part and the one behind the last.
+
+    `sets[k]` (rows, parts): the parts left of attribute k where they need not be a run. The label is an attribute.
+    """
+
+    start: Ints
+    end: Ints
+    sets: dict[int, Bits]
+
+
+class Domains:
+    """The values left: `words` (rows, words) uint64, changed in place. Trees that did not see a row have no bits."""
+
+    def __init__(self, problem: RowProblem) -> None:
+        self.problem = problem
+        self.packing = Packing.of(problem)
+        self.words: NDArray[np.uint64] = np.zeros((problem.rows, self.packing.words), dtype=np.uint64)
+        for t in range(problem.trees):
+            values = np.array(problem.values(t), dtype=np.int64)
+            times = problem.times[t].astype(np.int64)
+            allowed = (times[:, None] > 0) & (times[:, None] <= (problem.weight - problem.low + 1)[values][None, :])
+            if problem.slot is not None:
+                own = (problem.slot >= problem.first[t]) & (problem.slot < problem.first[t + 1])
+                allowed[own] &= problem.slot[own][:, None] == values[None, :]
+            self.set_tree(t, allowed)
+
+    def set_tree(self, t: int, allowed: Bits) -> None:
+        """Set what every row has left in a tree; `allowed` (rows, values of the tree)."""
+        first, end = int(self.packing.first[t]), int(self.packing.first[t + 1])
+        padded = np.zeros((len(allowed), (end - first) * WORD), dtype=bool)
+        padded[:, : allowed.shape[1]] = allowed
+        self.words[:, first:end] = np.packbits(padded, axis=1, bitorder="little").view(np.uint64)
+
+    def of_tree(self, t: int) -> Bits:
+        """Return (rows, values of the tree): which values every row has left."""
+        first, end = int(self.packing.first[t]), int(self.packing.first[t + 1])
+        bits = np.unpackbits(np.ascontiguousarray(self.words[:, first:end]).view(np.uint8), axis=1, bitorder="little")
+        return bits[:, : len(self.problem.values(t))].astype(bool)
+
+    def of_row(self, i: int) -> Ints:
+        """Return the values that a row has left, in all trees."""
+        p = self.packing
+        found: Ints = np.flatnonzero(self.words[i, p.word] >> p.bit & np.uint64(1)).astype(np.int64)
+        return found
+
+    def sizes(self) -> Ints:
+        """Return (rows, trees): how many values are left; 0 where the tree did not see the row."""
+        counts = np.bitwise_count(self.words).astype(np.int64)
+        out = np.zeros((self.problem.rows, self.problem.trees), dtype=np.int64)
+        for t in range(self.problem.trees):
+            out[:, t] = counts[:, int(self.packing.first[t]) : int(self.packing.first[t + 1])].sum(axis=1)
+        return out
+
+    def contradicted(self) -> bool:
+        """Return whether some row has no value left in a tree that saw it: there is no world."""
+        return bool(((self.sizes() == 0) & (self.problem.times.T > 0)).any())
+
+    def labels(self) -> Bits:
+        """Return (rows, labels): the labels that the values of all trees leave every row."""
+        problem = self.problem
+        out = np.ones((problem.rows, problem.release.domain.labels), dtype=bool)
+        for t in range(problem.trees):
+            values = np.array(problem.values(t), dtype=np.int64)
+            held, label = self.of_tree(t), problem.label[values]
+            seen = problem.times[t] > 0
+            if (label == ANY_LABEL).any():
+                continue
+            for k in range(out.shape[1]):
+                out[seen, k] &= held[seen][:, label == k].any(axis=1)
+        return out
+
+    def places(self) -> Places:
+        """Return where every row can be: what the values left in each tree cover, in all trees at once.
+
+        Cost: rows times values times attributes, tree by tree.
+        """
+        problem = self.problem
+        n, parts = problem.rows, np.array(problem.parts, dtype=np.int64)
+        start, end = np.zeros((n, len(parts)), dtype=np.int64), np.tile(parts, (n, 1))
+        sets = {k: np.ones((n, problem.parts[k]), dtype=bool) for k in problem.sets}
+        for t in range(problem.trees):
+            values = np.array(problem.values(t), dtype=np.int64)
+            held = self.of_tree(t)
+            for i in np.flatnonzero(problem.times[t] > 0).tolist():
+                left = values[held[i]]
+                if len(left):
+                    start[i] = np.maximum(start[i], problem.start[left].min(axis=0))
+                    end[i] = np.minimum(end[i], problem.end[left].max(axis=0))
+                for k, allowed in problem.sets.items():
+                    sets[k][i] &= allowed[left].any(axis=0)
+        return Places(start, end, sets)

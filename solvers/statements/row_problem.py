@@ -1,0 +1,226 @@
+"""A release as a problem on rows that can be told apart: which leaf of every tree each row lies in.
+
+A row is a position of the training file, known by how often each tree drew it (`Release.bags`), or, where there are no
+bags, a slot: a row of one leaf of the tree whose leaves tell most rows apart. A *value* of a row in a tree is a leaf
+with a class that it counts. The values that a row takes in all trees that drew it must share a point of the row space.
+
+Trees are those of the bags first, then the partitions with exact counts (every row counts once); other statements are
+left out, so that what is proved here holds in every world, and a world is checked against all of them.
+
+Source: Ferry et al., "Trained Random Forests Completely Reveal your Dataset", ICML 2024 (rows and trees as a constraint
+program, bags unknown); boxes that meet pairwise share a point (Helly's theorem for axis-parallel boxes; Danzer,
+Grünbaum, 1982), which holds for attributes whose masks are runs of parts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.foundation.array_types import Bits, Ints
+from solvers.statements.bags import UNPUBLISHED, BagCounts
+from solvers.statements.boxes import Boxes
+from solvers.statements.masks import RunMasks, spans
+from solvers.statements.release import ANY_LABEL, Partition, Release
+
+
+@dataclass(frozen=True, eq=False)
+class RowProblem:
+    """Rows x trees x values. V values in all, those of tree t are `first[t]` to `first[t + 1]`.
+
+    `times` (trees, rows): how often a tree counts a row, 0: it did not see it. Of value v: `tree`, `region` (its leaf),
+    `label` (its class, ANY_LABEL: any), `weight` (the multiplicities of its rows add up to it; above 0), `low` and
+    `high` (how many different rows it has). `start`, `end` (V, attributes) int32: the first part that its box allows
+    and the one behind the last; where the allowed parts of attribute k are no single run for some value, k is in
+    `sets`: (V, parts), and start, end are the hull. The label is an attribute too (number `release.domain.label`), its
+    own class cut in.
+    `positions`: rows are positions of the training file; else slots, row i being in value `slot[i]`.
+    `exhaustive`: no statement of the release is left out. `distinct` (per tree, per leaf; UNPUBLISHED) as published.
+    """
+
+    release: Release
+    times: NDArray[np.int32]
+    first: Ints
+    tree: NDArray[np.int32]
+    region: NDArray[np.int32]
+    label: NDArray[np.int32]
+    weight: Ints
+    low: Ints
+    high: Ints
+    start: NDArray[np.int32]
+    end: NDArray[np.int32]
+    sets: dict[int, Bits]
+    distinct: tuple[Ints, ...]
+    names: tuple[tuple[str, ...], ...]
+    positions: bool
+    exhaustive: bool
+    slot: Ints | None = field(default=None)
+
+    @property
+    def rows(self) -> int:
+        """Return the number of rows."""
+        return int(self.times.shape[1])
+
+    @property
+    def trees(self) -> int:
+        """Return the number of trees."""
+        return int(self.times.shape[0])
+
+    @cached_property
+    def parts(self) -> tuple[int, ...]:
+        """Return how many parts every attribute has, the label included."""
+        return tuple(len(a.sizes) for a in self.release.domain.attributes)
+
+    def values(self, t: int) -> range:
+        """Return the values of a tree."""
+        return range(int(self.first[t]), int(self.first[t + 1]))
+
+
+def problem_of(release: Release) -> RowProblem | None:
+    """Return a release as a problem on rows, None where it has no bags and no two exact partitions by boxes.
+
+    Of several training files with bags the one with most values is taken; positions of two files are not known to be
+    the same rows. Cost: linear in leaves times attributes.
+    """
+    exact = {b: p for b, p in release.partitions.items() if not p.first_match and bool((p.low == p.high).all())}
+    if release.bags:
+        bags = max(release.bags, key=lambda one: sum(int((tree.count > 0).sum()) for tree in one.trees))
+        trees = [*bags.trees, *(as_counts(p) for p in exact.values())]
+        times = np.concatenate([bags.times, np.ones((len(exact), bags.rows), dtype=np.int32)])
+        implied = {*bags.blocks, *exact}
+        return assembled(release, times, trees, True, len(implied) == len(release.blocks) and len(release.bags) == 1)
+    if not exact or not release.rows.exact:
+        return None
+    times = np.ones((len(exact), release.rows.low), dtype=np.int32)
+    trees = list(map(as_counts, exact.values()))
+    return with_slots(assembled(release, times, trees, False, len(exact) == len(release.blocks)))
+
+
+def as_counts(partition: Partition) -> BagCounts:
+    """Return a partition with exact counts as counts of a bag that holds every row once."""
+    none = np.full(len(partition.boxes), UNPUBLISHED, dtype=np.int64)
+    return BagCounts(
+        partition.kind,
+        partition.boxes,
+        partition.region,
+        partition.label,
+        partition.low,
+        none,
+        partition.names,
+        partition.labels,
+    )
+
+
+def assembled(
+    release: Release, times: NDArray[np.int32], trees: list[BagCounts], positions: bool, exhaustive: bool
+) -> RowProblem:
+    """Return the problem of some trees; values that count nothing are left out."""
+    domain = release.domain
+    first, parts = [0], []
+    lows, highs, distinct = [], [], []
+    for t, one in enumerate(trees):
+        kept = np.flatnonzero(one.count > 0)
+        low, high = distinct_bounds(one, kept, times[t])
+        parts.append((np.full(len(kept), t, dtype=np.int32), one.region[kept], one.label[kept], one.count[kept]))
+        lows.append(low)
+        highs.append(high)
+        distinct.append(one.distinct)
+        first.append(first[-1] + len(kept))
+    tree, region, label, weight = (np.concatenate(x) for x in zip(*parts, strict=True))
+    start, end, sets = boxes_of(release, trees, tree, region, np.array(first))
+    if domain.label is not None:
+        stated = label != ANY_LABEL
+        start[stated, domain.label] = np.maximum(start[stated, domain.label], label[stated])
+        end[stated, domain.label] = np.minimum(end[stated, domain.label], label[stated] + 1)
+    return RowProblem(
+        release,
+        times,
+        np.array(first, dtype=np.int64),
+        tree,
+        region,
+        label,
+        weight.astype(np.int64),
+        np.concatenate(lows).astype(np.int64),
+        np.concatenate(highs).astype(np.int64),
+        start,
+        end,
+        sets,
+        tuple(distinct),
+        tuple(tuple(one.names) for one in trees),
+        positions,
+        exhaustive,
+    )
+
+
+def distinct_bounds(one: BagCounts, kept: Ints, times: NDArray[np.int32]) -> tuple[Ints, Ints]:
+    """Return how many different rows of the bag every count above 0 has, at least and at most.
+
+    A count w of a leaf with d different rows and counts in c classes has at most min(w, d - (c - 1)) of them and at
+    least max(1, d - the most of the other classes). A row counts once at least and max(times) at most.
+    """
+    count, region = one.count[kept], one.region[kept]
+    most = max(1, int(times.max(initial=1)))
+    least_times = int(times[times > 0].min(initial=most))
+    low, high = -(-count // most), count // least_times
+    d = one.distinct[region]
+    classes = np.bincount(region, minlength=len(one.boxes))[region]
+    said = d != UNPUBLISHED
+    high = np.where(said, np.minimum(high, d - (classes - 1)), high)
+    total = np.bincount(region, weights=high, minlength=len(one.boxes)).astype(np.int64)[region]
+    low = np.where(said, np.maximum(low, d - (total - high)), low)
+    return np.maximum(low, 1), high
+
+
+def boxes_of(
+    release: Release, trees: list[BagCounts], tree: NDArray[np.int32], region: NDArray[np.int32], first: Ints
+) -> tuple[NDArray[np.int32], NDArray[np.int32], dict[int, Bits]]:
+    """Return the runs of parts of every value's box, and the allowed parts of attributes with other masks."""
+    parts = np.array([len(a.sizes) for a in release.domain.attributes], dtype=np.int32)
+    start = np.zeros((len(tree), len(parts)), dtype=np.int32)
+    end = np.broadcast_to(parts, (len(tree), len(parts))).copy()
+    others: dict[int, list[tuple[int, int]]] = {}
+    for t, one in enumerate(trees):
+        values = np.arange(first[t], first[t + 1])
+        counts = np.diff(one.boxes.start)[region[values]]
+        value = np.repeat(values, counts)
+        offset = np.arange(len(value)) - np.repeat(np.cumsum(counts) - counts, counts)
+        literal = one.boxes.start[region[value]] + offset
+        k = one.boxes.attribute[literal]
+        begin, behind, single = runs_of(one.boxes)
+        start[value, k], end[value, k] = begin[literal], behind[literal]
+        for at in np.flatnonzero(~single[literal]).tolist():
+            others.setdefault(int(k[at]), []).append((int(value[at]), int(one.boxes.mask[int(literal[at])])))
+    sets: dict[int, Bits] = {}
+    for attribute, found in others.items():
+        place = np.arange(parts[attribute])
+        allowed = (place >= start[:, attribute, None]) & (place < end[:, attribute, None])
+        for v, mask in found:
+            allowed[v] = [bool(mask >> p & 1) for p in range(int(parts[attribute]))]
+        sets[attribute] = allowed
+    return start, end, sets
+
+
+def runs_of(boxes: Boxes) -> tuple[Ints, Ints, Bits]:
+    """Return of every literal the first allowed part, the one behind the last, and whether all between are allowed."""
+    masks = boxes.mask
+    if isinstance(masks, RunMasks):
+        return masks.first, masks.end, np.ones(len(masks), dtype=bool)
+    found = [spans(int(mask)) or [(0, 0)] for mask in masks.tolist()]
+    begin = np.array([runs[0][0] for runs in found], dtype=np.int64)
+    behind = np.array([runs[-1][1] for runs in found], dtype=np.int64)
+    return begin, behind, np.array([len(runs) == 1 for runs in found], dtype=bool)
+
+
+def with_slots(problem: RowProblem) -> RowProblem:
+    """Return a problem without positions whose rows are the slots of the tree with the greatest entropy of values."""
+    n = problem.rows
+    best, slots = -1.0, np.zeros(n, dtype=np.int64)
+    for t in range(problem.trees):
+        values = np.array(problem.values(t), dtype=np.int64)
+        share = problem.weight[values] / max(1, n)
+        if (entropy := float(-(share * np.log2(share)).sum())) > best:
+            best, slots = entropy, np.repeat(values, problem.weight[values])
+    return replace(problem, slot=slots)
