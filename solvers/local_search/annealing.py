@@ -18,7 +18,7 @@ from solvers.local_search.compiled import is_compiled
 from solvers.local_search.loops import KEPT, State, anneal, enter
 from solvers.local_search.problem import Problem, Tables
 
-HOT, COLD = 1.2, 0.5  # the temperatures at the beginning and at the end of a round
+HOT, COLD = 1.8, 0.6  # the temperatures at the beginning and at the end of a round
 ROUND = 1 << 17  # moves of the first round; each further one has twice as many
 STEP = 1024  # moves at one temperature
 CHUNK = 32  # moves between two looks at the clock where nothing is compiled

@@ -18,7 +18,7 @@ DRAWN, KEPT = 16, 4  # rows looked at for a deficient statement, and rows tried
 REPAIRS = 60  # percent of moves that fill a deficient statement
 NEAREST = 75  # percent of clips that take the nearest part
 STEP = 3
-SURPLUS = 60  # percent of repairs that take rows from where there are too many
+SURPLUS = 40  # percent of repairs that take rows from where there are too many
 
 
 class State(NamedTuple):
