@@ -1,5 +1,6 @@
-"""Where the cells are too many: what every partition alone says, a world of rows that were found by their parts,
-and what both say of the number of worlds.
+"""Where the cells are too many: what every partition alone says, and a world of rows that were found by their parts.
+
+What both together say of the number of worlds is here too.
 
 Shared by the engines that write rows out.
 

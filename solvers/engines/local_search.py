@@ -60,7 +60,9 @@ class LocalSearchEngine(Engine):
         if isinstance(query, Count):
             return world_bounds(release, query.convention, rows, "", limits)
         note = MANY if release.domain.relative else NOTE
-        return WorldsAnswer("exact", worlds=iter([world_of(release, rows, RandomSource(getattr(query, "seed", 0)), note)]))
+        return WorldsAnswer(
+            "exact", worlds=iter([world_of(release, rows, RandomSource(getattr(query, "seed", 0)), note)])
+        )
 
 
 @dataclass(slots=True)

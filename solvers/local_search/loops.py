@@ -26,8 +26,8 @@ class State(NamedTuple):
 
     lacking: statements below their least count, the first `numbers[0]` of them; place (statements,): where each stands
     there, -1: not. numbers: how many lack, the cost, moves tried. dice: four words of the generator. trial, found:
-    rows tried and their regions. far, near: rows that were drawn. differs: attributes that a trial changes. limit: by how much a move is worse -> below which
-    of 2^32 numbers it is taken.
+    rows tried and their regions. far, near: rows that were drawn. differs: attributes that a trial changes. limit: by
+    how much a move is worse -> below which of 2^32 numbers it is taken.
     """
 
     rows: Any

@@ -110,7 +110,9 @@ class Draft:
         """Add a partition: the leaves of a tree, or a list of boxes of which the first that matches counts."""
         first, base = len(self.stay), len(self.low)
         boxes = boxes_of(block)
-        rows = list(zip(block.region.tolist(), block.label.tolist(), block.low.tolist(), block.high.tolist(), strict=True))
+        rows = list(
+            zip(block.region.tolist(), block.label.tolist(), block.low.tolist(), block.high.tolist(), strict=True)
+        )
         for region, label, low, high in rows:
             self.stated(low, high, boxes[region], label)
         asked = {k: mask for box in boxes for k, mask in box.items()}
@@ -119,11 +121,12 @@ class Draft:
             weights[region] += low
         for j, counted in enumerate(block.by_label(labels).tolist()):
             self.region([base + s for s in counted], None if block.first_match else boxes[j], asked)
-        targets = [(box, -1 - (first + j)) for j, box in enumerate(boxes)]
+        some = [j for j, box in enumerate(boxes) if all(box.values())]  # a box without a part is never reached
+        targets = [(boxes[j], -1 - (first + j)) for j in some]
         if block.first_match:
             self.root.append(self.walks.chain(targets[:-1], targets[-1][1]))
         else:
-            self.root.append(self.walks.tree(targets, weights))
+            self.root.append(self.walks.tree(targets, [weights[j] for j in some]))
 
     def counted(self, included: Parts, excluded: Sequence[Parts], low: int, high: int) -> None:
         """Add a count of the rows in a box that are in none of some others."""
@@ -249,11 +252,9 @@ def tables(draft: Draft, classes: Sequence[int], label: int | None, free: bool, 
     stay = np.concatenate(draft.stay).reshape(-1) if draft.stay else np.zeros(0, dtype=np.int64)
     nodes = walks.attribute
     asked = [draft.at[k] for k in nodes]
-    return Tables(
-        *map(whole, (sizes, draft.root, asked, walks.cut, walks.yes, walks.no, walks.table, draft.statement)),
-        stay.astype(np.int32),
-        *map(whole, (draft.low, draft.high, begin, of, least, most, among, first, end, parts, moved, draft.counter)),
-    )
+    before = (sizes, draft.root, asked, walks.cut, walks.yes, walks.no, walks.table, draft.statement)
+    rest = (draft.low, draft.high, begin, of, least, most, among, first, end, parts, moved, draft.counter)
+    return Tables._make([*map(whole, before), stay.astype(np.int32), *map(whole, rest)])
 
 
 def whole(numbers: Sequence[int]) -> Any:

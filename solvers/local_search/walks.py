@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from solvers.statements.boxes import Attribute
 from solvers.statements.release import Partition
@@ -140,5 +141,4 @@ def boxes_of(block: Partition) -> list[Parts]:
     """Return the boxes of a partition as masks by attribute."""
     masks = block.boxes.mask.tolist()
     ends, named = block.boxes.start.tolist(), block.boxes.attribute.tolist()
-    return [dict(zip(named[a:b], masks[a:b], strict=True)) for a, b in zip(ends[:-1], ends[1:], strict=True)]
-
+    return [dict(zip(named[a:b], masks[a:b], strict=True)) for a, b in pairwise(ends)]
