@@ -45,6 +45,8 @@ class LocalSearchEngine(Engine):
             return "statements of which only one holds are not searched for"
         if any(statement.of is not None for block in release.loose.values() for statement in block):
             return "sums of values are not searched for"
+        if isinstance(query, Count) and not release.rows.exact:
+            return "the number of rows is open"
         if release.domain.relative and isinstance(query, MostLikely) and release.rows.high is not None:
             return None  # rows as boxes of parts: what number of a part stands there makes no difference
         if release.domain.relative:
@@ -92,7 +94,7 @@ def known_rows(release: Release, seed: int, limits: Limits) -> Ints:
     found, off = search(problem, seed, limits)
     if found is None:
         remembered.seconds = begun if not limits.stop.is_set() else 0.0
-        raise Inconclusive(f"no world was found in time, and none was excluded (at best {off:,} rows off)")
+        raise Inconclusive(f"no world was found, and none was excluded (at best {off:,} rows off)")
     rows = np.full((problem.rows, len(release.domain.attributes)), -1, dtype=np.int64)
     rows[:, problem.attributes] = found
     if (wrong := broken(release, rows)) is not None:

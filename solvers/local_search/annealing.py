@@ -20,6 +20,7 @@ from solvers.local_search.problem import Problem, Tables
 
 HOT, COLD = 1.8, 0.6  # the temperatures at the beginning and at the end of a round
 ROUND = 1 << 17  # moves of the first round; each further one has twice as many
+EFFORT = 1 << 16  # moves per statement and row: who found no world by then is unlikely to find one
 STEP = 1024  # moves at one temperature
 CHUNK = 32  # moves between two looks at the clock where nothing is compiled
 WORSE = 32  # by so much worse no move is ever taken
@@ -32,7 +33,7 @@ def search(problem: Problem, seed: int, limits: Limits) -> tuple[Ints | None, in
     """
     dice = np.random.default_rng(seed)
     best = -1
-    for tries, length in enumerate(rounds()):
+    for tries, length in enumerate(rounds(problem)):
         state, tables = started(problem, dice)
         enter(tables, state)
         for step in range(length // STEP):
@@ -51,11 +52,12 @@ def search(problem: Problem, seed: int, limits: Limits) -> tuple[Ints | None, in
     return None, best
 
 
-def rounds() -> Iterator[int]:
-    """Yield how many moves each round has."""
-    length = ROUND
-    while True:
+def rounds(problem: Problem) -> Iterator[int]:
+    """Yield how many moves each round has, until there were `EFFORT` for every statement and row."""
+    length, left = ROUND, EFFORT * (len(problem.tables.low) + problem.rows)
+    while left > 0:
         yield length
+        left -= length
         length *= 2
 
 
