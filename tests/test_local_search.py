@@ -137,7 +137,7 @@ def test_sums_of_classes_are_met():
 
 def test_what_is_no_world_is_refused(monkeypatch):
     """The search may err; what it says is evaluated anew. Without the check this test fails."""
-    release, truth = tiny(3)
+    release, _truth = tiny(3)
     got = encoded(release).statements
     problem = problem_of(got, Limits())
     wrong = np.zeros((problem.rows, len(problem.attributes)), dtype=np.int64)
@@ -147,7 +147,7 @@ def test_what_is_no_world_is_refused(monkeypatch):
 
 
 def test_every_kind_of_breach_is_seen():
-    release, truth = tiny(11, impossible=True)
+    release, _truth = tiny(11, impossible=True)
     got = encoded(release).statements
     world = found(encoded(release))
     rows = np.array([[part_of(got.domain, k, v) for k, v in enumerate(row)] for row in world.values.tolist()])
@@ -322,7 +322,7 @@ def test_boxes_that_no_cut_leaves_whole_become_a_chain():
         assert region_at(walks, root, row) == holding
 
 
-@pytest.mark.parametrize("lows, highs, n", [((2, 3), (9, 9), 9), ((0, 0, 0), (5, 5, 5), 5), ((4, 1), (4, 1), 5)])
+@pytest.mark.parametrize(("lows", "highs", "n"), [((2, 3), (9, 9), 9), ((0, 0, 0), (5, 5, 5), 5), ((4, 1), (4, 1), 5)])
 def test_class_sizes_lie_between_their_bounds(lows, highs, n):
     sizes = class_sizes(lows, highs, n)
     assert sum(sizes) == n
