@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 import random
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
 import oracle
 import pytest
-from extras import encoded
+from extras import encoded, extra
 
 import recon
 from recon.frames.world import wrap
@@ -21,7 +18,7 @@ from solvers import chain
 from solvers.engines.local_search import LocalSearchEngine, known_rows
 from solvers.foundation.errors import EngineError, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.local_search import annealing
+from solvers.local_search import annealing, compiled, loops
 from solvers.local_search.problem import class_sizes, problem_of
 from solvers.local_search.verifying import broken
 from solvers.local_search.walks import Walks
@@ -234,44 +231,66 @@ def test_a_count_has_a_lower_end_with_a_world():
     assert true - 1e-9 <= answer.bounds[1]
 
 
-SAME = """
-import json, sys
-sys.path.insert(0, {tests!r})
-import test_local_search as t
-from solvers.foundation.limits import Limits
-from solvers.local_search import annealing
-from solvers.local_search.problem import problem_of
-out = []
-for seed in range(3):
-    got = t.encoded(t.tiny(seed, 3, True, 6)[0]).statements
+def rows_by(machine, seed, monkeypatch):
+    made = (*(compiled.compiled() if machine else (loops.enter, loops.anneal)), machine)
+    monkeypatch.setattr(annealing, "loops_for", lambda _: made)
+    got = encoded(tiny(seed, 3, True, 6)[0]).statements
     rows, off = annealing.search(problem_of(got, Limits()), seed, Limits())
-    out.append([None if rows is None else rows.tolist(), off])
-print(json.dumps([annealing.is_compiled(annealing.anneal), out]))
-"""
+    return None if rows is None else rows.tolist(), off
 
 
-def said_by(**variables):
-    code = SAME.format(tests=os.path.dirname(__file__))
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ, **variables}
+@pytest.mark.parametrize("seed", range(4))
+def test_compiled_or_not_the_rows_are_the_same(seed, monkeypatch):
+    extra("numba")
+    monkeypatch.setattr(annealing, "EFFORT", 1 << 10)
+    assert rows_by(True, seed, monkeypatch) == rows_by(False, seed, monkeypatch)
+
+
+def test_every_move_is_the_same_compiled_or_not():
+    """Long before the end: a forest with sets of values, rules and lower bounds, some thousand moves."""
+    extra("numba")
+    got = encoded(tiny(4, 3, True, 40)[0]).statements
+    block = got.blocks[0]
+    problem = problem_of(replace(got, blocks=(block.bounded(block.low + 1, block.high + 1), *got.blocks[1:])), Limits())
+    ends = []
+    for enter, anneal, machine in ((*compiled.compiled(), True), (loops.enter, loops.anneal, False)):
+        state, tables = annealing.started(problem, np.random.default_rng(3), machine)
+        enter(tables, state)
+        annealing.heat(state, 1.0)
+        anneal(tables, state, 3000)
+        ends.append([list(map(int, x)) for x in (state.rows, state.count, state.numbers, state.dice)])
+    assert ends[0] == ends[1]
+    assert ends[0][2][2] == 3000
+
+
+def test_what_the_loops_keep_is_what_they_would_count_anew():
+    got = encoded(tiny(4, 3, True, 40)[0]).statements
+    problem = problem_of(
+        replace(got, blocks=(got.blocks[0].bounded(got.blocks[0].low + 1, got.blocks[0].high + 1),)), Limits()
     )
-    return json.loads(done.stdout)
+    state, tables = annealing.started(problem, np.random.default_rng(3), False)
+    loops.enter(tables, state)
+    annealing.heat(state, 1.0)
+    for _ in range(20):
+        loops.anneal(tables, state, 50)
+        kept = (
+            [list(x) for x in (state.count, state.region)],
+            state.numbers[1],
+            sorted(state.lacking[: state.numbers[0]]),
+        )
+        loops.enter(tables, state)
+        assert kept == (
+            [list(state.count), list(state.region)],
+            state.numbers[1],
+            sorted(state.lacking[: state.numbers[0]]),
+        )
 
 
-def test_compiled_or_not_the_rows_are_the_same():
-    pytest.importorskip("numba")
-    compiled, fast = said_by()
-    plain, slow = said_by(NUMBA_DISABLE_JIT="1")
-    assert (compiled, plain) == (True, False)
-    assert fast == slow
-    assert any(rows is not None for rows, _ in fast)
-
-
-def test_without_numba_functions_stay_as_they_are(monkeypatch):
-    from solvers.local_search import compiled
-
+def test_without_numba_or_time_the_loops_stay_as_they_are(monkeypatch):
+    monkeypatch.setattr(compiled, "on_disk", lambda _: False)
+    assert compiled.loops_for(Limits(seconds=5)) == (loops.enter, loops.anneal, False)
     monkeypatch.setattr(compiled.importlib.util, "find_spec", lambda name: None)
-    assert compiled.jitted(test_refusals_have_reasons) is test_refusals_have_reasons
+    assert compiled.loops_for(Limits()) == (loops.enter, loops.anneal, False)
 
 
 # ---------------------------------------------------------------- regions as walks

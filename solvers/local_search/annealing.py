@@ -14,8 +14,8 @@ import numpy as np
 
 from solvers.foundation.array_types import Ints
 from solvers.foundation.limits import Limits
-from solvers.local_search.compiled import is_compiled
-from solvers.local_search.loops import KEPT, State, anneal, enter
+from solvers.local_search.compiled import loops_for
+from solvers.local_search.loops import KEPT, State
 from solvers.local_search.problem import Problem, Tables
 
 HOT, COLD = 1.8, 0.6  # the temperatures at the beginning and at the end of a round
@@ -33,13 +33,14 @@ def search(problem: Problem, seed: int, limits: Limits) -> tuple[Ints | None, in
     """
     dice = np.random.default_rng(seed)
     best = -1
+    enter, anneal, machine = loops_for(limits)
     for tries, length in enumerate(rounds(problem)):
-        state, tables = started(problem, dice)
+        state, tables = started(problem, dice, machine)
         enter(tables, state)
         for step in range(length // STEP):
             share = step / (length // STEP)
             heat(state, HOT * (COLD / HOT) ** share)
-            chunks = [STEP] if is_compiled(anneal) else [CHUNK] * (STEP // CHUNK)
+            chunks = [STEP] if machine else [CHUNK] * (STEP // CHUNK)
             for moves in chunks:
                 least = int(anneal(tables, state, moves))
                 best = least if best < 0 else min(best, least)
@@ -67,8 +68,8 @@ def heat(state: State, temperature: float) -> None:
         state.limit[worse] = int(math.exp(-worse / temperature) * (1 << 32))
 
 
-def started(problem: Problem, dice: np.random.Generator) -> tuple[State, Tables]:
-    """Return random rows of every label, and the tables, as arrays or lists."""
+def started(problem: Problem, dice: np.random.Generator, machine: bool) -> tuple[State, Tables]:
+    """Return random rows of every label, and the tables, as arrays for machine code, or as lists."""
     tables = problem.tables
     counters, width, _, label, _, n = tables.sizes.tolist()
     rows = np.empty((n, width), dtype=np.int64)
@@ -83,7 +84,7 @@ def started(problem: Problem, dice: np.random.Generator) -> tuple[State, Tables]
         words.astype(np.int64), zeros(KEPT * width + 1), zeros(KEPT * counters + 1), zeros(KEPT), zeros(KEPT),
         zeros(width + 1), zeros(WORSE),
     )  # fmt: skip
-    if is_compiled(anneal):
+    if machine:
         return state, tables
     return State(*(x.tolist() for x in state)), Tables(*(x.tolist() for x in tables))
 

@@ -1,6 +1,7 @@
 """The inner loops of local search: rows walked, moves tried, kept or dropped. Whole numbers only.
 
-Compiled where numba is installed (`solvers.local_search.compiled`); plain lists serve as well as arrays.
+Compiled where numba is installed (`solvers.local_search.compiled`); plain lists serve as well as arrays. Every function
+here is compiled: it calls those above it, makes no arrays, and takes and gives whole numbers.
 
 Source: Kirkpatrick, Gelatt, Vecchi, "Optimization by simulated annealing", Science 220, 1983; Marsaglia, "Xorshift
 RNGs", Journal of Statistical Software 8(14), 2003 (the generator, 128 bits in four words of 32).
@@ -10,7 +11,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from solvers.local_search.compiled import jitted
 from solvers.local_search.problem import Tables
 
 WORD = 0xFFFFFFFF
@@ -45,7 +45,6 @@ class State(NamedTuple):
     limit: Any
 
 
-@jitted
 def draw(dice: Any) -> Any:
     """Return the next of the generator's numbers below 2^32."""
     t = dice[0]
@@ -60,13 +59,11 @@ def draw(dice: Any) -> Any:
     return w
 
 
-@jitted
 def drawn_below(dice: Any, total: int) -> Any:
     """Return a number below `total`, uniform but for 2^-32."""
     return (draw(dice) * total) >> 32
 
 
-@jitted
 def walked(p: Tables, t: int, row: Any, start: int) -> Any:
     """Return the region of counter t that holds the row whose parts begin at `start`."""
     i = p.root[t]
@@ -80,13 +77,11 @@ def walked(p: Tables, t: int, row: Any, start: int) -> Any:
     return -1 - i
 
 
-@jitted
 def label_of(p: Tables, row: Any, start: int) -> Any:
     """Return the label of the row whose parts begin at `start`, 0 without one."""
     return row[start + p.sizes[3]] if p.sizes[3] >= 0 else 0
 
 
-@jitted
 def counted(p: Tables, s: State, statement: int, more: int) -> Any:
     """Change the count of a statement by 1 or -1; return by how much the cost grows."""
     x = s.count[statement]
@@ -110,7 +105,6 @@ def counted(p: Tables, s: State, statement: int, more: int) -> Any:
     return after - before
 
 
-@jitted
 def enter(p: Tables, s: State) -> None:
     """Put all rows where they belong: regions, counts, what lacks, the cost."""
     counters, width, labels, n = p.sizes[0], p.sizes[1], p.sizes[2], p.sizes[5]
@@ -133,7 +127,6 @@ def enter(p: Tables, s: State) -> None:
     s.numbers[1] = cost
 
 
-@jitted
 def changed(p: Tables, s: State, row: int, c: int, columns: int) -> Any:
     """Return by how much the cost grows if a row becomes trial c; its regions are written to `found`.
 
@@ -167,7 +160,6 @@ def changed(p: Tables, s: State, row: int, c: int, columns: int) -> Any:
     return grown
 
 
-@jitted
 def move(p: Tables, s: State, row: int, c: int) -> None:
     """Let a row become trial c."""
     counters, width, labels = p.sizes[0], p.sizes[1], p.sizes[2]
@@ -183,7 +175,6 @@ def move(p: Tables, s: State, row: int, c: int) -> None:
         s.rows[at + k] = s.trial[new + k]
 
 
-@jitted
 def allowed(p: Tables, literal: int, part: int) -> Any:
     """Return whether a literal allows a part."""
     if part < p.least[literal] or part > p.most[literal]:
@@ -191,7 +182,6 @@ def allowed(p: Tables, literal: int, part: int) -> Any:
     return p.among[literal] < 0 or p.table[p.among[literal] + part] == 1
 
 
-@jitted
 def nearest(p: Tables, literal: int, part: int) -> Any:
     """Return the part that a literal allows next to the given one."""
     least, most = p.least[literal], p.most[literal]
@@ -207,7 +197,6 @@ def nearest(p: Tables, literal: int, part: int) -> Any:
     return part
 
 
-@jitted
 def near(p: Tables, s: State, statement: int, first: int, total: int) -> Any:
     """Draw rows, and keep those with the fewest attributes outside a statement's box in `near`; return how many."""
     width = p.sizes[1]
@@ -235,7 +224,6 @@ def near(p: Tables, s: State, statement: int, first: int, total: int) -> Any:
     return kept
 
 
-@jitted
 def overfull(p: Tables, s: State, statement: int, first: int, total: int) -> Any:
     """Keep rows of the same counter's statements that have too many in `near`; return how many."""
     counters, width, labels = p.sizes[0], p.sizes[1], p.sizes[2]
@@ -253,7 +241,6 @@ def overfull(p: Tables, s: State, statement: int, first: int, total: int) -> Any
     return kept
 
 
-@jitted
 def repair(p: Tables, s: State) -> Any:
     """Try rows in a statement that lacks some; return (how many trials, the best of them, its row, its cost)."""
     width = p.sizes[1]
@@ -287,7 +274,6 @@ def repair(p: Tables, s: State) -> Any:
     return (kept, best, least) if kept else (0, 0, 0)
 
 
-@jitted
 def stray(p: Tables, s: State, row: int) -> Any:
     """Try another part of one attribute of a row; return by how much the cost grows."""
     width = p.sizes[1]
@@ -308,7 +294,6 @@ def stray(p: Tables, s: State, row: int) -> Any:
     return changed(p, s, row, 0, 1)
 
 
-@jitted
 def anneal(p: Tables, s: State, iterations: int) -> Any:
     """Try so many moves, at one temperature, until the cost is 0; return the least cost on the way."""
     least = s.numbers[1]
