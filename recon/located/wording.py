@@ -12,7 +12,7 @@ from encoders.domain.values import cell_text
 from recon.located.placed_rows import PlacedRows
 
 SHOWN_ROWS = 3
-SHOWN_VALUES = 6  # of a row that is shown: those that are known, then the narrowest
+SHOWN_VALUES = 4  # of a row that is shown: those that are known, then the narrowest
 LISTED_VALUES = 4  # values of one attribute written out
 ORDER = "positions count from 0, in the order in which fit got the rows"
 WIDTHS = {
