@@ -56,6 +56,8 @@ class AssignmentsEngine(Engine):
             return UNKNOWN if any(part.open_counts for part in release.partitions.values()) else ALIKE
         if isinstance(query, Sample) and query.convention == "multiset":
             return "it draws datasets by position: ask for the convention 'ordered'"
+        if isinstance(query, MostLikely):  # which number of a part stands for it makes no difference
+            return None
         return no_coupling(release, query)
 
     def answer(self, release: Release, query: Query, limits: Limits) -> Answer:

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from solvers.foundation.array_types import Bits, Ints
 from solvers.midpoints.members import Members, ranged
@@ -89,11 +88,8 @@ class Chains:
         self.links.append(links)
         self.chain.append(chain)
 
-    def arrays(self, state: State, c: int) -> tuple[Ints, Ints, Ints, Ints, NDArray[np.float64]] | None:
-        """Return of one column per row: chain (-1: none), sign, constant; per node the sum; and the unit of both.
-
-        Constants and sums are whole multiples of the unit (a float64); None where they need more than `BITS` bits.
-        """
+    def arrays(self, state: State, c: int) -> Known | None:
+        """Return what is known of one column; None where numbers need more than `BITS` bits."""
         links, splits = self.links[c], state.splits
         own = splits.column == c
         sums = [2 * Fraction(x) for x in splits.threshold[own].tolist()]
@@ -106,7 +102,26 @@ class Chains:
             chain[row], sign[row], constant[row] = self.chain[c][row], s, int(k * scale)
         total = np.zeros(len(own), dtype=np.int64)
         total[own] = [int(x * scale) for x in sums]
-        return chain, sign, constant, total, np.float64(1) / np.float64(scale)
+        return Known(chain, sign, constant, total, 1.0 / scale)
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """Of one column per row: its chain (-1: none), sign and constant; per node twice its threshold (`total`).
+
+    Constants and totals are whole multiples of `unit`, a power of two.
+    """
+
+    chain: Ints
+    sign: Ints
+    constant: Ints
+    total: Ints
+    unit: float
+
+    @property
+    def group(self) -> Ints:
+        """Return a number for rows of one chain and sign, whose order is that of their constants; -1: no chain."""
+        return np.where(self.chain < 0, -1, 2 * self.chain + (self.sign > 0))
 
 
 def closed(
@@ -126,38 +141,41 @@ def closed(
     return OddCycle(root, column, value, (*reversed(path(row)), node, *path(other)))
 
 
-def barred(state: State, members: Members, chains: Chains) -> Bits:
+def barred(state: State, members: Members, known: list[Known | None]) -> Bits:
     """Return which members cannot have the value next to their node's threshold, those known already among them.
 
-    By order: a row of the same chain is sure to be on the side and nearer to the threshold. By sums: with nobody on the
+    By order: a row of the same chain is sure to be on the side and nearer to the threshold, or as near and an earlier
+    one (of equal ones the first counts as the one that has the value). By sums: with nobody on the
     other side who may be next does the row add up to twice the threshold.
     """
     splits, out = state.splits, members.barred.copy()
     side = np.repeat(np.arange(2 * len(splits.threshold)), np.diff(members.start))
-    for c in range(chains.columns):
-        found = chains.arrays(state, c)
+    for c, found in enumerate(known):
         if found is None:
             continue
         own = np.flatnonzero(splits.column[side // 2] == c)
-        chain, sign, constant = found[:3]
         rows = members.row[own]
-        of = np.where(chain[rows] < 0, -1, (2 * chain[rows] + (sign[rows] > 0)))
-        out[own] |= behind(side[own], of, constant[rows], members.sure[own])
+        out[own] |= behind(side[own], rows, found.group[rows], found.constant[rows], members.sure[own])
         pairs_barred(state, members, c, found, out)
     return out
 
 
-def behind(side: Ints, group: Ints, constant: Ints, sure: Bits) -> Bits:
-    """Return whose group (-1: none) has a sure member on the same side with a constant nearer to the threshold."""
+def behind(side: Ints, row: Ints, group: Ints, constant: Ints, sure: Bits) -> Bits:
+    """Return whose group (-1: none) has a sure member on the same side that is nearer to the threshold.
+
+    Of equal ones the first row counts as nearer: one of those not behind has the value next to the threshold.
+    """
     grouped = np.flatnonzero(group >= 0)
     towards = np.where(side[grouped] % 2 == 0, constant[grouped], -constant[grouped])  # greater is nearer
-    key = side[grouped] * (int(group.max(initial=0)) + 1) + group[grouped]
-    _, at = np.unique(key, return_inverse=True)
-    nearest = np.full(int(at.max(initial=-1)) + 1, np.iinfo(np.int64).min)
+    _, at = np.unique(side[grouped] * (int(group.max(initial=0)) + 1) + group[grouped], return_inverse=True)
     own = sure[grouped]
+    number = int(at.max(initial=-1)) + 1
+    nearest, first = np.full(number, np.iinfo(np.int64).min), np.full(number, np.iinfo(np.int64).max)
     np.maximum.at(nearest, at[own], towards[own])
+    own &= towards == nearest[at]
+    np.minimum.at(first, at[own], row[grouped[own]])
     out = np.zeros(len(side), dtype=bool)
-    out[grouped] = towards < nearest[at]
+    out[grouped] = (towards < nearest[at]) | ((towards == nearest[at]) & (row[grouped] > first[at]))
     return out
 
 
@@ -165,12 +183,12 @@ def pairs_barred(
     state: State,
     members: Members,
     c: int,
-    found: tuple[Ints, Ints, Ints, Ints, NDArray[np.float64]],
+    found: Known,
     out: Bits,
 ) -> None:
     """Bar the members of a column's nodes that no candidate on the other side adds up with, in place."""
     splits = state.splits
-    chain, sign, constant, total, unit = found
+    chain, sign, constant, total = found.chain, found.sign, found.constant, found.total
     nodes = np.flatnonzero((splits.column == c) & state.exact)
     entries = [candidates(state, members, nodes, which, out) for which in (0, 1)]
     counts = [np.bincount(place, minlength=len(nodes)) for _, place in entries]
@@ -188,7 +206,7 @@ def pairs_barred(
     good = (state.low[i, c] + state.low[k, c] <= double) & (state.high[i, c] + state.high[k, c] >= double)
     same = (chain[i] >= 0) & (chain[i] == chain[k])
     good &= ~(same & (sign[i] != sign[k]) & (constant[i] + constant[k] != total[node]))
-    settled = (total[node] + constant[i] - constant[k]) * unit  # twice x_i, where both have the same sign
+    settled = (total[node] + constant[i] - constant[k]) * found.unit  # twice x_i, where both have the same sign
     within = (settled >= 2 * state.low[i, c]) & (settled <= 2 * state.high[i, c])
     good &= ~(same & (sign[i] == sign[k]) & ~within)
     for which, at in ((left, one), (right, two)):

@@ -7,6 +7,7 @@ bag at its node. Rows that are sure to lie at a node, or may, narrow the two val
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from solvers.assignments.domains import Domains
 from solvers.foundation.array_types import Bits, Ints
 from solvers.foundation.limits import Limits
-from solvers.midpoints.chains import Chains, barred
+from solvers.midpoints.chains import Chains, Known, barred, behind
 from solvers.midpoints.members import Members, Pairs, ranged
 from solvers.midpoints.singles import LARGEST
 from solvers.midpoints.splits import Splits
@@ -168,21 +169,30 @@ class Search:
                 members, dirty = self.chains(members, beside)
         return True
 
-    def attained(self) -> Ints:
-        """Narrow the one row that can have the least or the greatest value of a column; return what changed."""
+    def attained(self, known: list[Known | None] | None = None, nodes: list[int] | None = None) -> Ints:
+        """Narrow the one row that can have the least or the greatest value of a column; return what changed.
+
+        Of rows of one chain (`known`, by the equations of `nodes`) only the least or greatest can, the first of equals.
+        """
         columns, state, out = len(self.splits.attribute), self.state, []
-        for c, (least, most) in enumerate(self.ranges.tolist()):
-            for greatest, end in ((False, least), (True, most)):
-                if np.isnan(end):
-                    continue
-                held = np.flatnonzero(state.high[:, c] >= end if greatest else state.low[:, c] <= end)
-                if not len(held):
-                    word = "greatest" if greatest else "least"
-                    raise NoMidpointsError(f"no row can have the {word} value {end!r} of {self.splits.names[c]}")
-                if len(held) == 1 and state.low[held[0], c] < state.high[held[0], c]:
-                    state.low[held, c] = state.high[held, c] = end
-                    self.steps.append(Attained(c, greatest))
-                    out.append(int(held[0]) * columns + c)
+        equations = np.array(nodes or [], dtype=np.int64)
+        for (c, ends), greatest in product(enumerate(self.ranges.tolist()), (False, True)):
+            if np.isnan(end := ends[greatest]):
+                continue
+            held = np.flatnonzero(state.high[:, c] >= end if greatest else state.low[:, c] <= end)
+            if known is not None and (chained := known[c]) is not None and len(held) > 1:
+                side = np.full(len(held), 0 if greatest else 1)
+                sure = np.ones(len(held), dtype=bool)
+                held = held[~behind(side, held, chained.group[held], chained.constant[held], sure)]
+            if not len(held):
+                word = "greatest" if greatest else "least"
+                raise NoMidpointsError(f"no row can have the {word} value {end!r} of {self.splits.names[c]}")
+            if len(held) == 1 and state.low[held[0], c] < state.high[held[0], c]:
+                if not state.low[held[0], c] <= end <= state.high[held[0], c]:
+                    raise NoMidpointsError(f"row {held[0]} cannot have the value {end!r} of {self.splits.names[c]}")
+                state.low[held, c] = state.high[held, c] = end
+                self.steps.append(Attained(c, greatest, equations))
+                out.append(int(held[0]) * columns + c)
         return np.array(out, dtype=np.int64)
 
     def chains(self, members: Members, beside: Beside) -> tuple[Members, Ints]:
@@ -198,8 +208,9 @@ class Search:
                 state.low[row, c] = state.high[row, c] = value
                 self.steps.append(Cycled(row, c, cycle.nodes))
                 changed.append(row * columns + c)
-        dirty = beside.nodes(np.array(changed, dtype=np.int64))
-        out = barred(state, members, found)
+        known = [found.arrays(state, c) for c in range(columns)]
+        dirty = beside.nodes(np.union1d(np.array(changed, dtype=np.int64), self.attained(known, found.nodes)))
+        out = barred(state, members, known)
         if (fresh := out & ~members.barred).any():
             keys = members.keys(self.problem.rows)[fresh]
             self.steps.append(Barred(np.array(found.nodes, dtype=np.int64), keys))

@@ -14,12 +14,17 @@ class Applied:
     nodes: Ints
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Attained:
-    """Only one row can have the least (or `greatest`) value of a column: it has it."""
+    """Only one row can have the least (or `greatest`) value of a column: it has it.
+
+    Rows that the equations of `nodes` prove to be greater (smaller) than another, or equal to an earlier one, do not
+    count.
+    """
 
     column: int
     greatest: bool
+    nodes: Ints
 
 
 @dataclass(frozen=True, eq=False)

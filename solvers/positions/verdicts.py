@@ -19,9 +19,11 @@ from numpy.typing import NDArray
 from solvers.assignments.domains import Places
 from solvers.assignments.solving import Assigned
 from solvers.foundation.array_types import Bits, Floats, Ints
+from solvers.foundation.exact import log_absent_multiset
 from solvers.foundation.limits import Limits
 from solvers.histograms.partition_membership import Prior
 from solvers.positions.settled import Settled
+from solvers.positions.worlds_left import numbers_of
 from solvers.questions.query import Decide, DecideAnswer, Selections, Share, ShareAnswer, settled_share
 from solvers.regions.row_space import Space
 from solvers.statements.boxes import Box
@@ -175,15 +177,19 @@ def share_placed(state: Assigned, query: Share, limits: Limits) -> ShareAnswer:
 
 
 def decide_settled(release: Release, known: Settled, query: Decide, limits: Limits) -> DecideAnswer:
-    """Return the rows of every selection over all worlds, and in ordered worlds the shares, where rows are boxes.
+    """Return the rows of every selection over all worlds, and the shares, where every row is in a box of its own.
 
     The worlds are all datasets with a raw row of each box, so that rows are independent: row i is in a selection with
-    the share of its box that the selection has. Impossible boxes must not cut them.
+    the share of its box that the selection has. Impossible boxes must not cut them. Shares of datasets without an order
+    are known where rows that share raw rows have the same box (`Numbers.exact`), else the answer is "bounds".
     """
     chosen, places = query.selections, known.rows.places
     regions, parts = regions_of(places), tuple(len(a.sizes) for a in release.domain.attributes)
     n, q = len(known.rows.sizes), len(chosen)
     low, high, absent, mean = (np.zeros(q) for _ in range(4))
+    orderless = query.convention == "multiset"
+    told = not orderless or numbers_of(known.rows).exact
+    groups = [(same[0], known.rows.sizes[same[0]], len(same)) for same in known.rows.same()] if orderless else []
     tables = [shares_of(release, places, k, chosen.sizes[k]) for k in range(len(parts))]
     for i, (met, held) in enumerate(chosen.boxes()):
         if i % STEPS == 0:
@@ -194,16 +200,22 @@ def decide_settled(release: Release, known: Settled, query: Decide, limits: Limi
                 share *= tables[k](code)
         meets, within = regions.meet(met, parts)[0], regions.meet(held, parts)[1]
         low[i], high[i] = (within & (not held.empty)).sum(), (meets & (not met.empty)).sum()
+        share = np.where(within, 1.0, np.minimum(share, NEARLY))
+        mean[i] = share.sum()
         with np.errstate(divide="ignore"):
-            absent[i], mean[i] = np.log1p(-np.where(within, 1.0, np.minimum(share, NEARLY))).sum(), share.sum()
+            absent[i] = (
+                sum(log_absent_multiset(float(share[j]), size, k) for j, size, k in groups)
+                if orderless
+                else np.log1p(-share).sum()
+            )
     least, most = low.astype(np.int64), high.astype(np.int64)
-    shares = -np.expm1(absent) if query.convention == "ordered" else np.full(q, np.nan)
-    mean = mean if query.convention == "ordered" else np.where(low == high, low, np.nan)
+    shares = -np.expm1(absent) if told else np.full(q, np.nan)
+    mean = mean if told else np.where(low == high, low, np.nan)
     return DecideAnswer.of(
         least,
         most,
         before_release(release, n, query, limits),
-        "exact",
+        "exact" if told else "bounds",
         probability=settled_share(least, most, shares),
         expected=mean,
         open=np.zeros(q, dtype=bool),
