@@ -438,3 +438,28 @@ def test_midpoints_that_are_none_are_said():
     found = recon.positions(release, learner="midpoints")
     assert any(note.startswith("midpoints:") for note in found.attrs["notes"])
     assert found.attrs["learner"] == "none"
+
+
+def test_a_world_stands_in_the_order_of_the_file(tmp_path, capsys):
+    """Every leaf of every row follows from four trees: values inside of leaves are one of many."""
+    attributes = [{"name": name, "min": 0, "max": 9} for name in "ab"]
+
+    def tree(name, right):
+        counts = [{"counts": [1, 0], "distinct": 1}, {"counts": [0, 1], "distinct": 1}]
+        return [{"if": {name: {"at_most": 4}}, "then": 1, "else": 2}, *(counts[::-1] if right else counts)]
+
+    # Three positions, two in every bag: which one of the two has which label follows from the pairs.
+    bags = [[1, 1, 0], [1, 0, 1], [1, 1, 0], [1, 0, 1]]
+    path = forest_file(
+        tmp_path, [tree("a", False), tree("a", False), tree("b", True), tree("b", True)], bags, attributes
+    )
+    code, out, _ = run(capsys, "positions", path, "--json")
+    assert code == 0
+    labels = [line["values"] for line in json.loads(out)["positions"] if line["attribute"] == "y"]
+    assert len(labels) == 3
+    code, out, err = run(capsys, "reconstruct", path, "--json")
+    if code == 0:
+        rows = json.loads(out)["rows"]
+        assert all(row["y"] in left for row, left in zip(rows, labels, strict=True))
+    else:
+        assert "recon positions says what is proved of every row" in err
