@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
@@ -166,9 +167,8 @@ def reconstruct_in_order(release: EncodedRelease, seed: int, limits: Limits | No
             one_fits(release, limits)
             world = wrap(release, next(ask(release.statements, MostLikely(seed), WorldsAnswer, limits).worlds))
     except Unsupported as error:
-        raise Unsupported(
-            f"{BY_POSITION}: no whole data set was found ({error.reasons[0] if error.reasons else error})"
-        )
+        said = re.search(r"assignments: ([^;]+)", str(error))
+        raise Unsupported(f"no data set was found ({said[1] if said else error}); {BY_POSITION}") from None
     if world.unique:
         return world
     note = "; ".join(filter(None, (world.inner.note, ONE_OF_MANY)))
