@@ -18,7 +18,7 @@ WORD = 64
 class Packing:
     """Where the values of a problem stand in packed words: tree t has words `first[t]` to `first[t + 1]`, padded.
 
-    Value v is bit `bit[v]` of word `word[v]` (`bit` counts from the lowest).
+    Value v is bit `bit[v]` of word `word[v]` (`bit` counts from the lowest), as `solvers.statements.meetings` has them.
     """
 
     first: Ints
@@ -29,7 +29,7 @@ class Packing:
     def of(cls, problem: RowProblem) -> Packing:
         """Return the packing of a problem's values."""
         sizes = np.diff(problem.first)
-        first = np.concatenate([[0], np.cumsum(-(-sizes // WORD))]).astype(np.int64)
+        first = np.concatenate([[0], np.cumsum(np.maximum(1, -(-sizes // WORD)))]).astype(np.int64)
         place = np.arange(len(problem.tree)) - problem.first[problem.tree]
         return cls(first, first[problem.tree] + place // WORD, (place % WORD).astype(np.uint64))
 

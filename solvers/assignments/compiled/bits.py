@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numba import njit
 
-from solvers.assignments.propagation.tables import Words
+from solvers.statements.meetings import Words
 
 F = TypeVar("F", bound=Callable[..., Any])
 ONE, NONE, SHIFT = np.uint64(1), np.uint64(0), np.uint64(58)

@@ -6,8 +6,9 @@ import numpy as np
 
 from solvers.assignments.compiled.bits import NONE, ONE, compiled, has_any, lowest
 from solvers.assignments.propagation.state import State
-from solvers.assignments.propagation.tables import Tables, Words
+from solvers.assignments.propagation.tables import Tables
 from solvers.foundation.array_types import Bits, Ints
+from solvers.statements.meetings import Words
 
 CHECKED = 8  # values taken together before it is looked whether all is met
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import time
+
 import numpy as np
 
 from solvers.assignments.domains import Domains
@@ -9,12 +12,15 @@ from solvers.assignments.labels import label_step
 from solvers.assignments.propagation.fixpoint import Loops, fastest, propagate
 from solvers.assignments.propagation.probing import Prober
 from solvers.assignments.propagation.state import State
-from solvers.assignments.propagation.tables import Tables, meet_bytes, packed
+from solvers.assignments.propagation.tables import Tables, packed
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits, ended
 from solvers.kernel.claims import Labelled, Removal
+from solvers.statements.meetings import Meetings
 from solvers.statements.release import ANY_LABEL
 from solvers.statements.row_problem import RowProblem
+
+TRIALS = 0.5  # part of the time left that values are tried for
 
 
 class Propagation:
@@ -33,12 +39,13 @@ class Propagation:
         self._tables: Tables | None = None
         self._state: State | None = None
         self._loops = loops or fastest()
+        self._trials = 0.0  # seconds that values were tried for
 
     def run(self, limits: Limits) -> None:
         """Go on from the state reached, to the end or to the limits."""
         if self.complete:
             return
-        if (size := meet_bytes(self.problem)) > limits.memory:
+        if (size := Meetings.room(self.problem)) > limits.memory:
             leaves, most = len(self.problem.tree), limits.memory >> 20
             self.note = f"{leaves:,} leaf counts need {size >> 20:,} MB, above {most:,} MB"
             return
@@ -73,7 +80,15 @@ class Propagation:
             self.steps.append(step)
             if not labelled(tables, state, self.problem, step):
                 return False
-        return Prober(self._loops, tables, state, self.steps).run(limits)
+        return self._tried(tables, state, limits)
+
+    def _tried(self, tables: Tables, state: State, limits: Limits) -> bool | None:
+        """Try values with a part of the time, that spent on it before taken off: nobody waits for it twice."""
+        share = limits.share(TRIALS)
+        begun, own = share.started, share.left() - self._trials
+        settled = Prober(self._loops, tables, state, self.steps).run(limits if math.isinf(own) else limits.lasting(own))
+        self._trials += time.monotonic() - begun
+        return settled
 
 
 def labelled(tables: Tables, state: State, problem: RowProblem, step: Labelled) -> bool:

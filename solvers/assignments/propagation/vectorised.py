@@ -7,8 +7,9 @@ import numpy as np
 from solvers.assignments.domains import WORD
 from solvers.assignments.propagation.counting import tightened
 from solvers.assignments.propagation.state import State
-from solvers.assignments.propagation.tables import Tables, Words, packed
+from solvers.assignments.propagation.tables import Tables, packed
 from solvers.foundation.array_types import Bits, Ints
+from solvers.statements.meetings import Words
 
 
 def revise(tables: Tables, state: State, rows: Ints) -> tuple[list[int], bool]:
