@@ -20,7 +20,7 @@ from solvers.statements.meetings import Meetings
 from solvers.statements.release import ANY_LABEL
 from solvers.statements.row_problem import RowProblem
 
-SMALL = 50_000  # rows times values below which numba takes longer to load than it saves
+SMALL = 100_000  # rows times values below which numba takes longer to load than it saves
 MANY = 400  # trials, likewise
 TRIALS = 0.5  # part of the time left that values are tried for
 
