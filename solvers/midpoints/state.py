@@ -121,7 +121,7 @@ class State:
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """The rows that lie or may lie on one side of some nodes: entries of `nodes[k]` begin at `first[k]`, `place` is k."""
+    """The rows that lie or may lie on one side of some nodes; entries of `nodes[k]` begin at `first[k]`, `place`: k."""
 
     which: int
     nodes: Ints
