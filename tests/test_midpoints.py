@@ -205,7 +205,7 @@ def test_steps_from_proved_leaves_can_be_done_again(tmp_path):
     assert proves(found.problem, found.domains, splits, ranges, located)
 
 
-def mutations(found, splits, rows, rng):
+def mutations(found, rows):
     steps = list(found.steps)
     for k, step in enumerate(steps):
         if isinstance(step, Cycled):
@@ -234,7 +234,7 @@ def test_wrong_steps_prove_nothing(case):
     found = locate(problem, domains, splits, None, Limits())
     tried = [
         holds(problem, domains, splits, None, replace(found, steps=tuple(steps)))
-        for steps in mutations(found, splits, problem.rows, np.random.RandomState(0))
+        for steps in mutations(found, problem.rows)
     ]
     assert len(tried) >= 6
     assert not any(tried)
@@ -278,13 +278,12 @@ def fits(problem, splits, x, leaves, ranges):
     for i, values in enumerate(leaves):
         for t in {int(problem.tree[v]) for v in values}:
             there = []
-            for v in values:
-                if problem.tree[v] == t:
-                    leaf = splits.first_leaf[t] + problem.region[v]
-                    at = slice(splits.start[leaf], splits.start[leaf + 1])
-                    path = list(zip(splits.node[at].tolist(), splits.left[at].tolist(), strict=True))
-                    if all((x[i, splits.column[s]] <= splits.threshold[s]) == left for s, left in path):
-                        there.append(path)
+            leaves_left = {int(splits.first_leaf[t] + problem.region[v]) for v in values if problem.tree[v] == t}
+            for leaf in leaves_left:
+                at = slice(splits.start[leaf], splits.start[leaf + 1])
+                path = list(zip(splits.node[at].tolist(), splits.left[at].tolist(), strict=True))
+                if all((x[i, splits.column[s]] <= splits.threshold[s]) == left for s, left in path):
+                    there.append(path)
             if len(there) != 1:
                 return False
             for s, left in there[0]:

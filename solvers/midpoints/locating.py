@@ -51,7 +51,8 @@ class Located:
     @property
     def exact(self) -> Bits:
         """Return which values are known to the last bit."""
-        return self.low == self.high
+        same: Bits = self.low == self.high
+        return same
 
 
 def locate(problem: RowProblem, domains: Domains, splits: Splits, ranges: Floats | None, limits: Limits) -> Located:

@@ -57,9 +57,10 @@ class Replay:
         self.tree, self.column = splits.tree.tolist(), splits.column.tolist()
         self.threshold = [number(t) for t in splits.threshold.tolist()]
         self.values: list[dict[int, set[int]]] = [{} for _ in range(problem.rows)]
+        own = set(self.tree)
         for i in range(problem.rows):
             for v in domains.of_row(i).tolist():
-                if splits.first_leaf[problem.tree[v]] < splits.first_leaf[-1] and problem.tree[v] in set(self.tree):
+                if int(problem.tree[v]) in own:
                     self.values[i].setdefault(int(problem.tree[v]), set()).add(v)
         self.path: dict[int, dict[int, bool]] = {}
         for v in set().union(*(vs for row in self.values for vs in row.values())):
@@ -239,12 +240,12 @@ class Replay:
             else:
                 late.append((s, which, i))
         for s, which, i in late:
-            if any(self.pair(s, *((i, k) if which == 0 else (k, i)), chains) for k in self.candidates(s, 1 - which)):
+            if any(self.pair(s, i, k, chains) for k in self.candidates(s, 1 - which)):
                 raise StepError(f"row {i} may be next to the threshold of node {s}")
         self.out.update((2 * s + which, i) for s, which, i in late)  # only now: two may not bar each other
 
     def pair(self, s: int, i: int, k: int, chains: Sequence[dict[int, tuple[int, int, int]]]) -> bool:
-        """Return whether rows i and k may be the two next to the threshold of node s."""
+        """Return whether rows i and k, whichever is left, may be the two next to the threshold of node s."""
         c, (least, most) = self.column[s], self.sums(s)
         (x, y), (z, w) = self.spans[i][c], self.spans[k][c]
         if x + z > most or y + w < least:

@@ -176,4 +176,5 @@ class Side:
         np.maximum.at(state.low, (self.row[up], self.column[up]), least[up])
         either = down | up
         moved[self.place[either]] = True
-        return self.row[either] * len(state.splits.attribute) + self.column[either]
+        keys: Ints = self.row[either] * len(state.splits.attribute) + self.column[either]
+        return keys
