@@ -56,6 +56,8 @@ class AssignmentsEngine(Engine):
             return UNKNOWN if any(part.open_counts for part in release.partitions.values()) else ALIKE
         if isinstance(query, Sample) and query.convention == "multiset":
             return "it draws datasets by position: ask for the convention 'ordered'"
+        if isinstance(query, MostLikely):  # which number of a part stands for it makes no difference
+            return None
         return no_coupling(release, query)
 
     def answer(self, release: Release, query: Query, limits: Limits) -> Answer:
@@ -74,13 +76,13 @@ class AssignmentsEngine(Engine):
             return located(state)
         if isinstance(query, Count):
             return count_placed(state, query.convention, None, limits)
-        if isinstance(query, Share):
-            return share_placed(state, query, limits)
         known = settled(state, limits)
         if known is not None and known.conflict:
             return Answer("unsat", conflict=(known.conflict,))
+        whole = known is not None and known.free and not release.impossible
+        if isinstance(query, Share):
+            return share_placed(state, query, whole, limits)
         if isinstance(query, Decide):
-            whole = known is not None and known.free and not release.impossible
             return (
                 decide_settled(release, known, query, limits)
                 if whole and known
@@ -129,6 +131,7 @@ def located(state: Assigned) -> LocatedAnswer:
         sets=sets,
         leaves_proved=share,
         complete=state.complete,
+        trail=(state.note,) if state.note else (),
         steps=len(state.steps),
     )
 

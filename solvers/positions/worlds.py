@@ -20,14 +20,19 @@ TRIES = 10_000  # draws of a row before it is given up that one avoids the impos
 
 
 def box_of(release: Release, places: Places, i: int) -> Box:
-    """Return the place of row i as a box."""
-    literals = []
+    """Return the place of row i as a box, without parts that no row can have (impossible boxes of one attribute)."""
+    literals, barred = [], dict[int, int]()
+    for one in release.impossible:
+        if len(one.literals) == 1:
+            ((k, parts),) = one.literals
+            barred[k] = barred.get(k, 0) | parts
     for k, attribute in enumerate(release.domain.attributes):
         start, end = int(places.start[i, k]), int(places.end[i, k])
         if k in places.sets:
             mask = sum(1 << p for p in np.flatnonzero(places.sets[k][i]).tolist())
         else:
             mask = (1 << end) - (1 << start)
+        mask &= ~barred.get(k, 0)
         if mask != attribute.full:
             literals.append((k, mask))
     return Box(tuple(literals))

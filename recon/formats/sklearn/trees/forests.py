@@ -80,10 +80,8 @@ def read(thing: Thing, form: str) -> Draft:
     if hidden:  # what is left are different rows per leaf, as drawn without replacement
         trees = [replace(t, counts=only_sizes(t.arrays.rows, t.counts.classes.shape[1], t.counts.note)) for t in trees]
     kinds: tuple[CountKind, ...] = ("exact",) if not resampled else ("bag", "distinct") if replaced else ("distinct",)
-    notes = (
-        () if not resampled else (f"each tree was fitted on a resample of the rows, drawn {how(replaced)} replacement",)
-    )
-    notes += calls.assumes
+    drawn_how = f"each tree was fitted on a resample of the rows, drawn {how(replaced)} replacement"
+    notes = (*((drawn_how,) if resampled else ()), *calls.assumes)
     lines = [*calls.notes, *counting_notes([t.counts for t in trees]), *([] if known is None else [bags_line(known)])]
     rows = Rows(bags.shape[1], bags.shape[1]) if bags is not None else training_rows(thing, trees, resampled)
     misplaced = misplacing(thing, *trees)
