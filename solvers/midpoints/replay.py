@@ -254,8 +254,8 @@ class Replay:
             return True
         (_, sign, own), (_, other, theirs) = chains[c][i], chains[c][k]
         if sign != other:
-            return own + theirs == least
-        return 2 * x <= least + own - theirs <= 2 * y
+            return bool(own + theirs == least)
+        return bool(2 * x <= least + own - theirs <= 2 * y)
 
     def boxed(self, rows: Iterable[int]) -> None:
         """Drop values whose leaf has no room left for a row, and narrow the row to the leaves left."""
