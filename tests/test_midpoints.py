@@ -10,10 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_diabetes
 from sklearn.ensemble import ExtraTreesClassifier, GradientBoostingClassifier, RandomForestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
 from sklearn.tree import DecisionTreeRegressor
 
 import recon
-from encoders.encode.learnt import learnt_splits
+from encoders.encode.learnt import learnt_splits, seen_ranges
 from solvers.assignments.domains import Domains
 from solvers.assignments.solving import assigned, row_problem
 from solvers.foundation.errors import Unsupported
@@ -385,3 +387,53 @@ def test_without_drops_pairs_and_leaves_the_rest(case):
     fewer = without(domains, np.array([[row, values[0]], [row, values[3]]]))
     assert set(values.tolist()) - set(fewer.of_row(row).tolist()) == {values[0], values[3]}
     assert (fewer.words[1:] == domains.words[1:]).all()
+
+
+# ---------------------------------------------------------------- behind a scaler, in regression, two forests
+
+
+def test_ranges_behind_a_scaler_are_those_that_the_trees_saw(tmp_path):
+    X, y = diabetes(60, 3, 1)
+    model = make_pipeline(MinMaxScaler(), RandomForestClassifier(40, random_state=0))
+    encoded = fitted(model, X, y, tmp_path)
+    problem = row_problem(encoded.statements)
+    splits = learnt_splits(encoded, problem)
+    scaled = model[0].transform(X)
+    values = scaled.astype(np.float32).astype(float)[:, splits.attribute]
+    assert not splits.plain.any()
+    domain = encoded.domain
+    given = {a.name: (float(a.minimum), float(a.maximum)) for a in domain.attributes}
+    ranges = seen_ranges(encoded, splits, given)
+    assert (ranges == np.stack([values.min(axis=0), values.max(axis=0)], axis=1)).all()
+    assert np.isnan(seen_ranges(encoded, splits, dict.fromkeys(given, (0.0, 0.01)))).all()
+    found = locate(problem, true_leaves(model[1], scaled, y, problem), splits, ranges, Limits())
+    assert not found.contradiction
+    assert ((found.low <= values) & (values <= found.high)).all()
+    assert found.exact.mean() > 0.2
+
+
+def test_plain_ranges_are_rounded_to_single_precision(case, tmp_path):
+    X, y = diabetes(40, 3, 0)
+    encoded = fitted(RandomForestClassifier(40, random_state=0), X, y, tmp_path)
+    splits = learnt_splits(encoded, row_problem(encoded.statements))
+    names = [a.name for a in encoded.domain.attributes]
+    given = {name: (float(X[:, k].min()), float(X[:, k].max())) for k, name in enumerate(names)}
+    assert splits.plain.all()
+    assert (seen_ranges(encoded, splits, given) == case[4]).all()
+
+
+def test_of_two_forests_with_the_same_bags_each_threshold_is_its_own(tmp_path):
+    X, y = diabetes(40, 3, 0)
+    one = RandomForestClassifier(10, random_state=0).fit(X, y)
+    two = RandomForestClassifier(10, random_state=0, max_depth=3).fit(X**3, y)
+    paths = []
+    for k, model in enumerate((two, one)):
+        paths.append(tmp_path / f"{k}.pkl")
+        paths[-1].write_bytes(pickle.dumps(model))
+    encoded = recon.load(*map(str, paths))
+    problem = row_problem(encoded.statements)
+    splits = learnt_splits(encoded, problem)
+    values = X.astype(np.float32).astype(float)[:, splits.attribute]
+    found = locate(problem, true_leaves(one, X, y, problem), splits, None, Limits())
+    assert not found.contradiction
+    assert ((found.low <= values) & (values <= found.high)).all()

@@ -15,7 +15,7 @@ from encoders.parts.cut_domain import CutDomain
 from encoders.parts.resolutions import Resolutions
 from solvers.foundation.errors import EngineError, Unsupported
 from solvers.midpoints.splits import Splits
-from solvers.statements.row_problem import RowProblem
+from solvers.statements.row_problem import RowProblem, bags_with_most
 
 Ints = NDArray[np.int64]
 NO_MIDPOINTS = (
@@ -43,12 +43,11 @@ def learnt_splits(encoded: EncodedRelease, problem: RowProblem) -> Splits:
 
 def trees_of(encoded: EncodedRelease, problem: RowProblem) -> Sequence[Tree]:
     """Return the trees that are the first of a problem: those of the forest whose bags it has."""
-    for model in encoded.models:
-        if isinstance(model, Forest) and model.multiplicities is not None and problem.positions:
-            bags = problem.times[: len(model.trees)]
-            if np.array_equal(bags, model.multiplicities):
-                return model.trees
-    return ()
+    if not problem.positions:
+        return ()
+    known = [model for model in encoded.models if isinstance(model, Forest) and model.multiplicities is not None]
+    bags = problem.release.bags  # those of these forests, in their order
+    return known[[one is bags_with_most(bags) for one in bags].index(True)].trees
 
 
 class Gathered:
