@@ -129,7 +129,7 @@ def proves(problem: RowProblem, domains: Domains, step: Labelled) -> bool:
     rows, labels = step.rows, step.labels
     if known is None or step.over < 1 or len(set(rows)) != len(rows) or len(labels) != len(rows) or not rows:
         return False
-    if not (0 <= min(rows) and max(rows) < problem.rows and 0 <= min(labels) and max(labels) < left.shape[1]):
+    if not (min(rows) >= 0 and max(rows) < problem.rows and min(labels) >= 0 and max(labels) < left.shape[1]):
         return False
     large = max((abs(y) for _, _, _, y in step.weights), default=0)
     most = int(max(problem.times.max(initial=1), magnitude(known.weight), magnitude(known.high), 1))

@@ -106,6 +106,17 @@ class Left:
         if not after.any(axis=1).all():
             raise NothingLeftError
 
+    def keep_of_row(self, i: int, kept: Words) -> bool:
+        """Leave a row only these of its values, in all trees; tell whether any is taken away."""
+        changed = self.meetings.by_tree(self.words[i] & ~kept)
+        if not changed.any():
+            return False
+        self.words[i] &= kept
+        self.stale[i] |= changed
+        if (self.seen[i] & ~self.meetings.by_tree(self.words[i])).any():
+            raise NothingLeftError
+        return True
+
     # ------------------------------------------------------------ one row
 
     def revise(self, i: int) -> None:
@@ -121,15 +132,8 @@ class Left:
             kept = self.meetings.supported(i, self.words[i], trees)
             if not len(trees) and self.problem.sets:
                 kept = self.within_parts(i)
-            changed = self.meetings.by_tree(self.words[i] & ~kept)
-            if not changed.any():
-                if not len(trees):
-                    return
-                continue
-            self.words[i] &= kept
-            self.stale[i] |= changed
-            if (self.seen[i] & ~self.meetings.by_tree(self.words[i])).any():
-                raise NothingLeftError
+            if not self.keep_of_row(i, kept) and not len(trees):
+                return
 
     def within_parts(self, i: int) -> Words:
         """Return the values that meet what all trees together leave of a row, per attribute without runs."""
