@@ -10,18 +10,21 @@ import random
 from pathlib import Path
 from typing import Any
 
+import forests_with_bags
 import joblib
 import numpy as np
 import pandas as pd
 import pytest
-from extras import batches
+from extras import batches, encoded
 from test_positions_differential import empty, plain
 
 import recon
-from recon.frames.selections import raw_indices
+from recon.frames.selections import profile_ranges, raw_indices
 from recon.frames.true_rows import violations
+from solvers.chain import ask
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
+from solvers.questions.query import Locate, LocatedAnswer
 
 ensemble = pytest.importorskip("sklearn.ensemble")
 SETS = ("breast_cancer", "diabetes", "wine", "compas14", "adult19")
@@ -135,6 +138,30 @@ def through_a_file(rng: random.Random, data, folder: Path, rows: int, trees: int
     if name in ("compas14", "adult19") and rng.random() < 0.6:
         domain = recon.Domain.from_frame(truth, label="label")
     nothing_true_is_excluded(recon.load(path, domain=domain), truth)
+
+
+def held(release: dict[str, Any], truth: list[dict[str, Any]]) -> None:
+    """Check that what is left at every position of a planted forest holds the true row there."""
+    got = encoded(release)
+    frame = pd.DataFrame([{k: "missing" if v is None else v for k, v in row.items()} for row in truth], dtype=object)
+    parts = np.zeros((len(truth), len(got.cut.cuts)), dtype=int)
+    for k, (back, every) in profile_ranges(got, frame).items():
+        parts[:, k] = np.array([got.cut.cuts[k].part(ranges[0][0]) for ranges in every])[back]
+    found = ask(got.statements, Locate(), LocatedAnswer)  # raises where it finds a contradiction
+    assert (found.start <= parts).all(), release
+    assert (parts < found.end).all(), release
+    for k, left in found.sets.items():
+        assert left[np.arange(len(parts)), parts[:, k]].all(), release
+
+
+@pytest.mark.parametrize("batch", batches(4, 40))
+def test_planted_forests_keep_their_rows(batch):
+    """Attributes of all kinds and splits that nothing learnt, too many rows to list the worlds."""
+    rng = random.Random(f"planted {batch}")
+    for _ in range(15):
+        n, trees = rng.choice([8, 12, 16, 24, 40]), rng.choice([3, 6, 12, 20])
+        release, truth, _ = forests_with_bags.planted(rng, n, trees, with_others=batch % 2 == 1, most_rows=300)
+        held(release, truth)
 
 
 @pytest.mark.parametrize("batch", batches(12, 0))

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pandas as pd
 
 from encoders.encode.encoder import EncodedRelease
 from recon.answers.counting import convention_of
-from recon.auditing.auditing import certificate_of, emptiness, group_disclosure, stored_outright, what_noise_bought
+from recon.auditing.auditing import (
+    by_position,
+    certificate_of,
+    emptiness,
+    group_disclosure,
+    stored_outright,
+    what_noise_bought,
+)
 from recon.auditing.findings import Findings
 from recon.auditing.ground_truth import check_truth
 from recon.bounds.intervals import IntervalCells, interval_cells
+from recon.located.against_truth import compared
 from recon.measures.figures import empty
 from recon.measures.measures import measure
 from recon.report.report import Report
 from solvers.foundation.errors import EmptyConfidenceSet, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.questions.query import CountAnswer
+
+COUNTING = 5.0  # seconds, of worlds over attributes of any numbers where positions are known
 
 
 def audit(
@@ -39,8 +51,11 @@ def audit(
         raise Unsupported("policies are not read by this version")
     limits = limits or Limits()
     stored = stored_outright(release, limits)  # first: the surest of all, and quick
+    rows = by_position(release, limits)
+    # Single values are told apart by position there; to count worlds of any numbers has nothing to add.
+    some = limits if rows is None or not release.domain.continuous else limits.lasting(min(COUNTING, limits.left()))
     try:
-        first = measure(release, convention, limits)
+        first = measure(release, convention, some)
     except EmptyConfidenceSet as error:
         none = empty(release, convention_of(release, convention), CountAnswer("unsat"))
         return Report(Findings(release, none, group_disclosure(release), empty=emptiness(release, error, limits)))
@@ -49,4 +64,6 @@ def audit(
     proved = certificate_of(release, first, limits)
     cells = IntervalCells() if first.status == "unsat" else interval_cells(release, limits)
     groups = group_disclosure(release)
-    return Report(Findings(release, first, groups, checked, proved, bought, stored, intervals=cells))
+    beside = None if rows is None or truth is None or len(truth) != rows.rows else compared(rows, truth)
+    located = Findings(release, first, groups, positions=rows, positions_truth=beside)
+    return Report(replace(located, truth=checked, certificate=proved, bought=bought, stored=stored, intervals=cells))

@@ -13,6 +13,8 @@ Neumaier, Shcherbina, "Safe bounds in linear and mixed-integer linear programmin
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,22 +69,25 @@ class Statements:
 
 
 def label_step(problem: RowProblem, domains: Domains, limits: Limits) -> Labelled | None:
-    """Return a proof of labels that are still open, as many as one step proves; None where none was found in time.
+    """Return a proof of labels that are still open, None where none was found in time: the first of `label_steps`."""
+    return next(label_steps(problem, domains, limits), None)
 
-    Where the totals contradict each other the step gives a row a label that it cannot have, if some row has one. Cost:
-    two linear programs with an unknown per open row and label, at most half of the time left.
+
+def label_steps(problem: RowProblem, domains: Domains, limits: Limits) -> Iterator[Labelled]:
+    """Yield proofs of labels that are still open: one of many rows, or where there is none some of one row each.
+
+    Each follows from the labels that are left at the start, so that any of them may be used. Where the totals
+    contradict each other, a step gives a row a label that it cannot have, if some row has one. Cost: two linear
+    programs with an unknown per open row and label, then up to `SINGLE` more; at most half of the time left.
     """
     left, known = domains.labels(), totals(problem)
     open_rows = np.flatnonzero(left.sum(axis=1) > 1)
     if not len(open_rows) or known is None or not left.any(axis=1).all() or limits.expired():
-        return None
-    search = LabelSearch(problem, domains, left, open_rows, statements(problem, known))
-    if not search.worthwhile():
-        return None
-    try:
-        return search.step(limits.share(SHARE, SECONDS))
-    except Inconclusive:
-        return None
+        return
+    search = LabelSearch(problem, known, left, open_rows)
+    if search.worthwhile():
+        with suppress(Inconclusive):
+            yield from search.steps(limits.share(SHARE, SECONDS))
 
 
 def totals(problem: RowProblem) -> Totals | None:
@@ -125,9 +130,14 @@ def proves(problem: RowProblem, domains: Domains, step: Labelled) -> bool:
 
     rows with one label left included. Less than D: there is none. Cost: weights times rows.
     """
-    known, left = totals(problem), domains.labels()
+    known = totals(problem)
+    return known is not None and leaves_no_exception(problem, known, domains.labels(), step)
+
+
+def leaves_no_exception(problem: RowProblem, known: Totals, left: Bits, step: Labelled) -> bool:
+    """Return what `proves` does, of totals and labels left (rows, labels) that are at hand."""
     rows, labels = step.rows, step.labels
-    if known is None or step.over < 1 or len(set(rows)) != len(rows) or len(labels) != len(rows) or not rows:
+    if step.over < 1 or len(set(rows)) != len(rows) or len(labels) != len(rows) or not rows:
         return False
     if not (min(rows) >= 0 and max(rows) < problem.rows and min(labels) >= 0 and max(labels) < left.shape[1]):
         return False
@@ -150,7 +160,7 @@ def proves(problem: RowProblem, domains: Domains, step: Labelled) -> bool:
     if not left.any(axis=1).all():
         return False
     best = [max(line[held].tolist()) for line, held in zip(score, left, strict=True)]
-    return total + sum(best) < step.over
+    return bool(total + sum(best) < step.over)
 
 
 class LabelSearch:
@@ -159,16 +169,14 @@ class LabelSearch:
     Per open row one unknown for every label left but the first, which is 1 minus the others.
     """
 
-    def __init__(
-        self, problem: RowProblem, domains: Domains, left: Bits, open_rows: Ints, statements: Statements
-    ) -> None:
-        self.problem, self.domains, self.left, self.open = problem, domains, left, open_rows
+    def __init__(self, problem: RowProblem, known: Totals, left: Bits, open_rows: Ints) -> None:
+        self.problem, self.totals, self.left, self.open = problem, known, left, open_rows
         held = left[open_rows]
         self.first = held.argmax(axis=1).astype(np.int64)
         unknown = held.copy()
         unknown[np.arange(len(open_rows)), self.first] = False
         self.place, self.label = (x.astype(np.int64) for x in np.nonzero(unknown))  # of every unknown: its row, a label
-        self._state(statements)
+        self._state(statements(problem, known))
 
     def _state(self, given: Statements) -> None:
         """Write the statements about the open rows down as (row, column, coefficient)."""
@@ -205,34 +213,39 @@ class LabelSearch:
         bits = float(np.log2(self.left[self.open].sum(axis=1)).sum())
         return len(self.entries[1]) <= LARGE or len(self.statements.tree) >= PAYS * bits
 
-    def step(self, limits: Limits) -> Labelled | None:
-        """Return a proof of open labels, None for none found. Raises `Inconclusive` where HiGHS does not end."""
+    def steps(self, limits: Limits) -> Iterator[Labelled]:
+        """Yield proofs of open labels, each valid before the others and after. Raises `Inconclusive`: HiGHS hangs."""
         limits.report(f"labels: a linear program of {len(self.open):,} rows, {len(self.statements.tree):,} equations")
         inside = self.solved(np.zeros(len(self.place)), limits)
         if inside.infeasible:
-            return self.refuting(limits)
+            yield from self.refuting(limits)
         if not inside.optimal:
-            return None
+            return
         shares = self.shares(inside.x)
-        label = shares.argmax(axis=1)
-        chosen = np.flatnonzero(shares.max(axis=1) > 1 - SETTLED)
+        label, share = shares.argmax(axis=1), shares.max(axis=1)
+        chosen, found = np.flatnonzero(share > 1 - SETTLED), None
         for _ in range(ROUNDS):
             if not len(chosen) or limits.expired():
                 break
-            found, moved = self.tried(chosen, label, limits)
+            found, moved = self.tried(chosen, label, self.solved(self.costs(chosen, label), limits))
             if found is not None:
-                return found
+                yield found
+                break
             if not len(moved):
                 break
             chosen = np.setdiff1d(chosen, moved)
-        certain = np.argsort(-shares.max(axis=1), kind="stable")[:SINGLE]
-        for i in certain.tolist():
-            if limits.expired():
-                break
-            found, _ = self.tried(np.array([i]), label, limits)
+        if found is None:
+            yield from self.one_by_one(np.argsort(-share, kind="stable")[:SINGLE], label, limits)
+
+    def one_by_one(self, rows: Ints, label: Ints, limits: Limits) -> Iterator[Labelled]:
+        """Yield proofs of single rows, whose other labels no point of the program reaches whole."""
+        program = self.program(np.zeros(len(self.place)), "simplex")
+        for i in rows.tolist():
+            chosen = np.array([i], dtype=np.int64)
+            program.price(self.costs(chosen, label))
+            found, _ = self.tried(chosen, label, program.run(limits))
             if found is not None:
-                return found
-        return None
+                yield found
 
     def shares(self, x: Floats) -> Floats:
         """Return (open rows, labels): how much of every label a point gives to a row; less than nothing for others."""
@@ -242,13 +255,14 @@ class LabelSearch:
         out[each, self.first] = 1 - np.bincount(self.place, weights=x, minlength=len(self.open))
         return out
 
-    def tried(self, chosen: Ints, label: Ints, limits: Limits) -> tuple[Labelled | None, Ints]:
-        """Return the proof that rows have their labels, or None and those of them that may have others."""
+    def costs(self, chosen: Ints, label: Ints) -> Floats:
+        """Return costs that are least where as few rows as possible have their label."""
         own = np.isin(self.place, chosen)
-        mine = label[self.place] == self.label
-        by_first = own & (label[self.place] == self.first[self.place])
-        costs = np.where(own & mine, 1.0, 0.0) - np.where(by_first, 1.0, 0.0)  # least: fewest with their label
-        found = self.solved(costs, limits)
+        given, first = label[self.place], self.first[self.place]
+        return np.where(own & (given == self.label), 1.0, 0.0) - np.where(own & (given == first), 1.0, 0.0)
+
+    def tried(self, chosen: Ints, label: Ints, found: Solution) -> tuple[Labelled | None, Ints]:
+        """Return what a solution for `costs` proves of rows and their labels, or None and the rows that have others."""
         if not found.optimal:
             return None, np.zeros(0, dtype=np.int64)
         exceptions = 1 - self.shares(found.x)[chosen, label[chosen]]
@@ -269,12 +283,12 @@ class LabelSearch:
                 for s in np.flatnonzero(y).tolist()
             )
             step = Labelled(tuple(rows.tolist()), tuple(labels.tolist()), over, weights)
-            if proves(self.problem, self.domains, step):
+            if leaves_no_exception(self.problem, self.totals, self.left, step):
                 return step
         return None
 
-    def refuting(self, limits: Limits) -> Labelled | None:
-        """Return a step that gives some row a label that it cannot have, where no labelling meets the totals."""
+    def refuting(self, limits: Limits) -> Iterator[Labelled]:
+        """Yield a step that gives some row a label that it cannot have, where no labelling meets the totals."""
         barred = np.argwhere(~self.left)
         row, label = barred[0] if len(barred) else (self.open[0], self.first[0])
         many = len(self.low)
@@ -283,7 +297,9 @@ class LabelSearch:
         program = self.program(np.zeros(len(self.place)), "simplex")
         program.add(np.ones(2 * many), (np.zeros(2 * many), np.full(2 * many, np.inf)), slack)
         found = program.run(limits)
-        return self.proof(found.duals, np.array([row]), np.array([label])) if found.optimal else None
+        step = self.proof(found.duals, np.array([row]), np.array([label])) if found.optimal else None
+        if step is not None:
+            yield step
 
     def program(self, costs: Floats, solver: str) -> Program:
         """Return the program with some costs."""

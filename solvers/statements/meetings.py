@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.foundation.array_types import Bits, Ints
+from solvers.foundation.limits import Limits
 from solvers.statements.release import ANY_LABEL
 from solvers.statements.row_problem import RowProblem
 
@@ -119,32 +120,54 @@ class Meetings:
     @cached_property
     def meet(self) -> Words:
         """Return (values, words): the values that meet each. Cost: values times words times tested attributes."""
+        return self.met(Limits())
+
+    def met(self, limits: Limits) -> Words:
+        """Return what `meet` does, not kept; `Inconclusive` where the time ends."""
         problem = self.problem
         out: Words = np.full((len(problem.tree), self.width), ~np.uint64(0))
         for k, parts in enumerate(problem.parts):
             if k in problem.sets:
-                self._narrow_by_sets(out, problem.sets[k])
+                self._narrow_by_sets(out, problem.sets[k], limits)
                 continue
             start, end = problem.start[:, k], problem.end[:, k]
-            self._narrow(out, end, np.flatnonzero(end < parts), start, np.less)
-            self._narrow(out, start, np.flatnonzero(start > 0), end, np.greater)
+            self._narrow(out, end, np.flatnonzero(end < parts), start, np.less, limits)
+            self._narrow(out, start, np.flatnonzero(start > 0), end, np.greater, limits)
         return out
 
     def _narrow(
-        self, out: Words, ends: NDArray[np.int32], values: Ints, others: NDArray[np.int32], compared: np.ufunc
+        self,
+        out: Words,
+        ends: NDArray[np.int32],
+        values: Ints,
+        others: NDArray[np.int32],
+        compared: np.ufunc,
+        limits: Limits,
     ) -> None:
         """Leave some values only those whose other ends compare with their own."""
         found, at = np.unique(ends[values], return_inverse=True)
+        order = np.argsort(at, kind="stable")
+        values, at = values[order], at[order]
         step = max(1, BLOCK // max(1, self.width * WORD))
         for a in range(0, len(found), step):
-            here = (at >= a) & (at < a + step)
-            out[values[here]] &= self.packed(compared(others, found[a : a + step, None]))[at[here] - a]
+            limits.check("it was looked for which leaves meet")
+            table = self.packed(compared(others, found[a : a + step, None]))
+            here = slice(*np.searchsorted(at, [a, a + step]).tolist())
+            self._leave(out, values[here], table, at[here] - a)
 
-    def _narrow_by_sets(self, out: Words, allowed: Bits) -> None:
+    def _leave(self, out: Words, values: Ints, table: Words, at: Ints) -> None:
+        """Leave each of some values what its row of a table has, some at a time."""
+        step = max(1, GATHERED // max(1, self.width))
+        for a in range(0, len(values), step):
+            out[values[a : a + step]] &= table[at[a : a + step]]
+
+    def _narrow_by_sets(self, out: Words, allowed: Bits, limits: Limits) -> None:
         """Leave each value only those that share an allowed part of an attribute."""
         masks, at = np.unique(allowed, axis=0, return_inverse=True)
         for j, mask in enumerate(masks):
-            out[at.reshape(-1) == j] &= self.packed((allowed & mask).any(axis=1))
+            limits.check("it was looked for which leaves meet")
+            values = np.flatnonzero(at.reshape(-1) == j)
+            self._leave(out, values, self.packed((allowed & mask).any(axis=1))[None, :], np.zeros_like(values))
 
     def supported(self, i: int, words: Words, trees: Ints) -> Words:
         """Return the values that meet, in each of some trees, one of those that row i has there (none: no value)."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from solvers.assignments.compiled.bits import NONE, ONE, compiled, has_any, lowest
 from solvers.assignments.propagation.state import State
-from solvers.assignments.propagation.tables import EXACT, Tables
+from solvers.assignments.propagation.tables import EXACT, MOST_SUMS, Tables
 from solvers.foundation.array_types import Ints
 
 
@@ -83,7 +83,7 @@ def tightened(tables: Tables, v: int, q: Ints, p: Ints, low: Ints, high: Ints) -
     changed = True
     while changed:
         changed = False
-        for c in range(most + 1):
+        for c in range(min(most, MOST_SUMS) + 1):
             for m in range(most):
                 weights[m] = m + 1 - c
             found = by_sum(weights, w - c * tables.high[v], w - c * tables.low[v], low, high)

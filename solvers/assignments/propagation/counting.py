@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.assignments.propagation.tables import EXACT, Tables
+from solvers.assignments.propagation.tables import EXACT, MOST_SUMS, Tables
 from solvers.foundation.array_types import Bits, Ints
 
 
@@ -13,8 +13,8 @@ def tightened(tables: Tables, values: Ints, q: Ints, p: Ints) -> tuple[Ints, Int
     """Return bounds on n_m for some values of a tree, and for which there is no solution.
 
     `q`, `p` (values, multiplicities from 1): the rows that surely and possibly lie in a value. With w, low and high of
-    the value: Σ (m - c) n_m in [w - c high, w - c low] for every c from 0 to the greatest multiplicity and Σ n_m in
-    [low, high], to the fixpoint; for w <= `EXACT` from all solutions.
+    the value: Σ n_m in [low, high] and Σ (m - c) n_m in [w - c high, w - c low] for every c from 0 to the greatest
+    multiplicity (`MOST_SUMS` at most), to the fixpoint; for w <= `EXACT` from all solutions.
     """
     low, high = q.copy(), p.copy()
     none = np.zeros(len(values), dtype=bool)
@@ -41,7 +41,7 @@ def by_all_ways(tables: Tables, w: int, values: Ints, q: Ints, p: Ints) -> tuple
     fits = (size >= tables.low[values][:, None]) & (size <= tables.high[values][:, None])
     for m in range(most):
         fits &= (ways[:, m] >= q[:, m, None]) & (ways[:, m] <= p[:, m, None])
-    none: Bits = ~fits.any(axis=1)
+    none: Bits = np.asarray(~fits.any(axis=1))
     low, high = q.copy(), p.copy()
     for m in range(most):
         low[:, m] = np.where(fits, ways[:, m], EXACT + 1).min(axis=1, initial=EXACT + 1)
@@ -53,10 +53,10 @@ def by_sums(w: Ints, least: Ints, greatest: Ints, q: Ints, p: Ints) -> tuple[Int
     """Return bounds on n_m by the weighted sums of `tightened`, to the fixpoint."""
     most = q.shape[1]
     m = np.arange(1, most + 1)
-    sums = [(m - c, w - c * greatest, w - c * least) for c in range(most + 1)]
+    sums = [(m - c, w - c * greatest, w - c * least) for c in range(min(most, MOST_SUMS) + 1)]
     sums.append((np.ones(most, dtype=np.int64), least, greatest))
     low, high = q.copy(), p.copy()
-    none: Bits = (low > high).any(axis=1)
+    none: Bits = np.asarray((low > high).any(axis=1))
     while True:
         before = low.copy(), high.copy()
         for a, below, above in sums:
@@ -65,12 +65,12 @@ def by_sums(w: Ints, least: Ints, greatest: Ints, q: Ints, p: Ints) -> tuple[Int
             greatest_part = np.where(a > 0, a * high, a * low)
             room = above[:, None] - (smallest.sum(axis=1)[:, None] - smallest)
             need = below[:, None] - (greatest_part.sum(axis=1)[:, None] - greatest_part)
-            none |= (smallest.sum(axis=1) > above) | (greatest_part.sum(axis=1) < below)
+            none[(smallest.sum(axis=1) > above) | (greatest_part.sum(axis=1) < below)] = True
             high[:, up] = np.minimum(high[:, up], room[:, up] // a[up])
             low[:, up] = np.maximum(low[:, up], -(-need[:, up] // a[up]))
             high[:, down] = np.minimum(high[:, down], need[:, down] // a[down])
             low[:, down] = np.maximum(low[:, down], -(-room[:, down] // a[down]))
-            none |= (low > high).any(axis=1)
+            none[(low > high).any(axis=1)] = True
         if none.any():  # without a solution bounds may cross for ever
             low[none], high[none] = q[none], p[none]
         if np.array_equal(low, before[0]) and np.array_equal(high, before[1]):

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import math
+import time
+
+import numpy as np
+
 from solvers.assignments.domains import Domains
+from solvers.assignments.labels import label_steps
 from solvers.assignments.propagation.fixpoint import Loops, fastest, propagate
+from solvers.assignments.propagation.probing import Prober
 from solvers.assignments.propagation.state import State
-from solvers.assignments.propagation.tables import Tables, meet_bytes
+from solvers.assignments.propagation.tables import Tables, packed
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits, ended
-from solvers.kernel.claims import Removal
+from solvers.kernel.claims import Labelled, Removal
+from solvers.statements.meetings import Meetings
+from solvers.statements.release import ANY_LABEL
 from solvers.statements.row_problem import RowProblem
+
+TRIALS = 0.5  # part of the time left that values are tried for
 
 
 class Propagation:
     """What follows on one problem so far: `domains`, and the `steps` that removed the rest, in order.
 
-    `contradicted`: there is no world. `complete`: nothing more follows. `note`: why it is not complete.
+    `contradicted`: there is no world. `complete`: nothing more is tried. `note`: why it is not complete.
     """
 
     def __init__(self, problem: RowProblem, loops: Loops | None = None) -> None:
@@ -27,33 +38,92 @@ class Propagation:
         self.note = ""
         self._tables: Tables | None = None
         self._state: State | None = None
-        self._loops = loops or fastest()
+        self._loops = loops
+        self._trials = 0.0  # seconds that values were tried for
+        self._labels: tuple[int, float] | None = None  # labels left when they were last tried in vain, in how much time
 
     def run(self, limits: Limits) -> None:
-        """Go on from the state reached, to the fixpoint or to the limits."""
+        """Go on from the state reached, to the end or to the limits."""
         if self.complete:
-            return
-        if (size := meet_bytes(self.problem)) > limits.memory:
-            self.note = (
-                f"{len(self.problem.tree):,} leaf counts need {size >> 20:,} MB, above {limits.memory >> 20:,} MB"
-            )
             return
         try:
             tables, state = self._prepared(limits)
-            settled = propagate(self._loops, tables, state, self.steps, limits)
+            settled = self._worked_out(tables, state, limits)
         except Inconclusive as error:
             self.note = str(error)
             return
         if settled is None:
             self.note = f"{ended(limits)} while rows were told apart"
-            return
-        self.complete, self.contradicted, self.note = True, not settled, ""
-        self._tables = self._state = None
+        elif settled and not len(tables.meet):
+            room, most = Meetings.room(self.problem) >> 20, limits.memory >> 20
+            self.note = f"leaves of different trees are not compared: that takes {room:,} MB of memory, above {most:,}"
+        else:
+            self.complete, self.contradicted, self.note = True, not settled, ""
+            self._tables = self._state = None
 
     def _prepared(self, limits: Limits) -> tuple[Tables, State]:
-        """Return the tables and the state, made where they are not there yet."""
+        """Return the tables and the state, made where they are not there yet or memory now allows more."""
+        if self._tables is not None and not len(self._tables.meet) and Meetings.room(self.problem) <= limits.memory:
+            self._tables = self._state = None
         if self._tables is None:
             self._tables = Tables.of(self.problem, limits)
         if self._state is None:
             self._state = State.of(self.domains.words, self._tables)
         return self._tables, self._state
+
+    def _worked_out(self, tables: Tables, state: State, limits: Limits) -> bool | None:
+        """Propagate, settle labels as long as that settles some, then try values; see `propagate` for the result."""
+        if self._loops is None:
+            self._loops = fastest(self.problem)
+        tried = not len(tables.meet)
+        while True:
+            settled = propagate(self._loops, tables, state, self.steps, limits)
+            if not settled:
+                return settled
+            steps = self._label_steps(limits)
+            if tried and not steps:
+                return True
+            for step in steps:
+                self.steps.append(step)
+                if not labelled(tables, state, self.problem, step):
+                    return False
+            if not steps:
+                tried = True
+                settled = self._tried(self._loops, tables, state, limits)
+                if not settled:
+                    return settled
+
+    def _label_steps(self, limits: Limits) -> list[Labelled]:
+        """Return proofs of labels; none where fewer were open, or more time was left, when none was found."""
+        left, seconds = int(self.domains.labels().sum()), limits.left()
+        if self._labels is not None and self._labels[0] <= left and self._labels[1] >= seconds:
+            return []
+        steps = list(label_steps(self.problem, self.domains, limits))
+        self._labels = None if steps else (left, seconds)
+        return steps
+
+    def _tried(self, loops: Loops, tables: Tables, state: State, limits: Limits) -> bool | None:
+        """Try values with a part of the time, that spent on it before taken off: nobody waits for it twice."""
+        share = limits.share(TRIALS)
+        begun, own = share.started, share.left() - self._trials
+        settled = Prober(loops, tables, state, self.steps).run(limits if math.isinf(own) else limits.lasting(own))
+        self._trials += time.monotonic() - begun
+        return settled
+
+
+def labelled(tables: Tables, state: State, problem: RowProblem, step: Labelled) -> bool:
+    """Remove what gives rows other labels; return whether every row has a value left in every tree that saw it."""
+    rows, label = np.array(step.rows, dtype=np.int64), np.array(step.labels, dtype=np.int64)
+    for k in np.unique(label).tolist():
+        bits = np.zeros((1, len(tables.owner) * 64), dtype=bool)
+        bits[:, tables.at] = (problem.label == k) | (problem.label == ANY_LABEL)
+        own = rows[label == k]
+        left = state.words[own] & packed(bits)
+        for i, lost in zip(own.tolist(), left != state.words[own], strict=True):
+            trees = np.unique(tables.owner[lost])
+            state.changed[i, trees] = state.counts[trees] = state.flows[trees] = True
+        state.words[own] = left
+    found = np.zeros(state.changed.shape, dtype=bool)
+    for t in range(len(tables.most)):
+        found[:, t] = state.words[:, int(tables.word[t]) : int(tables.word[t + 1])].any(axis=1)
+    return bool((found | (tables.times.T == 0)).all())

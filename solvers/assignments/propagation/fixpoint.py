@@ -7,48 +7,54 @@ from typing import Protocol
 
 import numpy as np
 
-from solvers.assignments.propagation.state import HallSet, State
+from solvers.assignments.propagation.state import State
 from solvers.assignments.propagation.tables import Tables
-from solvers.foundation.array_types import Ints
 from solvers.foundation.limits import Limits
-from solvers.kernel.claims import Counted, Hall, Removal, Revised
+from solvers.kernel.claims import Counted, Removal, Revised
+from solvers.statements.row_problem import RowProblem
 
-WORK = 1 << 28  # words that a batch of rows may look at between two looks at the clock
+SMALL = 50_000  # rows times values below which numba takes longer to load than it saves
+WORK = 1 << 29  # words that may be looked at between two looks at the clock
 
 
 class Loops(Protocol):
-    """The inner loops: in numpy (`vectorised`, `flows`) or compiled (`compiled`)."""
+    """The inner loops: in numpy (`vectorised`, `flows`) or compiled (`solvers.assignments.compiled`)."""
 
-    def revise(self, tables: Tables, state: State, rows: Ints) -> tuple[list[int], bool]:
-        """Revise rows: those that lost values, and whether the last of them is contradicted."""
+    def narrow(self, tables: Tables, state: State, budget: int) -> tuple[list[Removal], bool | None]:
+        """Revise rows and bound counts until nothing changes or `budget` rows and trees were looked at.
 
-    def count(self, tables: Tables, state: State, t: int) -> tuple[list[int], bool]:
-        """Bound counts: the values that removed something, and whether the last of them is contradicted."""
+        Returns the steps in order, and whether every row has a value left in every tree that saw it, None where the
+        budget ended before that was settled. The last step is the one that showed that there is none.
+        """
 
-    def flow(self, tables: Tables, state: State, t: int) -> tuple[list[HallSet], bool]:
-        """Filter flows: the sets that removed something, and whether the last of them is contradicted."""
+    def flow(self, tables: Tables, state: State, t: int) -> tuple[list[Removal], bool]:
+        """Filter a tree's values by flows; return the sets that removed something, and whether the last contradicts."""
 
 
 class Vectorised:
     """The inner loops in numpy."""
 
-    def revise(self, tables: Tables, state: State, rows: Ints) -> tuple[list[int], bool]:
-        """Revise rows, see `vectorised.revise`."""
-        from solvers.assignments.propagation.vectorised import revise
+    def narrow(self, tables: Tables, state: State, budget: int) -> tuple[list[Removal], bool | None]:
+        """Revise rows and bound counts, see `vectorised.narrow`."""
+        from solvers.assignments.propagation.vectorised import narrow
 
-        return revise(tables, state, rows)
+        found, settled = narrow(tables, state, budget)
+        return [Revised(x) if of_row else Counted(x) for of_row, x in found], settled
 
-    def count(self, tables: Tables, state: State, t: int) -> tuple[list[int], bool]:
-        """Bound the counts of a tree, see `vectorised.count`."""
-        from solvers.assignments.propagation.vectorised import count
-
-        return count(tables, state, t)
-
-    def flow(self, tables: Tables, state: State, t: int) -> tuple[list[HallSet], bool]:
+    def flow(self, tables: Tables, state: State, t: int) -> tuple[list[Removal], bool]:
         """Filter the flows of a tree, see `flows.flow`."""
         from solvers.assignments.propagation.flows import flow
 
         return flow(tables, state, t)
+
+
+def fastest(problem: RowProblem) -> Loops:
+    """Return the compiled loops where numba is installed (extra `fast`) and not `SMALL`, else those in numpy."""
+    if problem.rows * len(problem.tree) < SMALL or importlib.util.find_spec("numba") is None:
+        return Vectorised()
+    from solvers.assignments.compiled.loops import compiled_loops
+
+    return compiled_loops()
 
 
 def propagate(loops: Loops, tables: Tables, state: State, steps: list[Removal], limits: Limits) -> bool | None:
@@ -57,42 +63,24 @@ def propagate(loops: Loops, tables: Tables, state: State, steps: list[Removal], 
     Returns whether every row has a value left in every tree that saw it, None where the time ended before that was
     settled: `state` then says what is open, and another call goes on from there.
     """
-    batch = max(1, WORK // max(1, tables.meet.size))
+    budget = max(1, WORK // max(1, tables.meet.size, tables.times.size))
     while True:
-        open_rows = np.flatnonzero(state.changed.any(axis=1))
-        for first in range(0, len(open_rows), batch):
+        settled: bool | None = None
+        while settled is None:
             if limits.expired():
                 return None
-            rows, contradicted = loops.revise(tables, state, open_rows[first : first + batch])
-            steps += [Revised(i) for i in rows]
-            if contradicted:
-                return False
-        for t in np.flatnonzero(state.counts).tolist():
-            if limits.expired():
-                return None
-            values, contradicted = loops.count(tables, state, t)
-            steps += [Counted(v) for v in values]
-            if contradicted:
-                return False
-        if state.changed.any():
-            continue
+            found, settled = loops.narrow(tables, state, budget)
+            steps += found
+        if not settled:
+            return False
         for t in np.flatnonzero(state.flows).tolist():
             if limits.expired():
                 return None
-            sets, contradicted = loops.flow(tables, state, t)
-            steps += [Hall(t, one.times, one.full, tuple(one.values.tolist())) for one in sets]
+            found, contradicted = loops.flow(tables, state, t)
+            steps += found
             if contradicted:
                 return False
             if state.counts[t]:
                 break
         if not (state.changed.any() or state.counts.any() or state.flows.any()):
             return True
-
-
-def fastest() -> Loops:
-    """Return the compiled loops where numba is installed (extra `fast`), else those in numpy."""
-    if importlib.util.find_spec("numba") is None:
-        return Vectorised()
-    from solvers.assignments.compiled.loops import Compiled
-
-    return Compiled()

@@ -13,13 +13,14 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-from solvers.assignments.propagation.state import HallSet, State
+from solvers.assignments.propagation.state import State
 from solvers.assignments.propagation.tables import Tables
 from solvers.assignments.propagation.vectorised import bounds, kept, of_tree
 from solvers.foundation.array_types import Bits, Ints
+from solvers.kernel.claims import Hall, Removal
 
 
-def flow(tables: Tables, state: State, t: int) -> tuple[list[HallSet], bool]:
+def flow(tables: Tables, state: State, t: int) -> tuple[list[Removal], bool]:
     """Filter a tree's values by the flow of every multiplicity.
 
     Returns the sets that removed something, in order, and whether the last of them is contradicted.
@@ -30,7 +31,7 @@ def flow(tables: Tables, state: State, t: int) -> tuple[list[HallSet], bool]:
     if none.any():  # what `count` will say
         state.counts[t] = True
         return [], False
-    found: list[HallSet] = []
+    found: list[Removal] = []
     for m in np.unique(tables.times[t][tables.times[t] > 0]).tolist():
         rows = np.flatnonzero(tables.times[t] == m)
         one = Assignment(held[rows], low[:, m - 1], high[:, m - 1], state.match[t, rows].astype(np.int64))
@@ -43,9 +44,9 @@ def flow(tables: Tables, state: State, t: int) -> tuple[list[HallSet], bool]:
             members[values] = True
             inside = one.held & members
             if full:
-                out = inside & (one.held & ~members).any(axis=1)[:, None]
+                out = inside & (one.held & ~members).any(axis=1, keepdims=True)
             else:
-                out = one.held & ~members & inside.any(axis=1)[:, None]
+                out = one.held & ~members & inside.any(axis=1, keepdims=True)
             if out.any():
                 one.held &= ~out
                 found.append(hall(tables, t, m, full, values))
@@ -53,9 +54,9 @@ def flow(tables: Tables, state: State, t: int) -> tuple[list[HallSet], bool]:
     return found, kept(tables, state, t, held)
 
 
-def hall(tables: Tables, t: int, m: int, full: bool, values: Ints) -> HallSet:
+def hall(tables: Tables, t: int, m: int, full: bool, values: Ints) -> Hall:
     """Return a set of a tree's values, numbered as in the problem."""
-    return HallSet(m, full, np.sort(values) + int(tables.value[t]))
+    return Hall(t, m, full, tuple((np.sort(values) + tables.value[t]).tolist()))
 
 
 class Assignment:

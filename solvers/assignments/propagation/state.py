@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.assignments.propagation.tables import Tables, Words
-from solvers.foundation.array_types import Bits, Ints
+from solvers.assignments.propagation.tables import Tables
+from solvers.foundation.array_types import Bits
+from solvers.statements.meetings import Words
 
 
 class State(NamedTuple):
@@ -38,12 +38,3 @@ class State(NamedTuple):
     def copy(self) -> State:
         """Return a copy that can be changed apart."""
         return State(self.words.copy(), self.changed.copy(), self.counts.copy(), self.flows.copy(), self.match.copy())
-
-
-@dataclass(frozen=True, slots=True)
-class HallSet:
-    """Values (numbers in the problem) that the rows of one multiplicity fill, see `solvers.kernel.claims.Hall`."""
-
-    times: int
-    full: bool
-    values: Ints

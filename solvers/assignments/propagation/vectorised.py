@@ -7,8 +7,9 @@ import numpy as np
 from solvers.assignments.domains import WORD
 from solvers.assignments.propagation.counting import tightened
 from solvers.assignments.propagation.state import State
-from solvers.assignments.propagation.tables import Tables, Words, packed
+from solvers.assignments.propagation.tables import Tables, packed
 from solvers.foundation.array_types import Bits, Ints
+from solvers.statements.meetings import Words
 
 
 def revise(tables: Tables, state: State, rows: Ints) -> tuple[list[int], bool]:
@@ -33,6 +34,8 @@ def revise(tables: Tables, state: State, rows: Ints) -> tuple[list[int], bool]:
 
 def revised_row(tables: Tables, state: State, i: int) -> bool:
     """Revise a row to its fixpoint; return whether every tree that saw it has a value left."""
+    if not len(tables.meet):
+        return True
     row, seen = state.words[i], tables.times[:, i] > 0
     pending = state.changed[i] & seen
     while True:
@@ -128,7 +131,7 @@ def count(tables: Tables, state: State, t: int) -> tuple[list[int], bool]:
         q, p, low, high, none = bounds(tables, t, held)
         if none.any():
             return [*found, offset + int(none.argmax())], True
-        settled = (q < p) & ((high == q) | (low == p))
+        settled: Bits = np.asarray((q < p) & ((high == q) | (low == p)))
         if not settled.any():
             return found, False
         for v in np.flatnonzero(settled.any(axis=1)).tolist():
@@ -140,7 +143,35 @@ def count(tables: Tables, state: State, t: int) -> tuple[list[int], bool]:
                 else:
                     held[rows] = False
                     held[rows, v] = True
-            if not held.any(axis=1)[times > 0].all():
+            if (~held.any(axis=1) & (times > 0)).any():
                 break
         if kept(tables, state, t, held):
             return found, True
+
+
+def narrow(tables: Tables, state: State, budget: int) -> tuple[list[tuple[bool, int]], bool | None]:
+    """Revise rows and bound counts until nothing changes, or `budget` rows and trees were looked at.
+
+    Returns the steps in order, (whether it is a row, row or value), and whether every row has a value left in every
+    tree that saw it; None where the budget ended first.
+    """
+    steps: list[tuple[bool, int]] = []
+    while True:
+        rows = np.flatnonzero(state.changed.any(axis=1))[: max(1, budget)]
+        budget -= len(rows)
+        found, contradicted = revise(tables, state, rows)
+        steps += [(True, i) for i in found]
+        if contradicted:
+            return steps, False
+        if budget <= 0:
+            return steps, None
+        for t in np.flatnonzero(state.counts).tolist():
+            budget -= 1
+            found, contradicted = count(tables, state, t)
+            steps += [(False, v) for v in found]
+            if contradicted:
+                return steps, False
+        if not state.changed.any():
+            return steps, True
+        if budget <= 0:
+            return steps, None

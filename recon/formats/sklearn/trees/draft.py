@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from encoders.domain.domain import Condition
 from encoders.domain.values import Continuous, Test, is_number
 from encoders.models.models import AnyModel, Forest, Tree
-from encoders.models.nodes import LEAF, UNPUBLISHED, CountTable, Nodes
+from encoders.models.nodes import LEAF, UNPUBLISHED, CountTable, Learnt, Nodes
 from recon.formats.drafts.binding import Binder, comparison, single_limits
 from recon.formats.drafts.drafts import Draft
 from recon.formats.sklearn.trees.arrays import TreeArrays
@@ -24,11 +24,15 @@ IS_MISSING = Test(values=(), missing=True)
 
 @dataclass(frozen=True, eq=False)
 class CountedTree:
-    """A tree's arrays, what its nodes count, and the features it numbers (indices into the draft's)."""
+    """A tree's arrays, what its nodes count, and the features it numbers (indices into the draft's).
+
+    `midpoints`: its thresholds lie halfway between two training values.
+    """
 
     arrays: TreeArrays
     counts: NodeCounts
     columns: NDArray[np.int64] | None = None
+    midpoints: bool = False
 
     @property
     def feature(self) -> NDArray[np.int64]:
@@ -144,7 +148,15 @@ def nodes(tree: CountedTree, splits: Splits, at: NDArray[np.int64], binder: Bind
     children = np.stack([tree.arrays.left, tree.arrays.right], axis=1)
     inner = np.flatnonzero(~leaf)[splits.swapped[at]]
     children[inner] = children[inner, ::-1]
-    return Nodes(splits.conditions, condition, children, leaf_counts(tree, leaf, binder, bag))
+    return Nodes(splits.conditions, condition, children, leaf_counts(tree, leaf, binder, bag), learnt=learnt(tree))
+
+
+def learnt(tree: CountedTree) -> Learnt | None:
+    """Return the thresholds as they are stored where they are midpoints; NaN where rows with missing values went by."""
+    if not tree.midpoints:
+        return None
+    seen = np.isin(tree.feature, missing_seen(tree))
+    return Learnt(tree.feature, np.where(seen | tree.arrays.leaf, np.nan, tree.arrays.threshold))
 
 
 def leaf_counts(tree: CountedTree, leaf: NDArray[np.bool_], binder: Binder, bag: bool) -> CountTable:

@@ -17,6 +17,7 @@ from encoders.domain.values import Value
 from encoders.models.models import CountKind
 from recon.formats.drafts.drafts import Draft
 from recon.formats.drafts.facts import Feature
+from recon.formats.sklearn.trees.calls import last_call
 from recon.formats.sklearn.trees.counts import bag_counts, only_sizes, row_counts, weighting_of
 from recon.formats.sklearn.trees.draft import CountedTree, TreesDraft, missing_seen
 from recon.formats.sklearn.trees.seeds import Bags, explain_bags
@@ -27,6 +28,7 @@ from recon.formats.sklearn.trees.trees import (
     constrained,
     counting_notes,
     feature_names,
+    midpoints,
     misplacing,
     provenance,
     refuse_outputs,
@@ -56,6 +58,8 @@ def read(thing: Thing, form: str) -> Draft:
     """
     names, named = feature_names(thing)
     refuse_outputs(thing)
+    calls = last_call(thing)
+    thing = calls.last
     regressor = thing.class_name.endswith("Regressor") or thing.class_name == "IsolationForest"
     classes: tuple[Value, ...] | None = None if regressor else class_values(thing)
     estimators = thing.get("estimators_")
@@ -70,16 +74,15 @@ def read(thing: Thing, form: str) -> Draft:
     drawn = int(bags[0].sum()) if drawn is None and bags is not None else drawn
     trees = [
         one_tree(e, c, thing, len(names), classes, resampled, drawn, i)
-        for i, (e, c) in enumerate(zip(estimators, columns, strict=True))
+        for i, (e, c) in enumerate(zip(estimators, columns, strict=True), start=calls.first)
     ]
     hidden = resampled and weights_hide(trees, bags)
     if hidden:  # what is left are different rows per leaf, as drawn without replacement
         trees = [replace(t, counts=only_sizes(t.arrays.rows, t.counts.classes.shape[1], t.counts.note)) for t in trees]
     kinds: tuple[CountKind, ...] = ("exact",) if not resampled else ("bag", "distinct") if replaced else ("distinct",)
-    notes = (
-        () if not resampled else (f"each tree was fitted on a resample of the rows, drawn {how(replaced)} replacement",)
-    )
-    lines = [*counting_notes([t.counts for t in trees]), *([] if known is None else [bags_line(known)])]
+    drawn_how = f"each tree was fitted on a resample of the rows, drawn {how(replaced)} replacement"
+    notes = (*((drawn_how,) if resampled else ()), *calls.assumes)
+    lines = [*calls.notes, *counting_notes([t.counts for t in trees]), *([] if known is None else [bags_line(known)])]
     rows = Rows(bags.shape[1], bags.shape[1]) if bags is not None else training_rows(thing, trees, resampled)
     misplaced = misplacing(thing, *trees)
     if misplaced and any(len(missing_seen(t)) for t in trees):
@@ -102,10 +105,13 @@ def read(thing: Thing, form: str) -> Draft:
 
 
 def kept_bags(thing: Thing, bags: NDArray[np.int32] | None, hidden: bool) -> NDArray[np.int32] | None:
-    """Return the bags that fit what the trees' counts say: an isolation forest's leaves count different rows."""
+    """Return the bags that fit what the trees' counts say: each row once where leaves count different rows.
+
+    So it is in an isolation forest, and where weights hide how many of each class were drawn.
+    """
     if thing.class_name == "IsolationForest" and bags is not None:
         return np.minimum(bags, 1)
-    return None if hidden else bags
+    return np.minimum(bags, 1) if hidden and bags is not None else bags
 
 
 def bags_line(known: Bags) -> str:
@@ -157,8 +163,9 @@ def one_tree(
         raise Unsupported(f"a {forest.class_name} of {name} is not read: only ensembles of decision trees are")
     own = subset(columns, features, number)
     arrays = stored_arrays(estimator, features if own is None else len(own), place)
+    halfway = midpoints(estimator, forest)
     if classes is None:
-        return CountedTree(arrays, only_sizes(arrays.rows, 1, ""), own)
+        return CountedTree(arrays, only_sizes(arrays.rows, 1, ""), own, halfway)
     check_classes(arrays, len(classes), place)
     declared = forest.get("class_weight", estimator.get("class_weight"))
     if resampled and forest.get("_sample_weight") is not None and declared != "balanced_subsample":
@@ -167,11 +174,11 @@ def one_tree(
     if forest.class_name.startswith("Bagging"):  # its trees number the classes
         weighting = weighting_of(estimator.get("class_weight"), range(len(classes)))
     if resampled:
-        return CountedTree(arrays, bag_counts(arrays, drawn, weighting), own)
+        return CountedTree(arrays, bag_counts(arrays, drawn, weighting), own, halfway)
     weighting = "balanced" if weighting == "balanced_subsample" else weighting  # without bags there are no subsamples
     own_signs = constrained(estimator)
     monotonic = constrained(forest) if own_signs is None else own_signs
-    return CountedTree(arrays, row_counts(arrays, estimator.get("criterion"), monotonic, weighting), own)
+    return CountedTree(arrays, row_counts(arrays, estimator.get("criterion"), monotonic, weighting), own, halfway)
 
 
 def weights_hide(trees: list[CountedTree], bags: NDArray[np.int32] | None) -> bool:
