@@ -114,7 +114,7 @@ def profiles_of(rng, case, number):
     return [{name: row[name] for name in names} for row in rows]
 
 
-@pytest.mark.parametrize("batch", batches(4, 20))
+@pytest.mark.parametrize("batch", batches(2, 22))
 def test_verdicts_by_removals_are_right(batch):
     """Profiles that a certificate calls impossible are in no world; both checkers say so."""
     import pandas as pd
@@ -123,7 +123,7 @@ def test_verdicts_by_removals_are_right(batch):
     for case, release, positions in certified(batch):
         if case.worlds.finite.codes:
             continue
-        profiles = profiles_of(rng, case, 4)
+        profiles = profiles_of(rng, case, 3)
         frame = pd.DataFrame(profiles, dtype=object)
         kinds = [rng.choice(["impossible", "certain"]) for _ in profiles]
         for found in profile_certificates(release, frame, kinds, None):

@@ -1,6 +1,6 @@
 """What values left for rows told apart settle: where rows are, how many can be in a box, and whether any world is left.
 
-Source: docs/certificates.md, "removals".
+Source: docs/certificates.md, "Removals: rows told apart".
 """
 
 from __future__ import annotations
