@@ -41,6 +41,7 @@ from solvers.questions.query import BoxMultipliers, Side
 from solvers.statements.boxes import Box
 from solvers.statements.release import Release
 
+HALF = 0.5  # of the time that is left, for propagation that the answers left undone
 SHARES = 8  # one hard claim takes no more than such a part of the time that is left
 RESERVED = 0.1  # of a time limit, on top of it, for proofs by regions where the answers left no time for any
 MAX_CLAUSES = 300_000  # beyond, clauses row by row are too many to refute
@@ -101,7 +102,7 @@ class Certifier:
         """
         if not self.release.bags and self.release.derived.part(Remembered).assigned is None:
             return None
-        found = assigned(self.release, self.limits)
+        found = assigned(self.release, self.limits.share(HALF))
         return None if found is None else Removals(found.steps)
 
     def located(self, rows: Sequence[int] | None = None) -> Located | None:
