@@ -57,6 +57,7 @@ TORN = replace(
     rows=Rows(1, 1),
     bags=(Bags("forest", np.array([[3], [3]], dtype=np.int32), (NOBODY, counts((Box(),), [1], [3], [1]))),),
 )
+EMPTY = replace(TORN, bags=(Bags("forest", np.array([[2]], dtype=np.int32), (counts((Box(),), [1], [1], [1]),)),))
 
 
 def removals(*steps):
@@ -94,6 +95,10 @@ ACCEPTED = {
 OF_SLOTS = {
     "at most of slots": (AtMost(box(a=1), 1), removals()),
     "at least of slots": (AtLeast(box(a=2), 2), removals()),
+}
+OF_NOTHING = {
+    "no world at the start": (NoWorld(), removals()),
+    "steps behind no world": (NoWorld(), removals(["revised", 9])),
 }
 OF_NO_WORLD = {
     "no world": (NoWorld(), removals(["revised", 0])),

@@ -41,8 +41,8 @@ class Left:
     def __init__(self, meetings: Meetings, limits: Limits) -> None:
         self.meetings, self.problem, self.limits = meetings, meetings.problem, limits
         self.words: Words = meetings.start.copy()
-        self.stale: Bits = self.problem.times.T > 0
         self.seen: Bits = self.problem.times.T > 0
+        self.stale: Bits = self.seen.copy()
         self.over = False
 
     def copy(self) -> Left:
@@ -64,9 +64,14 @@ class Left:
         if (self.seen & ~self.meetings.by_tree(self.words)).any():
             raise NothingLeftError
         for i, step in enumerate(steps):
-            if i % LOOK == 0 and self.limits.expired():
-                raise NotVerified("not verified: the time was up")
+            if i % LOOK == 0:
+                self.look()
             self.step(step)
+
+    def look(self) -> None:
+        """Look at the clock."""
+        if self.limits.expired():
+            raise NotVerified("not verified: the time was up")
 
     def step(self, step: Removal) -> None:
         """Take away what one step says."""
@@ -220,6 +225,7 @@ class Left:
         gain[rows, list(step.labels)] = 0
         total = 0
         for t, k, distinct, y in step.weights:
+            self.look()
             low, high = self.total(t, k, distinct)
             total += y * (high if y > 0 else low)
             times = (self.seen[:, t] if distinct else problem.times[t]).astype(object)
