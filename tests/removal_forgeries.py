@@ -57,7 +57,9 @@ TORN = replace(
     rows=Rows(1, 1),
     bags=(Bags("forest", np.array([[3], [3]], dtype=np.int32), (NOBODY, counts((Box(),), [1], [3], [1]))),),
 )
-EMPTY = replace(TORN, bags=(Bags("forest", np.array([[2]], dtype=np.int32), (counts((Box(),), [1], [1], [1]),)),))
+# Position 0 counts twice where a single row is.
+ONE = counts((Box(),), [1], [1], [1])
+EMPTY = replace(BAGGED, rows=Rows(2, 2), bags=(Bags("forest", np.array([[2, 1]], dtype=np.int32), (ONE,)),))
 
 
 def removals(*steps):

@@ -27,7 +27,6 @@ from solvers.statements.release import ANY_LABEL
 MOST_LISTED = 24  # a weight up to which the ways to make it up are listed; there are at most 1,575
 MOST_TIMES = 64  # values of c that are looked at
 FEW, MANY = 4, 1 << 60  # values left in a tree
-LOOK = 16  # steps between looks at the clock
 Range = tuple[int, int]
 
 
@@ -63,9 +62,8 @@ class Left:
         """Take away what the steps say; raise `NothingLeftError` as soon as a row has nothing left."""
         if (self.seen & ~self.meetings.by_tree(self.words)).any():
             raise NothingLeftError
-        for i, step in enumerate(steps):
-            if i % LOOK == 0:
-                self.look()
+        for step in steps:
+            self.look()
             self.step(step)
 
     def look(self) -> None:
