@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -31,12 +31,14 @@ Span = tuple[float, float]
 class NodeCounts:
     """What is known of every node: `classes` (nodes, classes), -1 where only `size` (nodes,) is known.
 
-    `said`: how it was recovered, or why not, as a sentence (empty: plain counts).
+    `note`: how it was recovered, or why not, as a sentence (empty: plain counts). `drawn` (nodes,): of a resample
+    without classes how many rows were drawn, repetitions included, `size` being the different ones (None: not known).
     """
 
     classes: Counts
     size: Counts
     note: str = ""
+    drawn: Counts | None = None
 
     @property
     def whole(self) -> bool:
@@ -165,6 +167,16 @@ def bag_counts(tree: TreeArrays, drawn: int | None, weighting: Weighting) -> Nod
                 return NodeCounts(found, tree.rows, "classes were weighted: drawn rows were solved for, exactly")
     text = "rows were weighted in a way that hides the classes: only the number of different rows per leaf is known"
     return only_sizes(tree.rows, k, text)
+
+
+def drawn_sizes(tree: TreeArrays) -> NodeCounts:
+    """Return the drawn and the different rows of a tree without classes that was fitted on a resample.
+
+    Weights that leave no whole numbers, or fewer drawn rows than different ones, hide how many were drawn.
+    """
+    sizes = only_sizes(tree.rows, 1, "")
+    found = whole(tree.weighted[:, None])
+    return sizes if found is None or not fits_a_bag(tree, found) else replace(sizes, drawn=found[:, 0])
 
 
 def as_declared(root: NDArray[np.float64], totals: Sequence[int], weighting: Weighting) -> bool:
