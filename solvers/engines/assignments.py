@@ -76,13 +76,13 @@ class AssignmentsEngine(Engine):
             return located(state)
         if isinstance(query, Count):
             return count_placed(state, query.convention, None, limits)
-        if isinstance(query, Share):
-            return share_placed(state, query, limits)
         known = settled(state, limits)
         if known is not None and known.conflict:
             return Answer("unsat", conflict=(known.conflict,))
+        whole = known is not None and known.free and not release.impossible
+        if isinstance(query, Share):
+            return share_placed(state, query, whole, limits)
         if isinstance(query, Decide):
-            whole = known is not None and known.free and not release.impossible
             return (
                 decide_settled(release, known, query, limits)
                 if whole and known

@@ -9,6 +9,7 @@ Cost: of a box, values times the attributes that it names, and rows times packed
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import accumulate
@@ -31,6 +32,7 @@ from solvers.statements.release import ANY_LABEL, Release
 
 NEARLY = float(np.nextafter(1.0, 0.0))  # a share below 1 that rounding made 1
 STEPS = 16  # boxes between two looks at the clock
+SECONDS = 1.0  # for meeting boxes with the rows, however short the time is: what is left for these is known by then
 
 
 def allowed_parts(mask: int, parts: int) -> Bits:
@@ -91,22 +93,31 @@ class Membership:
         seen = problem.times.T[:, trees] > 0
         return cls(state, values, regions_of(places), single, seen, trees, packing.first[:-1][trees])
 
+    def can(self, box: Box) -> tuple[Bits, Bits]:
+        """Return which rows can lie in a box, and which values meet it."""
+        parts = self.state.problem.parts
+        hit, _ = self.values.meet(box, parts)
+        found, _ = self.places.meet(box, parts)
+        if box.empty:
+            return np.zeros_like(found), np.zeros_like(hit)
+        if len(self.trees) and found.any():
+            kept = (self.state.domains.words[found] & self.words(hit)) != 0
+            some = np.logical_or.reduceat(kept, self.first, axis=1)
+            found[found] = (some | ~self.seen[found]).all(axis=1)
+        return found, hit
+
+    def must(self, box: Box) -> Bits:
+        """Return which rows surely lie in a box."""
+        _, within = self.places.meet(box, self.state.problem.parts)
+        return within & (not box.empty)
+
     def most(self, box: Box) -> int:
         """Return how many rows at most lie in a box."""
-        if box.empty:
-            return 0
         problem = self.state.problem
-        hit, _ = self.values.meet(box, problem.parts)
-        can, _ = self.places.meet(box, problem.parts)
-        if len(self.trees) and can.any():
-            kept = (self.state.domains.words[can] & self.words(hit)) != 0
-            some = np.logical_or.reduceat(kept, self.first, axis=1)
-            can[can] = (some | ~self.seen[can]).all(axis=1)
+        can, hit = self.can(box)
         held = np.bincount(problem.tree, weights=np.where(hit, problem.high, 0), minlength=problem.trees)
-        inside = can[:, None] & self.seen
-        bound = np.minimum(held[self.trees].astype(np.int64), inside.sum(axis=0)) + (can[:, None] & ~self.seen).sum(
-            axis=0
-        )
+        inside = (can[:, None] & self.seen).sum(axis=0)
+        bound = np.minimum(held[self.trees].astype(np.int64), inside) + (can[:, None] & ~self.seen).sum(axis=0)
         return int(min(can.sum(), bound.min(initial=problem.rows)))
 
     def least(self, box: Box) -> int:
@@ -115,7 +126,7 @@ class Membership:
             return 0
         problem = self.state.problem
         _, inner = self.values.meet(box, problem.parts)
-        _, must = self.places.meet(box, problem.parts)
+        must = self.must(box)
         sure = np.where(inner, np.maximum(problem.low, self.single), 0)
         held = np.bincount(problem.tree, weights=sure, minlength=problem.trees)[self.trees].astype(np.int64)
         bound = held + (must[:, None] & ~self.seen).sum(axis=0)
@@ -147,6 +158,7 @@ def decide_placed(release: Release, state: Assigned, query: Decide, limits: Limi
 
 def bounded(table: Membership, chosen: Selections, low: Ints, high: Ints, limits: Limits) -> tuple[str, ...]:
     """Put bounds on the rows of selections into `low` and `high`; return what is said where time was up."""
+    limits = limits.lasting(max(SECONDS, limits.left()))
     for q, (met, held) in enumerate(chosen.boxes()):
         if q % STEPS == 0 and q and limits.expired():
             return (f"the time was up after {q:,} of {len(chosen):,} profiles were met with the rows",)
@@ -154,11 +166,12 @@ def bounded(table: Membership, chosen: Selections, low: Ints, high: Ints, limits
     return ()
 
 
-def share_placed(state: Assigned, query: Share, limits: Limits) -> ShareAnswer:
-    """Return bounds on shares from those on the rows of their parts.
+def share_placed(state: Assigned, query: Share, free: bool, limits: Limits) -> ShareAnswer:
+    """Return bounds on shares, exact where rows are `free`: each in a box of its own, without impossible boxes.
 
     Of x rows of `inner` and y others, x + y at most `outer`'s most: x / (x + y) is least where x is and then y is
-    greatest, and the other way round.
+    greatest, and the other way round. Row by row: every row that can be one of `inner` is in the greatest share, and
+    every other that need not be in `outer` is not; the least is the same of the others.
     """
     table = Membership.of(state)
     bounds: list[tuple[Ints, Ints]] = []
@@ -173,7 +186,27 @@ def share_placed(state: Assigned, query: Share, limits: Limits) -> ShareAnswer:
         lower = np.where(least > 0, least / (least + rest), np.where(rest > 0, 0.0, 1.0))
         upper = np.where(others > 0, most / (most + others), np.where(most > 0, 1.0, 0.0))
     none = (most <= 0) & (rest <= 0)
-    return ShareAnswer("bounds", lower=np.where(none, np.nan, lower), upper=np.where(none, np.nan, upper))
+    lower, upper = np.where(none, np.nan, lower), np.where(none, np.nan, upper)
+    pairs = zip(query.inner.boxes(), query.other.boxes(), query.outer.boxes(), strict=True)
+    limits = limits.lasting(max(SECONDS, limits.left()))
+    for q, ((inner, _), (other, _), (_, outer)) in enumerate(pairs):
+        if q % STEPS == 0 and q and limits.expired():
+            return ShareAnswer("bounds", lower=lower, upper=upper)
+        ones, zeros, free_to_leave = table.can(inner)[0], table.can(other)[0], ~table.must(outer)
+        lower[q] = np.maximum(lower[q], 1.0 - greatest_share(zeros, ones, free_to_leave))
+        upper[q] = np.minimum(upper[q], greatest_share(ones, zeros, free_to_leave))
+    return ShareAnswer("exact" if free else "bounds", lower=lower, upper=upper)
+
+
+def greatest_share(ones: Bits, zeros: Bits, leave: Bits) -> float:
+    """Return the greatest share of ones among ones and zeros, by which of them rows can be and which can be neither.
+
+    NaN where no row can be either.
+    """
+    x, y = int(ones.sum()), int((zeros & ~ones & ~leave).sum())
+    if x + y:
+        return x / (x + y)
+    return 0.0 if zeros.any() else math.nan
 
 
 def decide_settled(release: Release, known: Settled, query: Decide, limits: Limits) -> DecideAnswer:
