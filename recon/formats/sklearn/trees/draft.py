@@ -103,9 +103,9 @@ def root_only(tree: CountedTree) -> CountedTree:
     cut = {name: getattr(tree.arrays, name)[:1] for name in fields}
     none = np.full(1, -1, dtype=np.int64)
     arrays = replace(tree.arrays, left=none, right=none, feature=none, **cut)
-    return replace(
-        tree, arrays=arrays, counts=replace(tree.counts, classes=tree.counts.classes[:1], size=tree.counts.size[:1])
-    )
+    counts, drawn = tree.counts, tree.counts.drawn
+    kept = replace(counts, classes=counts.classes[:1], size=counts.size[:1], drawn=None if drawn is None else drawn[:1])
+    return replace(tree, arrays=arrays, counts=kept)
 
 
 def missing_seen(tree: CountedTree) -> NDArray[np.int64]:
@@ -210,8 +210,10 @@ def leaf_counts(tree: CountedTree, leaf: NDArray[np.bool_], binder: Binder, bag:
     np.cumsum(width, out=start[1:])
     by_class = np.repeat(counted, width)
     values = np.empty(len(by_class), dtype=np.int64)
-    values[by_class], values[~by_class] = per_class.ravel(), size[leaf & ~counted]
-    return CountTable(start, values, counted, np.where(counted, size, UNPUBLISHED) if bag else None)
+    drawn = tree.counts.drawn if bag else None
+    values[by_class], values[~by_class] = per_class.ravel(), (size if drawn is None else drawn)[leaf & ~counted]
+    told = counted if drawn is None else leaf  # how many rows are different stands beside how many were drawn
+    return CountTable(start, values, counted, np.where(told, size, UNPUBLISHED) if bag else None)
 
 
 def split_tests(draft: TreesDraft, binder: Binder) -> tuple[Splits, list[NDArray[np.int64]]]:
