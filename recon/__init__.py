@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from recon.loading.attaching import attach_counts as attach_counts
     from recon.loading.loading import encode as encode
     from recon.loading.loading import load as load
+    from recon.located.positions import positions as positions
     from recon.measures.figures import Measures as Measures
     from recon.measures.measures import measure as measure
     from recon.measures.sweeping import sweep as sweep
@@ -75,6 +76,7 @@ _HOME = {
     "posterior": "recon.noisy.posterior",
     "Plan": "recon.questions.planning",
     "plan": "recon.questions.planning",
+    "positions": "recon.located.positions",
     "table": "recon.questions.probabilistic",
     "attribute": "recon.questions.questions",
     "bound": "recon.bounds.bounding",

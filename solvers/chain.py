@@ -7,17 +7,28 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from solvers.engines import ENGINES, made
 from solvers.foundation.errors import ContradictionError, EngineError, Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.questions.combined import combined, left_open
+from solvers.questions.combined import combined, joined, left_open, left_to_others
 from solvers.questions.engine import Engine
-from solvers.questions.query import Answer, Convention, CountAnswer, Decide, Query
-from solvers.questions.relaxed import loosen
+from solvers.questions.query import (
+    Answer,
+    Attain,
+    Convention,
+    CountAnswer,
+    Decide,
+    Enumerate,
+    Joint,
+    MostLikely,
+    Query,
+    Sample,
+)
+from solvers.questions.relaxed import loosen, unnamed
 from solvers.statements.release import Release
 
 if TYPE_CHECKING:
@@ -25,6 +36,8 @@ if TYPE_CHECKING:
 
 NOTHING = "no answer within the limits"
 BEHIND = 0.5  # of the time left for an engine behind an answer: proofs and further questions need the rest
+BAGS = 0.5  # of the time for engines that use bags whole, before those over unordered rows
+OF_WORLDS = (Attain, Enumerate, Joint, MostLikely, Sample)  # of single worlds, or of how they share out
 A = TypeVar("A", bound=Answer)
 
 
@@ -42,9 +55,20 @@ def engines() -> Iterator[Engine]:
         yield made(module, name)
 
 
-def engines_for(query: Query) -> Iterator[Engine]:
-    """Yield the engines that answer this kind of question, in the order of the chain."""
-    return (engine for engine in engines() if isinstance(query, engine.answers))
+def engines_for(release: Release, query: Query) -> Iterator[Engine]:
+    """Yield the engines that answer this kind of question, in the order in which they are asked of a release.
+
+    That of the chain; where bags are known, the engines that use them whole come first.
+    """
+    for whole in (True, False) if release.bags else (None,):
+        yield from (e for e in engines() if isinstance(query, e.answers) and whole in {None, e.uses_bags})
+
+
+def refusal(engine: Engine, release: Release, query: Query) -> str | None:
+    """Return why an engine is not asked, None where it is."""
+    if release.bags and not engine.uses_bags and isinstance(query, OF_WORLDS):
+        return f"it does not use the bags: {unnamed(release)}"
+    return engine.missing() or engine.refuses(release, query)
 
 
 def plan(release: Release, query: Query) -> tuple[Step, ...]:
@@ -52,7 +76,7 @@ def plan(release: Release, query: Query) -> tuple[Step, ...]:
 
     Nothing is solved: an engine without a refusal may still find out that cells or clauses are too many.
     """
-    return tuple(Step(e.name, e.missing() or e.refuses(release, query)) for e in engines_for(query))
+    return tuple(Step(e.name, refusal(e, release, query)) for e in engines_for(release, query))
 
 
 def answer(release: Release, query: Query, limits: Limits | None = None) -> Answer:
@@ -65,20 +89,64 @@ def answer(release: Release, query: Query, limits: Limits | None = None) -> Answ
     the first; refusals, engines that gave up within the limits and those that added something, or failed behind an
     answer, stay in `Answer.trail`. Raises `Unsupported` with every reason when all refuse, `Inconclusive` when some of
     them met a limit, `EngineError` where one fails before there is an answer. Of a loosened release the answer is what
-    that of the engines proves (`solvers.questions.relaxed`).
+    that of the engines proves (`solvers.questions.relaxed`). Where bags are known, engines that use them whole get a
+    part of the time (`BAGS`); what they do not settle the others are asked as ever, and what these prove is joined.
     """
     limits = limits or Limits()
     begun = time.perf_counter()
+    if not release.bags:
+        asked = in_turn(release, query, limits, engines_for(release, query))
+        found = loosened(release, query, asked.answer(), release.loosened)
+        return finished(release, asked, query, found, begun, limits)
+    whole = (e for e in engines_for(release, query) if e.uses_bags)
+    asked = in_turn(release, query, part_of(limits, BAGS), whole)
+    found = loosened(release, query, asked.answer(), release.loosened)
+    rest = query if found is None else left_to_others(query, found)
+    if rest is not None:
+        others = (e for e in engines_for(release, rest) if not e.uses_bags)
+        more = in_turn(release, rest, limits, others)
+        outer = loosened(release, rest, more.answer(), release.unstated)
+        asked = Asked(found, [*asked.before, *more.before], [], asked.limited or more.limited)
+        if found is not None and outer is None:
+            found = replace(found, trail=(*found.trail, *more.before))
+        elif outer is not None:
+            found = outer if found is None else joined(query, found, outer)
+    return finished(release, asked, query, found, begun, limits)
+
+
+@dataclass(slots=True)
+class Asked:
+    """What engines said that were asked in turn: the best answer, why those before it gave none, and those behind it.
+
+    `limited`: one of them met a limit.
+    """
+
+    best: Answer | None
+    before: list[str]
+    behind: list[str]
+    limited: bool
+
+    def answer(self) -> Answer | None:
+        """Return the best answer with what the others said."""
+        if self.best is None:
+            return None
+        behind = self.behind if self.best.status != "unsat" else []
+        trail = [*self.before, *(() if self.best.status == "unknown" else self.best.trail), *behind]
+        return replace(self.best, trail=tuple(trail))
+
+
+def in_turn(release: Release, query: Query, limits: Limits, engines: Iterable[Engine]) -> Asked:
+    """Return what engines say that are asked one after the other until nothing is left open; see `answer`."""
     best: Answer | None = None
     rest = query
     before: list[str] = []
     behind: list[str] = []
     limited = False
-    for engine in engines_for(query):
+    for engine in engines:
         if best is not None and best.status != "unknown" and limits.expired():
             break
         trail = before if best is None or best.status == "unknown" else behind
-        reason = engine.missing() or engine.refuses(release, rest)
+        reason = refusal(engine, release, rest)
         if reason is not None:
             trail.append(f"{engine.name}: {reason}")
             continue
@@ -105,27 +173,35 @@ def answer(release: Release, query: Query, limits: Limits | None = None) -> Answ
         if left is None:  # the next engine is not even imported
             break
         rest = left
-    if best is not None:
-        behind = behind if best.status != "unsat" else []
-        trail = [*before, *(() if best.status == "unknown" else best.trail), *behind]
-        return finished(release, query, replace(best, trail=tuple(trail), seconds=time.perf_counter() - begun), limits)
-    if limited:
-        raise Inconclusive("; ".join(before))
-    raise Unsupported(f"no engine answers {type(query).__name__} for this release", tuple(before))
+    return Asked(best, before, behind, limited)
 
 
-def part_of(limits: Limits) -> Limits:
-    """Return the limits of an engine that is asked for what another one left open."""
-    return limits if math.isinf(limits.left()) else limits.share(BEHIND)
+def part_of(limits: Limits, part: float = BEHIND) -> Limits:
+    """Return the limits of an engine that is not to use up the time."""
+    return limits if math.isinf(limits.left()) else limits.share(part)
 
 
-def finished(release: Release, query: Query, found: Answer, limits: Limits) -> Answer:
-    """Return an answer with the statements that clash where there is no world, and for what it proves if loosened."""
+def loosened(release: Release, query: Query, found: Answer | None, unstated: tuple[str, ...]) -> Answer | None:
+    """Return an answer for what it proves where something is not used; None stays None."""
+    return loosen(release, query, found, unstated) if found is not None and unstated else found
+
+
+def finished(
+    release: Release, asked: Asked, query: Query, found: Answer | None, begun: float, limits: Limits
+) -> Answer:
+    """Return an answer with its seconds, and where there is no world with the statements that clash.
+
+    Raises `Unsupported` or `Inconclusive` where there is no answer; see `answer`.
+    """
+    if found is None and asked.limited:
+        raise Inconclusive("; ".join(asked.before))
+    if found is None:
+        raise Unsupported(f"no engine answers {type(query).__name__} for this release", tuple(asked.before))
     if found.status == "unsat" and not found.conflict:
         from solvers.likelihood.explain import known_conflict
 
         found = replace(found, conflict=known_conflict(release, limits))
-    return loosen(release, query, found) if release.loosened else found
+    return replace(found, seconds=time.perf_counter() - begun)
 
 
 def ask(release: Release, query: Query, kind: type[A], limits: Limits | None = None) -> A:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from solvers.cells.components import Component, known_presolve
 from solvers.cells.system import System, system_of
-from solvers.chain import Step, engines_for
+from solvers.chain import Step, engines_for, refusal
 from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.elimination import elimination_order, width
@@ -123,8 +123,8 @@ def forecast(release: Release, query: Query, known: Presolved) -> tuple[Step, ..
     The first without a refusal is asked first; those behind it only where it gives up within its limits.
     """
     return tuple(
-        Step(engine.name, engine.missing() or engine.refuses(release, query) or foreseen(engine, known))
-        for engine in engines_for(query)
+        Step(engine.name, refusal(engine, release, query) or foreseen(engine, known))
+        for engine in engines_for(release, query)
     )
 
 

@@ -57,7 +57,6 @@ KERNEL = ("test_refusals.py", "test_kernel.py")
 COUNTS, DUALS, PROGRAMS = ("test_guards_counts.py",), ("test_guards.py",), ("test_guards_programs.py",)
 TARGETS = (
     Target("solvers.kernel.claims", KERNEL, everything=True),
-    Target("solvers.kernel.datasets", KERNEL, everything=True),
     Target("solvers.kernel.checker", KERNEL, everything=True),
     Target("solvers.kernel.cells", KERNEL, everything=True),
     Target("solvers.kernel.facts", (*KERNEL, "test_fingerprint.py"), everything=True),

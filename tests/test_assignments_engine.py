@@ -7,8 +7,9 @@ import random
 import numpy as np
 import pytest
 from extras import encoded
-from test_bags import random_forest
+from test_bags import random_forest, sequences
 
+import recon
 from solvers.chain import answer, ask
 from solvers.foundation.errors import ContradictionError, Unsupported
 from solvers.foundation.limits import Limits
@@ -71,3 +72,40 @@ def test_rows_without_positions_are_refused_in_words():
         with pytest.raises(Unsupported, match="no engine answers Locate") as caught:
             ask(got.statements, Locate(), LocatedAnswer)
         assert any(words in line for line in caught.value.reasons), caught.value.reasons
+
+
+def settled_forests(seed, count):
+    """Yield tiny forests whose leaves are all proved, with every sequence of rows that the bags explain."""
+    rng, done = random.Random(seed), 0
+    while done < count:
+        release, truth, space, _, bags = random_forest(rng, known=True)
+        got = encoded(release)
+        if got.statements.bags and recon.count(got).status == "exact":
+            done += 1
+            yield got, truth, set(sequences(release, space, bags))
+
+
+def rows_of(world):
+    """Return the rows of a world in its order; values of these domains are whole numbers."""
+    return tuple(tuple(int(v) for v in row) for row in world.to_frame().itertuples(index=False))
+
+
+def test_worlds_of_rows_whose_leaves_are_proved():
+    """Rows are in the order of the training file; a sample is uniform over datasets by position."""
+    alone = several = 0
+    for got, truth, every in settled_forests("worlds", 25):
+        found = recon.reconstruct(got)
+        assert rows_of(found) in every
+        assert found.unique == (len({tuple(sorted(d)) for d in every}) == 1)
+        if len(every) == 1:
+            assert rows_of(found) == tuple(truth)
+        listed = [tuple(sorted(rows_of(world))) for world in recon.worlds(got, None)]
+        assert len(listed) == len(set(listed))
+        assert set(listed) == {tuple(sorted(d)) for d in every}
+        drawn = [rows_of(world) for world in recon.sample(got, 20)]
+        assert set(drawn) <= every
+        with pytest.raises(Unsupported):
+            recon.sample(got, 1, convention="multiset")
+        alone, several = alone + (len(every) == 1), several + (len(set(drawn)) > 1)
+    assert alone
+    assert several

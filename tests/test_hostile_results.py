@@ -26,7 +26,8 @@ from solvers.foundation.errors import CertificateError, ReleaseError
 from solvers.foundation.exact import exact_number
 from solvers.foundation.limits import Limits
 from solvers.kernel.checker import Verifier
-from solvers.kernel.claims import AtLeast, AtMost, NoWorld, Possible, Regions, Witness, proof_from, proof_json
+from solvers.kernel.claims import AtLeast, AtMost, NoWorld, Possible, Regions, Witness
+from solvers.kernel.proof_format import proof_from, proof_json
 from solvers.statements.boxes import Box
 
 ROOT = Path(__file__).parents[1]

@@ -53,11 +53,9 @@ from solvers.kernel.claims import (
     Step,
     Sum,
     Witness,
-    proof_from,
-    proof_json,
-    quoted,
 )
 from solvers.kernel.facts import Facts
+from solvers.kernel.proof_format import proof_from, proof_json, quoted
 from solvers.kernel.rup import check as check_clauses
 from solvers.statements.boxes import Attribute, Box, Boxes, Domain, Region
 from solvers.statements.numbering import ROWS, StatementIndex

@@ -19,22 +19,11 @@ import pytest
 
 from solvers.foundation.errors import CertificateError, NotVerified
 from solvers.foundation.limits import Limits
-from solvers.kernel.cells import live_cells
+from solvers.kernel.cells import check_world, live_cells
 from solvers.kernel.checker import Replay, Verifier
-from solvers.kernel.claims import (
-    AtLeast,
-    AtMost,
-    NoWorld,
-    OnlyWorld,
-    Possible,
-    Regions,
-    Sum,
-    Witness,
-    proof_from,
-    proof_json,
-)
-from solvers.kernel.datasets import check_world
+from solvers.kernel.claims import AtLeast, AtMost, NoWorld, OnlyWorld, Possible, Regions, Sum, Witness
 from solvers.kernel.facts import Facts
+from solvers.kernel.proof_format import proof_from, proof_json
 from solvers.kernel.rup import check as check_clauses
 from solvers.statements.boxes import Attribute, Box, Boxes, Domain, Region
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Choice, Partition, Release, Rows, Statement

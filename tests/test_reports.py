@@ -331,6 +331,6 @@ def test_plain_reasons_name_what_can_be_changed():
     assert "--time" in plain_reasons(["histogram: the time was up while histograms were counted"])
     several = ["cpsat: 1,280 free cells are too many to list histograms", "interval: a component is too large to bound"]
     assert plain_reasons(several).count("every combination") == 1
-    unused = "forest: the bags are known (multiplicities), which no engine uses yet"
+    unused = "forest: not all is used of the bags that are known (multiplicities)"
     assert plain_reasons(["interval: the number of rows is open", unused]).startswith("some of what is published")
     assert plain_reasons([]) == "no exact method copes with it within the limits"

@@ -19,7 +19,8 @@ from recon.formats.release.reading import parse
 from solvers.foundation.errors import CertificateError, NotVerified
 from solvers.foundation.limits import Limits
 from solvers.kernel.checker import Verifier
-from solvers.kernel.claims import AtLeast, AtMost, NoWorld, Regions, proof_from
+from solvers.kernel.claims import AtLeast, AtMost, NoWorld, Regions
+from solvers.kernel.proof_format import proof_from
 from solvers.statements.boxes import Box
 
 ODD = [10**4400, float("inf"), [], {}, None, True, "1", -1, 10**25]

@@ -208,21 +208,32 @@ def sums_of_classes(found: Leaves, boxes: Boxes, names: list[str], cut: CutDomai
                 yield Statement(Region(at), need, UNBOUNDED, f"{names[j]}, class {text}")
 
 
+def known_line(forest: Forest) -> str:
+    """Return what answers assume where the bags are known."""
+    return (
+        f"{forest.name}: the bags are known (multiplicities), so that rows are told apart by their position in the "
+        "training file; engines over unordered rows, and exports, use what follows from them"
+    )
+
+
 def left_out(forest: Forest) -> tuple[str, ...]:
-    """Return what the statements leave out of what is published, so that they hold in more worlds than there are."""
-    out = []
-    if forest.multiplicities is not None:
-        out.append(f"{forest.name}: the bags are known (multiplicities), which no engine uses yet")
+    """Return what the statements leave out of what is published, so that they hold in more worlds than there are.
+
+    Where the bags are known, the release has the leaves' counts whole (`known_bags`), not those of inner nodes.
+    """
+    out, known = [], forest.multiplicities is not None
     every = [leaves_of(forest, t) for t in range(len(forest.trees))] if forest.bootstrap else []
-    if any(bool(((x.positive > MAX_CLASSES) & (x.distinct > x.sums(x.low))).any()) for x in every):
+    if not known and any(bool(((x.positive > MAX_CLASSES) & (x.distinct > x.sums(x.low))).any()) for x in every):
         out.append(f"{forest.name}: of leaves with more than {MAX_CLASSES} classes, 'distinct' is used in part only")
-    known = forest.multiplicities is not None
-    if not known and any(unused(tree, x) for tree, x in zip(forest.trees, every, strict=bool(every))):
+    if any(unused(tree, x, known) for tree, x in zip(forest.trees, every, strict=bool(every))):
         out.append(f"{forest.name}: 'distinct' of inner nodes is not used where leaves below have none")
     return tuple(out)
 
 
-def unused(tree: Tree, leaves: Leaves) -> bool:
-    """Return whether inner nodes publish numbers of different rows that their leaves do not."""
-    inner = (tree.nodes.inner & (tree.nodes.counts.different != NOT_GIVEN)).any()
-    return bool(inner and (leaves.distinct == UNPUBLISHED).any())
+def unused(tree: Tree, leaves: Leaves, known: bool) -> bool:
+    """Return whether inner nodes publish numbers of different rows that their leaves do not.
+
+    At the root it is that of the bag where it is `known`.
+    """
+    inner = tree.nodes.inner & (tree.nodes.counts.different != NOT_GIVEN)
+    return bool(inner[int(known) :].any() and (leaves.distinct == UNPUBLISHED).any())

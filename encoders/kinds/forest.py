@@ -7,10 +7,11 @@ is a statement about one dataset); `encoders.kinds.bags` for bootstrap samples a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 
 from encoders.domain.domain import Domain
-from encoders.kinds.bags import bag_blocks, check_bags, known_bags, left_out, minimum_rows
-from encoders.kinds.tree import check_tree, tree_partition, tree_total
+from encoders.kinds.bags import bag_blocks, check_bags, known_bags, known_line, left_out, minimum_rows
+from encoders.kinds.tree import check_tree, tree_partition, tree_total, unused_counts
 from encoders.models.models import Forest
 from encoders.parts.base import Encoder
 from encoders.parts.cut_domain import CutDomain
@@ -77,11 +78,13 @@ class KindEncoder(Encoder[Forest]):
         return (
             f"{model.name}: each tree was fitted on {how}: a count above 0 proves rows, a count of 0 proves nothing",
             f"{model.name}: possible worlds weigh the same, however likely they make the draws behind its counts",
+            *((known_line(model),) if model.multiplicities is not None else ()),
         )
 
     def loosens(self, model: Forest) -> tuple[str, ...]:
-        """Return what is published about resamples and not used."""
-        return left_out(model) if model.resampled else ()
+        """Return what is published and not used: counts of inner nodes, numbers of different rows in resamples."""
+        inner = (line for tree in model.trees for line in unused_counts(tree, f"{model.name}, {tree.name}"))
+        return (*islice(inner, 1), *(left_out(model) if model.resampled else ()))
 
     def blocks(self, model: Forest, cut: CutDomain, resolved: Resolutions, rows: Rows, place: str) -> tuple[Block, ...]:
         """Return one partition per tree; of a tree on a resample what its counts imply."""

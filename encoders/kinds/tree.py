@@ -46,6 +46,10 @@ class KindEncoder(Encoder[Tree]):
         """Return the leaves as disjoint boxes, in file order."""
         return (tree_partition(model, model.name, cut, resolved),)
 
+    def loosens(self, model: Tree) -> tuple[str, ...]:
+        """Return that counts of inner nodes are not used where they say more than the leaves."""
+        return unused_counts(model, model.name)
+
 
 @dataclass(frozen=True, eq=False)
 class Shape:
@@ -95,6 +99,22 @@ def check_tree(model: Tree, domain: Domain, place: str, repeated: bool = False) 
     check_inner_counts(model, found, place)
     if nodes.counts.distinct is not None:
         check_distinct(model, found, place, repeated)
+
+
+def unused_counts(model: Tree, name: str) -> tuple[str, ...]:
+    """Return in words that inner nodes count classes where leaves below count rows only; () where none does."""
+    table, inner = model.nodes.counts, model.nodes.inner
+    plain = table.published & ~table.by_class
+    if not (table.by_class & inner).any() or not (plain & ~inner).any():
+        return ()
+    found = shape(model.nodes)
+    some = plain & ~inner
+    for level in () if found is None else reversed(found.levels):
+        parents = level[inner[level]]
+        some[parents] = some[model.nodes.children[parents]].any(axis=1)
+    at = np.flatnonzero(some & inner & table.by_class).tolist()
+    text = f"{name}: counts per class of inner nodes are not used where leaves below count rows of any class"
+    return (f"{text} (node {at[0]})",) if at else ()
 
 
 def tree_total(model: Tree) -> int:

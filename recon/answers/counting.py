@@ -16,7 +16,7 @@ def convention_of(release: EncodedRelease, convention: str | None) -> Convention
     """Return the convention asked for; by default `assigned` for one partition, else `ordered`."""
     single = release.statements.single
     one = single is not None and single.open_counts <= 1
-    one = one and not release.noisy and not release.statements.loosened
+    one = one and not release.noisy and not release.statements.unstated
     if convention is None:
         return "assigned" if one else "ordered"
     if convention not in CONVENTIONS:

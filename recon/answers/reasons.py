@@ -9,7 +9,7 @@ TIME = "the time was up (--time)"
 # What engines say, and what it means to somebody who does not know them; the first that is found comes first.
 MEANINGS: tuple[tuple[str, str], ...] = (
     (
-        r"([^;]*no engine uses yet|[^;]*is not used where[^;]*|[^;]*is used in part only)",
+        r"([^;]*not all is used of the bags[^;]*|[^;]*is not used where[^;]*|[^;]*is used in part only)",
         "some of what is published is not used ({})",
     ),
     (

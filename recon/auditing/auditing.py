@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -19,6 +20,8 @@ from recon.certificates.issuing import all_of_it, contradiction_certificate
 from recon.files.budget import current
 from recon.inspection.inspecting import Inspection, inspect
 from recon.loading.attaching import emptied
+from recon.located.placed_rows import PlacedRows
+from recon.located.positions import placed, unlocated
 from recon.measures.figures import Measures
 from recon.measures.sweeping import exact_counts, removed_per_row
 from recon.measures.system import groups_left_out
@@ -31,6 +34,8 @@ from solvers.foundation.limits import Limits
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Partition
 
 POSTERIOR = 10.0  # seconds, of counts that fit no dataset: they can lie where it takes minutes
+POSITIONS = 60.0  # seconds for what follows by position, where no limit is given
+PART = 0.7  # of the time that is given: of a forest on floats there is little else to say
 SMALL_GROUP = 10  # published groups below this size are pointed out (the usual minimum cell count)
 
 
@@ -67,6 +72,20 @@ def stored_outright(release: EncodedRelease, limits: Limits) -> tuple[Inspection
 def sha256_of(hashes: Sequence[str]) -> str:
     """Return the hash by which a release names its files: that of its one file, else the hash of their hashes."""
     return hashes[0] if len(hashes) == 1 else hashlib.sha256("".join(hashes).encode()).hexdigest()
+
+
+def by_position(release: EncodedRelease, limits: Limits) -> PlacedRows | None:
+    """Return what is proved about the row at every position; None where rows have none, or nothing is found in time.
+
+    Raises `ContradictionError` where there is no world.
+    """
+    if unlocated(release):
+        return None
+    some = limits.lasting(POSITIONS) if math.isinf(limits.left()) else limits.share(PART)
+    try:
+        return placed(release, limits=some)
+    except (Inconclusive, Unsupported):
+        return None
 
 
 def what_noise_bought(noisy: EncodedRelease, exact: EncodedRelease, limits: Limits) -> Bought | BoughtWorlds:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +11,7 @@ from recon.auditing.matching import Comparison
 from recon.bounds.disclosure import ValueDisclosure
 from recon.bounds.intervals import IntervalCells
 from recon.inspection.inspecting import Inspection
+from recon.located.placed_rows import PlacedRows
 from recon.measures.figures import Measures
 from recon.noisy.posterior import Posterior
 from solvers.foundation.errors import EmptyConfidenceSet
@@ -108,7 +110,9 @@ class Findings:
     `certificate`: that there is no possible world, or only one (None: neither, or not proved). `bought`: the noisy
     counts beside the exact ones, where those were given. `stored`: what each model file stores of the training data
     outright, besides what its counts say. `intervals`: cells that were suppressed or published as intervals, and what
-    is left of them. `empty`: nothing else was found, for no dataset fits at this confidence.
+    is left of them. `empty`: nothing else was found, for no dataset fits at this confidence. `positions`: what is
+    proved about the row at every position of the training file (None: rows have none, or nothing was found in time),
+    `positions_truth`: the true rows beside it (None: not given, or not in the order of `fit`).
     """
 
     release: EncodedRelease
@@ -120,3 +124,5 @@ class Findings:
     stored: tuple[Inspection, ...] = ()
     empty: Emptiness | None = None
     intervals: IntervalCells = field(default_factory=IntervalCells)
+    positions: PlacedRows | None = None
+    positions_truth: Mapping[str, Any] | None = None

@@ -23,6 +23,7 @@ from recon.answers.undecided import decide
 from recon.bounds.bound_answer import BoundAnswer, Later
 from recon.bounds.disclosure import numbers_within
 from recon.bounds.informative import informative
+from recon.bounds.placed import nearer, places
 from recon.bounds.sums import correlation, distribution_of
 from recon.frames.selections import as_condition, select_conditions
 from recon.frames.world import World, wrap
@@ -65,7 +66,8 @@ class QuestionCells:
 def asked(release: EncodedRelease, where: Condition, of: tuple[str, ...], limits: Limits) -> QuestionCells:
     """Return the release cut for a question. Raises `Unsupported` for too many cells."""
     cut = asking(release, Question(where, of))
-    cut = replace(cut, statements=replace(cut.statements, loosened=release.statements.loosened))
+    given = release.statements
+    cut = replace(cut, statements=replace(cut.statements, loosened=given.loosened, bags=given.bags))
     system = SystemFigures.of(cut.statements, limits)
     dense = system.last(1 + len(of))
     scales, minimum, greatest = [], [], []
@@ -111,9 +113,12 @@ def bound_only(
     names = () if of is None else (of,) if isinstance(of, str) else tuple(of)
     if len(names) > 2:
         raise ReleaseError(f"'of' names {len(names)} attributes: give one for a mean, two for a correlation")
-    if kept := release.statements.loosened:  # extremes over too many worlds are outer bounds
-        everything = replace(release, statements=replace(release.statements, loosened=()))
-        found = bound_only(everything, where, of, convention, limits)
+    statements = release.statements
+    if kept := statements.unstated if names else statements.loosened:  # extremes over too many worlds are outer bounds
+        everything = replace(statements, loosened=(), bags=() if names else statements.bags)
+        located = places(release, limits) if len(names) == 1 else None
+        found = bound_only(replace(release, statements=everything), where, of, convention, limits)
+        found = found if located is None else nearer(release, where, names[0], found, located)
         return replace(found, status="bounds", expectation=None, trail=(*found.trail, *kept), _more=None)
     chosen, condition = convention_of(release, convention), where
     limits = limits or Limits()

@@ -134,7 +134,7 @@ def ranges(release: EncodedRelease, conditions: Sequence[Condition], limits: Lim
         return [(0, rows, False)] * len(conditions)
     exact = found.status == "exact"
     out = [(int(a), int(b), exact or a == b) for a, b in zip(found.low, found.high, strict=True)]
-    if exact or release.statements.loosened:
+    if exact or release.statements.unstated:
         return [(a, b, tight and not release.statements.loosened) for a, b, tight in out]
     try:
         sums = SystemFigures.of(release.statements, limits).selections(selections)

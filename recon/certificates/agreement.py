@@ -2,7 +2,8 @@
 
 A certificate that holds proves its own claim. What stands beside it in a file was written by somebody, and may have
 been changed since. Claims of a result are: no world (`status` unsat, `worlds` 0), the only world (`unique`), `datasets`
-(`worlds` where it says the same), verdicts wherever they stand, `min_count` and `max_count`. Each needs a certificate
+(`worlds` where it says the same), verdicts wherever they stand, `min_count` and `max_count`, what lines with a
+`position` and an `attribute` say of it. Each needs a certificate
 that was verified; what else stands there never has a proof, and its names are told.
 """
 
@@ -19,10 +20,11 @@ import pandas as pd
 
 from encoders.encode.encoder import EncodedRelease
 from recon.certificates.certificate_format import VALUES, Json, claim_text
+from recon.certificates.position_claims import Positions
 from recon.frames.selections import odd_cells, raw_indices
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.exact import level_text
-from solvers.kernel.claims import printable, quoted
+from solvers.kernel.proof_format import printable, quoted
 
 WANTED: dict[str, Json | None] = {
     "certain": {"at_least": 1},
@@ -89,6 +91,7 @@ class Proved:
         self.release = release
         self.none = max((h.level for h in held if "worlds" in h.claim), default=0.0)
         self.only = max((h.level for h in held if "only_world" in h.claim), default=0.0)
+        self.positions = Positions([(h.claim, h.level) for h in held if "positions" in h.claim], release.domain)
         self.by_profile: dict[object, list[VerifiedClaim]] = {}
         for one in held:
             if "profile" in one.claim:
@@ -206,6 +209,7 @@ def whole(
         *([(of_reconstruction(line, claim, proved.release), "the only world")] if "unique" in line else []),
         *([(of_count(line, claim, proved), "no world")] if "status" in line or nothing_left(line) else []),
         *((of_bound(line, side, proved), f"{side} {quoted(line[side])}") for side in BOUNDS if side in line),
+        *([(of_position(line, proved), position_text(line))] if "position" in line and "attribute" in line else []),
         *((None, f"{key} {quoted(line.get(key))}") for key in NUMBERS if unreadable(line.get(key))),
         *([(of_datasets(line, proved), f"datasets {quoted(datasets_in(line))}")] if datasets_in(line) else []),
     ):
@@ -299,6 +303,17 @@ def of_reconstruction(line: Json, stated: Any, release: EncodedRelease) -> list[
     if only != (unique is True):
         return [f"unique is {unique}, its certificate says: {claim_text(stated)}"]
     return same_rows(line.get("rows"), stated["only_world"], release)
+
+
+def of_position(line: Json, proved: Proved) -> list[str] | None:
+    """Return what is wrong with what is said of a position and an attribute; None where nothing proves it."""
+    level = wanted_level(line)
+    return [] if proved.none >= level else proved.positions.of_line(line, level)
+
+
+def position_text(line: Json) -> str:
+    """Return what a line is about, for people."""
+    return f"{quoted(line['attribute'])} of position {quoted(line['position'])}"
 
 
 def nothing_left(line: Json) -> bool:

@@ -15,21 +15,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from encoders.encode.encoder import EncodedRelease, confidence_level
+from recon.certificates.position_claims import located
 from recon.frames.selections import missing, raw_indices, select_frame
 from solvers.foundation.errors import CertificateError, ReleaseError
 from solvers.foundation.escaping import named
-from solvers.kernel.claims import (
-    AnyClaim,
-    AtLeast,
-    AtMost,
-    NoWorld,
-    OnlyWorld,
-    Possible,
-    entry,
-    keys,
-    number,
-    printable,
-)
+from solvers.kernel.claims import AnyClaim, AtLeast, AtMost, NoWorld, OnlyWorld, Possible
+from solvers.kernel.proof_format import entry, keys, number, printable, quoted
 from solvers.statements.boxes import Box
 
 VERSION = 2  # 2: at a confidence below 1, which is named; 1: whatever the noise
@@ -65,6 +56,8 @@ def claim_of(claim: Any, release: EncodedRelease, known: Boxes | None = None) ->
         raise CertificateError("the claim is no object")
     if "profile" in claim:
         return profile_claim(claim, known if known is not None else boxes_of(profiles_in(claim), release)[0])
+    if "positions" in claim:
+        return located(claim, release)
     if "worlds" in claim:
         keys(claim, {"worlds"}, "the claim")
         if number(claim["worlds"], "claim.worlds") != 0:
@@ -156,6 +149,11 @@ def words_of(claim: Any) -> str:
         return "there is exactly one possible training set"
     if "worlds" in claim:
         return "there is no possible training set"
+    if "positions" in claim:
+        listed = claim["positions"]
+        many = f"{len(listed):,} rows" if isinstance(listed, list) else "nothing that can be read"
+        of = f" of {quoted(claim['of'])}" if "of" in claim else ""
+        return f"{many} of the training file{of}, by position, are where the claim says"
     profile = claim.get("profile")
     tests = [f"{named(k)} = {named(printable(v))}" for k, v in profile.items()] if isinstance(profile, dict) else []
     who = f" has {' and '.join(tests)}" if tests else " exists"

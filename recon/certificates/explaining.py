@@ -10,10 +10,27 @@ from recon.certificates.certificate_format import claim_text, level_of
 from recon.certificates.verifying import certificates_in, opened
 from recon.frames.describe import condition_text
 from solvers.foundation.limits import Limits
-from solvers.kernel.claims import AnyProof, Branch, Cases, Drat, Node, Regions, Sum, Witness, proof_from
+from solvers.kernel.claims import (
+    AnyProof,
+    Branch,
+    Cases,
+    Counted,
+    Drat,
+    Hall,
+    Labelled,
+    Node,
+    Regions,
+    Removal,
+    Removals,
+    Revised,
+    Sum,
+    Witness,
+)
 from solvers.kernel.facts import Facts
+from solvers.kernel.proof_format import proof_from
 from solvers.statements.boxes import Box
 from solvers.statements.release import NO_COUNT, UNBOUNDED
+from solvers.statements.row_problem import RowProblem, problem_of
 
 MAX_STEPS = 10_000  # lines printed for one proof
 
@@ -30,7 +47,10 @@ def explained(
         at = release.at_confidence(level_of(whole))
         if at.confidence not in facts:
             facts[at.confidence] = Facts(at.statements)
-        notes = list(Teller(at, facts[at.confidence]).proof(proof_from(whole["proof"])))
+        if "shared" in whole["proof"]:
+            notes = ["the steps are those of another certificate of this result, told there"]
+        else:
+            notes = list(Teller(at, facts[at.confidence]).proof(proof_from(whole["proof"])))
         more = [f"  ... and {len(notes) - MAX_STEPS:,} more lines"] if len(notes) > MAX_STEPS else []
         claim = claim_text(whole["claim"], whole.get("confidence", 1))
         out += [f"steps for {place}: {claim}", *(f"  {line}" for line in notes[:MAX_STEPS]), *more, ""]
@@ -53,6 +73,8 @@ class Teller:
             yield from self.world(proof)
         elif isinstance(proof, Drat):
             yield f"{len(proof.lines):,} clauses, each by unit propagation from the lowered release and those before"
+        elif isinstance(proof, Removals):
+            yield from self.removals(proof.steps)
         else:
             blocks = (
                 "all blocks"
@@ -65,6 +87,26 @@ class Teller:
                 yield f"sum {i}:"
                 yield from (f"  {line}" for line in self.sum(one))
             yield from self.node(proof.tree)
+
+    def removals(self, steps: Sequence[Removal]) -> Iterator[str]:
+        """Yield the lines of values that are removed from rows."""
+        problem = problem_of(self.release.statements)
+        if problem is None:
+            return
+        for step in steps:
+            if isinstance(step, Revised):
+                yield f"row {step.row}: no value that misses all that some other tree leaves it"
+            elif isinstance(step, Counted):
+                yield f"{value_text(problem, step.value)}: no more rows, and no fewer, than its counts allow"
+            elif isinstance(step, Hall):
+                values = "; ".join(value_text(problem, v) for v in step.values)
+                how = "are filled by rows" if step.full else "need all rows"
+                yield f"tree {step.tree}: these {how} that it counts {step.times} times: {values}"
+            elif isinstance(step, Labelled):
+                yield f"the labels of {len(step.rows)} rows: any other breaks {len(step.weights)} class totals"
+            else:
+                yield f"row {step.row} is not in {value_text(problem, step.value)}: suppose it were, then"
+                yield from (f"  {line}" for line in self.removals(step.steps))
 
     def world(self, proof: Witness) -> Iterator[str]:
         """Yield the rows of a possible world."""
@@ -118,3 +160,12 @@ class Teller:
         """Return a cell by the row that names it."""
         box = Box(tuple((k, 1 << part) for k, part in enumerate(self.cells[i])))
         return f"rows like [{condition_text(self.release.cut, box)}]"
+
+
+def value_text(problem: RowProblem, v: int) -> str:
+    """Return a value of a tree in words: the tree, its leaf and the class."""
+    if not 0 <= v < len(problem.tree):
+        return f"value {v}"
+    t, label = int(problem.tree[v]), int(problem.label[v])
+    name = f"tree {t}, {problem.names[t][int(problem.region[v])]}"
+    return name if label < 0 else f"{name}, class {label}"

@@ -22,6 +22,7 @@ import pandas as pd
 from encoders.domain.values import Listed, plain
 from encoders.encode.encoder import EncodedRelease
 from recon.certificates.certificate_format import VERSION, Json, level_json, only_world, sealed
+from recon.certificates.position_claims import located, positions_json
 from recon.files.writing import writing
 from recon.frames.selections import from_text, missing, select_frame
 from recon.frames.world import World, wrap
@@ -29,7 +30,8 @@ from solvers.certificates.certifier import Certifier
 from solvers.chain import ask
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
-from solvers.kernel.claims import AnyProof, AtLeast, AtMost, Claim, NoWorld, Proof, proof_json
+from solvers.kernel.claims import AnyProof, AtLeast, AtMost, Claim, NoWorld, Proof, Removals
+from solvers.kernel.proof_format import proof_json
 from solvers.questions.query import BoxMultipliers, MostLikely, Selections, Side, WorldsAnswer
 
 
@@ -38,11 +40,20 @@ def as_proved(release: EncodedRelease) -> EncodedRelease:
     return release.at_confidence(1) if release.certain else release
 
 
-def certificate_json(release: EncodedRelease, fingerprint: str, claim: Json, proof: AnyProof) -> Json:
-    """Return the certificate of a claim that is proved of the release as it is read: at its confidence."""
+Shared = list[tuple[Removals, str]]  # steps, and the seal of the certificate in the same result that holds them
+
+
+def certificate_json(
+    release: EncodedRelease, fingerprint: str, claim: Json, proof: AnyProof, shared: Shared | None = None
+) -> Json:
+    """Return the certificate of a claim that is proved of the release as it is read: at its confidence.
+
+    `shared`: the certificates of one result name each other's steps instead of repeating them; the first is added.
+    """
     level = None if release.certain else release.statements.confidence
     below = level is not None and level != 1
-    return sealed(
+    seal = next((seal for known, seal in shared or () if known is proof), None)
+    made = sealed(
         {
             "recon_certificate": VERSION if below else 1,
             **({"confidence": level_json(level)} if level is not None and below else {}),
@@ -51,9 +62,12 @@ def certificate_json(release: EncodedRelease, fingerprint: str, claim: Json, pro
             "statements_sha256": fingerprint,
             "claim": claim,
             "assumptions": list(release.assumptions),
-            "proof": proof_json(proof),
+            "proof": proof_json(proof) if seal is None else {"kind": "removals", "shared": seal},
         }
     )
+    if isinstance(proof, Removals) and seal is None and shared is not None:
+        shared.append((proof, made["seal"]))
+    return made
 
 
 def profile_certificates(
@@ -66,30 +80,47 @@ def profile_certificates(
     """Return one certificate per profile that is certain or impossible, None for others and where none was found.
 
     At a confidence below 1 "certain" stands for rows that are present at that confidence. Equal profiles are proved
-    once. `asked`: the profiles as they were asked about, and the multipliers of the answer. Cost: a proof per distinct
-    profile, most by a look at one leaf.
+    once; removals stand in the first certificate that rests on some, the others name it. `asked`: the profiles as they
+    were asked about, and the multipliers of the answer. Cost: a proof per distinct profile, most by a look at one leaf.
     """
     read, release = release, as_proved(release)
     chosen, multipliers = asked if asked is not None and release is read else (select_frame(release, frame), {})
     boxes = chosen.boxes()
     certifier = Certifier(release.statements, limits, multipliers)
+    claims: dict[int, Claim] = {}
     proofs: dict[Claim, Proof | None] = {}
-    profiles = profiles_json(release, frame)
-    out: list[Json | None] = []
     for i, verdict in enumerate(verdicts):
-        if verdict not in {"certain", "impossible"}:
-            out.append(None)
-            continue
-        claim: Claim = AtMost(boxes[i][0], 0) if verdict == "impossible" else AtLeast(boxes[i][1], 1)
-        if claim not in proofs:
-            certifier.limits.report(f"certificates: {i} of {len(verdicts)} profiles")
-            proofs[claim] = None if certifier.limits.expired() else certifier.prove(claim)
-        proof = proofs[claim]
-        stated: Json = {"profile": profiles[i]}
-        stated |= {"at_most": 0} if isinstance(claim, AtMost) else {"at_least": 1}
-        fingerprint = certifier.fingerprint
-        out.append(None if proof is None else certificate_json(release, fingerprint, stated, proof))
+        if verdict in {"certain", "impossible"}:
+            claims[i] = AtMost(boxes[i][0], 0) if verdict == "impossible" else AtLeast(boxes[i][1], 1)
+            if claims[i] not in proofs:
+                certifier.limits.report(f"certificates: {i} of {len(verdicts)} profiles")
+                proofs[claims[i]] = None if certifier.limits.expired() else certifier.prove(claims[i])
+    proofs |= certifier.trimmed([claim for claim, proof in proofs.items() if isinstance(proof, Removals)])
+    profiles, shared = profiles_json(release, frame), Shared()
+    out: list[Json | None] = [None] * len(verdicts)
+    for i, claim in claims.items():
+        if (proof := proofs[claim]) is not None:
+            stated = {"profile": profiles[i], **({"at_most": 0} if isinstance(claim, AtMost) else {"at_least": 1})}
+            out[i] = certificate_json(release, certifier.fingerprint, stated, proof, shared)
     return out
+
+
+def position_certificate(
+    release: EncodedRelease, limits: Limits | None, rows: Sequence[int] | None = None
+) -> Json | None:
+    """Return one certificate of where the positions of the training file are (`rows`: only some of them).
+
+    None where positions are not known or nothing was proved of them. Of each position it says what is proved of every
+    attribute, the label included. Cost: a replay of all removals, and another of those that it rests on.
+    """
+    release = as_proved(release)
+    certifier = Certifier(release.statements, limits)
+    if (claim := certifier.located(rows)) is None:
+        return None
+    stated = positions_json(release, claim)
+    certified = located(stated, release)
+    proof = certifier.trimmed([certified]).get(certified)
+    return None if proof is None else certificate_json(release, certifier.fingerprint, stated, proof)
 
 
 def contradiction_certificate(release: EncodedRelease, limits: Limits | None) -> Json | None:
@@ -100,6 +131,8 @@ def contradiction_certificate(release: EncodedRelease, limits: Limits | None) ->
     release = as_proved(release)
     certifier = Certifier(release.statements, limits)
     proof = certifier.prove(NoWorld())
+    if isinstance(proof, Removals):
+        proof = certifier.trimmed([NoWorld()]).get(NoWorld())
     return None if proof is None else certificate_json(release, certifier.fingerprint, {"worlds": 0}, proof)
 
 

@@ -11,7 +11,7 @@ import hashlib
 import io
 import math
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -35,7 +35,8 @@ from recon.formats.release.reading import strict_json
 from solvers.foundation.errors import CertificateError, NotVerified, ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.kernel.checker import Verifier
-from solvers.kernel.claims import keys, printable, proof_from, quoted
+from solvers.kernel.claims import AnyProof
+from solvers.kernel.proof_format import keys, printable, proof_from, quoted, text
 
 COMMON = {"recon_certificate", "release_files", "release_sha256", "statements_sha256", "claim"}
 CONTENT = COMMON | {"assumptions", "proof", "seal"}
@@ -173,6 +174,7 @@ def verify(
     release, levels = readings.at(Fraction(1))[0], set()
     folders = chosen(folder, certificates)
     found = [(place, one, *opened_or_not(one, folders, limits.memory)) for place, one in certificates_in(data)]
+    readings.steps = shared_steps(whole for _, _, whole, _ in found)
     known = profile_boxes([whole for _, _, whole, _ in found], release)
     for (place, one, whole, error), boxes in zip(found, known, strict=True):
         limits.report(f"verifying {place}")
@@ -201,6 +203,8 @@ class Readings:
     def __init__(self, release: EncodedRelease, limits: Limits) -> None:
         self.release, self.limits = release, limits
         self.known: dict[Fraction, tuple[EncodedRelease, Verifier]] = {}
+        self.steps: dict[str, Any] = {}
+        self._read: dict[str, AnyProof] = {}
 
     def at(self, level: Fraction) -> tuple[EncodedRelease, Verifier]:
         """Return both at a confidence; `CertificateError` below 1 where no noise is unbounded."""
@@ -212,6 +216,23 @@ class Readings:
             found = self.release.at_confidence(level)
             self.known[level] = found, Verifier(found.statements, self.limits)
         return self.known[level]
+
+    def proof(self, data: Any) -> AnyProof:
+        """Return a proof, also one whose steps stand in another certificate of the same result; those are read once."""
+        if not isinstance(data, dict) or "shared" not in data:
+            return proof_from(data)
+        keys(data, {"kind", "shared"}, "proof")
+        if (seal := text(data["shared"], "proof.shared")) not in self.steps or data["kind"] != "removals":
+            raise CertificateError("its steps are those of another certificate, which this result does not hold")
+        if seal not in self._read:
+            self._read[seal] = proof_from(self.steps[seal])
+        return self._read[seal]
+
+
+def shared_steps(certificates: Iterable[Json | None]) -> dict[str, Any]:
+    """Return the proofs by removals that other certificates may share, by the seal of the one that holds the steps."""
+    held = (one for one in certificates if one is not None and kind_of(one) == "removals")
+    return {one["seal"]: one["proof"] for one in held if isinstance(one["seal"], str) and "steps" in one["proof"]}
 
 
 def chosen(folder: str, certificates: str | None) -> tuple[str, ...]:
@@ -325,7 +346,7 @@ def check(found: Json, readings: Readings, boxes: Boxes | None) -> None:
         raise CertificateError(f"it is about other statements or another domain than this release: {how}")
     if found["assumptions"] != list(release.assumptions):
         raise CertificateError("it assumes something else than this release does")
-    verifier.verify(claim_of(found["claim"], release, boxes), proof_from(found["proof"]))
+    verifier.verify(claim_of(found["claim"], release, boxes), readings.proof(found["proof"]))
 
 
 def kind_of(found: Any) -> str:

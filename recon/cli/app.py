@@ -12,6 +12,7 @@ from recon.cli.commands.inspecting import inspect
 from recon.cli.commands.learn import learn_app
 from recon.cli.commands.noise import denoise, posterior, sweep
 from recon.cli.commands.plan import plan
+from recon.cli.commands.positions import positions
 from recon.cli.commands.proof import export, verify
 from recon.cli.commands.reading import convert, domain
 from recon.cli.output.other_answers import with_other_answers
@@ -78,7 +79,7 @@ app = Commands(
 )
 app.add_typer(learn_app, name="learn")
 reading: list[Callable[..., None]] = [inspect, convert, domain]
-asking: list[Callable[..., None]] = [verify, export, plan, posterior, denoise, sweep]
+asking: list[Callable[..., None]] = [positions, verify, export, plan, posterior, denoise, sweep]
 for command in [*map(bounded, reading), *asking]:
     app.command()(command)
 for learner in learn_app.registered_commands:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from solvers.foundation.errors import CertificateError
-from solvers.kernel.claims import quoted
+from solvers.kernel.proof_format import quoted
 
 MAX_NAME = 1_000  # characters of a path
 MAX_FILES = 1_000  # that one result names as its release

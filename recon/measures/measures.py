@@ -99,7 +99,7 @@ def tied(ordered: CountAnswer, datasets: CountAnswer, rows: int | None) -> tuple
 
 def measured(release: EncodedRelease, chosen: Convention, answer: CountAnswer, limits: Limits) -> Measures:
     """Return the measures from the count; see `measure`."""
-    if PartitionFigures.refusal(release.statements) is not None or release.statements.loosened:
+    if PartitionFigures.refusal(release.statements) is not None or release.statements.unstated:
         from recon.measures.system import measure_coupled
 
         return measure_coupled(release, chosen, answer, limits)

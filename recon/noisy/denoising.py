@@ -47,7 +47,7 @@ def certain_release(release: EncodedRelease, limits: Limits) -> Release:
 
     Where nothing bounds it, rows are left out that make every dataset e^42 times less likely than some dataset.
     """
-    if release.statements.loosened:
+    if release.statements.unstated:
         raise Unsupported(f"{refused(release.statements)}; take that out{how(release.statements)}")
     sure, declared = widened(release.statements), release.declared or Rows()
     return capped_rows(replace(sure, rows=declared), limits)

@@ -1,7 +1,7 @@
 """Proofs of all that `recon certify --json` claims beside its verdicts: counts of rows, and that a row is possible.
 
 Bounds on every world are proved as verdicts are; "possible" by a world that has such a row, found by the engines and
-checked by `solvers.kernel.datasets`. Profiles share worlds: a row may stand for another that no statement tells from
+checked by `solvers.kernel.cells`. Profiles share worlds: a row may stand for another that no statement tells from
 it.
 """
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from encoders.encode.encoder import EncodedRelease
 from recon.answers.exact import MAX_CERTIFIED
 from recon.certificates.certificate_format import Json
-from recon.certificates.issuing import as_proved, certificate_json, profiles_json
+from recon.certificates.issuing import Shared, as_proved, certificate_json, profiles_json
 from recon.frames.selections import select_frame
 from solvers.certificates.certifier import Certifier
 from solvers.chain import ask
@@ -91,6 +91,7 @@ class Prover:
         self.worlds = Worlds(release, self.certifier, self.chosen, limits)
         self.known: dict[Claim | Possible, Proof | Witness | None] = {}
         self.room = MAX_NUMBERS
+        self.shared = Shared()
 
     def line(self, i: int, verdict: str, minimum: Any, maximum: Any, certificate: Json | None) -> Iterator[Json]:
         """Yield the certificates of one line; none where nothing is said of its counts."""
@@ -116,8 +117,8 @@ class Prover:
             self.room -= sum(map(len, proof.parts))
             if self.room < 0:
                 return
-        fingerprint = self.certifier.fingerprint
-        yield certificate_json(self.release, fingerprint, {"profile": self.profiles[i], **claim_json}, proof)
+        stated = {"profile": self.profiles[i], **claim_json}
+        yield certificate_json(self.release, self.certifier.fingerprint, stated, proof, self.shared)
 
     def proof(self, i: int, claim: Claim | Possible) -> Proof | Witness | None:
         """Return a proof that was verified; None where none was found."""

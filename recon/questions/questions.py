@@ -19,6 +19,7 @@ from recon.frames.naming import column_like, named_like
 from recon.frames.outside import answered
 from recon.frames.selections import columns_by_attribute, profile_ranges, select_frame
 from recon.frames.world import World, wrap
+from recon.located.boxes import with_boxes
 from solvers.chain import ask
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.exact import level_text
@@ -157,9 +158,11 @@ def certify(
     made for at most 1,000 profiles unless asked for. Of one noisy tree or rule list, the probabilities are those of
     `recon.posterior` (`attrs["prior"]`), of other noisy releases NaN. `attrs` has the assumptions and the convention.
     A profile that no row of the domain can be is "outside": its figures are empty, and the column `reason` (None for
-    all others) says why. What the limits leave open is "unknown", between 0 rows and all; `Inconclusive` is not raised,
-    but for `EmptyConfidenceSet`. `label`: the profiles' name for the domain's label; names that differ in signs only
-    are matched.
+    all others) says why. With attributes of any numbers, where nothing is certain of a single row, also `box` (the
+    narrowest box around the profile that is proved to hold a row, in words; None: none is) and `box_rows` (how many rows
+    are proved to be in it at least). What the limits leave open is "unknown", between 0 rows and all; `Inconclusive` is
+    not raised, but for `EmptyConfidenceSet`. `label`: the profiles' name for the domain's label; names that differ in
+    signs only are matched.
     Cost: linear in distinct profiles times attributes; certificates about 1 ms per profile of a deep forest.
     """
     frame, notes = named_like(as_frame(profiles), release.domain, label)
@@ -170,7 +173,8 @@ def certify(
             from recon.noisy.verdicts import certify_noisy
 
             return certify_noisy(release, inside, chosen, limits, certificates)
-        return certify_exact(release, inside, chosen, limits, certificates)
+        found = certify_exact(release, inside, chosen, limits, certificates)
+        return with_boxes(release, inside, found, chosen, limits) if release.domain.continuous else found
 
     out = answered(release, frame, answer)
     out.attrs["notes"] = [*notes, *out.attrs.get("notes", ())]

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pandas as pd
 
 from encoders.encode.encoder import EncodedRelease
 from recon.answers.counting import convention_of
-from recon.auditing.auditing import certificate_of, emptiness, group_disclosure, stored_outright, what_noise_bought
+from recon.auditing.auditing import (
+    by_position,
+    certificate_of,
+    emptiness,
+    group_disclosure,
+    stored_outright,
+    what_noise_bought,
+)
 from recon.auditing.findings import Findings
 from recon.auditing.ground_truth import check_truth
 from recon.bounds.intervals import IntervalCells, interval_cells
+from recon.located.against_truth import compared
 from recon.measures.figures import empty
 from recon.measures.measures import measure
 from recon.report.report import Report
@@ -39,6 +49,7 @@ def audit(
         raise Unsupported("policies are not read by this version")
     limits = limits or Limits()
     stored = stored_outright(release, limits)  # first: the surest of all, and quick
+    rows = by_position(release, limits)
     try:
         first = measure(release, convention, limits)
     except EmptyConfidenceSet as error:
@@ -49,4 +60,6 @@ def audit(
     proved = certificate_of(release, first, limits)
     cells = IntervalCells() if first.status == "unsat" else interval_cells(release, limits)
     groups = group_disclosure(release)
-    return Report(Findings(release, first, groups, checked, proved, bought, stored, intervals=cells))
+    beside = None if rows is None or truth is None or len(truth) != rows.rows else compared(rows, truth)
+    located = Findings(release, first, groups, positions=rows, positions_truth=beside)
+    return Report(replace(located, truth=checked, certificate=proved, bought=bought, stored=stored, intervals=cells))

@@ -11,6 +11,7 @@ from recon.auditing.findings import Findings, TruthCheck
 from recon.bounds.bound_answer import BoundAnswer
 from recon.certificates.certificate_format import certified_lines
 from recon.formats.drafts.suggesting import not_assessed_json, not_assessed_lines
+from recon.located.wording import audit_json, audit_lines
 from recon.measures.figures import Measures
 from recon.report.group_report import SHOWN, exposure_lines, group_json, group_lines, interval_lines, rows_text
 from recon.report.headline import (
@@ -142,6 +143,7 @@ class Report(Rendered):
             return head | empty_json(found.empty)
         out = {
             **head,
+            **({} if found.positions is None else {"positions": audit_json(found.positions, found.positions_truth)}),
             "without_row_order": headline_json(found.measures, digits),
             "not_assessed": not_assessed_json(found.release),
             **count_json(found.release, found.measures, digits),
@@ -179,7 +181,9 @@ class Report(Rendered):
         first = lines or worlds_lines(found.measures)
         unassessed, hidden = not_assessed_lines(found.release), interval_lines(found.intervals)
         stored = [line for one in found.stored for line in stored_lines(one)]
+        located = [] if found.positions is None else audit_lines(found.positions, found.positions_truth)
         out = [
+            *([("What this file gives back, by position in the training file", located)] if located else []),
             *([("NOT ASSESSED", unassessed)] if unassessed else []),
             *([("What the file stores outright, without any attack", stored)] if stored else []),
             ("What an adversary is left with" + at, [*first, *certified_lines(found.certificate)]),

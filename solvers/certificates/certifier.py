@@ -6,20 +6,37 @@ Cheapest first: regions that settle a claim by themselves; steps, weighted sums 
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from solvers.assignments.solving import Remembered, assigned
 from solvers.cells.bit_boxes import Layout, padded
 from solvers.cells.cutting import AnyCut, PartitionCut, labels_of
 from solvers.certificates.search import Base, Search
+from solvers.certificates.trimming import places_left, trimmed
 from solvers.foundation.errors import CertificateError, EngineError, Inconclusive, Unsupported
 from solvers.foundation.limits import SECONDS, Limits
 from solvers.kernel.cells import cuts_of, live_cells, start_of
 from solvers.kernel.checker import Verifier, negated, outside, possible_rows
-from solvers.kernel.claims import AtLeast, AtMost, Claim, Drat, Node, NoWorld, OnlyWorld, OverCells, Proof, Regions, Sum
+from solvers.kernel.claims import (
+    AtLeast,
+    AtMost,
+    Claim,
+    Drat,
+    Located,
+    Node,
+    NoWorld,
+    OnlyWorld,
+    OverCells,
+    OverRows,
+    Proof,
+    Regions,
+    Removals,
+    Sum,
+)
 from solvers.questions.query import BoxMultipliers, Side
 from solvers.statements.boxes import Box
 from solvers.statements.release import Release
@@ -75,6 +92,43 @@ class Certifier:
             return proof
         return None
 
+    @cached_property
+    def removals(self) -> Removals | None:
+        """Return the steps of propagation over rows told apart; None where they cannot be, or nobody asked for them.
+
+        Slots without known bags are not propagated for a proof alone.
+        """
+        if not self.release.bags and self.release.derived.part(Remembered).assigned is None:
+            return None
+        found = assigned(self.release, self.limits)
+        return None if found is None else Removals(found.steps)
+
+    def located(self, rows: Sequence[int] | None = None) -> Located | None:
+        """Return where positions are by the removals; None where there are none, or nothing is known of them."""
+        if self.removals is None or not self.release.bags:
+            return None
+        try:
+            settled = self.verifier.settled(self.removals)
+        except CertificateError:
+            return None
+        return places_left(settled, range(settled.problem.rows) if rows is None else rows)
+
+    def trimmed(self, claims: Sequence[Claim]) -> dict[Claim, Proof | None]:
+        """Return one proof by removals of some claims, with no more steps than it needs; without claims nothing.
+
+        Where the shorter proof is not verified in time, the whole one serves.
+        """
+        if not claims or self.removals is None:
+            return {}
+        for proof in (trimmed(self.release, self.removals, claims, self.limits), self.removals):
+            try:
+                for claim in claims:
+                    self.verifier.verify(claim, proof)
+            except CertificateError:
+                continue
+            return dict.fromkeys(claims, proof)
+        return dict.fromkeys(claims, None)
+
     def regions(self, claim: Claim) -> Regions | None:
         """Return regions that settle a claim, None where none were found within the limits."""
         try:
@@ -84,8 +138,14 @@ class Certifier:
 
     def candidates(self, claim: Claim, by_clauses: bool = True) -> Iterator[Proof]:
         """Yield proofs that may hold, the shortest kinds first; of a box, only by regions when time is short."""
+        if isinstance(claim, Located):
+            if self.removals is not None:
+                yield self.removals
+            return
         if (by_regions := self.regions(claim)) is not None:
             yield by_regions
+        if self.late and self.removals is not None and self.base is None:
+            yield self.removals
         if self.late and isinstance(claim, AtMost | AtLeast):
             return
         if self.base is not None:
@@ -93,6 +153,10 @@ class Certifier:
             for branching in (False, True):
                 if (found := Search(self.base, claim, share).proof(branching)) is not None:
                     yield found
+                if self.removals is not None and not branching:
+                    yield self.removals
+        elif self.removals is not None:
+            yield self.removals
         if self.base is None and (columns := self.by_columns(claim)) is not None:
             yield columns
         if by_clauses and not isinstance(claim, OnlyWorld) and (clauses := self.by_clauses(claim)) is not None:
@@ -142,7 +206,7 @@ class Certifier:
             return None
         return BoxMultipliers(bound.multipliers, bound.scale)
 
-    def by_clauses(self, claim: Claim) -> Drat | None:
+    def by_clauses(self, claim: OverRows) -> Drat | None:
         """Return a refutation of the claim's opposite in clauses, None where none was found."""
         from solvers.clauses.lowering import clauses_needed, lower
         from solvers.clauses.sat import satisfy

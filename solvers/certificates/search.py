@@ -19,7 +19,7 @@ from solvers.foundation.array_types import Ints
 from solvers.foundation.limits import Limits
 from solvers.kernel.cells import Live
 from solvers.kernel.checker import Goal, Replay, goal_of
-from solvers.kernel.claims import Branch, Cases, Claim, Node, OverCells, Step, Sum
+from solvers.kernel.claims import Branch, Cases, Node, OverCells, OverRows, Step, Sum
 from solvers.kernel.facts import Facts
 from solvers.linear.farkas import SumSearch
 
@@ -65,7 +65,7 @@ class Base:
 class Search:
     """One claim's proof over the cells of a base."""
 
-    def __init__(self, base: Base, claim: Claim, limits: Limits) -> None:
+    def __init__(self, base: Base, claim: OverRows, limits: Limits) -> None:
         self.base, self.limits = base, limits
         self.goal: Goal = goal_of(base.facts, base.live, claim)
         self.sums: list[Sum] = []

@@ -1,9 +1,9 @@
 """Rows told apart by their position: what their leaves in all trees prove, where the bags of the trees are known.
 
 What every tree counts of a known resample says for each position which leaves it can lie in; leaves of one row must
-share a point. Propagation over both to its end leaves places, from which bounds follow.
+share a point. Propagation over both to its end leaves places, from which verdicts, bounds and worlds follow.
 
-Source: see `solvers.statements.row_problem` and `solvers.assignments.solving`.
+Source: see `solvers.statements.row_problem`, `solvers.assignments.solving` and `solvers.positions`.
 """
 
 from __future__ import annotations
@@ -14,35 +14,105 @@ from solvers.assignments.solving import Assigned, assigned
 from solvers.foundation.array_types import Bits
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
-from solvers.questions.engine import Engine
-from solvers.questions.query import Answer, Locate, LocatedAnswer, Query
+from solvers.positions.settled import Settled, settled
+from solvers.positions.verdicts import decide_placed, decide_settled, share_placed
+from solvers.positions.worlds import draw_placed, list_placed
+from solvers.positions.worlds_left import count_placed
+from solvers.questions.engine import Engine, no_coupling
+from solvers.questions.query import (
+    Answer,
+    Count,
+    CountAnswer,
+    Decide,
+    Enumerate,
+    Locate,
+    LocatedAnswer,
+    MostLikely,
+    Query,
+    Sample,
+    Share,
+    WorldsAnswer,
+)
 from solvers.statements.release import Release
+from solvers.worlds.row_lists import RandomSource
 
 UNKNOWN = "the bags are not known (multiplicities), so that rows cannot be told apart by position"
 ALIKE = "without bootstrap rows cannot be told apart by position"
+UNSETTLED = "the leaves of some rows are not known, so that its worlds are not all datasets that fit the places of rows"
+NOTE = "rows in the order of the training file; the leaves of every row are proved, values inside them drawn"
 
 
 class AssignmentsEngine(Engine):
     """What follows for every position of the training file."""
 
     name = "assignments"
-    answers = (Locate,)
+    answers = (Locate, Count, Decide, Share, Enumerate, Sample, MostLikely)
+    uses_bags = True
     about = "where bags are known: the leaves and the places of every row, by its position in the training file"
 
     def refuses(self, release: Release, query: Query) -> str | None:
         """Return why rows have no positions, or None."""
-        if release.bags:
-            return None
-        return UNKNOWN if any(part.open_counts for part in release.partitions.values()) else ALIKE
+        if not release.bags:
+            return UNKNOWN if any(part.open_counts for part in release.partitions.values()) else ALIKE
+        if isinstance(query, Sample) and query.convention == "multiset":
+            return "it draws datasets by position: ask for the convention 'ordered'"
+        return no_coupling(release, query)
 
     def answer(self, release: Release, query: Query, limits: Limits) -> Answer:
-        """Return what is left for every row, or that there is no world."""
+        """Return what is left for every row, what follows for a question, or that there is no world."""
         state = assigned(release, limits)
         if state is None:
             raise Unsupported(ALIKE)
-        if state.contradicted:
-            return Answer("unsat")
-        return located(state)
+        conflict = nowhere(state)
+        if conflict:
+            return (
+                CountAnswer("unsat", convention=query.convention, conflict=conflict)
+                if isinstance(query, Count)
+                else (Answer("unsat", conflict=conflict))
+            )
+        if isinstance(query, Locate):
+            return located(state)
+        if isinstance(query, Count):
+            return count_placed(state, query.convention, None, limits)
+        if isinstance(query, Share):
+            return share_placed(state, query, limits)
+        known = settled(state, limits)
+        if known is not None and known.conflict:
+            return Answer("unsat", conflict=(known.conflict,))
+        if isinstance(query, Decide):
+            whole = known is not None and known.free and not release.impossible
+            return (
+                decide_settled(release, known, query, limits)
+                if whole and known
+                else (decide_placed(release, state, query, limits))
+            )
+        return worlds(release, known, query, limits)
+
+
+def nowhere(state: Assigned) -> tuple[str, ...]:
+    """Return which row has no leaf left, in words; () where all have some."""
+    if not state.contradicted:
+        return ()
+    bags = state.problem.release.bags[0].name
+    wrong = np.argwhere((state.domains.sizes() == 0) & (state.problem.times.T > 0))
+    if not len(wrong):
+        return (f"{bags}: the multiplicities and the counts of the trees contradict each other",)
+    i, t = wrong[0].tolist()
+    return (f"{bags}, tree {t}: no leaf is left for row {i} of the training file, which its bag holds",)
+
+
+def worlds(release: Release, known: Settled | None, query: Query, limits: Limits) -> Answer:
+    """Return worlds where the leaves of every row are known and nothing else was published."""
+    if known is None or not known.free:
+        raise Unsupported(UNSETTLED)
+    rows = known.rows
+    single = all(size == 1 for size in rows.sizes)
+    if isinstance(query, Enumerate):
+        return WorldsAnswer("exact", worlds=list_placed(release, rows, limits))
+    random = RandomSource(getattr(query, "seed", 0))
+    number = query.k if isinstance(query, Sample) else 1
+    drawn = (draw_placed(release, rows.places, single, NOTE, random) for _ in range(number))
+    return WorldsAnswer("exact", worlds=drawn)
 
 
 def located(state: Assigned) -> LocatedAnswer:

@@ -21,7 +21,7 @@ from solvers.cells.bit_boxes import Layout, Words, split
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import CertificateError, Inconclusive, NotVerified, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.kernel.cells import Live, cells_at, live_cells, subtract
+from solvers.kernel.cells import SAFE, Dataset, Live, cells_at, check_witness, check_world, live_cells, subtract
 from solvers.kernel.claims import (
     AnyClaim,
     AnyProof,
@@ -29,21 +29,23 @@ from solvers.kernel.claims import (
     AtMost,
     Branch,
     Cases,
-    Claim,
     Drat,
+    Located,
     Node,
     NoWorld,
     OnlyWorld,
     OverCells,
+    OverRows,
     Possible,
     Regions,
+    Removals,
     Step,
     Sum,
     Witness,
-    printable,
 )
-from solvers.kernel.datasets import SAFE, Dataset, check_witness, check_world
 from solvers.kernel.facts import Facts
+from solvers.kernel.located import Settled, replayed
+from solvers.kernel.proof_format import printable
 from solvers.statements.boxes import Box, Region
 from solvers.statements.release import UNBOUNDED, Loose, Partition, Release, Rows, Statement
 
@@ -52,13 +54,14 @@ Whole = NDArray[Any]  # int64, or Python integers where sums may be larger
 
 
 class Verifier:
-    """Checks proofs about one release; cells of the same blocks are walked once."""
+    """Checks proofs about one release; cells of the same blocks are walked once, the same removals replayed once."""
 
     def __init__(self, release: Release, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
         self.facts = Facts(release, self.limits)
         self._live: dict[tuple[int, ...], Live] = {}
         self._worlds: set[Dataset] = set()
+        self._settled: tuple[Removals, Settled] | None = None
 
     def verify(self, claim: AnyClaim, proof: AnyProof) -> None:
         """Return when the proof proves the claim; raise `CertificateError` otherwise."""
@@ -69,13 +72,23 @@ class Verifier:
             return
         if isinstance(claim, OnlyWorld):
             check_world(self.facts, claim.parts, claim.times)
-        if isinstance(proof, Regions):
+        if isinstance(proof, Removals):
+            self.settled(proof).check(claim)
+        elif isinstance(claim, Located):
+            raise CertificateError("where positions are is proved by removals, nothing else")
+        elif isinstance(proof, Regions):
             check_regions(self.facts, claim, proof)
         elif isinstance(proof, OverCells):
             live = self.live(proof.blocks)
             Replay(self.facts, live, proof, self.limits).check(claim)
         else:
             check_drat(self.facts, claim, proof, self.limits)
+
+    def settled(self, proof: Removals) -> Settled:
+        """Return what some removals leave; they are replayed once for all claims that share them."""
+        if self._settled is None or self._settled[0] != proof:
+            self._settled = proof, replayed(self.facts.release, proof, self.limits)
+        return self._settled[1]
 
     def remember(self, blocks: tuple[int, ...], live: Live) -> Live:
         """Keep cells that were walked already."""
@@ -90,7 +103,7 @@ class Verifier:
         return self._live[blocks]
 
 
-def check_regions(facts: Facts, claim: Claim, proof: Regions) -> None:
+def check_regions(facts: Facts, claim: OverRows, proof: Regions) -> None:
     """Check that regions with known counts settle a claim by themselves."""
     numbers = proof.statements
     if len(set(numbers)) != len(numbers):
@@ -165,7 +178,7 @@ class Goal:
     target: Ints | None = None
 
 
-def goal_of(facts: Facts, live: Live, claim: Claim) -> Goal:
+def goal_of(facts: Facts, live: Live, claim: OverRows) -> Goal:
     """Return what must be shown over cells for a claim."""
     weights = np.zeros(live.cells, dtype=np.int64)
     if isinstance(claim, AtMost):
@@ -209,7 +222,7 @@ class Replay:
         for one in proof.sums:
             self._check_sum(one)
 
-    def check(self, claim: Claim) -> None:
+    def check(self, claim: OverRows) -> None:
         """Check that the tree proves the claim."""
         self._node(self.proof.tree, goal_of(self.facts, self.live, claim))
 
@@ -349,7 +362,7 @@ class Replay:
         return left // a if upper else -(-left // a)
 
 
-def check_drat(facts: Facts, claim: Claim, proof: Drat, limits: Limits) -> None:
+def check_drat(facts: Facts, claim: OverRows, proof: Drat, limits: Limits) -> None:
     """Check clauses by unit propagation, from our own lowering of the blocks and the claim's negation."""
     from solvers.clauses.lowering import lower
     from solvers.kernel.rup import check
@@ -361,7 +374,7 @@ def check_drat(facts: Facts, claim: Claim, proof: Drat, limits: Limits) -> None:
     check(lowered.clauses, proof.lines, None if math.isinf(limits.left()) else limits.left())
 
 
-def negated(release: Release, blocks: Sequence[int], claim: Claim) -> Release:
+def negated(release: Release, blocks: Sequence[int], claim: OverRows) -> Release:
     """Return the release of some blocks whose worlds are the exceptions to a claim."""
     if isinstance(claim, OnlyWorld):
         raise CertificateError("clauses do not prove that a world is the only one in this version")

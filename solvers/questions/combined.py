@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from solvers.foundation.errors import EngineError
 from solvers.questions.query import (
@@ -18,6 +19,7 @@ from solvers.questions.query import (
     ExtremeAnswer,
     Query,
     Selections,
+    ShareAnswer,
     Status,
     settled_share,
 )
@@ -53,6 +55,8 @@ def combined(answer: Answer, other: Answer) -> Answer:
         return counted(answer, other)
     if isinstance(answer, ExtremeAnswer) and isinstance(other, ExtremeAnswer):
         return reached(answer, other)
+    if isinstance(answer, ShareAnswer) and isinstance(other, ShareAnswer):
+        return shared(answer, other)
     if isinstance(answer, DecideAnswer) and isinstance(other, DecideAnswer):
         return decided(answer, other)
     return other if other.status == "unsat" else answer
@@ -68,6 +72,12 @@ def counted(answer: CountAnswer, other: CountAnswer) -> CountAnswer:
     return replace(answer, bounds=bounds, estimate=estimate.estimate, guarantee=estimate.guarantee)
 
 
+def shared(answer: ShareAnswer, other: ShareAnswer) -> ShareAnswer:
+    """Return the best bounds on shares; undefined where either knows that no world has one."""
+    lower, upper = np.maximum(answer.lower, other.lower), np.minimum(answer.upper, other.upper)
+    return replace(answer, lower=lower, upper=upper)
+
+
 def reached(answer: ExtremeAnswer, other: ExtremeAnswer) -> ExtremeAnswer:
     """Return the best bounds on an extreme, with the world of the answer that has one."""
     lows, highs = ([x for x in ends if x is not None] for ends in zip(answer.bounds, other.bounds, strict=True))
@@ -79,18 +89,58 @@ def reached(answer: ExtremeAnswer, other: ExtremeAnswer) -> ExtremeAnswer:
     return replace(answer, status=status, bounds=(low, high), histogram=world.histogram, world=world.world)
 
 
-def decided(answer: DecideAnswer, other: DecideAnswer) -> DecideAnswer:
-    """Return the best bounds on the rows of every selection, and the verdicts of both."""
-    at = np.flatnonzero(answer.open)
+def decided(answer: DecideAnswer, other: DecideAnswer, at: NDArray[np.intp] | None = None) -> DecideAnswer:
+    """Return the best bounds on the rows of every selection, and the verdicts of both.
+
+    `other` is about the selections `at` of `answer` (None: those that it left open).
+    """
+    at = np.flatnonzero(answer.open) if at is None else at
     low, high, unsettled = answer.low.copy(), answer.high.copy(), answer.open.copy()
     probability, expected = answer.probability.copy(), answer.expected.copy()
     low[at], high[at] = np.maximum(low[at], other.low), np.minimum(high[at], other.high)
     if (low > high).any():
         raise EngineError("engines' bounds on the rows of a selection exclude each other")
-    unsettled[at] = other.open & (low[at] <= 0) & (high[at] > 0)
+    unsettled[at] &= other.open & (low[at] <= 0) & (high[at] > 0)
     share = settled_share(low[at], high[at], other.probability)
     probability[at], expected[at] = share, np.where(np.isnan(expected[at]), other.expected, expected[at])
     multipliers = {**answer.multipliers, **other.multipliers}
     return replace(
         answer, low=low, high=high, open=unsettled, probability=probability, expected=expected, multipliers=multipliers
     )
+
+
+def left_to_others(query: Query, answer: Answer) -> Query | None:
+    """Return what other engines may still add to an answer about bags that they do not use; None: nothing.
+
+    Of selections those whose number of rows is not known.
+    """
+    if answer.status == "unknown":
+        return query
+    if answer.status in {"unsat", "exact"} or not isinstance(answer, CountAnswer | DecideAnswer | ShareAnswer):
+        return None
+    if isinstance(answer, DecideAnswer) and isinstance(query, Decide):
+        at = unequal(answer)
+        return (
+            replace(query, selections=Selections(query.selections.codes[at], query.selections.sizes))
+            if len(at)
+            else None
+        )
+    return query
+
+
+def unequal(answer: DecideAnswer) -> NDArray[np.intp]:
+    """Return the selections whose number of rows is not known."""
+    return np.flatnonzero(answer.low < answer.high)
+
+
+def joined(query: Query, whole: Answer, outer: Answer) -> Answer:
+    """Return one answer for one from engines that use the bags and what others prove of `left_to_others`.
+
+    The guarantee and the status are those of bounds; what was said on the way stands one after the other.
+    """
+    if outer.status == "unknown" or whole.status in {"unsat", "exact"}:
+        return replace(whole, trail=(*whole.trail, *outer.trail))
+    trail = (*whole.trail, *outer.trail)
+    if isinstance(whole, DecideAnswer) and isinstance(outer, DecideAnswer):
+        return replace(decided(whole, outer, unequal(whole)), trail=trail)
+    return replace(combined(whole, outer), trail=trail)

@@ -26,6 +26,8 @@ class Engine(ABC):
     cells: ClassVar[Literal["few", "many", "any"]] = "any"  # few: it lists all cells; many: only where nobody can
     coarse: ClassVar[bool] = True  # answers where statements on sums were relaxed too, and propagation refutes nothing
 
+    uses_bags: ClassVar[bool] = False  # its worlds agree with bags that are known (`Release.bags`), not blocks alone
+
     @abstractmethod
     def refuses(self, release: Release, query: Query) -> str | None:
         """Return why this engine does not answer, or None."""

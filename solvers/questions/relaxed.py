@@ -1,4 +1,4 @@
-"""What an answer over too many worlds is worth: `Release.loosened` says what was published and not stated.
+"""What an answer over too many worlds is worth: `Release.unstated` says what was published and not stated.
 
 The worlds of such statements are the true ones and others. No row, or some row, in all of them: so it is in the true
 ones; numbers are outer bounds; a world, or a share of worlds, proves nothing. Where there is none, there is none.
@@ -28,16 +28,18 @@ from solvers.questions.query import (
 from solvers.statements.release import Release
 
 
-def loosen(release: Release, query: Query, found: Answer) -> Answer:
+def loosen(release: Release, query: Query, found: Answer, unstated: tuple[str, ...] | None = None) -> Answer:
     """Return what an engine's answer proves about the worlds of a loosened release.
 
-    Raises `Unsupported` for worlds, and shares of worlds, that were asked for themselves.
+    `unstated`: what the engine does not use (None: all that the release's blocks leave out). Raises `Unsupported` for
+    worlds, and shares of worlds, that were asked for themselves.
     """
+    unstated = release.unstated if unstated is None else unstated
     if found.status in {"unsat", "unknown"}:
         return found
     if isinstance(found, LocatedAnswer):  # what holds in more worlds holds in the true ones
         return found
-    outer = replace(found, status="bounds", trail=(*found.trail, *release.loosened))
+    outer = replace(found, status="bounds", trail=(*found.trail, *unstated))
     if isinstance(outer, CountAnswer):
         return counted(outer)
     if isinstance(outer, DecideAnswer):
@@ -48,18 +50,23 @@ def loosen(release: Release, query: Query, found: Answer) -> Answer:
         return replace(outer, share=np.full(len(outer.share), np.nan))
     if isinstance(outer, ShareAnswer | PerCellAnswer):
         return outer
-    raise Unsupported(f"{refused(release)}; ask for counts, bounds or verdicts, or take that out{how(release)}")
+    raise Unsupported(unnamed(release))
+
+
+def unnamed(release: Release) -> str:
+    """Return why no world is given, what may be asked, and what to do."""
+    return f"{refused(release)}; ask for counts, bounds or verdicts, or take that out{how(release)}"
 
 
 def refused(release: Release) -> str:
     """Return why no world of a loosened release is given: which of the statements' datasets are worlds is not known."""
-    unused = "; ".join(release.loosened)
+    unused = "; ".join(release.unstated)
     return f"no single dataset can be named: not all that fit are possible worlds, as something is not used ({unused})"
 
 
 def how(release: Release) -> str:
     """Return how to take what is not used out of a file, where a command does."""
-    bags = any("multiplicities" in line for line in release.loosened)
+    bags = any("multiplicities" in line for line in release.unstated)
     return " (recon convert FILE --without-bags --out release.json)" if bags else " of the file"
 
 

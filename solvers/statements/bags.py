@@ -52,6 +52,11 @@ class Bags:
     blocks: tuple[int, ...] = ()
 
     @property
+    def left_out(self) -> str:
+        """Return what the statements on unordered rows leave out, as a line beside an answer from them."""
+        return f"{self.name}: not all is used of the bags that are known (multiplicities)"
+
+    @property
     def rows(self) -> int:
         """Return the number of positions."""
         return int(self.times.shape[1])

@@ -271,7 +271,8 @@ class Release:
     is noisy). `rows` are those that these intervals leave, `certain_rows` what is known of them whatever the noise
     (None: nothing but `rows`): whoever leaves the intervals must leave their rows too. `loosened` says what was
     published and is not in the statements: the worlds that they leave are the true ones and others.
-    `bags`: what trees on known resamples count, by position of the training file; `blocks` has what follows from them.
+    `bags`: what trees on known resamples count, by position of the training file; `blocks` has what follows from them
+    for unordered rows, which is less (`unstated`).
     `derived` keeps what was worked out about it (cells, systems) as long as the release itself lives, no longer: it is
     not a field that `dataclasses.replace` carries along, so that no release ever answers from another one's cells.
     """
@@ -317,6 +318,11 @@ class Release:
     def coarse(self) -> bool:
         """Return True if some statement says less than was published, so that what meets them may be no world."""
         return any(block.coarse for block in self.blocks)
+
+    @property
+    def unstated(self) -> tuple[str, ...]:
+        """Return what was published and is not in `blocks`: `loosened`, and bags, which only some engines use."""
+        return (*self.loosened, *(bags.left_out for bags in self.bags))
 
     def statements(self) -> Iterator[Statement]:
         """Yield every statement as a view, block by block."""

@@ -14,6 +14,7 @@ Grünbaum, 1982), which holds for attributes whose masks are runs of parts.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -21,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.foundation.array_types import Bits, Ints
-from solvers.statements.bags import UNPUBLISHED, BagCounts
+from solvers.statements.bags import UNPUBLISHED, BagCounts, Bags
 from solvers.statements.boxes import Boxes
 from solvers.statements.masks import RunMasks, spans
 from solvers.statements.release import ANY_LABEL, Partition, Release
@@ -87,7 +88,7 @@ def problem_of(release: Release) -> RowProblem | None:
     """
     exact = {b: p for b, p in release.partitions.items() if not p.first_match and bool((p.low == p.high).all())}
     if release.bags:
-        bags = max(release.bags, key=lambda one: sum(int((tree.count > 0).sum()) for tree in one.trees))
+        bags = bags_with_most(release.bags)
         trees = [*bags.trees, *(as_counts(p) for p in exact.values())]
         times = np.concatenate([bags.times, np.ones((len(exact), bags.rows), dtype=np.int32)])
         implied = {*bags.blocks, *exact}
@@ -97,6 +98,11 @@ def problem_of(release: Release) -> RowProblem | None:
     times = np.ones((len(exact), release.rows.low), dtype=np.int32)
     trees = list(map(as_counts, exact.values()))
     return with_slots(assembled(release, times, trees, False, len(exact) == len(release.blocks)))
+
+
+def bags_with_most(known: Sequence[Bags]) -> Bags:
+    """Return the training file whose trees count most values; positions are its rows."""
+    return max(known, key=lambda one: sum(int((tree.count > 0).sum()) for tree in one.trees))
 
 
 def as_counts(partition: Partition) -> BagCounts:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from recon.formats.sklearn.trees.calls import last_call
 from recon.formats.sklearn.trees.seeds import Bags, explain_bags
 from recon.inspection.findings.findings import EXAMPLES, Finding
 from recon.inspection.objects.traversal import Place
@@ -41,7 +42,7 @@ def seed_findings(places: list[Place]) -> Seeds:
     for place in places:
         if isinstance(place.value, Thing) and place.value.has("estimators_") and id(place.value) not in met:
             met.add(id(place.value))
-            bags = explain_bags(place.value)
+            bags = explain_bags(last_call(place.value).last)
             if bags.multiplicities is None:
                 continue
             rows.append(bags.multiplicities.shape[1])
@@ -99,14 +100,16 @@ def _bag_finding(place: Place, bags: Bags) -> Finding:
     left_out = int((drawn == 0).sum(axis=1).mean())
     follows = (
         f"how often each of the {rows:,} training rows is in each of the {trees:,} bags, by its position in the "
-        f"training file (on average {left_out:,} rows are left out); so the trees' counts are about known rows"
+        f"training file (on average {left_out:,} rows are left out); so the trees' counts are about known rows: "
+        "recon positions says what is proved of every one"
     )
     if bags.checked:
         follows += f"; checked: {bags.why}, in all {bags.checked:,} trees"
     what = f"{trees:,} seeds" if bags.seeds != "random_state" else f"the seed of {trees:,} seeds"
+    take_out = f"{TAKE_OUT}; without it nothing follows by position, unless somebody guesses the seed"
     own = bags.seeds != "random_state" and isinstance(place.value.get("random_state"), int)
     also = "; the ensemble's own random_state gives the same seeds" if own else ""
-    return Finding("high", "bag-seeds", path, what, follows, TAKE_OUT + also, True, _stored(place.value, bags.seeds))
+    return Finding("high", "bag-seeds", path, what, follows, take_out + also, True, _stored(place.value, bags.seeds))
 
 
 def _stored(ensemble: Thing, attribute: str) -> tuple[Any, ...]:

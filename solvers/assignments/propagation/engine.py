@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import time
+
 import numpy as np
 
 from solvers.assignments.domains import Domains
@@ -15,6 +18,8 @@ from solvers.foundation.limits import Limits, ended
 from solvers.kernel.claims import Labelled, Removal
 from solvers.statements.release import ANY_LABEL
 from solvers.statements.row_problem import RowProblem
+
+TRIALS = 0.5  # part of the time left that values are tried for
 
 
 class Propagation:
@@ -33,6 +38,7 @@ class Propagation:
         self._tables: Tables | None = None
         self._state: State | None = None
         self._loops = loops or fastest()
+        self._trials = 0.0  # seconds that values were tried for
 
     def run(self, limits: Limits) -> None:
         """Go on from the state reached, to the end or to the limits."""
@@ -73,7 +79,15 @@ class Propagation:
             self.steps.append(step)
             if not labelled(tables, state, self.problem, step):
                 return False
-        return Prober(self._loops, tables, state, self.steps).run(limits)
+        return self._tried(tables, state, limits)
+
+    def _tried(self, tables: Tables, state: State, limits: Limits) -> bool | None:
+        """Try values with a part of the time, that spent on it before taken off: nobody waits for it twice."""
+        share = limits.share(TRIALS)
+        begun, own = share.started, share.left() - self._trials
+        settled = Prober(self._loops, tables, state, self.steps).run(limits if math.isinf(own) else limits.lasting(own))
+        self._trials += time.monotonic() - begun
+        return settled
 
 
 def labelled(tables: Tables, state: State, problem: RowProblem, step: Labelled) -> bool:

@@ -14,14 +14,14 @@ from solvers.foundation.array_types import Ints
 from solvers.foundation.limits import Limits
 from solvers.kernel.claims import Assumed, Removal
 
-WIDEST = 3  # values left of a row in a tree that is tried
+WIDEST = 5  # values left of a row in a tree that is tried
 BUDGET = 2_000  # rows and trees that one trial may look at
-WINDOW, YIELD = 400, 0.05  # trials looked back at, and the values per trial that they must have removed
+WINDOW, YIELD = 2_000, 0.01  # trials looked back at, and the part of the values that could go that they must remove
 
 
 @dataclass(slots=True, eq=False)
 class Prober:
-    """Tries values: `removed` per trial so far."""
+    """Tries values on a state at its fixpoint, and goes on from there where something is removed."""
 
     loops: Loops
     tables: Tables
@@ -31,38 +31,44 @@ class Prober:
     def run(self, limits: Limits) -> bool | None:
         """Try values while it pays; return whether every row has a value left, None where the time ended.
 
-        Rows and trees with the fewest values left come first. Stops where the last `WINDOW` trials removed fewer than
-        `YIELD` values each, what followed from them included.
+        Rows and trees with the fewest values left come first. Stops where the last `WINDOW` trials, with what followed
+        from them, removed less than the part `YIELD` of the values left beyond one each.
         """
         gains: list[int] = []
+        spare = self.left() - int((self.tables.times > 0).sum())
         while True:
             before = len(gains)
-            for i, t in self.smallest():
-                for v in values_left(self.tables, self.state.words[i], t).tolist():
-                    if limits.expired():
-                        return None
-                    if len(values_left(self.tables, self.state.words[i], t)) < 2:
-                        break
-                    left = int(np.bitwise_count(self.state.words).sum())
-                    if self.refuted(i, t, v):
-                        settled = propagate(self.loops, self.tables, self.state, self.steps, limits)
-                        if not settled:
-                            return settled
-                    gains.append(left - int(np.bitwise_count(self.state.words).sum()))
-                    if len(gains) >= WINDOW and sum(gains[-WINDOW:]) < YIELD * WINDOW:
-                        return True
+            for i, t, v in self.smallest():
+                if limits.expired():
+                    return None
+                if v not in (own := values_left(self.tables, self.state.words[i], t)) or len(own) < 2:
+                    continue
+                left = self.left()
+                if self.refuted(i, t, v):
+                    settled = propagate(self.loops, self.tables, self.state, self.steps, limits)
+                    if not settled:
+                        return settled
+                gains.append(left - self.left())
+                spare -= gains[-1]
+                if len(gains) >= WINDOW and sum(gains[-WINDOW:]) < YIELD * spare:
+                    return True
             if not sum(gains[before:]):
                 return True
 
-    def smallest(self) -> list[tuple[int, int]]:
-        """Return (row, tree) with two to `WIDEST` values left, the fewest first."""
+    def left(self) -> int:
+        """Return how many values are left in all."""
+        return int(np.bitwise_count(self.state.words).sum())
+
+    def smallest(self) -> list[tuple[int, int, int]]:
+        """Return (row, tree, value) of rows with two to `WIDEST` values left in a tree, the fewest first."""
         word = self.tables.word
         counts = np.cumsum(np.bitwise_count(self.state.words), axis=1, dtype=np.int64)
         ends = np.concatenate([np.zeros((len(counts), 1), dtype=np.int64), counts], axis=1)[:, word]
         sizes: Ints = np.diff(ends, axis=1)
         i, t = np.nonzero((sizes >= 2) & (sizes <= WIDEST))
         order = np.argsort(sizes[i, t], kind="stable")
-        return list(zip(i[order].tolist(), t[order].tolist(), strict=True))
+        found = zip(i[order].tolist(), t[order].tolist(), strict=True)
+        return [(i, t, v) for i, t in found for v in values_left(self.tables, self.state.words[i], t).tolist()]
 
     def refuted(self, i: int, t: int, v: int) -> bool:
         """Try a value; where it leads to a row without values, remove it and note the steps."""

@@ -17,6 +17,7 @@ from encoders.domain.values import Value
 from encoders.models.models import CountKind
 from recon.formats.drafts.drafts import Draft
 from recon.formats.drafts.facts import Feature
+from recon.formats.sklearn.trees.calls import last_call
 from recon.formats.sklearn.trees.counts import bag_counts, only_sizes, row_counts, weighting_of
 from recon.formats.sklearn.trees.draft import CountedTree, TreesDraft, missing_seen
 from recon.formats.sklearn.trees.seeds import Bags, explain_bags
@@ -56,6 +57,8 @@ def read(thing: Thing, form: str) -> Draft:
     """
     names, named = feature_names(thing)
     refuse_outputs(thing)
+    calls = last_call(thing)
+    thing = calls.last
     regressor = thing.class_name.endswith("Regressor") or thing.class_name == "IsolationForest"
     classes: tuple[Value, ...] | None = None if regressor else class_values(thing)
     estimators = thing.get("estimators_")
@@ -70,7 +73,7 @@ def read(thing: Thing, form: str) -> Draft:
     drawn = int(bags[0].sum()) if drawn is None and bags is not None else drawn
     trees = [
         one_tree(e, c, thing, len(names), classes, resampled, drawn, i)
-        for i, (e, c) in enumerate(zip(estimators, columns, strict=True))
+        for i, (e, c) in enumerate(zip(estimators, columns, strict=True), start=calls.first)
     ]
     hidden = resampled and weights_hide(trees, bags)
     if hidden:  # what is left are different rows per leaf, as drawn without replacement
@@ -79,7 +82,8 @@ def read(thing: Thing, form: str) -> Draft:
     notes = (
         () if not resampled else (f"each tree was fitted on a resample of the rows, drawn {how(replaced)} replacement",)
     )
-    lines = [*counting_notes([t.counts for t in trees]), *([] if known is None else [bags_line(known)])]
+    notes += calls.assumes
+    lines = [*calls.notes, *counting_notes([t.counts for t in trees]), *([] if known is None else [bags_line(known)])]
     rows = Rows(bags.shape[1], bags.shape[1]) if bags is not None else training_rows(thing, trees, resampled)
     misplaced = misplacing(thing, *trees)
     if misplaced and any(len(missing_seen(t)) for t in trees):
@@ -102,10 +106,13 @@ def read(thing: Thing, form: str) -> Draft:
 
 
 def kept_bags(thing: Thing, bags: NDArray[np.int32] | None, hidden: bool) -> NDArray[np.int32] | None:
-    """Return the bags that fit what the trees' counts say: an isolation forest's leaves count different rows."""
+    """Return the bags that fit what the trees' counts say: each row once where leaves count different rows.
+
+    So it is in an isolation forest, and where weights hide how many of each class were drawn.
+    """
     if thing.class_name == "IsolationForest" and bags is not None:
         return np.minimum(bags, 1)
-    return None if hidden else bags
+    return np.minimum(bags, 1) if hidden and bags is not None else bags
 
 
 def bags_line(known: Bags) -> str:

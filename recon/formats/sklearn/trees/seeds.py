@@ -36,7 +36,7 @@ class Bags:
 
 
 @dataclass(frozen=True)
-class _Root:
+class Root:
     """What a tree stores of its root: distinct rows, and rows by weight."""
 
     distinct: int
@@ -61,7 +61,7 @@ def explain_bags(forest: Thing) -> Bags:
         return _bagging(forest, members)
     if forest.get("bootstrap") is not True:
         return Bags(None, "every tree was fitted on all rows")
-    roots = [_root(m) for m in members]
+    roots = [root_of(m) for m in members]
     if any(r is None for r in roots):
         return Bags(None, "its members are not scikit-learn trees")
     try:
@@ -70,7 +70,7 @@ def explain_bags(forest: Thing) -> Bags:
         return Bags(None, "its settings are none that scikit-learn stores")
 
 
-def _root(member: Thing) -> _Root | None:
+def root_of(member: Thing) -> Root | None:
     """Return the root of a fitted scikit-learn tree, None where there is none."""
     tree = member.get("tree_")
     if not isinstance(tree, Thing):
@@ -80,10 +80,10 @@ def _root(member: Thing) -> _Root | None:
         return None
     if not {"n_node_samples", "weighted_n_node_samples"} <= set(nodes.dtype.names):
         return None
-    return _Root(int(nodes["n_node_samples"][0]), float(nodes["weighted_n_node_samples"][0]))
+    return Root(int(nodes["n_node_samples"][0]), float(nodes["weighted_n_node_samples"][0]))
 
 
-def _forest(forest: Thing, members: list[Thing], roots: list[_Root]) -> Bags:
+def _forest(forest: Thing, members: list[Thing], roots: list[Root]) -> Bags:
     """Return the bags of a random forest or of extremely randomised trees."""
     seeds, source = _tree_seeds(forest, members)
     if seeds is None:
@@ -112,7 +112,7 @@ def _forest(forest: Thing, members: list[Thing], roots: list[_Root]) -> Bags:
 
 
 def _agreeing(
-    seeds: list[int], roots: list[_Root], rows: int, drawn: int, share: npt.NDArray[np.float64] | None
+    seeds: list[int], roots: list[Root], rows: int, drawn: int, share: npt.NDArray[np.float64] | None
 ) -> Counts | None:
     """Return the bags if each has the distinct rows that its tree says; the first that has not ends it."""
     found = None
@@ -150,7 +150,7 @@ def _is_seed(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 32
 
 
-def _sizes(forest: Thing, roots: list[_Root], weighted: int | None) -> tuple[list[tuple[int, int]], bool]:
+def _sizes(forest: Thing, roots: list[Root], weighted: int | None) -> tuple[list[tuple[int, int]], bool]:
     """Return possible numbers of training rows and of draws per tree, and whether the first that fits is sure."""
     rows = weighted or forest.get("_n_samples")
     for name in ("oob_decision_function_", "oob_prediction_"):
@@ -203,7 +203,7 @@ def _bagging(forest: Thing, members: list[Thing]) -> Bags:
         else:
             indices = generator.choice(rows, drawn, replace=with_rows, p=share)
         found[k] = np.bincount(indices, minlength=rows)
-        root = _root(member)
+        root = root_of(member)
         if root is not None and int(np.count_nonzero(found[k])) != root.distinct:
             return Bags(None, "the bags of these seeds do not have the distinct rows that the trees say")
         checked += root is not None

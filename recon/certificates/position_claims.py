@@ -1,0 +1,149 @@
+"""Where positions of the training file are, in the release's own words: claims, and lines held against them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from encoders.domain.cuts import Cuts
+from encoders.domain.domain import Domain
+from encoders.domain.values import Continuous, Grid, Ranges, Test, Value, intersection
+from encoders.encode.encoder import EncodedRelease
+from recon.formats.release.parts import to_condition
+from recon.formats.release.reading import converted
+from recon.formats.release.schema import ConditionPart
+from recon.formats.release.writing import test_json
+from solvers.foundation.errors import CertificateError, ReleaseError
+from solvers.kernel.claims import Located
+from solvers.kernel.proof_format import entry, keys, number, quoted
+from solvers.statements.boxes import Box
+from solvers.statements.masks import spans
+from solvers.statements.row_problem import bags_with_most
+
+Json = dict[str, Any]
+MAX_LISTED = 20  # values of a grid that a test lists; others become a range
+
+
+def positions_json(release: EncodedRelease, claim: Located) -> Json:
+    """Return a claim as JSON; a test says no more than its box, and less where a range covers a gap in it."""
+    cut = release.cut
+    tests: dict[tuple[int, int], Any] = {}
+    for k, mask in {literal for box in claim.boxes for literal in box.literals}:
+        test = test_of(cut.cuts[k], mask)
+        tests[k, mask] = None if test is None else test_json(test)
+    listed = []
+    for i, box in zip(claim.rows, claim.boxes, strict=True):
+        where = {cut.cuts[k].attribute.name: tests[k, mask] for k, mask in box.literals if tests[k, mask] is not None}
+        listed += [{"position": i, "where": where}] if where else []
+    return {"positions": listed, **training_file(release)}
+
+
+def training_file(release: EncodedRelease) -> Json:
+    """Return the name of the model whose training file positions are of, where several models have bags."""
+    bags = release.statements.bags
+    return {"of": bags_with_most(bags).name} if len(bags) > 1 else {}
+
+
+def test_of(cuts: Cuts, mask: int) -> Test | None:
+    """Return the test for some parts of an attribute; None where it would allow everything."""
+    attribute, runs = cuts.attribute, spans(mask)
+    ranges = [(cuts.edges[a], cuts.edges[b]) for a, b in runs]
+    missing = attribute.missing and bool(ranges) and ranges[-1][1] > attribute.known[1]
+    known = intersection(tuple(ranges), (attribute.known,))
+    if not known:
+        return Test(missing=True)
+    (start, _), (_, end) = known[0], known[-1]
+    if not isinstance(attribute, Continuous):
+        if not isinstance(attribute, Grid) or sum(b - a for a, b in known) <= MAX_LISTED:
+            values = tuple(attribute.value_at(p) for a, b in known for p in range(a, b))
+            return Test(values=values, missing=missing)
+        return Test(low=attribute.value_at(start), high=attribute.value_at(end - 1), missing=missing)
+    if (start, end) == attribute.known:
+        return None if missing == attribute.missing else Test()
+    low_end: Value | None = None if start == attribute.known[0] else attribute.value_at(start)
+    high_end: Value | None = None if end == attribute.known[1] else attribute.value_at(end)
+    return Test(
+        None, low_end, high_end, low_end is not None and start[1] == 1, high_end is not None and end[1] == 0, missing
+    )
+
+
+def located(claim: Any, release: EncodedRelease) -> Located:
+    """Return a claim of positions over parts: of each test the parts that it holds entirely."""
+    keys(claim, {"positions", *training_file(release)}, "the claim")
+    if claim.get("of") != training_file(release).get("of"):
+        raise CertificateError(f"claim.of is {quoted(claim['of'])}: positions are those of another training file")
+    rows, boxes = list[int](), list[Box]()
+    for i, ranges in stated_positions(claim, release.domain):
+        rows.append(i)
+        boxes.append(Box.of((k, held(release.cut.cuts[k], found)) for k, found in ranges.items()))
+    return Located(tuple(rows), tuple(boxes))
+
+
+def stated_positions(claim: Any, domain: Domain) -> Iterator[tuple[int, dict[int, Ranges]]]:
+    """Yield the positions of a claim, and per attribute what it says of each."""
+    if not isinstance(claim["positions"], list):
+        raise CertificateError("claim.positions is no list")
+    for j, one in enumerate(claim["positions"]):
+        place = f"claim.positions[{j}]"
+        where = entry(one, "where", place)
+        keys(one, {"position", "where"}, place)
+        try:
+            condition = to_condition(converted(where, ConditionPart), f"{place}.where")
+            yield number(one["position"], f"{place}.position"), domain.resolve(condition)
+        except ReleaseError as error:
+            raise CertificateError(f"{place}.where: {error}") from None
+
+
+def held(cuts: Cuts, ranges: Ranges) -> int:
+    """Return the parts of an attribute that lie in some ranges entirely, as bits."""
+    mask = 0
+    for start, end in ranges:
+        first = cuts.part(start) + (cuts.edges[cuts.part(start)] < start)
+        behind = len(cuts.inner) + 1 if end >= cuts.edges[-1] else cuts.part(end)
+        mask |= (1 << behind) - (1 << first) if first < behind else 0
+    return mask
+
+
+class Positions:
+    """What verified claims say of positions, for lines of results to be held against."""
+
+    def __init__(self, claims: Sequence[tuple[Json, float]], domain: Domain) -> None:
+        self.domain = domain
+        self.known: dict[tuple[int, int], tuple[Ranges, float]] = {}
+        for claim, level in claims:
+            for i, ranges in stated_positions(claim, domain):
+                for k, found in ranges.items():
+                    self.known[i, k] = found, level
+
+    def of_line(self, line: Json, level: float) -> list[str] | None:
+        """Return what is wrong with a line about a position and an attribute; None where nothing proves it."""
+        position, name = line["position"], line["attribute"]
+        if type(position) is not int or not isinstance(name, str) or name not in self.domain.place:
+            return [f"{quoted(name)} of {quoted(position)} is no attribute of a position"]
+        k = self.domain.place[name]
+        attribute = self.domain.all[k]
+        try:
+            stated = attribute.ranges(line_test(line, attribute.missing))
+        except (ReleaseError, TypeError) as error:
+            return [f"what it says of {quoted(name)} cannot be read: {error}"]
+        if stated == (attribute.span,):
+            return []
+        found, at = self.known.get((position, k), ((), 0.0))
+        if not found or at < level:
+            return None
+        if not (both := intersection(found, stated)):
+            return [f"{quoted(name)} of position {position} is elsewhere by a certificate"]
+        return [] if both == found else None
+
+
+def line_test(line: Json, missing: bool) -> Test:
+    """Return what a line says of an attribute as a test; `ReleaseError` for what is none."""
+    values, low, high = line.get("values"), line.get("low"), line.get("high")
+    gap = missing and line.get("missing") is not False
+    if line.get("exact") is True and not (low == high is not None if values is None else len(values) == 1):
+        raise ReleaseError("exact, but no single value")
+    if values is None:
+        return Test(low=low, high=high, missing=gap)
+    if not isinstance(values, list):
+        raise ReleaseError("values is no list")
+    return Test(values=tuple(v for v in values if v is not None), missing=missing and None in values)

@@ -1,0 +1,86 @@
+"""`recon positions`: what is proved about the row at every position of the training file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from recon.cli.session import finish, open_release
+from recon.console.options import (
+    Confidence,
+    DomainFile,
+    Independent,
+    Json,
+    KnownRows,
+    LabelName,
+    LogJson,
+    MaxCells,
+    Memory,
+    Out,
+    Quiet,
+    Seconds,
+    suffix,
+)
+from recon.console.output import print_json, print_lines, working, write_table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from recon.located.placed_rows import PlacedRows
+
+Files = Annotated[list[str], typer.Argument(metavar="FILE...", help="Model or release file; - for standard input.")]
+Learner = Annotated[
+    str, typer.Option("--learner", help="What to assume of the learner: none, or midpoints (best splits lie halfway).")
+]
+RangesFile = Annotated[
+    str | None,
+    typer.Option(
+        "--ranges", help="Table of attribute, min, max of the training rows; or attained: those of the domain."
+    ),
+]
+TrueRows = Annotated[
+    str | None, typer.Option("--truth", help="The training rows in the order fit got them, to compare with.")
+]
+
+
+def positions(
+    files: Files, learner: Learner = "none", ranges: RangesFile = None, truth: TrueRows = None,
+    domain: DomainFile = None, independent: Independent = False, rows: KnownRows = None, label: LabelName = None,
+    out: Out = None, seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000,
+    confidence: Confidence = 0.95, json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
+) -> None:  # fmt: skip
+    """Give back, row by row of the training file, what is proved: label, values, intervals."""
+    from recon.frames.naming import table_like
+    from recon.located.against_truth import compared
+    from recon.located.placed_rows import attributes
+    from recon.located.positions import LEARNERS, placed
+    from recon.located.wording import position_json, without_infinity, written
+
+    if learner not in LEARNERS:
+        raise typer.BadParameter(f"there is no learner '{learner}': choose {' or '.join(LEARNERS)}")
+    with working(seconds, memory, max_cells, quiet, log_json) as limits:
+        release = open_release(files, domain, independent, limits, confidence, rows, label)
+        real = table_like(release, truth, label)
+        found = placed(release, learner, ranges, limits)
+        beside = None if real is None else compared(found, real)
+    frame = found.to_frame()
+    frame.attrs.update(attributes(found) | ({} if beside is None else {"truth": beside}))
+    if json:
+        print_json(position_json(frame), out, private=True)
+    else:
+        print_lines(*summary(found, beside))
+        if out is not None:
+            write_table(without_infinity(frame) if suffix(out) == ".json" else written(frame), out, private=True)
+    finish("unknown" if not found.complete or found.status == "unknown" else "exact")
+
+
+def summary(found: PlacedRows, beside: Mapping[str, Any] | None) -> list[str]:
+    """Return what is printed for people: what is given back, the first positions, the truth beside it, assumptions."""
+    from recon.located.wording import position_lines, truth_position_lines
+    from recon.report.provenance import assumption_lines
+
+    assumed = [*found.assumes, *assumption_lines(found.release)]
+    truth = [] if beside is None else truth_position_lines(beside)
+    return [*position_lines(found), *truth, "assuming: " + "; ".join(assumed)]

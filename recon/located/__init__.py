@@ -1,0 +1,1 @@
+"""What a release proves about the row at every position of the training file, in the values of its domain."""

@@ -1,0 +1,152 @@
+"""What is proved about every position, with the figures that sum it up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from encoders.domain.values import Continuous
+from encoders.encode.encoder import EncodedRelease
+from recon.located.columns import Column
+from recon.located.known_ranges import KnownRanges
+from solvers.questions.query import LocatedAnswer
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedRows:
+    """What is proved about every position: one `Column` per attribute, the label last; and how it was found.
+
+    `learner`: what was assumed of the learner. `notes`: what else there is to say. `status`: "exact" where every value
+    is known, "bounds" where something is, "unknown" where nothing is but what the domain says.
+    """
+
+    release: EncodedRelease
+    answer: LocatedAnswer
+    columns: tuple[Column, ...]
+    ranges: KnownRanges
+    learner: str = "none"
+    assumes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    complete: bool = True
+
+    @property
+    def rows(self) -> int:
+        """Return the number of positions."""
+        return len(self.answer.start)
+
+    @property
+    def label(self) -> int | None:
+        """Return the number of the label among the columns."""
+        return None if self.release.domain.label is None else len(self.columns) - 1
+
+    @cached_property
+    def data(self) -> tuple[Column, ...]:
+        """Return the columns without the label."""
+        return self.columns if self.label is None else self.columns[:-1]
+
+    @property
+    def labels_known(self) -> int | None:
+        """Return how many labels are proved; None without a label."""
+        return None if self.label is None else int(self.columns[self.label].exact.sum())
+
+    @cached_property
+    def rows_known(self) -> int:
+        """Return how many rows are known wholly: every value, the label among them."""
+        return int(np.logical_and.reduce([c.exact for c in self.columns]).sum())
+
+    @cached_property
+    def values_known(self) -> float:
+        """Return the share of values that are known, the label left out."""
+        return float(np.mean([c.exact.mean() for c in self.data])) if self.rows else 0.0
+
+    @cached_property
+    def width(self) -> float:
+        """Return the mean width of what is left, of every column its share: 0 is known, 1 says nothing."""
+        return float(np.mean([c.width.mean() for c in self.data])) if self.rows else 1.0
+
+    @cached_property
+    def narrowed(self) -> bool:
+        """Return whether anything is proved that the domain, or a range that was given, does not say by itself."""
+        parts = np.array([len(cuts.inner) + 1 for cuts in self.release.cut.cuts])
+        answer = self.answer
+        if bool(((answer.start > 0) | (answer.end < parts)).any()):
+            return True
+        return any(not held.all() for held in answer.sets.values()) or any(c.exact.any() for c in self.data)
+
+    @property
+    def status(self) -> str:
+        """Return "exact", "bounds" or "unknown"."""
+        if self.rows and self.rows_known == self.rows:
+            return "exact"
+        return "bounds" if self.narrowed else "unknown"
+
+    @property
+    def width_of(self) -> str:
+        """Return what widths are shares of: "range", "gaps" (between thresholds), or "range or gaps"."""
+        attributes = self.release.domain.attributes
+        sized = [self.ranges.of(a) is not None for a in attributes if isinstance(a, Continuous)]
+        if all(sized):
+            return "range"
+        return "range or gaps" if any(sized) else "gaps"
+
+    def figures(self) -> dict[str, Any]:
+        """Return the summary as named figures, the same in `attrs`, in `--json` and in an audit."""
+        known, rows = self.labels_known, self.rows
+        return {
+            "status": self.status,
+            "complete": self.complete,
+            "rows": rows,
+            "labels": None if known is None else rows,
+            "labels_known": known,
+            "share_labels_known": None if known is None or not rows else known / rows,
+            "rows_known": self.rows_known,
+            "share_rows_known": self.rows_known / rows if rows else None,
+            "share_values_known": self.values_known,
+            "share_leaves_known": self.answer.leaves_proved,
+            "mean_width": self.width,
+            "mean_width_domain": 1.0,
+            "width_of": self.width_of,
+            "learner": self.learner,
+            "steps": self.answer.steps,
+        }
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one line per position and attribute; see `positions`."""
+        names = [a.name for a in self.release.domain.all]
+        n, width = self.rows, len(names)
+        low, high, exact, values = [], [], [], []
+        for column in self.columns:
+            low.append(column.low)
+            high.append(column.high)
+            exact.append(column.exact)
+            listed = np.empty(len(column.values), dtype=object)
+            for i, one in enumerate(column.values):
+                listed[i] = None if one is None else list(one)
+            values.append(listed[column.values_of])
+        found = {
+            "position": np.repeat(np.arange(n), width),
+            "attribute": np.tile(np.array(names, dtype=object), n),
+            "low": np.stack(low, axis=1).reshape(-1),
+            "high": np.stack(high, axis=1).reshape(-1),
+            "exact": np.stack(exact, axis=1).reshape(-1),
+            "values": np.stack(values, axis=1).reshape(-1),
+        }
+        if any(a.missing for a in self.release.domain.all):
+            found["missing"] = np.stack([c.missing for c in self.columns], axis=1).reshape(-1)
+        return pd.DataFrame(found)
+
+
+def attributes(found: PlacedRows) -> dict[str, Any]:
+    """Return what stands beside the lines: the figures, and how they were found."""
+    return {
+        **found.figures(),
+        "assumptions": [*found.release.assumptions, *found.assumes],
+        "notes": list(found.notes),
+        "engine": found.answer.engine,
+        "seconds": found.answer.seconds,
+        "trail": list(found.answer.trail),
+    }

@@ -1,0 +1,125 @@
+"""The question `positions`: one line per training position and attribute, what is proved about its value.
+
+Source: Ferry et al., "Trained Random Forests Completely Reveal your Dataset", ICML 2024 (what trees on bags give away).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from encoders.encode.encoder import EncodedRelease
+from encoders.models.models import Forest
+from recon.located.against_truth import compared
+from recon.located.columns import Column, columns_of
+from recon.located.known_ranges import Ranges, known_ranges
+from recon.located.placed_rows import PlacedRows, attributes
+from solvers.chain import ask
+from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
+from solvers.foundation.limits import Limits
+from solvers.questions.query import Locate, LocatedAnswer
+
+LEARNERS = ("none", "midpoints")
+UNKNOWN = "which rows each tree drew is not known:"  # how the reader of forests begins to say it
+INSTEAD = "recon certify, recon bound and recon reconstruct ask about rows in whatever order"
+
+
+def unlocated(release: EncodedRelease) -> str:
+    """Return why nothing can be said by position, and what to ask instead; "" where known bags tell rows apart.
+
+    A row has a position only by what trees drew of it: how often each one did.
+    """
+    if release.statements.bags:
+        return ""
+    forests = [m for m in release.models if isinstance(m, Forest) and m.resampled]
+    if forests:
+        said = [line for line in release.reader_notes if line.startswith(UNKNOWN)]
+        why = f" ({said[0].removeprefix(UNKNOWN).strip()})" if said else ""
+        return (
+            f"nothing is proved by position: which rows each tree drew is not known{why}: without the bags "
+            f"(multiplicities) rows cannot be told apart; {INSTEAD}"
+        )
+    return (
+        "nothing is proved by position: no model was fitted on resamples, each saw all rows alike, so that nothing "
+        f"says which row stood where in the training file; {INSTEAD}"
+    )
+
+
+def located(release: EncodedRelease, limits: Limits) -> LocatedAnswer:
+    """Return what is left for the row at every position, in parts of the domain's attributes.
+
+    Where the limits end the work it is what was proved by then (`complete` False). Raises `Inconclusive` where rows
+    have no position, or nothing was found in time, `ContradictionError` where there is no world.
+    """
+    if why := unlocated(release):
+        raise Inconclusive(why)
+    limits.report("rows are located")
+    return ask(release.statements, Locate(), LocatedAnswer, limits)
+
+
+def positions(
+    release: EncodedRelease,
+    learner: str = "none",
+    ranges: Ranges = None,
+    truth: pd.DataFrame | None = None,
+    limits: Limits | None = None,
+) -> pd.DataFrame:
+    """Return what is proved about the row at every position of the training file, a line per attribute and label.
+
+    Positions count from 0 in the order in which `fit` got the rows. Columns: position, attribute, low, high (the
+    least and the greatest value that are possible, as floats; infinite where no end is known, NaN where values have no
+    order), exact (one value is left: it is proved), values (those left of an attribute with single values, None where
+    they are more than 100 numbers of a grid, or any numbers); where values may be missing also `missing`. Of an
+    attribute of any numbers, low and high are edges of the proved interval: the value is at most `high`, and above
+    `low` where that is a tree's threshold (trees send x <= threshold to the left).
+
+    `learner`: "midpoints" also uses that scikit-learn's best splitter puts thresholds halfway between two training
+    values; an assumption that every figure names. `ranges`: attribute -> (least, greatest value of the training rows),
+    a file of them (attribute, min, max), or "attained": the ends of the domain are values of training rows. `truth`:
+    the true rows in the same order, to compare with (`attrs["truth"]`).
+
+    `attrs`: status ("exact", "bounds", "unknown": nothing is proved), complete (nothing more follows; else a limit was
+    met), the figures of `PlacedRows.figures`, assumptions, notes, engine, seconds. Raises `Inconclusive` where rows
+    have no position, which says why; `ContradictionError` where there is no world.
+    """
+    found = placed(release, learner, ranges, limits)
+    frame = found.to_frame()
+    frame.attrs.update(attributes(found))
+    if truth is not None:
+        frame.attrs["truth"] = compared(found, truth)
+    return frame
+
+
+def placed(
+    release: EncodedRelease, learner: str = "none", ranges: Ranges = None, limits: Limits | None = None
+) -> PlacedRows:
+    """Return what is proved about every position; see `positions`."""
+    if learner not in LEARNERS:
+        raise ReleaseError(f"there is no learner '{learner}': choose {' or '.join(LEARNERS)}")
+    limits = limits or Limits()
+    known = known_ranges(release.domain, ranges)
+    answer = located(release, limits)
+    columns = tuple(columns_of(release, answer, known))
+    refuse_empty(release, columns)
+    assumed = [f"the least and the greatest value of {name} are known" for name in list(known.given)[:1]]
+    if len(known.given) > 1:
+        assumed = [f"the least and the greatest value of {len(known.given)} attributes are known"]
+    found = PlacedRows(release, answer, columns, known, assumes=tuple(assumed), complete=answer.complete)
+    if learner == "midpoints":
+        raise Unsupported("the learner's midpoints are not used by this version")
+    return replace(found, learner=learner)
+
+
+def refuse_empty(release: EncodedRelease, columns: tuple[Column, ...]) -> None:
+    """Refuse ranges that leave a position no value."""
+    for attribute, column in zip(release.domain.all, columns, strict=True):
+        empty = np.flatnonzero(column.low > column.high)
+        if len(empty):
+            i = int(empty[0])
+            raise ReleaseError(
+                f"the range given for '{attribute.name}' is not that of the training rows: position {i} has a value "
+                f"between {column.high[i]:g} and {column.low[i]:g}",
+                place="ranges",
+            )

@@ -1,0 +1,165 @@
+"""How many raw rows are left for rows told apart: exactly where a row's place is known, bounds from above elsewhere."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from solvers.assignments.domains import Places
+from solvers.assignments.solving import Assigned
+from solvers.foundation.array_types import Bits, Floats, Ints
+from solvers.foundation.limits import Limits
+from solvers.regions.row_space import Space
+from solvers.statements.boxes import Attribute
+from solvers.statements.row_problem import RowProblem
+
+WIDE = 1 << 62  # numbers of values below it are whole in 64 bits
+SLACK = 1e-9  # bits that rounding adds to an upper bound: products of d numbers and sums of m are off by (d + m) 2^-52
+
+
+@dataclass(frozen=True, eq=False)
+class Lengths:
+    """How many values runs of parts of an attribute have, in units of 2^`shift`: rounded up where that is above 1."""
+
+    floor: Ints
+    ceiling: Ints
+    shift: int
+
+    @classmethod
+    def of(cls, attribute: Attribute) -> Lengths:
+        """Return the lengths of an attribute."""
+        shift = max(0, attribute.total.bit_length() - WIDE.bit_length() + 1)
+        floor = [end >> shift for end in attribute.ends]
+        ceiling = [-(-end >> shift) for end in attribute.ends]
+        return cls(np.array(floor, dtype=np.int64), np.array(ceiling, dtype=np.int64), shift)
+
+    def log2(self, start: Ints, end: Ints) -> Floats:
+        """Return log2 of the values from part `start` to before part `end`, minus infinity where there are none."""
+        length = np.where(end > start, self.ceiling[end] - self.floor[np.minimum(start, end)], 0)
+        with np.errstate(divide="ignore"):
+            found: Floats = np.log2(length.astype(np.float64)) + self.shift
+        return found
+
+
+def bits_left(state: Assigned, limits: Limits) -> Floats:
+    """Return (rows,) log2 of an upper bound on how many raw rows every row can be; minus infinity: it can be none.
+
+    No more than its place holds, nor, in any tree that saw it, than the values left hold of the place together.
+    Ends with what is known where time is up. Cost: values left times attributes.
+    """
+    problem, places = state.problem, state.places
+    attributes = problem.release.domain.attributes
+    lengths = [Lengths.of(a) for a in attributes]
+    found = np.zeros(problem.rows)
+    for k, attribute in enumerate(attributes):
+        if k in places.sets:
+            found += log2_of_parts(attribute, places.sets[k])
+        else:
+            found += lengths[k].log2(places.start[:, k].astype(np.int64), places.end[:, k].astype(np.int64))
+    for t in range(problem.trees):
+        if limits.expired():
+            break
+        row, at = np.nonzero(state.domains.of_tree(t))
+        if not len(row):
+            continue
+        value = at + int(problem.first[t])
+        logs = shared_bits(problem, places, lengths, row, value)
+        first = np.flatnonzero(np.diff(row, prepend=-1))
+        top = np.maximum.reduceat(logs, first)
+        shift = np.where(np.isfinite(top), top, 0.0)
+        scaled = np.exp2(logs - np.repeat(shift, np.diff(np.append(first, len(row)))))
+        with np.errstate(divide="ignore"):
+            whole = np.log2(np.add.reduceat(scaled, first)) + shift
+        found[row[first]] = np.minimum(found[row[first]], whole)
+    return found + SLACK
+
+
+def shared_bits(problem: RowProblem, places: Places, lengths: list[Lengths], row: Ints, value: Ints) -> Floats:
+    """Return log2 of how many raw rows, at most, the place of `row[i]` shares with the box of `value[i]`."""
+    attributes = problem.release.domain.attributes
+    logs = np.zeros(len(row))
+    for k, attribute in enumerate(attributes):
+        if k in problem.sets:
+            logs += log2_of_parts(attribute, problem.sets[k][value] & places.sets[k][row])
+        else:
+            start = np.maximum(problem.start[value, k], places.start[row, k]).astype(np.int64)
+            logs += lengths[k].log2(start, np.minimum(problem.end[value, k], places.end[row, k]).astype(np.int64))
+    return logs
+
+
+def log2_of_parts(attribute: Attribute, parts: Bits) -> Floats:
+    """Return log2 of how many values some parts have; (n, parts) to (n,)."""
+    sizes = np.array(attribute.sizes, dtype=np.float64)
+    with np.errstate(divide="ignore"):
+        found: Floats = np.log2(parts.astype(np.float64) @ sizes)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Boxed:
+    """Rows each of which is in a box of its own: its parts per attribute, and how many raw rows it has."""
+
+    places: Places
+    sizes: list[int]
+
+    def same(self) -> list[list[int]]:
+        """Return the rows in groups of equal boxes."""
+        groups: dict[bytes, list[int]] = {}
+        for i, key in enumerate(self.keys()):
+            groups.setdefault(key, []).append(i)
+        return list(groups.values())
+
+    def keys(self) -> list[bytes]:
+        """Return what tells the boxes of rows apart."""
+        held = np.hstack([self.places.start, self.places.end])
+        sets = [np.packbits(allowed, axis=1) for allowed in self.places.sets.values()]
+        return [b"".join([held[i].tobytes(), *(s[i].tobytes() for s in sets)]) for i in range(len(held))]
+
+
+def boxed(problem: RowProblem, chosen: Ints, limits: Limits) -> Boxed:
+    """Return the boxes of rows that take value `chosen[i, t]` (-1: none, the tree did not see them), with exact sizes.
+
+    Raises `Inconclusive` or `EngineError` where impossible boxes keep sizes from being exact.
+    """
+    places, release = places_of(problem, chosen), problem.release
+    space, known, sizes = Space.of(release, limits), dict[bytes, int](), []
+    for i, key in enumerate(Boxed(places, []).keys()):
+        if key not in known:
+            limits.check("rows were sized")
+            known[key] = space.within(part_sizes(problem, places, i))
+        sizes.append(known[key])
+    return Boxed(places, sizes)
+
+
+def part_sizes(problem: RowProblem, places: Places, i: int) -> dict[int, tuple[int, ...]]:
+    """Return the part sizes that the place of row i leaves of the attributes that it narrows."""
+    out = {}
+    for k, attribute in enumerate(problem.release.domain.attributes):
+        sizes, start, end = attribute.sizes, int(places.start[i, k]), int(places.end[i, k])
+        if k in places.sets:
+            out[k] = tuple(s if a else 0 for s, a in zip(sizes, places.sets[k][i].tolist(), strict=True))
+        elif (start, end) != (0, len(sizes)):
+            out[k] = tuple(s if start <= p < end else 0 for p, s in enumerate(sizes))
+    return out
+
+
+def places_of(problem: RowProblem, chosen: Ints) -> Places:
+    """Return where rows are that take value `chosen[i, t]` (-1: none): the boxes of their values in all trees."""
+    n, parts = problem.rows, np.array(problem.parts, dtype=np.int64)
+    start, end = np.zeros((n, len(parts)), dtype=np.int64), np.tile(parts, (n, 1))
+    sets = {k: np.ones((n, problem.parts[k]), dtype=bool) for k in problem.sets}
+    for t in range(problem.trees):
+        seen = np.flatnonzero(chosen[:, t] >= 0)
+        value = chosen[seen, t]
+        start[seen] = np.maximum(start[seen], problem.start[value])
+        end[seen] = np.minimum(end[seen], problem.end[value])
+        for k, allowed in problem.sets.items():
+            sets[k][seen] &= allowed[value]
+    return Places(start, end, sets)
+
+
+def log2_whole(number: int) -> float:
+    """Return log2 of a whole number, minus infinity of 0."""
+    return math.log2(number) if number else -math.inf

@@ -1,0 +1,232 @@
+"""In how many rows a profile can be, and must be, from what is left for every row told apart.
+
+A row of a world lies in one of the values left for it in every tree that saw it, and in its place, which all of them
+leave. So it is in a box only where some value left in every such tree meets the box and the place does; and it surely
+is where the place lies inside. A leaf holds no more different rows than its counts allow, and no fewer.
+
+Cost: of a box, values times the attributes that it names, and rows times packed words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import accumulate
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.assignments.domains import Places
+from solvers.assignments.solving import Assigned
+from solvers.foundation.array_types import Bits, Floats, Ints
+from solvers.foundation.limits import Limits
+from solvers.histograms.partition_membership import Prior
+from solvers.positions.settled import Settled
+from solvers.questions.query import Decide, DecideAnswer, Selections, Share, ShareAnswer, settled_share
+from solvers.regions.row_space import Space
+from solvers.statements.boxes import Box
+from solvers.statements.release import ANY_LABEL, Release
+
+NEARLY = float(np.nextafter(1.0, 0.0))  # a share below 1 that rounding made 1
+STEPS = 16  # boxes between two looks at the clock
+
+
+def allowed_parts(mask: int, parts: int) -> Bits:
+    """Return (parts,): which parts a mask allows."""
+    bits = np.frombuffer((mask & ((1 << parts) - 1)).to_bytes((parts + 7) // 8, "little"), dtype=np.uint8)
+    return np.unpackbits(bits, bitorder="little")[:parts].astype(bool)
+
+
+@dataclass(frozen=True, eq=False)
+class Regions:
+    """Some regions, each a run of parts per attribute, or for attributes in `sets` any parts; see `Places`."""
+
+    start: Ints
+    end: Ints
+    sets: dict[int, Bits]
+
+    def meet(self, box: Box, parts: tuple[int, ...]) -> tuple[Bits, Bits]:
+        """Return which regions may share a point with a box, and which lie inside."""
+        meets, within = np.ones(len(self.start), dtype=bool), np.ones(len(self.start), dtype=bool)
+        for k, mask in box.literals:
+            allowed = allowed_parts(mask, parts[k])
+            if k in self.sets:
+                meets &= (self.sets[k] & allowed).any(axis=1)
+                within &= ~(self.sets[k] & ~allowed).any(axis=1)
+                continue
+            before = np.concatenate([[0], np.cumsum(allowed)])
+            inside = before[self.end[:, k]] - before[self.start[:, k]]
+            meets &= inside > 0
+            within &= inside == self.end[:, k] - self.start[:, k]
+        return meets, within
+
+
+@dataclass(frozen=True, eq=False)
+class Membership:
+    """What boxes are met with: the values of all trees, the places of all rows, and what is left of either for each.
+
+    `single` (V,): how many rows surely lie in a value. `first`: where the words of `trees` that have values begin.
+    """
+
+    state: Assigned
+    values: Regions
+    places: Regions
+    single: Ints
+    seen: Bits
+    trees: Ints
+    first: Ints
+
+    @classmethod
+    def of(cls, state: Assigned) -> Membership:
+        """Return the tables of a state."""
+        problem, places, packing = state.problem, state.places, state.domains.packing
+        single = np.zeros(len(problem.tree), dtype=np.int64)
+        for t in range(problem.trees):
+            left = state.domains.of_tree(t)
+            single[list(problem.values(t))] = left[left.sum(axis=1) == 1].sum(axis=0)
+        trees = np.flatnonzero(np.diff(packing.first))
+        values = Regions(problem.start.astype(np.int64), problem.end.astype(np.int64), problem.sets)
+        seen = problem.times.T[:, trees] > 0
+        return cls(state, values, regions_of(places), single, seen, trees, packing.first[:-1][trees])
+
+    def most(self, box: Box) -> int:
+        """Return how many rows at most lie in a box."""
+        if box.empty:
+            return 0
+        problem = self.state.problem
+        hit, _ = self.values.meet(box, problem.parts)
+        can, _ = self.places.meet(box, problem.parts)
+        if len(self.trees) and can.any():
+            kept = (self.state.domains.words[can] & self.words(hit)) != 0
+            some = np.logical_or.reduceat(kept, self.first, axis=1)
+            can[can] = (some | ~self.seen[can]).all(axis=1)
+        held = np.bincount(problem.tree, weights=np.where(hit, problem.high, 0), minlength=problem.trees)
+        inside = can[:, None] & self.seen
+        bound = np.minimum(held[self.trees].astype(np.int64), inside.sum(axis=0)) + (can[:, None] & ~self.seen).sum(
+            axis=0
+        )
+        return int(min(can.sum(), bound.min(initial=problem.rows)))
+
+    def least(self, box: Box) -> int:
+        """Return how many rows at least lie inside a box."""
+        if box.empty:
+            return 0
+        problem = self.state.problem
+        _, inner = self.values.meet(box, problem.parts)
+        _, must = self.places.meet(box, problem.parts)
+        sure = np.where(inner, np.maximum(problem.low, self.single), 0)
+        held = np.bincount(problem.tree, weights=sure, minlength=problem.trees)[self.trees].astype(np.int64)
+        bound = held + (must[:, None] & ~self.seen).sum(axis=0)
+        return int(max(must.sum(), bound.max(initial=0)))
+
+    def words(self, values: Bits) -> NDArray[np.uint64]:
+        """Return some of the values as a row of packed words."""
+        packing = self.state.domains.packing
+        out = np.zeros(packing.words, dtype=np.uint64)
+        np.bitwise_or.at(out, packing.word[values], np.uint64(1) << packing.bit[values])
+        return out
+
+
+def regions_of(places: Places) -> Regions:
+    """Return places as regions."""
+    return Regions(places.start.astype(np.int64), places.end.astype(np.int64), places.sets)
+
+
+def decide_placed(release: Release, state: Assigned, query: Decide, limits: Limits) -> DecideAnswer:
+    """Return bounds on the rows of every selection; where time is up, 0 to all rows for those that are left."""
+    chosen = query.selections
+    low = np.zeros(len(chosen), dtype=np.int64)
+    high = np.full(len(chosen), state.problem.rows, dtype=np.int64)
+    late = bounded(Membership.of(state), chosen, low, high, limits)
+    before = before_release(release, state.problem.rows, query, limits)
+    mean = np.where(low == high, low.astype(np.float64), np.nan)
+    return DecideAnswer.of(low, high, before, expected=mean, trail=late)
+
+
+def bounded(table: Membership, chosen: Selections, low: Ints, high: Ints, limits: Limits) -> tuple[str, ...]:
+    """Put bounds on the rows of selections into `low` and `high`; return what is said where time was up."""
+    for q, (met, held) in enumerate(chosen.boxes()):
+        if q % STEPS == 0 and q and limits.expired():
+            return (f"the time was up after {q:,} of {len(chosen):,} profiles were met with the rows",)
+        low[q], high[q] = table.least(held), table.most(met)
+    return ()
+
+
+def share_placed(state: Assigned, query: Share, limits: Limits) -> ShareAnswer:
+    """Return bounds on shares from those on the rows of their parts.
+
+    Of x rows of `inner` and y others, x + y at most `outer`'s most: x / (x + y) is least where x is and then y is
+    greatest, and the other way round.
+    """
+    table = Membership.of(state)
+    bounds: list[tuple[Ints, Ints]] = []
+    for chosen in (query.inner, query.other, query.outer):
+        low = np.zeros(len(chosen), dtype=np.int64)
+        high = np.full(len(chosen), state.problem.rows, dtype=np.int64)
+        bounded(table, chosen, low, high, limits)
+        bounds.append((low, high))
+    (least, most), (others, rest), (_, every) = bounds
+    rest, most = np.minimum(rest, every - least), np.minimum(most, every - others)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        lower = np.where(least > 0, least / (least + rest), np.where(rest > 0, 0.0, 1.0))
+        upper = np.where(others > 0, most / (most + others), np.where(most > 0, 1.0, 0.0))
+    none = (most <= 0) & (rest <= 0)
+    return ShareAnswer("bounds", lower=np.where(none, np.nan, lower), upper=np.where(none, np.nan, upper))
+
+
+def decide_settled(release: Release, known: Settled, query: Decide, limits: Limits) -> DecideAnswer:
+    """Return the rows of every selection over all worlds, and in ordered worlds the shares, where rows are boxes.
+
+    The worlds are all datasets with a raw row of each box, so that rows are independent: row i is in a selection with
+    the share of its box that the selection has. Impossible boxes must not cut them.
+    """
+    chosen, places = query.selections, known.rows.places
+    regions, parts = regions_of(places), tuple(len(a.sizes) for a in release.domain.attributes)
+    n, q = len(known.rows.sizes), len(chosen)
+    low, high, absent, mean = (np.zeros(q) for _ in range(4))
+    tables = [shares_of(release, places, k, chosen.sizes[k]) for k in range(len(parts))]
+    for i, (met, held) in enumerate(chosen.boxes()):
+        if i % STEPS == 0:
+            limits.check("profiles were met with the rows")
+        share = np.ones(n)
+        for k, code in enumerate(chosen.codes[i].tolist()):
+            if code:
+                share *= tables[k](code)
+        meets, within = regions.meet(met, parts)[0], regions.meet(held, parts)[1]
+        low[i], high[i] = (within & (not held.empty)).sum(), (meets & (not met.empty)).sum()
+        with np.errstate(divide="ignore"):
+            absent[i], mean[i] = np.log1p(-np.where(within, 1.0, np.minimum(share, NEARLY))).sum(), share.sum()
+    least, most = low.astype(np.int64), high.astype(np.int64)
+    shares = -np.expm1(absent) if query.convention == "ordered" else np.full(q, np.nan)
+    mean = mean if query.convention == "ordered" else np.where(low == high, low, np.nan)
+    return DecideAnswer.of(
+        least,
+        most,
+        before_release(release, n, query, limits),
+        "exact",
+        probability=settled_share(least, most, shares),
+        expected=mean,
+        open=np.zeros(q, dtype=bool),
+    )
+
+
+def shares_of(release: Release, places: Places, k: int, sizes: tuple[tuple[int, ...], ...]) -> Callable[[int], Floats]:
+    """Return, as a function of a code of attribute k, which share of each place's values the code allows."""
+    whole = held_values(release.domain.attributes[k].sizes, places, k)
+    return lambda code: held_values(sizes[code], places, k) / whole
+
+
+def held_values(sizes: tuple[int, ...], places: Places, k: int) -> Floats:
+    """Return (rows,) how many values parts of these sizes have in every place."""
+    if k in places.sets:
+        inside: Floats = places.sets[k].astype(np.float64) @ np.array(sizes, dtype=np.float64)
+        return inside
+    ends = np.array([0, *accumulate(sizes)], dtype=object)
+    found: Floats = (ends[places.end[:, k]] - ends[places.start[:, k]]).astype(np.float64)
+    return found
+
+
+def before_release(release: Release, n: int, query: Decide, limits: Limits) -> tuple[Floats, Floats]:
+    """Return the share of n rows with one in a selection, and their mean number, before the release."""
+    prior = Prior(Space.of(release, limits), query.selections, query.convention, {ANY_LABEL})
+    return -np.expm1(prior.log_absent({ANY_LABEL: n})), prior.expected({ANY_LABEL: n})

@@ -1,0 +1,88 @@
+"""Worlds of rows told apart, one row per position in the order of the training file."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.assignments.domains import Places
+from solvers.foundation.errors import Inconclusive
+from solvers.foundation.limits import Limits
+from solvers.positions.sizes import Boxed
+from solvers.statements.boxes import Attribute, Box
+from solvers.statements.release import Release, World
+from solvers.worlds.row_lists import RandomSource, draw_box, index_type
+
+TRIES = 10_000  # draws of a row before it is given up that one avoids the impossible boxes
+
+
+def box_of(release: Release, places: Places, i: int) -> Box:
+    """Return the place of row i as a box."""
+    literals = []
+    for k, attribute in enumerate(release.domain.attributes):
+        start, end = int(places.start[i, k]), int(places.end[i, k])
+        if k in places.sets:
+            mask = sum(1 << p for p in np.flatnonzero(places.sets[k][i]).tolist())
+        else:
+            mask = (1 << end) - (1 << start)
+        if mask != attribute.full:
+            literals.append((k, mask))
+    return Box(tuple(literals))
+
+
+def draw_placed(release: Release, places: Places, unique: bool | None, note: str, random: RandomSource) -> World:
+    """Return a world with a raw row of every place, drawn uniformly, in the order of the rows.
+
+    Raises `Inconclusive` where no draw of a row avoids the impossible boxes.
+    """
+    rows = [draw_possible(release, box_of(release, places, i), random) for i in range(len(places.start))]
+    width = len(release.domain.attributes)
+    values = np.concatenate(rows) if rows else np.zeros((0, width), dtype=index_type(release.domain))
+    return World(values, np.ones(len(rows), dtype=np.int64), unique=unique, note=note)
+
+
+def draw_possible(release: Release, box: Box, random: RandomSource) -> NDArray[np.int64]:
+    """Return (1, attributes) a row of a box that is in no impossible box, uniform among them."""
+    for _ in range(TRIES):
+        row = draw_box(release.domain, box, 1, random)
+        if not any(inside(release, one, row[0]) for one in release.impossible):
+            return row
+    raise Inconclusive(f"no row was found in {TRIES:,} draws that avoids the impossible combinations")
+
+
+def inside(release: Release, box: Box, row: NDArray[np.int64]) -> bool:
+    """Return whether a row, by its raw values, is in a box."""
+    return all(mask >> part_of(release.domain.attributes[k], int(row[k])) & 1 for k, mask in box.literals)
+
+
+def part_of(attribute: Attribute, value: int) -> int:
+    """Return the part of a raw value."""
+    return int(np.searchsorted(np.array(attribute.ends[1:], dtype=object), value, side="right"))
+
+
+def list_placed(release: Release, rows: Boxed, limits: Limits) -> Iterator[World]:
+    """Yield the datasets with a raw row of every box, each once up to the order of rows; lazily, in memory."""
+    known: set[tuple[tuple[int, ...], ...]] = set()
+    every = [list(values_of(release, rows.places, i)) for i in range(len(rows.sizes))] if len(rows.sizes) else []
+    for step, found in enumerate(itertools.product(*every)):
+        if step % 256 == 0:
+            limits.check("worlds were listed")
+        if (key := tuple(sorted(found))) in known:
+            continue
+        known.add(key)
+        yield World(np.array(found, dtype=index_type(release.domain)), np.ones(len(found), dtype=np.int64))
+
+
+def values_of(release: Release, places: Places, i: int) -> Iterator[tuple[int, ...]]:
+    """Yield the raw rows of a place that are in no impossible box."""
+    ranges = []
+    named = dict(box_of(release, places, i).literals)
+    for k, attribute in enumerate(release.domain.attributes):
+        mask, ends = named.get(k, attribute.full), attribute.ends
+        ranges.append([v for p in range(len(attribute.sizes)) if mask >> p & 1 for v in range(ends[p], ends[p + 1])])
+    for found in itertools.product(*ranges):
+        if not any(inside(release, one, np.array(found, dtype=object)) for one in release.impossible):
+            yield found
