@@ -164,10 +164,10 @@ def decide_placed(release: Release, state: Assigned, query: Decide, limits: Limi
 
 
 def reached(state: Assigned, chosen: Selections, at: NDArray[np.intp], limits: Limits) -> Bits:
-    """Return which of the selections `at` a row of some world is in.
+    """Return which of the selections `at` some world has a row in, and some world none.
 
     Every row of a world may be any raw row of the box of its leaves where nothing but the trees was published, and no
-    row is impossible.
+    row is impossible: so a box that meets a selection may give it a row, and one that is not inside need not.
     """
     problem = state.problem
     none = np.zeros(len(at), dtype=bool)
@@ -178,8 +178,11 @@ def reached(state: Assigned, chosen: Selections, at: NDArray[np.intp], limits: L
         return none
     regions = regions_of(places_of(problem, values_in(problem, next(iter(found.values())))))
     boxes = Selections(chosen.codes[at], chosen.sizes).boxes()
-    met = [bool(regions.meet(met, problem.parts)[0].any()) and not met.empty for met, _ in boxes]
-    return np.array(met, dtype=bool)
+    out = none
+    for i, (met, held) in enumerate(boxes):
+        some, inside = regions.meet(met, problem.parts)[0], regions.meet(held, problem.parts)[1]
+        out[i] = bool(some.any()) and not met.empty and (held.empty or not inside.any())
+    return out
 
 
 def bounded(table: Membership, chosen: Selections, low: Ints, high: Ints, limits: Limits) -> tuple[str, ...]:
