@@ -438,3 +438,33 @@ def test_midpoints_that_are_none_are_said():
     found = recon.positions(release, learner="midpoints")
     assert any(note.startswith("midpoints:") for note in found.attrs["notes"])
     assert found.attrs["learner"] == "none"
+
+
+def test_a_world_stands_in_the_order_of_the_file(tmp_path, capsys):
+    """Every leaf of every row follows from how often it was drawn: what is inside of leaves is one of many."""
+    attributes = [{"name": name, "min": 0, "max": 9} for name in "ab"]
+
+    def tree(name, right):
+        counts = [{"counts": [2, 0], "distinct": 1}, {"counts": [0, 1], "distinct": 1}]
+        return [{"if": {name: {"at_most": 4}}, "then": 1, "else": 2}, *(counts[::-1] if right else counts)]
+
+    trees = [tree("a", False), tree("a", False), tree("b", True), tree("b", True)]
+    path = forest_file(tmp_path, trees, [[2, 1, 0], [2, 0, 1], [2, 1, 0], [2, 0, 1]], attributes)
+    code, out, _ = run(capsys, "positions", path, "--json")
+    assert code == 0
+    labels = [line["values"] for line in json.loads(out)["positions"] if line["attribute"] == "y"]
+    assert labels == [["no"], ["yes"], ["yes"]]
+    code, out, _ = run(capsys, "reconstruct", path, "--json")
+    assert code == 0
+    found = json.loads(out)
+    assert [row["y"] for row in found["rows"]] == ["no", "yes", "yes"]
+    assert [(row["a"] <= 4, row["b"] > 4) for row in found["rows"]] == [(True, True), (False, False), (False, False)]
+    assert found["unique"] is False
+    assert "one of many: the middle of what is proved of every row" in found["note"]
+
+
+def test_without_a_world_it_is_said_what_to_ask(files, capsys):
+    code, _, err = run(capsys, "reconstruct", files["forest"], "--time", "20")
+    assert code in {3, 4}
+    assert "recon positions says what is proved of every row" in err
+    assert len(err) < 400

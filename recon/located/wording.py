@@ -12,7 +12,7 @@ from encoders.domain.values import cell_text
 from recon.located.placed_rows import PlacedRows
 
 SHOWN_ROWS = 3
-SHOWN_VALUES = 6  # of a row that is shown: those that are known, then the narrowest
+SHOWN_VALUES = 4  # of a row that is shown: those that are known, then the narrowest
 LISTED_VALUES = 4  # values of one attribute written out
 ORDER = "positions count from 0, in the order in which fit got the rows"
 WIDTHS = {
@@ -65,7 +65,8 @@ def figure_lines(found: PlacedRows) -> list[str]:
         f"mean width of what is left: {rounded(found.width)} {WIDTHS[found.width_of]} (0: known; 1: the domain alone)",
     ]
     if not found.complete:
-        lines.append("the limits ended the work: this is what was proved by then, more time (--time) may prove more")
+        why = found.answer.trail[-1] if found.answer.trail else "the time was up"
+        lines.append(f"the limits ended the work ({why}): this is what was proved by then, more may follow")
     return [*lines, *found.notes]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
@@ -21,6 +22,7 @@ from recon.frames.outside import answered
 from recon.frames.selections import columns_by_attribute, profile_ranges, select_frame
 from recon.frames.world import World, wrap
 from recon.located.boxes import with_boxes
+from recon.located.positions import unlocated
 from solvers.chain import ask
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.exact import level_text
@@ -41,6 +43,8 @@ from solvers.statements.release import World as SolverWorld
 VALUE_BYTES = 24  # of a world: an index, the value, and a copy on the way into the table
 PROGRESS_STEP = 64  # worlds between two lines of progress
 NAMES_SHOWN = 3
+BY_POSITION = "recon positions says what is proved of every row of the training file"
+ONE_OF_MANY = "one of many: the middle of what is proved of every row (recon positions) is as good a guess"
 MAX_VALUES = 1_000  # a sensitive attribute is answered value by value
 
 
@@ -138,6 +142,8 @@ def reconstruct(release: EncodedRelease, seed: int = 0, limits: Limits | None = 
     middle of the gap between the thresholds around it, exact in single precision: every other number of the gap fits
     as well, which the note says.
     """
+    if not unlocated(release):
+        return reconstruct_in_order(release, seed, limits)
     if release.domain.continuous:
         return reconstruct_continuous(release, seed, limits)
     one_fits(release, limits)
@@ -147,6 +153,26 @@ def reconstruct(release: EncodedRelease, seed: int = 0, limits: Limits | None = 
 
         statements = certain_release(release, limits or Limits())
     return wrap(release, next(ask(statements, MostLikely(seed), WorldsAnswer, limits).worlds))
+
+
+def reconstruct_in_order(release: EncodedRelease, seed: int, limits: Limits | None) -> World:
+    """Return one world whose rows stand as in the training file, where trees on known bags tell them apart.
+
+    Raises `Unsupported` where no engine finds one: what is proved of every row is asked otherwise (`recon.positions`).
+    """
+    try:
+        if release.domain.continuous:
+            world = reconstruct_continuous(release, seed, limits)
+        else:
+            one_fits(release, limits)
+            world = wrap(release, next(ask(release.statements, MostLikely(seed), WorldsAnswer, limits).worlds))
+    except Unsupported as error:
+        said = re.search(r"assignments: ([^;]+)", str(error))
+        raise Unsupported(f"no data set was found ({said[1] if said else error}); {BY_POSITION}") from None
+    if world.unique:
+        return world
+    note = "; ".join(filter(None, (world.inner.note, ONE_OF_MANY)))
+    return replace(world, inner=replace(world.inner, note=note))
 
 
 def reconstruct_continuous(release: EncodedRelease, seed: int, limits: Limits | None) -> World:

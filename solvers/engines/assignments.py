@@ -147,6 +147,7 @@ def located(state: Assigned) -> LocatedAnswer:
         sets=sets,
         leaves_proved=share,
         complete=state.complete,
+        trail=(state.note,) if state.note else (),
         steps=len(state.steps),
     )
 

@@ -13,6 +13,7 @@ from solvers.foundation.array_types import Bits, Ints
 from solvers.foundation.errors import CertificateError, NotVerified
 from solvers.foundation.limits import Limits
 from solvers.kernel.claims import AtLeast, AtMost, Claim, Located, NoWorld, Removals
+from solvers.kernel.proof_format import printable
 from solvers.kernel.removals import Left
 from solvers.statements.boxes import Box
 from solvers.statements.meetings import Meetings
@@ -59,11 +60,13 @@ class Settled:
         elif isinstance(claim, AtMost):
             if (found := int(self.meeting(claim.box).sum())) > claim.rows:
                 raise CertificateError(
-                    f"the proof leaves {found} rows in the box, the claim needs at most {claim.rows}"
+                    f"the proof leaves {found} rows in the box, the claim needs at most {printable(claim.rows)}"
                 )
         elif isinstance(claim, AtLeast):
             if (found := int(self.within(claim.box).sum())) < claim.rows:
-                raise CertificateError(f"the proof puts {found} rows into the box, the claim needs {claim.rows}")
+                raise CertificateError(
+                    f"the proof puts {found} rows into the box, the claim needs {printable(claim.rows)}"
+                )
         elif isinstance(claim, NoWorld):
             raise CertificateError("the proof leaves every row some value")
         else:

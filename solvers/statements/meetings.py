@@ -21,7 +21,7 @@ from solvers.statements.row_problem import RowProblem
 
 WORD = 64
 BLOCK = 1 << 24  # bits that are held at a time
-GATHERED = 1 << 21  # words that are held at a time
+GATHERED = 1 << 17  # words that are gathered at a time, for the cache's sake
 Words = NDArray[np.uint64]
 
 
@@ -35,7 +35,7 @@ class Meetings:
         place = np.arange(len(problem.tree)) - problem.first[problem.tree]
         self.bit: Ints = (self.first[problem.tree] * WORD + place).astype(np.int64)
         self._supports: dict[tuple[int, bytes], Words] = {}
-        self._groups: dict[int, list[tuple[int, Ints]]] = {}
+        self._groups: dict[int, tuple[tuple[int, ...], Ints]] = {}
 
     @staticmethod
     def room(problem: RowProblem) -> int:
@@ -80,16 +80,21 @@ class Meetings:
         return found
 
     def sizes(self, words: Words) -> Ints:
-        """Return (rows, trees): how many values a row has."""
+        """Return (..., trees): how many values a row has."""
         counts = np.bitwise_count(words).astype(np.int64)
-        return np.add.reduceat(counts, self.first[:-1], axis=1).astype(np.int64)
+        return np.add.reduceat(counts, self.first[:-1], axis=-1).astype(np.int64)
 
-    def groups(self, t: int) -> list[tuple[int, Ints]]:
-        """Return the rows that a tree counts equally often, per number of times, ascending; those not seen left out."""
+    def column(self, words: Words, v: int) -> Bits:
+        """Return (rows,): which rows have a value."""
+        word, bit = divmod(int(self.bit[v]), WORD)
+        return (words[:, word] >> np.uint64(bit) & np.uint64(1)).astype(bool)
+
+    def multiplicities(self, t: int) -> tuple[tuple[int, ...], Ints]:
+        """Return how often a tree counts rows, ascending, and of each row which of them; -1: it did not see it."""
         if t not in self._groups:
             times = self.problem.times[t]
-            found = np.unique(times[times > 0]).tolist()
-            self._groups[t] = [(m, np.flatnonzero(times == m).astype(np.int64)) for m in found]
+            found = np.unique(times[times > 0])
+            self._groups[t] = tuple(found.tolist()), np.where(times > 0, np.searchsorted(found, times), -1)
         return self._groups[t]
 
     @cached_property
@@ -103,8 +108,9 @@ class Meetings:
         most = problem.weight - problem.low + 1
         for t in range(problem.trees):
             own = slice(int(problem.first[t]), int(problem.first[t + 1]))
-            for m, rows in self.groups(t):
-                out[rows, self.span(t)] = self.mask(t, np.flatnonzero(most[own] >= m) + own.start)
+            times, group = self.multiplicities(t)
+            for g, m in enumerate(times):
+                out[group == g, self.span(t)] = self.mask(t, np.flatnonzero(most[own] >= m) + own.start)
         if problem.slot is not None:
             for i, v in enumerate(problem.slot.tolist()):
                 t = int(problem.tree[v])

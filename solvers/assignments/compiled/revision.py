@@ -75,6 +75,8 @@ def miss_common_parts(tables: Tables, row: Words, pending: Bits) -> bool:
 @compiled
 def revised_row(tables: Tables, state: State, i: int, met: Words) -> bool:
     """Revise a row to its fixpoint; return whether every tree that saw it has a value left."""
+    if len(tables.meet) == 0:
+        return True
     row, trees = state.words[i], len(tables.most)
     pending = state.changed[i].copy()
     while True:

@@ -11,7 +11,9 @@ from solvers.assignments.propagation.state import State
 from solvers.assignments.propagation.tables import Tables
 from solvers.foundation.limits import Limits
 from solvers.kernel.claims import Counted, Removal, Revised
+from solvers.statements.row_problem import RowProblem
 
+SMALL = 50_000  # rows times values below which numba takes longer to load than it saves
 WORK = 1 << 29  # words that may be looked at between two looks at the clock
 
 
@@ -46,13 +48,13 @@ class Vectorised:
         return flow(tables, state, t)
 
 
-def fastest() -> Loops:
-    """Return the compiled loops where numba is installed (extra `fast`), else those in numpy."""
-    if importlib.util.find_spec("numba") is None:
+def fastest(problem: RowProblem) -> Loops:
+    """Return the compiled loops where numba is installed (extra `fast`) and not `SMALL`, else those in numpy."""
+    if problem.rows * len(problem.tree) < SMALL or importlib.util.find_spec("numba") is None:
         return Vectorised()
-    from solvers.assignments.compiled.loops import Compiled
+    from solvers.assignments.compiled.loops import compiled_loops
 
-    return Compiled()
+    return compiled_loops()
 
 
 def propagate(loops: Loops, tables: Tables, state: State, steps: list[Removal], limits: Limits) -> bool | None:
@@ -61,7 +63,7 @@ def propagate(loops: Loops, tables: Tables, state: State, steps: list[Removal], 
     Returns whether every row has a value left in every tree that saw it, None where the time ended before that was
     settled: `state` then says what is open, and another call goes on from there.
     """
-    budget = max(1, WORK // max(1, tables.meet.size))
+    budget = max(1, WORK // max(1, tables.meet.size, tables.times.size))
     while True:
         settled: bool | None = None
         while settled is None:

@@ -50,14 +50,19 @@ class Tables(NamedTuple):
 
     @classmethod
     def of(cls, problem: RowProblem, limits: Limits) -> Tables:
-        """Return the tables of a problem; `Inconclusive` where the time ends. Memory: `Meetings.room`, mostly."""
+        """Return the tables of a problem; `Inconclusive` where the time ends. Memory: `Meetings.room`, mostly.
+
+        Where that is above the limit, `meet` is empty, and rows are not revised.
+        """
         packing = Packing.of(problem)
         owner = np.repeat(np.arange(problem.trees), np.diff(packing.first))
         at = packing.word * WORD + packing.bit.astype(np.int64)
         most = np.maximum(problem.times.max(axis=1, initial=0), 0).astype(np.int64)
         parts, part = packed_sets(problem)
         ways, way = ways_to_weigh(int(most.max(initial=1)))
-        meet = Meetings(problem).met(limits)
+        meet = np.zeros((0, packing.words), dtype=np.uint64)
+        if Meetings.room(problem) <= limits.memory:
+            meet = Meetings(problem).met(limits)
         numbers = [np.array(x, dtype=np.int64) for x in (problem.weight, problem.low, problem.high)]
         times = np.array(problem.times, dtype=np.int32, order="C")
         weight, low, high = numbers
