@@ -235,7 +235,7 @@ def drawn_rows(p: Tables, s: State, statement: int, first: int, total: int) -> A
 
 
 def overfull(p: Tables, s: State, statement: int, first: int, total: int) -> Any:
-    """The same of rows where the statement's own counter has too many, from a random one on."""
+    """Keep the nearest rows of those where the statement's own counter has too many; return how many."""
     counters, width, labels = p.sizes[0], p.sizes[1], p.sizes[2]
     t = p.counter[statement]
     kept, seen, start = 0, 0, drawn_below(s.dice, total)
