@@ -1,7 +1,7 @@
 """One dataset that the rows told apart allow: a value for every open row and tree, then a point of their boxes.
 
 Whatever found it, a world is one only once every statement of the release has been evaluated on its rows
-(`check_rows`). What is fixed is substituted first, what is open goes to CP-SAT (`solvers.assignments.world_search`).
+(`check_rows`). What is fixed is substituted first, what is open goes to CP-SAT (`solvers.assignments.world_model`).
 
 Source: docs/mathematics.md, "Possible worlds and their conventions"; boxes that meet pairwise share a point (Helly's
 theorem for axis-parallel boxes), which fails for sets of parts and impossible boxes, so that every row has a witness.
@@ -81,7 +81,7 @@ def single(state: Assigned, limits: Limits, seed: int) -> Ints:
 
 def dived(state: Assigned, limits: Limits, seed: int) -> Ints | None:
     """Return (rows, trees) values that a depth-first search of some seconds finds, None for none."""
-    from solvers.assignments.world_search import Dive
+    from solvers.assignments.world_dive import Dive
 
     own = limits.share(DIVE, SECONDS)
     own.report("one world: depth-first search")
@@ -89,12 +89,12 @@ def dived(state: Assigned, limits: Limits, seed: int) -> Ints | None:
 
 
 def by_program(state: Assigned, limits: Limits, seed: int) -> Ints | None:
-    """Return (rows, trees) values that CP-SAT finds, None for none in time; raises `ContradictionError` where there are none."""
-    from solvers.assignments.world_search import solved
+    """Return (rows, trees) values that CP-SAT finds, None for none in time; `ContradictionError`: there are none."""
+    from solvers.assignments.world_model import solved
 
     found, contradicted = solved(state.domains, state.places, limits, seed)
     if contradicted:
-        raise ContradictionError("no leaves are left for the rows that are open which fill all counts (CP-SAT)")
+        raise ContradictionError("no leaves are left for the rows that are open which fill all counts (CP-SAT)", ())
     if found is None:
         return None
     chosen = single(state, limits, seed)

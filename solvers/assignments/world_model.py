@@ -1,17 +1,12 @@
-"""Values for the rows that propagation left open: depth-first search for some seconds, then CP-SAT on the residual.
+"""The rows that propagation left open as a model for CP-SAT: one Boolean per row and value left, and cuts.
 
-Depth-first: the pair of a row and a tree with the fewest values left for the contradictions that it led to, its value
-as in the best state so far, else the one that most of its candidates must take; what follows is worked out by the loops
-of propagation. Restarts keep weights and values.
+Of a row and an attribute there is a literal "its part lies below b" for the bounds b of the values left, or, where
+masks are no runs of parts, one literal per part. What is fixed is substituted. Two constraints per row, tree and bound
+carry most of the weight: of the leaves on one side of a cut and the literal that the row is on the other side at most
+one.
 
-CP-SAT: one Boolean per row and value left. Of a row and an attribute there is a literal "its part lies below b" for
-the bounds b of the values left, or, where masks are no runs of parts, one literal per part. What is fixed is
-substituted. Two constraints per row, tree and bound carry most of the weight: of the leaves on one side of a cut and
-the literal that the row is on the other side at most one.
-
-Source: Boussemart et al., "Boosting systematic search by weighting constraints", ECAI 2004 (weights of failures);
-Ohrimenko, Stuckey, Codish, "Propagation via lazy clause generation", Constraints 14, 2009 (order literals); CP-SAT
-(Perron, Didier, "The CP-SAT-LP solver", CP 2023).
+Source: Ohrimenko, Stuckey, Codish, "Propagation via lazy clause generation", Constraints 14, 2009 (order literals);
+CP-SAT (Perron, Didier, "The CP-SAT-LP solver", CP 2023), which propagates at-most-one constraints best.
 """
 
 from __future__ import annotations
@@ -22,10 +17,7 @@ from itertools import pairwise
 import numpy as np
 from ortools.sat.python import cp_model
 
-from solvers.assignments.domains import WORD, Domains, Places
-from solvers.assignments.propagation.fixpoint import WORK, fastest
-from solvers.assignments.propagation.state import State
-from solvers.assignments.propagation.tables import Tables, meet_bytes
+from solvers.assignments.domains import Domains, Places
 from solvers.foundation.array_types import Bits, Ints
 from solvers.foundation.errors import TooLarge
 from solvers.foundation.limits import Limits
@@ -33,12 +25,10 @@ from solvers.programs.cpsat import FOUND, refuse, run, state
 from solvers.statements.bags import UNPUBLISHED
 from solvers.statements.boxes import Box
 from solvers.statements.masks import spans
-from solvers.statements.meetings import Words
 
 BYTES = 400  # that an entry of a constraint costs CP-SAT with two workers, measured
 WORKERS = 2
 PHASE = "a model of the open rows was built"
-FIRST, LONGER = 100, 1.3  # contradictions before the first restart, and by how much more before every next one
 
 
 def negated(literal: int) -> int:
@@ -86,7 +76,8 @@ class WorldModel:
         """Add the values left of a tree's open rows, where they lie, and the counts of its leaves."""
         held = self.held[t]
         for i in self.limits.paced(np.flatnonzero(held.sum(axis=1) > 1).tolist(), PHASE, 16):
-            left = np.flatnonzero(held[i]) + int(self.problem.first[t])
+            left = self.meeting(i, np.flatnonzero(held[i]) + int(self.problem.first[t]))
+            self.feasible &= len(left) > 0
             for v in left.tolist():
                 self.variable[i, v] = self.new()
             self.clause("exactly_one", [self.variable[i, v] for v in left.tolist()])
@@ -95,6 +86,15 @@ class WorldModel:
                 raise TooLarge(f"a model of the open rows needs more than {self.limits.memory >> 20:,} MB (--memory)")
         self.counts(t, held)
 
+    def meeting(self, i: int, values: Ints) -> Ints:
+        """Return the values whose boxes share, in every attribute, a part with what is left of a row."""
+        start, end = self.places.start[i], self.places.end[i]
+        kept = ((self.problem.start[values] < end) & (self.problem.end[values] > start)).all(axis=1)
+        for k, sets in self.problem.sets.items():
+            kept &= (sets[values] & self.places.sets[k][i]).any(axis=1)
+        found: Ints = values[kept]
+        return found
+
     def counts(self, t: int, held: Bits) -> None:
         """Add what the leaves of a tree count, of the rows that are open there."""
         problem, times = self.problem, self.problem.times[t].astype(np.int64)
@@ -102,7 +102,9 @@ class WorldModel:
         several = held & ~single[:, None]
         by_leaf: dict[int, tuple[list[int], int]] = {}
         for column, v in enumerate(problem.values(t)):
-            rows = np.flatnonzero(several[:, column])
+            rows = np.array(
+                [i for i in np.flatnonzero(several[:, column]).tolist() if (i, v) in self.variable], dtype=int
+            )
             variables = [self.variable[i, v] for i in rows.tolist()]
             fixed = held[:, column] & single
             weight = int(problem.weight[v]) - int(times[fixed].sum())
@@ -219,141 +221,6 @@ class WorldModel:
             out += [self.is_below(i, k, a)] if parts[0] < a else []
             out += [negated(self.is_below(i, k, b))] if b <= parts[-1] else []
         return out
-
-
-class Dive:
-    """A depth-first search on what propagation left; `state` is at a fixpoint between two decisions."""
-
-    def __init__(self, domains: Domains, complete: bool, limits: Limits, seed: int) -> None:
-        """Make the tables; raises `Inconclusive` when time is up, `TooLarge` where they would not fit in memory."""
-        self.problem, self.limits = domains.problem, limits
-        if meet_bytes(self.problem) > limits.memory:
-            raise TooLarge(f"which values meet takes more than {limits.memory >> 20:,} MB (--memory)")
-        self.tables, self.loops = Tables.of(self.problem, limits), fastest()
-        self.state = State.of(domains.words.copy(), self.tables)
-        if complete:
-            self.settle()
-        self.budget = max(1, WORK // max(1, self.tables.meet.size))
-        self.random = np.random.default_rng(seed)
-        self.failed = np.ones((self.problem.rows, self.problem.trees))
-        self.best = np.full((self.problem.rows, self.problem.trees), -1, dtype=np.int64)
-        self.least = self.problem.rows * self.problem.trees + 1  # open pairs of the best state
-        self.trail: list[tuple[Ints, Words, int, int, int]] = []  # rows changed, their words before, the decision
-
-    def run(self) -> Ints | None:
-        """Return (rows, trees) values for all rows (-1: not seen), or None: time is up, or there are none."""
-        going = self.narrowed()
-        allowed, since = float(FIRST), 0
-        while not self.limits.expired():
-            if going:
-                if since > allowed:
-                    self.restart()
-                    allowed, since = allowed * LONGER, 0
-                sizes = self.sizes()
-                if not (sizes > 1).any():
-                    return self.single(sizes)
-                going = self.decide(sizes)
-                since += not going
-            elif not self.trail:
-                return None
-            else:
-                going = self.retract()
-                since += not going
-        return None
-
-    def settle(self) -> None:
-        """Note that nothing has to be looked at again."""
-        for flags in (self.state.changed, self.state.counts, self.state.flows):
-            flags[:] = False
-
-    def narrowed(self) -> bool:
-        """Work out what follows; return False where some row has no value left, or time is up."""
-        settled: bool | None = None
-        while settled is None and not self.limits.expired():
-            _, settled = self.loops.narrow(self.tables, self.state, self.budget)
-        self.settle()
-        return bool(settled)
-
-    def sizes(self) -> Ints:
-        """Return (rows, trees): how many values are left."""
-        counts = np.cumsum(np.bitwise_count(self.state.words), axis=1, dtype=np.int64)
-        none = np.zeros((len(counts), 1), dtype=np.int64)
-        out: Ints = np.diff(np.concatenate([none, counts], axis=1)[:, self.tables.word], axis=1)
-        return out
-
-    def held(self, t: int) -> Bits:
-        """Return (rows, values of the tree): which values are left."""
-        words = np.ascontiguousarray(self.state.words[:, int(self.tables.word[t]) : int(self.tables.word[t + 1])])
-        bits = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little")
-        return bits[:, : len(self.problem.values(t))].astype(bool)
-
-    def single(self, sizes: Ints) -> Ints:
-        """Return (rows, trees): the only value left, -1 where there is no such."""
-        out = np.full(sizes.shape, -1, dtype=np.int64)
-        for t in range(self.problem.trees):
-            own = np.flatnonzero(sizes[:, t] == 1)
-            out[own, t] = self.held(t)[own].argmax(axis=1) + int(self.tables.value[t])
-        return out
-
-    def decide(self, sizes: Ints) -> bool:
-        """Give a row a value in a tree; return whether no contradiction follows."""
-        score = np.where(sizes > 1, sizes / self.failed, np.inf)
-        ties = np.flatnonzero(score <= score.min() * (1 + 1e-9))
-        i, t = divmod(int(ties[self.random.integers(len(ties))]), self.problem.trees)
-        v = self.value(i, t)
-        word, bit = divmod(int(self.tables.at[v]), WORD)
-        before = self.state.words.copy()
-        self.state.words[i, int(self.tables.word[t]) : int(self.tables.word[t + 1])] = 0
-        self.state.words[i, word] = np.uint64(1) << np.uint64(bit)
-        going = self.follow(i, t)
-        rows = np.flatnonzero((before != self.state.words).any(axis=1)).astype(np.int64)
-        self.trail.append((rows, before[rows], i, t, v))
-        return going
-
-    def value(self, i: int, t: int) -> int:
-        """Return the value to try: that of the best state, else the one with most demand for its candidates."""
-        held = self.held(t)
-        if self.best[i, t] >= 0 and held[i, self.best[i, t] - int(self.tables.value[t])]:
-            return int(self.best[i, t])
-        times, fixed = self.problem.times[t].astype(np.int64), held.sum(axis=1) == 1
-        left = np.flatnonzero(held[i])
-        need = self.problem.weight[left + int(self.tables.value[t])] - times[fixed] @ held[fixed][:, left]
-        demand = need / np.maximum(1, times[~fixed] @ held[~fixed][:, left])
-        return int(left[int(demand.argmax())]) + int(self.tables.value[t])
-
-    def follow(self, i: int, t: int) -> bool:
-        """Work out what follows from a change of a row's values in a tree; note where a contradiction came from."""
-        self.state.changed[i, t] = self.state.counts[t] = True
-        going = self.narrowed()
-        self.failed[i, t] += not going
-        return going
-
-    def retract(self) -> bool:
-        """Take the last decision back and remove its value; return whether no contradiction follows."""
-        rows, before, i, t, v = self.trail.pop()
-        self.state.words[rows] = before
-        if (open_pairs := int(((sizes := self.sizes()) > 1).sum())) < self.least:
-            self.least = open_pairs
-            self.best = np.maximum(self.single(sizes), -1)
-        word, bit = divmod(int(self.tables.at[v]), WORD)
-        kept = self.state.words.copy()
-        self.state.words[i, word] &= ~(np.uint64(1) << np.uint64(bit))
-        going = self.follow(i, t)
-        if self.trail:  # so that taking back what came before restores this too
-            self.extend(kept)
-        return going
-
-    def extend(self, before: Words) -> None:
-        """Add the rows that differ from `before` to the last decision's."""
-        rows, words, i, t, v = self.trail[-1]
-        new = np.setdiff1d(np.flatnonzero((before != self.state.words).any(axis=1)), rows)
-        self.trail[-1] = np.concatenate([rows, new]), np.concatenate([words, before[new]]), i, t, v
-
-    def restart(self) -> None:
-        """Take all decisions back."""
-        while self.trail:
-            rows, before, *_ = self.trail.pop()
-            self.state.words[rows] = before
 
 
 def solved(
