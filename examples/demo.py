@@ -1,4 +1,4 @@
-"""`make demo`: audits two released models in full and two in short, asks about single people, gives a forest back."""
+"""`make demo`: audits three released models in full and two in short, asks about people, gives a forest back."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ LABEL = "Recidivate-Within-Two-Years"
 
 
 def main() -> None:
-    """Print the audit of a tree and of a rule list, two shorter ones, and three verdicts about people."""
+    """Print the audits of a default forest, a tree and a rule list, two shorter ones, and verdicts about people."""
+    print(recon.audit(recon.load(RELEASES / "diabetes_forest.joblib")).to_text())
     for name in ("compas_tree", "compas_rule_list"):
         print(recon.audit(recon.load(RELEASES / f"{name}.json")).to_text())
     print("The same, in short, of two models of 48,842 people")

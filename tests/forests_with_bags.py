@@ -141,7 +141,7 @@ def _boxes(rng: random.Random, domain: dict, tests: _Tests) -> None:
 
 def _grown(rng: random.Random, tests: _Tests, space: oracle._Space, made: position_oracle.Finite, inside: list) -> list:
     """Draw the nodes of a tree, counts left out: cut at a depth, or split until leaves are pure in the bag."""
-    deepest = rng.choice([0, 1, 2, 2, 3, 4])
+    deepest = rng.choice([0, 1, 2, 2, 3, 4]) + (len(inside) > 6) * 3
     until_pure = rng.random() < 0.5
     nodes: list[dict] = []
 
@@ -215,7 +215,7 @@ def _publish(
 # ---------------------------------------------------------------- random cases
 
 
-def _planted(rng: random.Random, tests: _Tests, made: position_oracle.Finite, truth: list, bags: list) -> list[dict]:
+def _trees(rng: random.Random, tests: _Tests, made: position_oracle.Finite, truth: list, bags: list) -> list[dict]:
     """Draw a tree for every bag, with what it counts of the true rows."""
     space = oracle._space({"domain": made.release["domain"]})
     said = {
@@ -235,26 +235,30 @@ def _planted(rng: random.Random, tests: _Tests, made: position_oracle.Finite, tr
     return trees
 
 
-def tried(rng: random.Random, with_others: bool) -> Case | None:
-    """Draw a release, or None where it has too many rows or worlds to list."""
-    n, trees = rng.choice([1, 2, 3, 4, 4, 5, 5, 6]), rng.choice([1, 2, 2, 3, 3, 4])
-    shapes = [rng.choice(SHAPES) for _ in range(rng.choice([1, 1, 2, 2, 3]))]
-    domain = _domain(rng, shapes)
-    tests = _Tests(rng, domain, shapes)
-    _boxes(rng, domain, tests)
+def planted(
+    rng: random.Random, n: int, trees: int, with_others: bool = False, most_rows: int = MOST_ROWS
+) -> tuple[dict, list[Raw], set[str]]:
+    """Draw a release of n positions and so many trees, its true rows by position, and what it was made of.
+
+    Rows are drawn again until the row space, continuous attributes cut, has at most `most_rows` rows.
+    """
+    while True:
+        shapes = [rng.choice(SHAPES) for _ in range(rng.choice([1, 1, 2, 2, 3]) + (most_rows > MOST_ROWS))]
+        domain = _domain(rng, shapes)
+        tests = _Tests(rng, domain, shapes)
+        _boxes(rng, domain, tests)
+        # every threshold of a tree is among those drawn beforehand, so that rows can be drawn before the trees are
+        cuts = tuple({name: {"at_most": t}} for name, ts in tests.thresholds.items() for t in ts)
+        made = position_oracle.finite({"recon": 1, "domain": domain, "models": []}, cuts)
+        space = oracle._space({"domain": made.release["domain"]})
+        if 1 <= len(space.rows) <= most_rows:
+            break
     bags, how, tags = _bags(rng, n, trees)
-    # every threshold of a tree is among those drawn beforehand, so that rows can be drawn before the trees are
-    cuts = tuple({name: {"at_most": t}} for name, ts in tests.thresholds.items() for t in ts)
-    made = position_oracle.finite({"recon": 1, "domain": domain, "models": []}, cuts)
-    space = oracle._space({"domain": made.release["domain"]})
-    if not 1 <= len(space.rows) <= MOST_ROWS:
-        return None
     truth = [rng.choice(space.rows) for _ in range(n)]
     if n > 1 and rng.random() < 0.3:
         truth[0] = truth[-1]
     resample = {"resample": "without"} if how == "without" else {"bootstrap": True}
-    planted = _planted(rng, tests, made, truth, bags)
-    models = [{"kind": "forest", **resample, "trees": planted, "multiplicities": bags}]
+    models = [{"kind": "forest", **resample, "trees": _trees(rng, tests, made, truth, bags), "multiplicities": bags}]
     if with_others and not made.codes:
         models.append(oracle_coupled._model(rng, rng.choice(["tree", "forest", "rule_list", "table"]), space, truth))
         rng.shuffle(models)
@@ -262,11 +266,18 @@ def tried(rng: random.Random, with_others: bool) -> Case | None:
     release = {"recon": 1, "domain": domain, **({"rows": n} if rng.random() < 0.4 else {}), "models": models}
     tags |= set(shapes) | {"impossible" for _ in domain.get("impossible", [])}
     tags.add("no label" if space.label is None else f"{len(space.values[space.label])} classes")
+    return release, [made.raw(row, list(space.values)) for row in truth], tags
+
+
+def tried(rng: random.Random, with_others: bool) -> Case | None:
+    """Draw a release, or None where it has too many worlds to list."""
+    n, trees = rng.choice([1, 2, 3, 4, 4, 5, 5, 6]), rng.choice([1, 2, 2, 3, 3, 4])
+    release, truth, tags = planted(rng, n, trees, with_others)
     try:
         worlds = position_oracle.worlds(release, most=MOST_WORLDS)
     except TooMany:
         return None
-    return Case(release, [made.raw(row, worlds.names) for row in truth], worlds, frozenset(tags))
+    return Case(release, truth, worlds, frozenset(tags))
 
 
 def random_case(rng: random.Random, with_others: bool = False) -> Case:

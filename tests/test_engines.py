@@ -23,6 +23,7 @@ from pathlib import Path
 import numpy as np
 import oracle
 import pandas as pd
+import position_oracle
 import pytest
 from extras import WHEELS, encoded
 
@@ -36,6 +37,7 @@ from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.programs import enumeration
 from solvers.questions import query
+from solvers.questions.relaxed import loosen
 from solvers.statements.release import Choice, Partition
 
 FOLDER = Path(__file__).parent / "golden"
@@ -53,6 +55,7 @@ QUESTIONS = (
     *(f"{kind} {convention}" for kind in ("count", "decide", "sample") for convention in CONVENTIONS),
     *(f"joint {convention}" for convention in CONVENTIONS[1:]),
     *("per cell", "leave one out", "share", "enumerate", "most likely", "extreme least", "extreme greatest", "attain"),
+    "locate",
 )
 
 
@@ -89,13 +92,27 @@ class Case:
         return system_of(self.encoded.statements, Limits())
 
     @cached_property
+    def positions(self):
+        """Every dataset by position where bags are known, else None."""
+        known = any("multiplicities" in model for model in self.release["models"])
+        return position_oracle.worlds(self.release) if known else None
+
+    @cached_property
     def datasets(self):
         """Every dataset as a sorted tuple of rows."""
+        if self.positions is not None:
+            return set(map(self.rows_by_position, self.positions.listed.tolist()))
         return {tuple(sorted(d, key=repr)) for d in oracle.datasets(self.release)}
+
+    def rows_by_position(self, world):
+        """Return a dataset by position, numbers of rows, as a sorted tuple of rows."""
+        return tuple(sorted((self.positions.rows[k] for k in world), key=repr))
 
     @property
     def one_partition(self):
         blocks = self.encoded.statements.blocks
+        if self.positions is not None:
+            return False
         return len(blocks) == 1 and isinstance(blocks[0], Partition)
 
     @cached_property
@@ -165,6 +182,7 @@ class Case:
             "attain": lambda: query.Attain(self.sums[1:], self.target),
             "enumerate": query.Enumerate,
             "most likely": query.MostLikely,
+            "locate": query.Locate,
         }
         return made[question if question in made else kind]()
 
@@ -216,6 +234,9 @@ class Case:
         return self.expected["shares", convention]
 
     def weighed(self, convention):
+        if self.positions is not None:
+            every = self.positions.listed if convention == "ordered" else self.positions.unordered
+            return [(self.rows_by_position(world), Fraction(1, len(every))) for world in every.tolist()]
         by_rows = {n: w for n, w in oracle.worlds(self.release, convention).items() if w}
         out = []
         for weighted in by_rows.values():
@@ -310,6 +331,8 @@ def truth(one, question):
 
 
 def true_count(one, convention):
+    if one.positions is not None:
+        return {one.positions.n: one.positions.count(convention)}
     found = oracle.count(one.release, convention)
     numbers = oracle.row_numbers(one.release)
     by_rows = found if isinstance(found, dict) else {numbers[0]: found}
@@ -354,6 +377,8 @@ def before_release(one, convention, n, inside):
 
 def true_share(one, _):
     name, values = one.sensitive
+    if one.positions is not None:
+        return shares_by_position(one, name, values)
     out = []
     for value in values:
         for profile in one.profiles:
@@ -361,6 +386,25 @@ def true_share(one, _):
             line = oracle.attribute(one.release, q, name, "ordered")[oracle.canonical(value)]
             out.append((nan(line["lower"]), nan(line["upper"])))
     return out
+
+
+def shares_by_position(one, name, values):
+    """Return the least and greatest share of a value among the rows of a profile, over the worlds that have one."""
+    out = []
+    for value in values:
+        for profile in one.profiles:
+            q = {n: v for n, v in profile.items() if n != name}
+            outer, inner = one.positions.numbers(q), one.positions.numbers({**q, name: value})
+            found = [i / o for i, o in zip(inner.tolist(), outer.tolist(), strict=True) if o]
+            out.append((min(found, default=math.nan), max(found, default=math.nan)))
+    return out
+
+
+def true_locate(one, _):
+    """Return, per position and attribute, the parts that its row has in some dataset."""
+    domain, found = one.encoded.statements.domain, one.positions
+    every = [[parts_of(domain, one.index[row]) for row in found.rows_at(i)] for i in range(found.n)]
+    return [[{row[k] for row in rows} for k in range(len(domain.attributes))] for rows in every]
 
 
 def true_leave_one_out(one, _):
@@ -420,6 +464,7 @@ TRUTHS = {
     "per cell": true_per_cell,
     "extreme": true_extreme,
     "joint": true_joint,
+    "locate": true_locate,
     "attain": lambda one, _: one.datasets,
     "enumerate": lambda one, _: one.datasets,
     "sample": lambda one, _: one.datasets,
@@ -529,7 +574,18 @@ def check_joint(found, expected):
         assert close(share, expected[value])
 
 
+def check_locate(found, expected):
+    assert found.start.shape == found.end.shape == (len(expected), len(expected[0]))
+    for i, row in enumerate(expected):
+        for k, parts in enumerate(row):
+            assert found.start[i, k] <= min(parts) <= max(parts) < found.end[i, k]
+            assert k not in found.sets or all(found.sets[k][i, p] for p in parts)
+    assert (found.status == "exact") == (found.leaves_proved == 1.0)
+    assert 0.0 <= found.leaves_proved <= 1.0
+
+
 CHECKS = {
+    "locate": check_locate,
     "count": check_count,
     "decide": check_decide,
     "share": check_share,
@@ -651,7 +707,8 @@ def asked(engine, one, question, release=None, limits=None):
         assert reason.strip()
         return reason
     try:
-        return engine.answer(statements, what, limits or Limits())
+        found = engine.answer(statements, what, limits or Limits())
+        return found if engine.uses_bags or not statements.bags else loosen(statements, what, found)
     except REFUSALS as error:
         reason = str(error)
     assert reason.strip()
@@ -722,7 +779,9 @@ def test_the_chain_names_its_engine(name):
     names = [e.name for e in found_engines]
     for question in sensible_questions(one):
         what = one.query(question)
-        able = [e.name for e in found_engines if isinstance(what, e.answers)]
+        able = [e for e in found_engines if isinstance(what, e.answers)]
+        bags = one.encoded.statements.bags  # engines that use them come first
+        able = [e.name for e in sorted(able, key=lambda e: bool(bags) and not e.uses_bags)]
         reasons = ()
         try:
             found = chain.answer(one.encoded.statements, what)

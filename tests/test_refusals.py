@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import removal_forgeries
 
 from solvers.foundation.errors import CertificateError, NotVerified
 from solvers.foundation.limits import Limits
@@ -23,12 +24,14 @@ from solvers.kernel.cells import check_world, live_cells
 from solvers.kernel.checker import Replay, Verifier
 from solvers.kernel.claims import AtLeast, AtMost, NoWorld, OnlyWorld, Possible, Regions, Sum, Witness
 from solvers.kernel.facts import Facts
+from solvers.kernel.located import replayed
 from solvers.kernel.proof_format import proof_from, proof_json
+from solvers.kernel.removals import Left
 from solvers.kernel.rup import check as check_clauses
 from solvers.statements.boxes import Attribute, Box, Boxes, Domain, Region
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Choice, Partition, Release, Rows, Statement
 
-KERNEL = (proof_from, check_world, check_clauses, Verifier, live_cells, Facts)
+KERNEL = (proof_from, check_world, check_clauses, Verifier, live_cells, Facts, Left, replayed)
 
 
 def tree(boxes, counts, name="tree"):
@@ -603,7 +606,8 @@ CLAUSES: dict[str, tuple[str, Forgery]] = {
     ),
 }
 
-FORGERIES = {**READING, **DATASETS, **REGIONS, **CELLS, **LIMITS, **CLAUSES}
+LIMITS |= removal_forgeries.LIMITED
+FORGERIES = {**READING, **DATASETS, **REGIONS, **CELLS, **LIMITS, **CLAUSES, **removal_forgeries.FORGERIES}
 
 
 def raised(forgery: Forgery) -> tuple[CertificateError, list[tuple[str, int]]]:

@@ -163,11 +163,30 @@ class CountTable:
 
 
 @dataclass(frozen=True, eq=False)
+class Learnt:
+    """What a learner stored of every node (leaves: anything), where thresholds lie halfway between two training values.
+
+    A row goes left where its feature, number `feature[i]` of the model, is at most `threshold[i]` in single precision.
+    The threshold is (a + b) / 2 in double precision for the greatest value a on the left and the least value b on the
+    right among the node's training rows (scikit-learn's splitter "best"): conditions may be rounded, these are not.
+
+    Per feature of the model: `ends` (features, 2) what it has where its attribute has the least and the greatest value
+    of the domain (NaN: no such values), `plain`: it is the attribute's value in single precision.
+    """
+
+    feature: NDArray[np.int64]
+    threshold: NDArray[np.float64]
+    ends: NDArray[np.float64]
+    plain: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
 class Nodes(Sequence[Node]):
     """The nodes of a tree, read like a sequence of `Node`; node 0 is the root.
 
     `condition[i]` is a number in the table `conditions` (LEAF: node i is a leaf), `children` (nodes, 2) then and else:
     int64, or object where a file names a node beyond 64 bits. `names`: what nodes are called, () where none has a name.
+    `learnt`: None where thresholds are not known to lie halfway between training values; it says nothing about rows.
     """
 
     conditions: tuple[Condition, ...]
@@ -175,6 +194,7 @@ class Nodes(Sequence[Node]):
     children: NDArray[Any]
     counts: CountTable
     names: tuple[str | None, ...] = ()
+    learnt: Learnt | None = None
 
     @classmethod
     def of(cls, nodes: Iterable[Node]) -> Nodes:

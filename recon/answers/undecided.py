@@ -26,9 +26,12 @@ from solvers.questions.query import (
 from solvers.statements.release import UNBOUNDED
 
 
-def given_up(limits: Limits | None, after: DecideAnswer | None) -> Inconclusive | None:
-    """Return why nothing more is asked: the time is up, and the question before was left open; None where it is."""
-    if after is None or limits is None or not limits.expired() or not after.open.any():
+def given_up(release: EncodedRelease, limits: Limits | None, after: DecideAnswer | None) -> Inconclusive | None:
+    """Return why nothing more is asked: the time is up, and the question before was left open; None where it is.
+
+    Where bags are known, what was proved about every position is remembered and costs no more than a look.
+    """
+    if after is None or limits is None or not limits.expired() or not after.open.any() or release.statements.bags:
         return None
     return Inconclusive("; ".join(after.trail))
 
@@ -45,7 +48,7 @@ def decide(
     `after` is the answer before: where it was left open for want of time, nothing is asked any more. Raises what the
     engines raise but `Inconclusive`: `EmptyConfidenceSet` and `ContradictionError` are answers.
     """
-    if why := given_up(limits, after):
+    if why := given_up(release, limits, after):
         return open_rows(release, len(chosen), why)
     try:
         return ask(release.statements, Decide(chosen, convention), DecideAnswer, limits)
@@ -71,8 +74,10 @@ def leave_one_out(
     release: EncodedRelease, query: LeaveOneOut, limits: Limits | None, after: DecideAnswer | None = None
 ) -> LeaveOneOutAnswer:
     """Return the shares without the person's own row, NaN where the limits leave no answer; `after`: see `decide`."""
+    if unused := release.statements.unstated:  # which datasets are worlds is not known, nor how they share out
+        return LeaveOneOutAnswer("bounds", trail=unused, share=np.full(len(query.inner), np.nan))
     try:
-        if why := given_up(limits, after):
+        if why := given_up(release, limits, after):
             raise why
         return ask(release.statements, query, LeaveOneOutAnswer, limits)
     except EmptyConfidenceSet:
@@ -86,7 +91,7 @@ def share(
 ) -> ShareAnswer:
     """Return the bounds on shares, 0 to 1 where the limits leave no answer; `after`: see `decide`."""
     try:
-        if why := given_up(limits, after):
+        if why := given_up(release, limits, after):
             raise why
         return ask(release.statements, query, ShareAnswer, limits)
     except EmptyConfidenceSet:

@@ -34,7 +34,7 @@ from solvers.foundation.limits import Limits
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Partition
 
 POSTERIOR = 10.0  # seconds, of counts that fit no dataset: they can lie where it takes minutes
-POSITIONS = 60.0  # seconds for what follows by position, where no limit is given
+POSITIONS = 120.0  # seconds for what follows by position, where no limit is given
 PART = 0.7  # of the time that is given: of a forest on floats there is little else to say
 SMALL_GROUP = 10  # published groups below this size are pointed out (the usual minimum cell count)
 

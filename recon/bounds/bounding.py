@@ -23,7 +23,7 @@ from recon.answers.undecided import decide
 from recon.bounds.bound_answer import BoundAnswer, Later
 from recon.bounds.disclosure import numbers_within
 from recon.bounds.informative import informative
-from recon.bounds.placed import nearer, places
+from recon.bounds.placed import nearer, places, same_mean
 from recon.bounds.sums import correlation, distribution_of
 from recon.frames.selections import as_condition, select_conditions
 from recon.frames.world import World, wrap
@@ -117,6 +117,8 @@ def bound_only(
     if kept := statements.unstated if names else statements.loosened:  # extremes over too many worlds are outer bounds
         everything = replace(statements, loosened=(), bags=() if names else statements.bags)
         located = places(release, limits) if len(names) == 1 else None
+        if located is not None and (settled := same_mean(release, where, names[0], located)) is not None:
+            return replace(settled, convention=convention_of(release, convention), assumptions=release.assumptions)
         found = bound_only(replace(release, statements=everything), where, of, convention, limits)
         found = found if located is None else nearer(release, where, names[0], found, located)
         return replace(found, status="bounds", expectation=None, trail=(*found.trail, *kept), _more=None)

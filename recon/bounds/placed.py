@@ -36,6 +36,17 @@ def places(release: EncodedRelease, limits: Limits | None) -> LocatedAnswer | No
         return None
 
 
+def same_mean(release: EncodedRelease, where: Condition, name: str, located: LocatedAnswer) -> BoundAnswer | None:
+    """Return the mean of a group where what is proved of the rows leaves one only; None elsewhere.
+
+    An answer of status "bounds", whose ends are equal: that there is a world is not proved.
+    """
+    low, high = mean_of_places(release, where, name, located)
+    if low is None or high is None or low != high:
+        return None
+    return BoundAnswer("bounds", engine=located.engine, seconds=located.seconds, min=float(low), max=float(high))
+
+
 def nearer(
     release: EncodedRelease, where: Condition, name: str, found: BoundAnswer, located: LocatedAnswer
 ) -> BoundAnswer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +11,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from encoders.domain.domain import Domain
-from encoders.domain.values import AnyAttribute, Grid, Value, is_number
+from encoders.domain.middles import middles
+from encoders.domain.values import AnyAttribute, Continuous, Grid, Ranges, Value, exact, is_number
 from encoders.encode.encoder import EncodedRelease
+from encoders.parts.cut_domain import CutDomain
 from solvers.statements.release import World as SolverWorld
 
 
@@ -36,12 +39,35 @@ def values_of(attribute: AnyAttribute, indices: NDArray[Any]) -> NDArray[Any]:
     return table[back.reshape(-1)]
 
 
+def parts_of(cut: CutDomain, k: int, indices: NDArray[Any]) -> list[int]:
+    """Return the part of attribute k that every raw index lies in."""
+    ends = cut.solver.attributes[k].ends
+    return [bisect_right(ends, int(i)) - 1 for i in indices]
+
+
+def numbers_of(cut: CutDomain, k: int, indices: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the number that stands for the part of each raw index of a continuous attribute; NaN: missing."""
+    found = [np.nan if x is None else x for x in middles(cut.cuts[k])]
+    return np.array([found[part] for part in parts_of(cut, k, indices)], dtype=np.float64)
+
+
+def within(numbers: NDArray[np.float64], attribute: Continuous, ranges: Ranges) -> NDArray[np.bool_]:
+    """Return which numbers (NaN: missing) lie in ranges of a continuous attribute's positions."""
+    last = attribute.gap
+    spans = [last if np.isnan(x) else ((exact(float(x)), 0), (exact(float(x)), 1)) for x in numbers]
+    return np.array([any(start <= a and b <= end for start, end in ranges) for a, b in spans], dtype=bool)
+
+
 @dataclass(frozen=True, eq=False)
 class World:
-    """One possible world. `unique` is True when no other world exists, False when others do, None if not asked."""
+    """One possible world. `unique` is True when no other world exists, False when others do, None if not asked.
+
+    `cut`: the parts of continuous attributes, whose raw indices only say in which part a number is.
+    """
 
     domain: Domain
     inner: SolverWorld
+    cut: CutDomain | None = None
 
     @property
     def unique(self) -> bool | None:
@@ -70,7 +96,8 @@ class World:
     def to_frame(self, views: bool = False) -> pd.DataFrame:
         """Return the rows: one column per attribute and the label; `views`: the binary columns where declared.
 
-        A missing value is NaN (0 or 1 in a binary column, as its test says).
+        A missing value is NaN (0 or 1 in a binary column, as its test says). Of a continuous attribute the middle of
+        the gap between the thresholds around the number.
         """
         values = self.indices()
         columns: dict[str, NDArray[Any]] = {}
@@ -78,17 +105,21 @@ class World:
         for name in self.domain.columns if views else ():
             viewed.setdefault(self.domain.view_ranges(name)[0], []).append(name)
         for k, attribute in enumerate(self.domain.all):
+            numbers = numbers_of(self.cut, k, values[:, k]) if self.cut and isinstance(attribute, Continuous) else None
             for name in viewed.get(k, ()):
                 _, ranges = self.domain.view_ranges(name)
+                if numbers is not None and isinstance(attribute, Continuous):
+                    columns[name] = within(numbers, attribute, ranges).astype(np.int64)
+                    continue
                 inside = np.zeros(len(values), dtype=bool)
                 for start, end in ranges:
                     inside |= ((values[:, k] >= start) & (values[:, k] < end)).astype(bool)
                 columns[name] = inside.astype(np.int64)
             if k not in viewed:
-                columns[attribute.name] = values_of(attribute, values[:, k])
+                columns[attribute.name] = values_of(attribute, values[:, k]) if numbers is None else numbers
         return pd.DataFrame(columns)
 
 
 def wrap(release: EncodedRelease, world: SolverWorld) -> World:
     """Return a solver's world with the domain to read it by."""
-    return World(release.domain, world)
+    return World(release.domain, world, release.cut)

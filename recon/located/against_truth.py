@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from encoders.domain.values import Continuous, Listed, Ranges
+from encoders.domain.values import MISSING, AnyAttribute, Continuous, Listed, Ranges, is_number
 from encoders.encode.encoder import EncodedRelease
 from recon.frames.naming import named_like
 from recon.frames.selections import frame_ranges, whole_rows
 from recon.frames.true_rows import TrueRows, speaks_of
-from recon.located.columns import Floats, columns_of
+from recon.located.columns import Column, Floats, columns_of
 from recon.located.known_ranges import KnownRanges
 from recon.located.placed_rows import PlacedRows
 from solvers.foundation.errors import ReleaseError
@@ -100,9 +100,27 @@ def outside(found: PlacedRows, k: int, rows: TrueRows, real: Floats) -> NDArray[
     wrong = ~(allowed & true).any(axis=1)
     if isinstance(found.release.domain.all[k], Continuous):
         column = found.columns[k]  # narrower than the parts: by ranges that were given, or by midpoints
-        seen = real.astype(np.float32).astype(np.float64) if found.learner != "none" else real
-        wrong |= (np.minimum(seen, real) > column.high) | (np.maximum(seen, real) < column.low)
+        wrong |= (real > column.high) | (real < column.low)
+    else:  # fewer values than the parts hold
+        wrong |= not_among(found.release.domain.all[k], found.columns[k], real)
     return np.asarray(wrong)
+
+
+def not_among(attribute: AnyAttribute, column: Column, real: Floats) -> NDArray[np.bool_]:
+    """Return (rows,): whether the value with a true index (NaN: open) is none of the single values left."""
+    known = np.flatnonzero(np.isfinite(real))
+    keys = np.stack([column.values_of[known], real[known].astype(np.int64)], axis=1)
+    different, at, back = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    gone = []
+    for (pattern, index), row in zip(different.tolist(), known[at].tolist(), strict=True):
+        value, left = attribute.value(index), column.values[pattern]
+        if left is not None:
+            gone.append((MISSING if value is None else value) not in left)
+        else:
+            gone.append(not (is_number(value) and column.low[row] <= value <= column.high[row]))
+    out = np.zeros(len(real), dtype=bool)
+    out[known] = np.array(gone, dtype=bool)[back.reshape(-1)]
+    return out
 
 
 def first_outside(found: PlacedRows, truth: pd.DataFrame, out: NDArray[np.bool_]) -> dict[str, Any] | None:

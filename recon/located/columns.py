@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,8 +108,14 @@ def between(low: Floats, high: Floats) -> Floats:
 
 def finite(cuts: Cuts, patterns: list[list[tuple[int, int]]], back: NDArray[np.int64]) -> Column:
     """Return an attribute with single values; `patterns` are the different sets of parts, `back` that of each row."""
+    spans = [[(cuts.bounds(a)[0], cuts.bounds(b - 1)[1]) for a, b in pattern] for pattern in patterns]
+    return of_spans(cuts, spans, back)
+
+
+def of_spans(cuts: Cuts, every: list[list[tuple[int, int]]], back: NDArray[np.int64]) -> Column:
+    """Return an attribute with single values; `every` has the different spans of indices, `back` those of each row."""
     total = cuts.attribute.span[1]
-    made = [left_of(cuts, pattern) for pattern in patterns]
+    made = [left_of(cuts, spans) for spans in every]
     low, high, middle = (np.array([one[i] for one in made], dtype=np.float64)[back] for i in range(3))
     left = np.array([min(one[3], WHOLE) for one in made], dtype=np.int64)[back]
     missing = np.array([one[4] for one in made], dtype=bool)[back]
@@ -119,11 +124,10 @@ def finite(cuts: Cuts, patterns: list[list[tuple[int, int]]], back: NDArray[np.i
 
 
 def left_of(
-    cuts: Cuts, pattern: list[tuple[int, int]]
+    cuts: Cuts, spans: list[tuple[int, int]]
 ) -> tuple[float, float, float, int, bool, tuple[Value, ...] | None]:
-    """Return least, greatest, index in the middle, how many values runs hold, whether missing is one, and all."""
+    """Return least, greatest, index in the middle, how many values spans hold, whether missing is one, and all."""
     attribute, known = cuts.attribute, cuts.attribute.known[1]
-    spans = [(cuts.bounds(a)[0], cuts.bounds(b - 1)[1]) for a, b in pattern]
     left = sum(b - a for a, b in spans)
     missing = bool(spans) and spans[-1][1] > known
     numbers = [(a, min(b, known)) for a, b in spans if a < known]
@@ -138,10 +142,10 @@ def left_of(
     return low, high, float(index_at(spans, left // 2)) if left else math.nan, left, missing, values
 
 
-def index_at(spans: list[tuple[Any, Any]], place: int) -> int:
+def index_at(spans: list[tuple[int, int]], place: int) -> int:
     """Return the index that stands at a place of the values of some spans."""
     for a, b in spans:
         if place < b - a:
-            return int(a + place)
+            return a + place
         place -= b - a
-    return int(spans[-1][1] - 1)
+    return spans[-1][1] - 1

@@ -149,4 +149,5 @@ def attributes(found: PlacedRows) -> dict[str, Any]:
         "engine": found.answer.engine,
         "seconds": found.answer.seconds,
         "trail": list(found.answer.trail),
+        "certificate": None,
     }

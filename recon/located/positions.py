@@ -5,19 +5,19 @@ Source: Ferry et al., "Trained Random Forests Completely Reveal your Dataset", I
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import Forest
+from recon.certificates.issuing import position_certificate
 from recon.located.against_truth import compared
 from recon.located.columns import Column, columns_of
 from recon.located.known_ranges import Ranges, known_ranges
+from recon.located.learning import with_midpoints
 from recon.located.placed_rows import PlacedRows, attributes
 from solvers.chain import ask
-from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
+from solvers.foundation.errors import Inconclusive, ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.questions.query import Locate, LocatedAnswer
 
@@ -65,6 +65,7 @@ def positions(
     ranges: Ranges = None,
     truth: pd.DataFrame | None = None,
     limits: Limits | None = None,
+    certificates: bool = False,
 ) -> pd.DataFrame:
     """Return what is proved about the row at every position of the training file, a line per attribute and label.
 
@@ -81,12 +82,15 @@ def positions(
     the true rows in the same order, to compare with (`attrs["truth"]`).
 
     `attrs`: status ("exact", "bounds", "unknown": nothing is proved), complete (nothing more follows; else a limit was
-    met), the figures of `PlacedRows.figures`, assumptions, notes, engine, seconds. Raises `Inconclusive` where rows
-    have no position, which says why; `ContradictionError` where there is no world.
+    met), the figures of `PlacedRows.figures`, assumptions, notes, engine, seconds, and with `certificates` a
+    certificate of all that rests on the statements alone (`recon.verify` accepts it; a replay of the proof). Raises
+    `Inconclusive` where rows have no position, which says why, `ContradictionError` where there is no world.
     """
     found = placed(release, learner, ranges, limits)
     frame = found.to_frame()
     frame.attrs.update(attributes(found))
+    if certificates:
+        frame.attrs["certificate"] = position_certificate(release, limits)
     if truth is not None:
         frame.attrs["truth"] = compared(found, truth)
     return frame
@@ -108,8 +112,8 @@ def placed(
         assumed = [f"the least and the greatest value of {len(known.given)} attributes are known"]
     found = PlacedRows(release, answer, columns, known, assumes=tuple(assumed), complete=answer.complete)
     if learner == "midpoints":
-        raise Unsupported("the learner's midpoints are not used by this version")
-    return replace(found, learner=learner)
+        found = with_midpoints(found, limits)
+    return found
 
 
 def refuse_empty(release: EncodedRelease, columns: tuple[Column, ...]) -> None:

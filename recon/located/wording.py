@@ -12,7 +12,7 @@ from encoders.domain.values import cell_text
 from recon.located.placed_rows import PlacedRows
 
 SHOWN_ROWS = 3
-SHOWN_VALUES = 6  # of a row that is shown: those that are known, then the narrowest
+SHOWN_VALUES = 4  # of a row that is shown: those that are known, then the narrowest
 LISTED_VALUES = 4  # values of one attribute written out
 ORDER = "positions count from 0, in the order in which fit got the rows"
 WIDTHS = {
@@ -65,7 +65,8 @@ def figure_lines(found: PlacedRows) -> list[str]:
         f"mean width of what is left: {rounded(found.width)} {WIDTHS[found.width_of]} (0: known; 1: the domain alone)",
     ]
     if not found.complete:
-        lines.append("the limits ended the work: this is what was proved by then, more time (--time) may prove more")
+        why = found.answer.trail[-1] if found.answer.trail else "the time was up"
+        lines.append(f"the limits ended the work ({why}): this is what was proved by then, more may follow")
     return [*lines, *found.notes]
 
 
@@ -91,8 +92,8 @@ def cell(found: PlacedRows, k: int, i: int) -> str:
     low, high, values = float(column.low[i]), float(column.high[i]), column.values[int(column.values_of[i])]
     if values is not None and len(values) == 1:
         return f"= {cell_text(values[0])}"
-    if values is not None and (len(values) <= LISTED_VALUES or math.isnan(low)):
-        more = ", ..." if len(values) > LISTED_VALUES else ""
+    if values is not None and (len(values) <= LISTED_VALUES or len(values) - 1 != high - low):
+        more = f", ... {len(values):,} values" if len(values) > LISTED_VALUES else ""
         return "in {" + ", ".join(map(cell_text, values[:LISTED_VALUES])) + more + "}"
     if low == high:
         return f"= {low:.9g}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
@@ -10,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from encoders.domain.domain import GUESSED
+from encoders.domain.middles import narrow
 from encoders.domain.values import MISSING, Continuous, Listed, Value, intersection
 from encoders.encode.encoder import EncodedRelease
 from recon.answers.counting import convention_of
@@ -20,6 +22,7 @@ from recon.frames.outside import answered
 from recon.frames.selections import columns_by_attribute, profile_ranges, select_frame
 from recon.frames.world import World, wrap
 from recon.located.boxes import with_boxes
+from recon.located.positions import unlocated
 from solvers.chain import ask
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.exact import level_text
@@ -34,11 +37,14 @@ from solvers.questions.query import (
     Share,
     WorldsAnswer,
 )
+from solvers.statements.boxes import Box
 from solvers.statements.release import World as SolverWorld
 
 VALUE_BYTES = 24  # of a world: an index, the value, and a copy on the way into the table
 PROGRESS_STEP = 64  # worlds between two lines of progress
 NAMES_SHOWN = 3
+BY_POSITION = "recon positions says what is proved of every row of the training file"
+ONE_OF_MANY = "one of many: the middle of what is proved of every row (recon positions) is as good a guess"
 MAX_VALUES = 1_000  # a sensitive attribute is answered value by value
 
 
@@ -114,23 +120,32 @@ def drawn(
     yield from heard(release, found, k, limits)
 
 
-def refuse_continuous(release: EncodedRelease) -> None:
-    """Refuse to give back rows where an attribute has no single values; `Unsupported` says first what to do."""
+def refuse_continuous(release: EncodedRelease, why: str = "") -> None:
+    """Refuse to give back rows where an attribute has no single values; `Unsupported` says first what to do.
+
+    `why`: what else stands against it.
+    """
     if not (names := release.domain.continuous):
         return
     shown = ", ".join(f"'{name}'" for name in names[:NAMES_SHOWN]) + (", ..." if len(names) > NAMES_SHOWN else "")
     guessed = release.domain.source == GUESSED
     remedy = "give --domain (the model file does not say which values there are)" if guessed else "give a 'resolution'"
-    raise Unsupported(f"{remedy}: there are no single rows to give back while {shown} can be any number of a range")
+    text = f"{remedy}: there are no single rows to give back while {shown} can be any number of a range"
+    raise Unsupported("; ".join(filter(None, (text, why))))
 
 
 def reconstruct(release: EncodedRelease, seed: int = 0, limits: Limits | None = None) -> World:
     """Return a world of maximum likelihood, among equals with the heaviest histogram; `.unique` says if it is alone.
 
     Exact counts leave all worlds equally likely; noisy ones favour worlds that need little noise, whatever the
-    confidence. Inside a cell rows are spread evenly and drawn with `seed`.
+    confidence. Inside a cell rows are spread evenly and drawn with `seed`. A number of a continuous attribute is the
+    middle of the gap between the thresholds around it, exact in single precision: every other number of the gap fits
+    as well, which the note says.
     """
-    refuse_continuous(release)
+    if not unlocated(release):
+        return reconstruct_in_order(release, seed, limits)
+    if release.domain.continuous:
+        return reconstruct_continuous(release, seed, limits)
     one_fits(release, limits)
     statements = release.statements
     if release.noisy:
@@ -138,6 +153,50 @@ def reconstruct(release: EncodedRelease, seed: int = 0, limits: Limits | None = 
 
         statements = certain_release(release, limits or Limits())
     return wrap(release, next(ask(statements, MostLikely(seed), WorldsAnswer, limits).worlds))
+
+
+def reconstruct_in_order(release: EncodedRelease, seed: int, limits: Limits | None) -> World:
+    """Return one world whose rows stand as in the training file, where trees on known bags tell them apart.
+
+    Raises `Unsupported` where no engine finds one: what is proved of every row is asked otherwise (`recon.positions`).
+    """
+    try:
+        if release.domain.continuous:
+            world = reconstruct_continuous(release, seed, limits)
+        else:
+            one_fits(release, limits)
+            world = wrap(release, next(ask(release.statements, MostLikely(seed), WorldsAnswer, limits).worlds))
+    except Unsupported as error:
+        said = re.search(r"assignments: ([^;]+)", str(error))
+        raise Unsupported(f"no data set was found ({said[1] if said else error}); {BY_POSITION}") from None
+    if world.unique:
+        return world
+    note = "; ".join(filter(None, (world.inner.note, ONE_OF_MANY)))
+    return replace(world, inner=replace(world.inner, note=note))
+
+
+def reconstruct_continuous(release: EncodedRelease, seed: int, limits: Limits | None) -> World:
+    """Return one world of a release with continuous attributes: rows in gaps between thresholds, numbers inside these.
+
+    Gaps too narrow for a number of single precision stay empty. Raises `Unsupported` where no engine searches for rows
+    by their gaps; it says first how single values can be declared.
+    """
+    if release.noisy:
+        refuse_continuous(release)
+    one_fits(release, limits)
+    statements = release.statements
+    tight = {k: narrow(cuts) for k, cuts in enumerate(release.cut.cuts) if isinstance(cuts.attribute, Continuous)}
+    if barred := tuple(Box(((k, mask),)) for k, mask in tight.items() if mask):
+        statements = replace(statements, impossible=(*statements.impossible, *barred))
+    try:
+        world = next(ask(statements, MostLikely(seed), WorldsAnswer, limits).worlds)
+    except Unsupported as error:
+        refuse_continuous(release, str(error))
+        raise
+    if any(isinstance(a, Continuous) and not a.missing for a in release.domain.attributes) and world.times.sum():
+        world = replace(world, unique=False)  # any number has others next to it
+    others = "numbers of continuous attributes are the middles of gaps between thresholds, and may be any of the gap"
+    return wrap(release, replace(world, note="; ".join(filter(None, (world.note, others)))))
 
 
 def certify(
@@ -159,7 +218,7 @@ def certify(
     `recon.posterior` (`attrs["prior"]`), of other noisy releases NaN. `attrs` has the assumptions and the convention.
     A profile that no row of the domain can be is "outside": its figures are empty, and the column `reason` (None for
     all others) says why. With attributes of any numbers, where nothing is certain of a single row, also `box` (the
-    narrowest box around the profile that is proved to hold a row, in words; None: none is) and `box_rows` (how many rows
+    narrowest box around the profile proved to hold a row, in words; None: none is) and `box_rows` (how many rows
     are proved to be in it at least). What the limits leave open is "unknown", between 0 rows and all; `Inconclusive` is
     not raised, but for `EmptyConfidenceSet`. `label`: the profiles' name for the domain's label; names that differ in
     signs only are matched.

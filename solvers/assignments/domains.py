@@ -12,13 +12,14 @@ from solvers.statements.release import ANY_LABEL
 from solvers.statements.row_problem import RowProblem
 
 WORD = 64
+GATHERED = 1 << 22  # numbers that are held at a time
 
 
 @dataclass(frozen=True, eq=False)
 class Packing:
     """Where the values of a problem stand in packed words: tree t has words `first[t]` to `first[t + 1]`, padded.
 
-    Value v is bit `bit[v]` of word `word[v]` (`bit` counts from the lowest).
+    Value v is bit `bit[v]` of word `word[v]` (`bit` counts from the lowest), as `solvers.statements.meetings` has them.
     """
 
     first: Ints
@@ -29,7 +30,7 @@ class Packing:
     def of(cls, problem: RowProblem) -> Packing:
         """Return the packing of a problem's values."""
         sizes = np.diff(problem.first)
-        first = np.concatenate([[0], np.cumsum(-(-sizes // WORD))]).astype(np.int64)
+        first = np.concatenate([[0], np.cumsum(np.maximum(1, -(-sizes // WORD)))]).astype(np.int64)
         place = np.arange(len(problem.tree)) - problem.first[problem.tree]
         return cls(first, first[problem.tree] + place // WORD, (place % WORD).astype(np.uint64))
 
@@ -80,10 +81,11 @@ class Domains:
         padded[:, : allowed.shape[1]] = allowed
         self.words[:, first:end] = np.packbits(padded, axis=1, bitorder="little").view(np.uint64)
 
-    def of_tree(self, t: int) -> Bits:
-        """Return (rows, values of the tree): which values every row has left."""
-        first, end = int(self.packing.first[t]), int(self.packing.first[t + 1])
-        bits = np.unpackbits(np.ascontiguousarray(self.words[:, first:end]).view(np.uint8), axis=1, bitorder="little")
+    def of_tree(self, t: int, rows: Ints | None = None) -> Bits:
+        """Return (rows, values of the tree): which values every row, or each of some, has left."""
+        words = self.words[:, int(self.packing.first[t]) : int(self.packing.first[t + 1])]
+        own = np.ascontiguousarray(words if rows is None else words[rows])
+        bits = np.unpackbits(own.view(np.uint8), axis=1, bitorder="little")
         return bits[:, : len(self.problem.values(t))].astype(bool)
 
     def of_row(self, i: int) -> Ints:
@@ -121,20 +123,23 @@ class Domains:
     def places(self) -> Places:
         """Return where every row can be: what the values left in each tree cover, in all trees at once.
 
-        Cost: rows times values times attributes, tree by tree.
+        Cost: values left times attributes, tree by tree.
         """
         problem = self.problem
         n, parts = problem.rows, np.array(problem.parts, dtype=np.int64)
         start, end = np.zeros((n, len(parts)), dtype=np.int64), np.tile(parts, (n, 1))
         sets = {k: np.ones((n, problem.parts[k]), dtype=bool) for k in problem.sets}
         for t in range(problem.trees):
-            values = np.array(problem.values(t), dtype=np.int64)
-            held = self.of_tree(t)
-            for i in np.flatnonzero(problem.times[t] > 0).tolist():
-                left = values[held[i]]
-                if len(left):
-                    start[i] = np.maximum(start[i], problem.start[left].min(axis=0))
-                    end[i] = np.minimum(end[i], problem.end[left].max(axis=0))
+            seen = np.flatnonzero(problem.times[t] > 0)
+            step = max(1, GATHERED // max(1, len(problem.values(t)) * len(parts)))
+            for rows in np.split(seen, range(step, len(seen), step)):
+                at, left = np.nonzero(self.of_tree(t, rows))
+                first = np.flatnonzero(np.diff(at, prepend=-1))
+                at, left = rows[at[first]], left + problem.first[t]
+                if not len(at):
+                    continue
+                start[at] = np.maximum(start[at], np.minimum.reduceat(problem.start[left], first, axis=0))
+                end[at] = np.minimum(end[at], np.maximum.reduceat(problem.end[left], first, axis=0))
                 for k, allowed in problem.sets.items():
-                    sets[k][i] &= allowed[left].any(axis=0)
+                    sets[k][at] &= np.logical_or.reduceat(allowed[left], first, axis=0)
         return Places(start, end, sets)

@@ -58,9 +58,11 @@ def assigned(release: Release, limits: Limits) -> Assigned | None:
     """
     known = release.derived.part(Remembered)
     if (known.assigned is None or not known.assigned.complete) and (problem := row_problem(release)) is not None:
-        known.propagation = known.propagation or Propagation(problem)
-        known.propagation.run(limits)
-        known.assigned = snapshot(known.propagation)
+        found = known.propagation = known.propagation or Propagation(problem)
+        before = len(found.steps)
+        found.run(limits)
+        if known.assigned is None or found.complete or len(found.steps) > before:
+            known.assigned = snapshot(found)
     return known.assigned
 
 

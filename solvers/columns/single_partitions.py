@@ -1,12 +1,17 @@
 """Where the cells are too many: what every partition alone says, and a world of rows that were found by their parts.
 
+What both together say of the number of worlds is here too.
+
 Shared by the engines that write rows out.
 
-Source: one partition has cells that are known without the others: Ferry et al., SaTML 2024 (captured rows).
+Source: one partition has cells that are known without the others: Ferry et al., SaTML 2024 (captured rows; eq. 9 for
+the number of worlds).
 """
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,9 +19,10 @@ from numpy.typing import NDArray
 
 from solvers.cells.partition_cells import cells_of
 from solvers.foundation.errors import Unsupported
+from solvers.foundation.exact import log2_multinomial, log2_worlds
 from solvers.foundation.limits import Limits
 from solvers.histograms.partition_membership import Prior, decide
-from solvers.questions.query import Decide, DecideAnswer
+from solvers.questions.query import Convention, CountAnswer, Decide, DecideAnswer
 from solvers.regions.row_space import Space
 from solvers.statements.boxes import Box
 from solvers.statements.release import ANY_LABEL, Release, World
@@ -78,4 +84,32 @@ def world_of(release: Release, rows: NDArray[np.int64], random: RandomSource, no
         np.concatenate(values) if values else np.zeros((0, width), dtype=np.int64),
         np.ones(len(rows), dtype=np.int64),
         note=note,
+    )
+
+
+def world_bounds(
+    release: Release, convention: Convention, rows: NDArray[np.int64] | None, note: str, limits: Limits
+) -> CountAnswer:
+    """Return bounds on log2 of the number of worlds: no more than any partition alone allows, no less than one."""
+    n = release.rows.low
+    upper = n * math.log2(max(1, Space.of(release, limits).size))
+    for done, one in enumerate(partition_releases(release)):
+        if done and limits.expired():  # some of them bound it too
+            break
+        cells = cells_of(one, limits)
+        upper = min(upper, log2_worlds(cells.high, cells.block.low, convention))
+    if upper == -math.inf:  # a partition counts rows where none can be
+        return CountAnswer("unsat", convention=convention)
+    lower = -math.inf
+    if rows is not None and not release.coarse:
+        lower = 0.0
+        if convention == "ordered":  # the orders of one dataset of distinct rows, or of equal ones where they must be
+            groups = Counter(map(tuple, rows.tolist()))
+            lower = log2_multinomial(list(groups.values()))
+    return CountAnswer(
+        "bounds",
+        convention=convention,
+        bounds=(lower, upper),
+        relative=release.domain.relative,
+        trail=(note,) if note else (),
     )

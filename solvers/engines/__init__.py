@@ -26,6 +26,7 @@ ENGINES = (
     ("interval", "IntervalEngine"),
     ("lp", "LinearProgramEngine"),
     ("columns", "ColumnsEngine"),
+    ("local_search", "LocalSearchEngine"),
     ("sat", "SatEngine"),
     ("rows", "RowsEngine"),
     *COUNTERS,

@@ -1,26 +1,20 @@
 """Where the cells are too many: one world row by row, and bounds that every single partition gives.
 
 Source: the row-by-row formulation of Ferry et al., "Trained Random Forests Completely Reveal your Dataset", ICML
-2024, for any statements; the number of worlds of one partition: Ferry et al., SaTML 2024, eq. 9.
+2024, for any statements.
 """
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.partition_cells import cells_of
-from solvers.columns.single_partitions import decide_apart, partition_releases, world_of
+from solvers.columns.single_partitions import decide_apart, world_bounds, world_of
 from solvers.foundation.errors import Inconclusive, Unsupported
-from solvers.foundation.exact import log2_multinomial, log2_worlds
 from solvers.foundation.limits import Limits
 from solvers.questions.engine import COARSE, Engine, no_coupling
 from solvers.questions.query import (
     Answer,
-    Convention,
     Count,
     CountAnswer,
     Decide,
@@ -28,7 +22,6 @@ from solvers.questions.query import (
     Query,
     WorldsAnswer,
 )
-from solvers.regions.row_space import Space
 from solvers.statements.release import Release
 from solvers.worlds.row_lists import RandomSource
 
@@ -67,37 +60,9 @@ class RowsEngine(Engine):
         if status == "none":
             return CountAnswer("unsat", convention=query.convention) if isinstance(query, Count) else Answer("unsat")
         if isinstance(query, Count):
-            return bounds(release, query.convention, rows, note, limits)
+            return world_bounds(release, query.convention, rows, note, limits)
         if rows is None:
             return Answer("unknown", trail=(note,))
         return WorldsAnswer(
             "exact", worlds=iter([world_of(release, rows, RandomSource(getattr(query, "seed", 0)), NOTE)])
         )
-
-
-def bounds(
-    release: Release, convention: Convention, rows: NDArray[np.int64] | None, note: str, limits: Limits
-) -> CountAnswer:
-    """Return bounds on log2 of the number of worlds: no more than any partition alone allows, no less than one."""
-    n = release.rows.low
-    upper = n * math.log2(max(1, Space.of(release, limits).size))
-    for done, one in enumerate(partition_releases(release)):
-        if done and limits.expired():  # some of them bound it too
-            break
-        cells = cells_of(one, limits)
-        upper = min(upper, log2_worlds(cells.high, cells.block.low, convention))
-    if upper == -math.inf:  # a partition counts rows where none can be
-        return CountAnswer("unsat", convention=convention)
-    lower = -math.inf
-    if rows is not None and not release.coarse:
-        lower = 0.0
-        if convention == "ordered":  # the orders of one dataset of distinct rows, or of equal ones where they must be
-            groups = Counter(map(tuple, rows.tolist()))
-            lower = log2_multinomial(list(groups.values()))
-    return CountAnswer(
-        "bounds",
-        convention=convention,
-        bounds=(lower, upper),
-        relative=release.domain.relative,
-        trail=(note,) if note else (),
-    )

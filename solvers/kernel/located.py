@@ -1,6 +1,6 @@
 """What values left for rows told apart settle: where rows are, how many can be in a box, and whether any world is left.
 
-Source: docs/certificates.md, "removals".
+Source: docs/certificates.md, "Removals: rows told apart".
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from solvers.foundation.array_types import Bits, Ints
 from solvers.foundation.errors import CertificateError, NotVerified
 from solvers.foundation.limits import Limits
 from solvers.kernel.claims import AtLeast, AtMost, Claim, Located, NoWorld, Removals
+from solvers.kernel.proof_format import printable
 from solvers.kernel.removals import Left
 from solvers.statements.boxes import Box
 from solvers.statements.meetings import Meetings
@@ -59,11 +60,13 @@ class Settled:
         elif isinstance(claim, AtMost):
             if (found := int(self.meeting(claim.box).sum())) > claim.rows:
                 raise CertificateError(
-                    f"the proof leaves {found} rows in the box, the claim needs at most {claim.rows}"
+                    f"the proof leaves {found} rows in the box, the claim needs at most {printable(claim.rows)}"
                 )
         elif isinstance(claim, AtLeast):
             if (found := int(self.within(claim.box).sum())) < claim.rows:
-                raise CertificateError(f"the proof puts {found} rows into the box, the claim needs {claim.rows}")
+                raise CertificateError(
+                    f"the proof puts {found} rows into the box, the claim needs {printable(claim.rows)}"
+                )
         elif isinstance(claim, NoWorld):
             raise CertificateError("the proof leaves every row some value")
         else:
@@ -112,22 +115,31 @@ class Settled:
                 out &= before[end[:, k]] - before[start[:, k]] >= end[:, k] - start[:, k]
         return out
 
+    def values_meeting(self, box: Box) -> Bits:
+        """Return which values share a part of every attribute with a box."""
+        problem = self.problem
+        met = np.ones(len(problem.tree), dtype=bool)
+        for k, mask in box.literals:
+            bits = bits_of(mask, problem.parts[k])
+            if k in problem.sets:
+                met &= (problem.sets[k] & bits).any(axis=1)
+            else:
+                before = counted(bits)
+                met &= before[problem.end[:, k]] > before[problem.start[:, k]]
+        return met
+
     def meeting(self, box: Box) -> Bits:
         """Return which rows can lie in a box: in no tree all their values miss it, nor does what the trees leave."""
         problem, (start, end) = self.problem, self.hulls
         out = np.ones(problem.rows, dtype=bool)
-        met = np.ones(len(problem.tree), dtype=bool)
         for k, mask in box.literals:
             bits = bits_of(mask, problem.parts[k])
             before = counted(bits)
-            met &= before[problem.end[:, k]] > before[problem.start[:, k]]
-            if k in problem.sets:
-                met &= (problem.sets[k] & bits).any(axis=1)
             if k in self.sets:
                 out &= (self.sets[k] & bits).any(axis=1)
             else:
                 out &= before[end[:, k]] > before[start[:, k]]
-        some = self.meetings.by_tree(self.left.words & self.meetings.packed(met))
+        some = self.meetings.by_tree(self.left.words & self.meetings.packed(self.values_meeting(box)))
         return out & (some | ~self.left.seen).all(axis=1)
 
 

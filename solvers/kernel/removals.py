@@ -4,10 +4,9 @@ Every step is repeated on our own record of the values left, from the release al
 Whoever wrote the steps only says where to look. A step can take away more here than where it was written, never less
 is right: what is left only shrinks, and each rule holds for whatever is left.
 
-Source: docs/certificates.md, "removals"; Mackworth, "Consistency in networks of relations", Artificial Intelligence 8,
-1977 (arc consistency); Harvey, Stuckey, "Improving linear constraint propagation", Constraints 8, 2003 (bounds of
-sums); Regin, "Generalized arc consistency for global cardinality constraint", AAAI 1996 (sets that
-are filled).
+Source: docs/certificates.md, "Removals: rows told apart"; Mackworth, "Consistency in networks of relations", Artificial
+Intelligence 8, 1977 (arc consistency); Harvey, Stuckey, "Improving linear constraint propagation", Constraints 8, 2003
+(bounds of sums); Regin, "Generalized arc consistency for global cardinality constraint", AAAI 1996 (filled sets).
 """
 
 from __future__ import annotations
@@ -21,12 +20,13 @@ from solvers.foundation.array_types import Bits, Ints
 from solvers.foundation.errors import CertificateError, NotVerified
 from solvers.foundation.limits import Limits
 from solvers.kernel.claims import Assumed, Counted, Hall, Labelled, Removal, Revised
+from solvers.kernel.proof_format import printable
 from solvers.statements.meetings import Meetings, Words
 from solvers.statements.release import ANY_LABEL
 
 MOST_LISTED = 24  # a weight up to which the ways to make it up are listed; there are at most 1,575
 MOST_TIMES = 64  # values of c that are looked at
-LOOK = 16  # steps between looks at the clock
+FEW, MANY = 4, 1 << 60  # values left in a tree
 Range = tuple[int, int]
 
 
@@ -40,9 +40,8 @@ class Left:
     def __init__(self, meetings: Meetings, limits: Limits) -> None:
         self.meetings, self.problem, self.limits = meetings, meetings.problem, limits
         self.words: Words = meetings.start.copy()
-        self.stale: Bits = self.problem.times.T > 0
         self.seen: Bits = self.problem.times.T > 0
-        self.counts: dict[int, tuple[Ints, Ints]] = {}
+        self.stale: Bits = self.seen.copy()
         self.over = False
 
     def copy(self) -> Left:
@@ -50,7 +49,6 @@ class Left:
         out = Left.__new__(Left)
         out.meetings, out.problem, out.limits = self.meetings, self.problem, self.limits
         out.words, out.stale, out.seen, out.over = self.words.copy(), self.stale.copy(), self.seen, self.over
-        out.counts = dict(self.counts)
         return out
 
     def replay(self, steps: Sequence[Removal]) -> None:
@@ -64,10 +62,14 @@ class Left:
         """Take away what the steps say; raise `NothingLeftError` as soon as a row has nothing left."""
         if (self.seen & ~self.meetings.by_tree(self.words)).any():
             raise NothingLeftError
-        for i, step in enumerate(steps):
-            if i % LOOK == 0 and self.limits.expired():
-                raise NotVerified("not verified: the time was up")
+        for step in steps:
+            self.look()
             self.step(step)
+
+    def look(self) -> None:
+        """Look at the clock."""
+        if self.limits.expired():
+            raise NotVerified("not verified: the time was up")
 
     def step(self, step: Removal) -> None:
         """Take away what one step says."""
@@ -85,13 +87,13 @@ class Left:
     def row(self, i: int) -> int:
         """Return the number of a row."""
         if not 0 <= i < self.problem.rows:
-            raise CertificateError(f"there is no row {i}")
+            raise CertificateError(f"there is no row {printable(i)}")
         return i
 
     def value(self, v: int) -> int:
         """Return the number of a value."""
         if not 0 <= v < len(self.problem.tree):
-            raise CertificateError(f"there is no value {v}")
+            raise CertificateError(f"there is no value {printable(v)}")
         return v
 
     def keep(self, rows: Ints, t: int, kept: Words) -> None:
@@ -103,9 +105,19 @@ class Left:
         if len(changed):
             self.words[rows, span] = after
             self.stale[changed, t] = True
-            self.counts.pop(t, None)
         if not after.any(axis=1).all():
             raise NothingLeftError
+
+    def keep_of_row(self, i: int, kept: Words) -> bool:
+        """Leave a row only these of its values, in all trees; tell whether any is taken away."""
+        changed = self.meetings.by_tree(self.words[i] & ~kept)
+        if not changed.any():
+            return False
+        self.words[i] &= kept
+        self.stale[i] |= changed
+        if (self.seen[i] & ~self.meetings.by_tree(self.words[i])).any():
+            raise NothingLeftError
+        return True
 
     # ------------------------------------------------------------ one row
 
@@ -116,22 +128,14 @@ class Left:
         runs that follows from meeting pairwise (Helly).
         """
         while True:
-            trees = np.flatnonzero(self.stale[i])
-            self.stale[i] = False
+            sizes = np.where(self.stale[i], self.meetings.sizes(self.words[i]), MANY)
+            trees = np.flatnonzero(self.stale[i] & (sizes <= max(FEW, 2 * int(sizes.min(initial=MANY)))))
+            self.stale[i, trees] = False  # trees with few values left first: they leave others fewer
             kept = self.meetings.supported(i, self.words[i], trees)
             if not len(trees) and self.problem.sets:
                 kept = self.within_parts(i)
-            changed = self.meetings.by_tree(self.words[i] & ~kept)
-            if not changed.any():
-                if not len(trees):
-                    return
-                continue
-            self.words[i] &= kept
-            self.stale[i] = changed
-            for t in np.flatnonzero(changed).tolist():
-                self.counts.pop(t, None)
-            if (self.seen[i] & ~self.meetings.by_tree(self.words[i])).any():
-                raise NothingLeftError
+            if not self.keep_of_row(i, kept) and not len(trees):
+                return
 
     def within_parts(self, i: int) -> Words:
         """Return the values that meet what all trees together leave of a row, per attribute without runs."""
@@ -146,27 +150,19 @@ class Left:
 
     # ------------------------------------------------------------ one tree
 
-    def of_tree(self, t: int) -> Bits:
-        """Return (rows, values of the tree): what is left."""
-        return self.meetings.unpacked_tree(self.words, t)
-
-    def counted(self, t: int) -> tuple[Ints, Ints]:
-        """Return (multiplicities, values of the tree): rows with no other value left, rows with the value left."""
-        if t not in self.counts:
-            held, groups = self.of_tree(t), self.meetings.groups(t)
-            alone = held & (held.sum(axis=1) == 1)[:, None]
-            fixed = np.array([alone[rows].sum(axis=0) for _, rows in groups], dtype=np.int64)
-            able = np.array([held[rows].sum(axis=0) for _, rows in groups], dtype=np.int64)
-            self.counts[t] = fixed.reshape(len(groups), -1), able.reshape(len(groups), -1)
-        return self.counts[t]
+    def having(self, v: int) -> tuple[Bits, Bits]:
+        """Return (rows,): which rows have a value left, and which have no other left in its tree."""
+        t = int(self.problem.tree[v])
+        here = self.meetings.column(self.words, v)
+        return here, here & (np.bitwise_count(self.words[:, self.meetings.span(t)]).sum(axis=1) == 1)
 
     def bounds(self, v: int) -> list[tuple[int, int, int, int]]:
-        """Return per multiplicity: rows fixed to a value, and the least and the most that it can have, rows able."""
-        problem, t = self.problem, int(self.problem.tree[v])
-        fixed, able = (x[:, v - int(problem.first[t])].tolist() for x in self.counted(t))
-        times = tuple(m for m, _ in self.meetings.groups(t))
-        ends = int(problem.weight[v]), int(problem.low[v]), int(problem.high[v])
-        found = tightened(times, tuple(fixed), tuple(able), *ends)
+        """Return per multiplicity: rows fixed to a value, the least and the most that it can have, rows able."""
+        t = int(self.problem.tree[v])
+        times, group = self.meetings.multiplicities(t)
+        fixed, able = (tuple(np.bincount(group[x], minlength=len(times)).tolist()) for x in reversed(self.having(v)))
+        ends = int(self.problem.weight[v]), int(self.problem.low[v]), int(self.problem.high[v])
+        found = tightened(times, fixed, able, *ends)
         if found is None:
             raise NothingLeftError
         return [(q, *ends, p) for q, ends, p in zip(fixed, found, able, strict=True)]
@@ -174,28 +170,27 @@ class Left:
     def count(self, v: int) -> None:
         """Take a value away from rows beyond those it can have, and all others from rows that it needs."""
         t = int(self.problem.tree[v])
-        held = self.of_tree(t)
-        here = held[:, v - int(self.problem.first[t])]
-        alone = here & (held.sum(axis=1) == 1)
-        only = self.meetings.mask(t, [v])
-        for (_, rows), (fixed, least, most, able) in zip(self.meetings.groups(t), self.bounds(v), strict=True):
-            if most == fixed:
-                self.keep(rows[here[rows] & ~alone[rows]], t, ~only)
-            if least == able:
-                self.keep(rows[here[rows]], t, only)
+        here, alone = self.having(v)
+        only, group = self.meetings.mask(t, [v]), self.meetings.multiplicities(t)[1]
+        for g, (fixed, least, most, able) in enumerate(self.bounds(v)):
+            if fixed < able and most == fixed:
+                self.keep(np.flatnonzero(here & ~alone & (group == g)), t, ~only)
+            if fixed < able and least == able:
+                self.keep(np.flatnonzero(here & (group == g)), t, only)
 
     def fill(self, step: Hall) -> None:
         """Take values away that a set of rows fills, or all others from the rows that a set of values needs."""
         if not 0 <= step.tree < self.problem.trees:
-            raise CertificateError(f"there is no tree {step.tree}")
+            raise CertificateError(f"there is no tree {printable(step.tree)}")
         t, values = step.tree, list(step.values)
         if len(set(values)) != len(values) or any(v not in self.problem.values(t) for v in values):
             raise CertificateError(f"tree {t} does not have the values that a step names, or one stands twice")
-        k = next((k for k, (m, _) in enumerate(self.meetings.groups(t)) if m == step.times), None)
-        if k is None:
-            raise CertificateError(f"tree {t} counts no row {step.times} times")
-        rows, chosen = self.meetings.groups(t)[k][1], self.meetings.mask(t, values)
-        ends = [self.bounds(v)[k] for v in values]
+        times, group = self.meetings.multiplicities(t)
+        if step.times not in times:
+            raise CertificateError(f"tree {t} counts no row {printable(step.times)} times")
+        g = times.index(step.times)
+        rows, chosen = np.flatnonzero(group == g), self.meetings.mask(t, values)
+        ends = [self.bounds(v)[g] for v in values]
         left = self.words[rows, self.meetings.span(t)]
         inside, outside = (left & chosen).any(axis=1), (left & ~chosen).any(axis=1)
         if step.full:
@@ -228,6 +223,7 @@ class Left:
         gain[rows, list(step.labels)] = 0
         total = 0
         for t, k, distinct, y in step.weights:
+            self.look()
             low, high = self.total(t, k, distinct)
             total += y * (high if y > 0 else low)
             times = (self.seen[:, t] if distinct else problem.times[t]).astype(object)
@@ -250,7 +246,7 @@ class Left:
         """Return the least and the greatest that a tree can count of a class: by multiplicity, or each row once."""
         problem = self.problem
         if not 0 <= t < problem.trees or not 0 <= k < problem.release.domain.labels:
-            raise CertificateError(f"there is no class {k} of a tree {t}")
+            raise CertificateError(f"there is no class {printable(k)} of a tree {printable(t)}")
         span = slice(int(problem.first[t]), int(problem.first[t + 1]))
         if (problem.label[span] == ANY_LABEL).any():
             raise CertificateError(f"tree {t} does not count by classes")

@@ -9,6 +9,7 @@ Cost: of a box, values times the attributes that it names, and rows times packed
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import accumulate
@@ -19,9 +20,13 @@ from numpy.typing import NDArray
 from solvers.assignments.domains import Places
 from solvers.assignments.solving import Assigned
 from solvers.foundation.array_types import Bits, Floats, Ints
+from solvers.foundation.exact import log_absent_multiset
 from solvers.foundation.limits import Limits
 from solvers.histograms.partition_membership import Prior
+from solvers.positions.known_world import known_world, values_in
 from solvers.positions.settled import Settled
+from solvers.positions.sizes import places_of
+from solvers.positions.worlds_left import WORLD, numbers_of
 from solvers.questions.query import Decide, DecideAnswer, Selections, Share, ShareAnswer, settled_share
 from solvers.regions.row_space import Space
 from solvers.statements.boxes import Box
@@ -29,6 +34,7 @@ from solvers.statements.release import ANY_LABEL, Release
 
 NEARLY = float(np.nextafter(1.0, 0.0))  # a share below 1 that rounding made 1
 STEPS = 16  # boxes between two looks at the clock
+SECONDS = 1.0  # for meeting boxes with the rows, however short the time is: what is left for these is known by then
 
 
 def allowed_parts(mask: int, parts: int) -> Bits:
@@ -89,22 +95,31 @@ class Membership:
         seen = problem.times.T[:, trees] > 0
         return cls(state, values, regions_of(places), single, seen, trees, packing.first[:-1][trees])
 
+    def can(self, box: Box) -> tuple[Bits, Bits]:
+        """Return which rows can lie in a box, and which values meet it."""
+        parts = self.state.problem.parts
+        hit, _ = self.values.meet(box, parts)
+        found, _ = self.places.meet(box, parts)
+        if box.empty:
+            return np.zeros_like(found), np.zeros_like(hit)
+        if len(self.trees) and found.any():
+            kept = (self.state.domains.words[found] & self.words(hit)) != 0
+            some = np.logical_or.reduceat(kept, self.first, axis=1)
+            found[found] = (some | ~self.seen[found]).all(axis=1)
+        return found, hit
+
+    def must(self, box: Box) -> Bits:
+        """Return which rows surely lie in a box."""
+        _, within = self.places.meet(box, self.state.problem.parts)
+        return within & (not box.empty)
+
     def most(self, box: Box) -> int:
         """Return how many rows at most lie in a box."""
-        if box.empty:
-            return 0
         problem = self.state.problem
-        hit, _ = self.values.meet(box, problem.parts)
-        can, _ = self.places.meet(box, problem.parts)
-        if len(self.trees) and can.any():
-            kept = (self.state.domains.words[can] & self.words(hit)) != 0
-            some = np.logical_or.reduceat(kept, self.first, axis=1)
-            can[can] = (some | ~self.seen[can]).all(axis=1)
+        can, hit = self.can(box)
         held = np.bincount(problem.tree, weights=np.where(hit, problem.high, 0), minlength=problem.trees)
-        inside = can[:, None] & self.seen
-        bound = np.minimum(held[self.trees].astype(np.int64), inside.sum(axis=0)) + (can[:, None] & ~self.seen).sum(
-            axis=0
-        )
+        inside = (can[:, None] & self.seen).sum(axis=0)
+        bound = np.minimum(held[self.trees].astype(np.int64), inside) + (can[:, None] & ~self.seen).sum(axis=0)
         return int(min(can.sum(), bound.min(initial=problem.rows)))
 
     def least(self, box: Box) -> int:
@@ -113,7 +128,7 @@ class Membership:
             return 0
         problem = self.state.problem
         _, inner = self.values.meet(box, problem.parts)
-        _, must = self.places.meet(box, problem.parts)
+        must = self.must(box)
         sure = np.where(inner, np.maximum(problem.low, self.single), 0)
         held = np.bincount(problem.tree, weights=sure, minlength=problem.trees)[self.trees].astype(np.int64)
         bound = held + (must[:, None] & ~self.seen).sum(axis=0)
@@ -133,18 +148,46 @@ def regions_of(places: Places) -> Regions:
 
 
 def decide_placed(release: Release, state: Assigned, query: Decide, limits: Limits) -> DecideAnswer:
-    """Return bounds on the rows of every selection; where time is up, 0 to all rows for those that are left."""
+    """Return bounds on the rows of every selection; where time is up, 0 to all rows for those that are left.
+
+    Those that are open are possible where a row of a known world can be replaced by one of them (`reached`).
+    """
     chosen = query.selections
     low = np.zeros(len(chosen), dtype=np.int64)
     high = np.full(len(chosen), state.problem.rows, dtype=np.int64)
     late = bounded(Membership.of(state), chosen, low, high, limits)
     before = before_release(release, state.problem.rows, query, limits)
     mean = np.where(low == high, low.astype(np.float64), np.nan)
-    return DecideAnswer.of(low, high, before, expected=mean, trail=late)
+    unsettled = (low <= 0) & (high > 0)
+    unsettled[unsettled] = ~reached(state, chosen, np.flatnonzero(unsettled), limits)
+    return DecideAnswer.of(low, high, before, expected=mean, trail=late, open=unsettled)
+
+
+def reached(state: Assigned, chosen: Selections, at: NDArray[np.intp], limits: Limits) -> Bits:
+    """Return which of the selections `at` some world has a row in, and some world none.
+
+    Every row of a world may be any raw row of the box of its leaves where nothing but the trees was published, and no
+    row is impossible: so a box that meets a selection may give it a row, and one that is not inside need not.
+    """
+    problem = state.problem
+    none = np.zeros(len(at), dtype=bool)
+    if not len(at) or not problem.exhaustive or problem.release.loosened or problem.release.impossible:
+        return none
+    found = known_world(state, limits.limited().share(WORLD)).parts
+    if not found:
+        return none
+    regions = regions_of(places_of(problem, values_in(problem, next(iter(found.values())))))
+    boxes = Selections(chosen.codes[at], chosen.sizes).boxes()
+    out = none
+    for i, (met, held) in enumerate(boxes):
+        some, inside = regions.meet(met, problem.parts)[0], regions.meet(held, problem.parts)[1]
+        out[i] = bool(some.any()) and not met.empty and (held.empty or not inside.any())
+    return out
 
 
 def bounded(table: Membership, chosen: Selections, low: Ints, high: Ints, limits: Limits) -> tuple[str, ...]:
     """Put bounds on the rows of selections into `low` and `high`; return what is said where time was up."""
+    limits = limits.lasting(max(SECONDS, limits.left()))
     for q, (met, held) in enumerate(chosen.boxes()):
         if q % STEPS == 0 and q and limits.expired():
             return (f"the time was up after {q:,} of {len(chosen):,} profiles were met with the rows",)
@@ -152,11 +195,12 @@ def bounded(table: Membership, chosen: Selections, low: Ints, high: Ints, limits
     return ()
 
 
-def share_placed(state: Assigned, query: Share, limits: Limits) -> ShareAnswer:
-    """Return bounds on shares from those on the rows of their parts.
+def share_placed(state: Assigned, query: Share, free: bool, limits: Limits) -> ShareAnswer:
+    """Return bounds on shares, exact where rows are `free`: each in a box of its own, without impossible boxes.
 
     Of x rows of `inner` and y others, x + y at most `outer`'s most: x / (x + y) is least where x is and then y is
-    greatest, and the other way round.
+    greatest, and the other way round. Row by row: every row that can be one of `inner` is in the greatest share, and
+    every other that need not be in `outer` is not; the least is the same of the others.
     """
     table = Membership.of(state)
     bounds: list[tuple[Ints, Ints]] = []
@@ -171,19 +215,43 @@ def share_placed(state: Assigned, query: Share, limits: Limits) -> ShareAnswer:
         lower = np.where(least > 0, least / (least + rest), np.where(rest > 0, 0.0, 1.0))
         upper = np.where(others > 0, most / (most + others), np.where(most > 0, 1.0, 0.0))
     none = (most <= 0) & (rest <= 0)
-    return ShareAnswer("bounds", lower=np.where(none, np.nan, lower), upper=np.where(none, np.nan, upper))
+    lower, upper = np.where(none, np.nan, lower), np.where(none, np.nan, upper)
+    pairs = zip(query.inner.boxes(), query.other.boxes(), query.outer.boxes(), strict=True)
+    limits = limits.lasting(max(SECONDS, limits.left()))
+    for q, ((inner, _), (other, _), (_, outer)) in enumerate(pairs):
+        if q % STEPS == 0 and q and limits.expired():
+            return ShareAnswer("bounds", lower=lower, upper=upper)
+        ones, zeros, free_to_leave = table.can(inner)[0], table.can(other)[0], ~table.must(outer)
+        lower[q] = np.maximum(lower[q], 1.0 - greatest_share(zeros, ones, free_to_leave))
+        upper[q] = np.minimum(upper[q], greatest_share(ones, zeros, free_to_leave))
+    return ShareAnswer("exact" if free else "bounds", lower=lower, upper=upper)
+
+
+def greatest_share(ones: Bits, zeros: Bits, leave: Bits) -> float:
+    """Return the greatest share of ones among ones and zeros, by which of them rows can be and which can be neither.
+
+    NaN where no row can be either.
+    """
+    x, y = int(ones.sum()), int((zeros & ~ones & ~leave).sum())
+    if x + y:
+        return x / (x + y)
+    return 0.0 if zeros.any() else math.nan
 
 
 def decide_settled(release: Release, known: Settled, query: Decide, limits: Limits) -> DecideAnswer:
-    """Return the rows of every selection over all worlds, and in ordered worlds the shares, where rows are boxes.
+    """Return the rows of every selection over all worlds, and the shares, where every row is in a box of its own.
 
     The worlds are all datasets with a raw row of each box, so that rows are independent: row i is in a selection with
-    the share of its box that the selection has. Impossible boxes must not cut them.
+    the share of its box that the selection has. Impossible boxes must not cut them. Shares of datasets without an order
+    are known where rows that share raw rows have the same box (`Numbers.exact`), else the answer is "bounds".
     """
     chosen, places = query.selections, known.rows.places
     regions, parts = regions_of(places), tuple(len(a.sizes) for a in release.domain.attributes)
     n, q = len(known.rows.sizes), len(chosen)
     low, high, absent, mean = (np.zeros(q) for _ in range(4))
+    orderless = query.convention == "multiset"
+    told = not orderless or numbers_of(known.rows).exact
+    groups = [(same[0], known.rows.sizes[same[0]], len(same)) for same in known.rows.same()] if orderless else []
     tables = [shares_of(release, places, k, chosen.sizes[k]) for k in range(len(parts))]
     for i, (met, held) in enumerate(chosen.boxes()):
         if i % STEPS == 0:
@@ -194,16 +262,22 @@ def decide_settled(release: Release, known: Settled, query: Decide, limits: Limi
                 share *= tables[k](code)
         meets, within = regions.meet(met, parts)[0], regions.meet(held, parts)[1]
         low[i], high[i] = (within & (not held.empty)).sum(), (meets & (not met.empty)).sum()
+        share = np.where(within, 1.0, np.minimum(share, NEARLY))
+        mean[i] = share.sum()
         with np.errstate(divide="ignore"):
-            absent[i], mean[i] = np.log1p(-np.where(within, 1.0, np.minimum(share, NEARLY))).sum(), share.sum()
+            absent[i] = (
+                sum(log_absent_multiset(float(share[j]), size, k) for j, size, k in groups)
+                if orderless
+                else np.log1p(-share).sum()
+            )
     least, most = low.astype(np.int64), high.astype(np.int64)
-    shares = -np.expm1(absent) if query.convention == "ordered" else np.full(q, np.nan)
-    mean = mean if query.convention == "ordered" else np.where(low == high, low, np.nan)
+    shares = -np.expm1(absent) if told else np.full(q, np.nan)
+    mean = mean if told else np.where(low == high, low, np.nan)
     return DecideAnswer.of(
         least,
         most,
         before_release(release, n, query, limits),
-        "exact",
+        "exact" if told else "bounds",
         probability=settled_share(least, most, shares),
         expected=mean,
         open=np.zeros(q, dtype=bool),

@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.foundation.array_types import Bits, Ints
+from solvers.foundation.limits import Limits
 from solvers.statements.release import ANY_LABEL
 from solvers.statements.row_problem import RowProblem
 
 WORD = 64
 BLOCK = 1 << 24  # bits that are held at a time
-GATHERED = 1 << 21  # words that are held at a time
+GATHERED = 1 << 17  # words that are gathered at a time, for the cache's sake
 Words = NDArray[np.uint64]
 
 
@@ -34,7 +35,7 @@ class Meetings:
         place = np.arange(len(problem.tree)) - problem.first[problem.tree]
         self.bit: Ints = (self.first[problem.tree] * WORD + place).astype(np.int64)
         self._supports: dict[tuple[int, bytes], Words] = {}
-        self._groups: dict[int, list[tuple[int, Ints]]] = {}
+        self._groups: dict[int, tuple[tuple[int, ...], Ints]] = {}
 
     @staticmethod
     def room(problem: RowProblem) -> int:
@@ -79,16 +80,21 @@ class Meetings:
         return found
 
     def sizes(self, words: Words) -> Ints:
-        """Return (rows, trees): how many values a row has."""
+        """Return (..., trees): how many values a row has."""
         counts = np.bitwise_count(words).astype(np.int64)
-        return np.add.reduceat(counts, self.first[:-1], axis=1).astype(np.int64)
+        return np.add.reduceat(counts, self.first[:-1], axis=-1).astype(np.int64)
 
-    def groups(self, t: int) -> list[tuple[int, Ints]]:
-        """Return the rows that a tree counts equally often, per number of times, ascending; those not seen left out."""
+    def column(self, words: Words, v: int) -> Bits:
+        """Return (rows,): which rows have a value."""
+        word, bit = divmod(int(self.bit[v]), WORD)
+        return (words[:, word] >> np.uint64(bit) & np.uint64(1)).astype(bool)
+
+    def multiplicities(self, t: int) -> tuple[tuple[int, ...], Ints]:
+        """Return how often a tree counts rows, ascending, and of each row which of them; -1: it did not see it."""
         if t not in self._groups:
             times = self.problem.times[t]
-            found = np.unique(times[times > 0]).tolist()
-            self._groups[t] = [(m, np.flatnonzero(times == m).astype(np.int64)) for m in found]
+            found = np.unique(times[times > 0])
+            self._groups[t] = tuple(found.tolist()), np.where(times > 0, np.searchsorted(found, times), -1)
         return self._groups[t]
 
     @cached_property
@@ -102,8 +108,9 @@ class Meetings:
         most = problem.weight - problem.low + 1
         for t in range(problem.trees):
             own = slice(int(problem.first[t]), int(problem.first[t + 1]))
-            for m, rows in self.groups(t):
-                out[rows, self.span(t)] = self.mask(t, np.flatnonzero(most[own] >= m) + own.start)
+            times, group = self.multiplicities(t)
+            for g, m in enumerate(times):
+                out[group == g, self.span(t)] = self.mask(t, np.flatnonzero(most[own] >= m) + own.start)
         if problem.slot is not None:
             for i, v in enumerate(problem.slot.tolist()):
                 t = int(problem.tree[v])
@@ -113,32 +120,54 @@ class Meetings:
     @cached_property
     def meet(self) -> Words:
         """Return (values, words): the values that meet each. Cost: values times words times tested attributes."""
+        return self.met(Limits())
+
+    def met(self, limits: Limits) -> Words:
+        """Return what `meet` does, not kept; `Inconclusive` where the time ends."""
         problem = self.problem
         out: Words = np.full((len(problem.tree), self.width), ~np.uint64(0))
         for k, parts in enumerate(problem.parts):
             if k in problem.sets:
-                self._narrow_by_sets(out, problem.sets[k])
+                self._narrow_by_sets(out, problem.sets[k], limits)
                 continue
             start, end = problem.start[:, k], problem.end[:, k]
-            self._narrow(out, end, np.flatnonzero(end < parts), start, np.less)
-            self._narrow(out, start, np.flatnonzero(start > 0), end, np.greater)
+            self._narrow(out, end, np.flatnonzero(end < parts), start, np.less, limits)
+            self._narrow(out, start, np.flatnonzero(start > 0), end, np.greater, limits)
         return out
 
     def _narrow(
-        self, out: Words, ends: NDArray[np.int32], values: Ints, others: NDArray[np.int32], compared: np.ufunc
+        self,
+        out: Words,
+        ends: NDArray[np.int32],
+        values: Ints,
+        others: NDArray[np.int32],
+        compared: np.ufunc,
+        limits: Limits,
     ) -> None:
         """Leave some values only those whose other ends compare with their own."""
         found, at = np.unique(ends[values], return_inverse=True)
+        order = np.argsort(at, kind="stable")
+        values, at = values[order], at[order]
         step = max(1, BLOCK // max(1, self.width * WORD))
         for a in range(0, len(found), step):
-            here = (at >= a) & (at < a + step)
-            out[values[here]] &= self.packed(compared(others, found[a : a + step, None]))[at[here] - a]
+            limits.check("it was looked for which leaves meet")
+            table = self.packed(compared(others, found[a : a + step, None]))
+            here = slice(*np.searchsorted(at, [a, a + step]).tolist())
+            self._leave(out, values[here], table, at[here] - a)
 
-    def _narrow_by_sets(self, out: Words, allowed: Bits) -> None:
+    def _leave(self, out: Words, values: Ints, table: Words, at: Ints) -> None:
+        """Leave each of some values what its row of a table has, some at a time."""
+        step = max(1, GATHERED // max(1, self.width))
+        for a in range(0, len(values), step):
+            out[values[a : a + step]] &= table[at[a : a + step]]
+
+    def _narrow_by_sets(self, out: Words, allowed: Bits, limits: Limits) -> None:
         """Leave each value only those that share an allowed part of an attribute."""
         masks, at = np.unique(allowed, axis=0, return_inverse=True)
         for j, mask in enumerate(masks):
-            out[at.reshape(-1) == j] &= self.packed((allowed & mask).any(axis=1))
+            limits.check("it was looked for which leaves meet")
+            values = np.flatnonzero(at.reshape(-1) == j)
+            self._leave(out, values, self.packed((allowed & mask).any(axis=1))[None, :], np.zeros_like(values))
 
     def supported(self, i: int, words: Words, trees: Ints) -> Words:
         """Return the values that meet, in each of some trees, one of those that row i has there (none: no value)."""

@@ -8,6 +8,7 @@ import typer
 
 from recon.cli.session import finish, open_release
 from recon.console.options import (
+    Certificates,
     Confidence,
     DomainFile,
     Independent,
@@ -48,10 +49,14 @@ TrueRows = Annotated[
 def positions(
     files: Files, learner: Learner = "none", ranges: RangesFile = None, truth: TrueRows = None,
     domain: DomainFile = None, independent: Independent = False, rows: KnownRows = None, label: LabelName = None,
-    out: Out = None, seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000,
-    confidence: Confidence = 0.95, json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
+    out: Out = None, certificates: Certificates = None, seconds: Seconds = None, memory: Memory = "1G",
+    max_cells: MaxCells = 200_000, confidence: Confidence = 0.95, json: Json = False, quiet: Quiet = False,
+    log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Give back, row by row of the training file, what is proved: label, values, intervals."""
+    from recon.certificates.certificate_format import certified_lines
+    from recon.certificates.issuing import position_certificate
+    from recon.cli.output.proofs import stored_certificates
     from recon.frames.naming import table_like
     from recon.located.against_truth import compared
     from recon.located.placed_rows import attributes
@@ -65,12 +70,14 @@ def positions(
         real = table_like(release, truth, label)
         found = placed(release, learner, ranges, limits)
         beside = None if real is None else compared(found, real)
+        proved = position_certificate(release, limits) if json or certificates else None
     frame = found.to_frame()
     frame.attrs.update(attributes(found) | ({} if beside is None else {"truth": beside}))
+    (frame.attrs["certificate"],) = stored_certificates([proved], certificates, out)
     if json:
         print_json(position_json(frame), out, private=True)
     else:
-        print_lines(*summary(found, beside))
+        print_lines(*summary(found, beside), *(certified_lines(proved) if certificates else []))
         if out is not None:
             write_table(without_infinity(frame) if suffix(out) == ".json" else written(frame), out, private=True)
     finish("unknown" if not found.complete or found.status == "unknown" else "exact")

@@ -7,8 +7,9 @@ import numpy as np
 from solvers.assignments.compiled.bits import NONE, ONE, compiled, lowest
 from solvers.assignments.compiled.counts import occupied, tightened
 from solvers.assignments.propagation.state import State
-from solvers.assignments.propagation.tables import Tables, Words
+from solvers.assignments.propagation.tables import Tables
 from solvers.foundation.array_types import Bits, Ints
+from solvers.statements.meetings import Words
 
 
 @compiled

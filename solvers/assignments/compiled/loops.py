@@ -2,29 +2,51 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
+from solvers.assignments.compiled.bits import fingerprint, kept
 from solvers.assignments.compiled.flows import flow_tree
 from solvers.assignments.compiled.narrowing import DONE, ENDED, narrow
 from solvers.assignments.propagation.state import State
 from solvers.assignments.propagation.tables import Tables
+from solvers.foundation.array_types import Bits, Ints
 from solvers.kernel.claims import Counted, Hall, Removal, Revised
+from solvers.statements.meetings import Words
 
 
 class Compiled:
     """The inner loops compiled, see `propagation.fixpoint.Loops`."""
 
+    def __init__(self) -> None:
+        sources = fingerprint()
+
+        def narrowed(tables: Tables, state: State, budget: int) -> tuple[Ints, int]:
+            return narrow(tables, state, budget) if sources else (np.empty(0, dtype=np.int64), ENDED)
+
+        def filtered(tables: Tables, state: State, t: int) -> tuple[Ints, Bits, Words, bool]:
+            return flow_tree(tables, state, t if sources else -1)
+
+        self._narrowed, self._filtered = kept(narrowed), kept(filtered)
+
     def narrow(self, tables: Tables, state: State, budget: int) -> tuple[list[Removal], bool | None]:
         """Revise rows and bound counts, see `propagation.fixpoint.Loops`."""
-        found, end = narrow(tables, state, budget)
+        found, end = self._narrowed(tables, state, budget)
         steps: list[Removal] = [Revised(x) if x >= 0 else Counted(-1 - x) for x in found.tolist()]
         return steps, None if end == ENDED else end == DONE
 
     def flow(self, tables: Tables, state: State, t: int) -> tuple[list[Removal], bool]:
         """Filter the flows of a tree, see `propagation.fixpoint.Loops`."""
-        times, full, members, contradicted = flow_tree(tables, state, t)
+        times, full, members, contradicted = self._filtered(tables, state, t)
         steps: list[Removal] = []
         for m, side, words in zip(times.tolist(), full.tolist(), members, strict=True):
             values = np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little")) + tables.value[t]
             steps.append(Hall(t, m, side, tuple(values.tolist())))
         return steps, contradicted
+
+
+@cache
+def compiled_loops() -> Compiled:
+    """Return the compiled loops, read from disk once in a process."""
+    return Compiled()

@@ -6,8 +6,9 @@ import numpy as np
 
 from solvers.assignments.compiled.bits import NONE, ONE, compiled, has_any, lowest
 from solvers.assignments.propagation.state import State
-from solvers.assignments.propagation.tables import Tables, Words
+from solvers.assignments.propagation.tables import Tables
 from solvers.foundation.array_types import Bits, Ints
+from solvers.statements.meetings import Words
 
 CHECKED = 8  # values taken together before it is looked whether all is met
 
@@ -74,6 +75,8 @@ def miss_common_parts(tables: Tables, row: Words, pending: Bits) -> bool:
 @compiled
 def revised_row(tables: Tables, state: State, i: int, met: Words) -> bool:
     """Revise a row to its fixpoint; return whether every tree that saw it has a value left."""
+    if len(tables.meet) == 0:
+        return True
     row, trees = state.words[i], len(tables.most)
     pending = state.changed[i].copy()
     while True:

@@ -8,17 +8,20 @@ import time
 import numpy as np
 
 from solvers.assignments.domains import Domains
-from solvers.assignments.labels import label_step
-from solvers.assignments.propagation.fixpoint import Loops, fastest, propagate
-from solvers.assignments.propagation.probing import Prober
+from solvers.assignments.labels import label_steps
+from solvers.assignments.propagation.fixpoint import Loops, Vectorised, fastest, propagate
+from solvers.assignments.propagation.probing import WIDEST, Prober
 from solvers.assignments.propagation.state import State
-from solvers.assignments.propagation.tables import Tables, meet_bytes, packed
+from solvers.assignments.propagation.tables import Tables, packed
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits, ended
 from solvers.kernel.claims import Labelled, Removal
+from solvers.statements.meetings import Meetings
 from solvers.statements.release import ANY_LABEL
 from solvers.statements.row_problem import RowProblem
 
+SMALL = 100_000  # rows times values below which numba takes longer to load than it saves
+MANY = 400  # trials, likewise
 TRIALS = 0.5  # part of the time left that values are tried for
 
 
@@ -37,30 +40,33 @@ class Propagation:
         self.note = ""
         self._tables: Tables | None = None
         self._state: State | None = None
-        self._loops = loops or fastest()
+        self._given = loops
         self._trials = 0.0  # seconds that values were tried for
+        self._labels: tuple[int, float] | None = None  # labels left when they were last tried in vain, in how much time
 
     def run(self, limits: Limits) -> None:
         """Go on from the state reached, to the end or to the limits."""
         if self.complete:
             return
-        if (size := meet_bytes(self.problem)) > limits.memory:
-            leaves, most = len(self.problem.tree), limits.memory >> 20
-            self.note = f"{leaves:,} leaf counts need {size >> 20:,} MB, above {most:,} MB"
-            return
         try:
-            settled = self._worked_out(*self._prepared(limits), limits)
+            tables, state = self._prepared(limits)
+            settled = self._worked_out(tables, state, limits)
         except Inconclusive as error:
             self.note = str(error)
             return
         if settled is None:
             self.note = f"{ended(limits)} while rows were told apart"
-            return
-        self.complete, self.contradicted, self.note = True, not settled, ""
-        self._tables = self._state = None
+        elif settled and not len(tables.meet):
+            room, most = Meetings.room(self.problem) >> 20, limits.memory >> 20
+            self.note = f"leaves of different trees are not compared: that takes {room:,} MB of memory, above {most:,}"
+        else:
+            self.complete, self.contradicted, self.note = True, not settled, ""
+            self._tables = self._state = None
 
     def _prepared(self, limits: Limits) -> tuple[Tables, State]:
-        """Return the tables and the state, made where they are not there yet."""
+        """Return the tables and the state, made where they are not there yet or memory now allows more."""
+        if self._tables is not None and not len(self._tables.meet) and Meetings.room(self.problem) <= limits.memory:
+            self._tables = self._state = None
         if self._tables is None:
             self._tables = Tables.of(self.problem, limits)
         if self._state is None:
@@ -69,23 +75,45 @@ class Propagation:
 
     def _worked_out(self, tables: Tables, state: State, limits: Limits) -> bool | None:
         """Propagate, settle labels as long as that settles some, then try values; see `propagate` for the result."""
+        loops = self._loops(self.problem.rows * len(self.problem.tree) >= SMALL)
+        tried = not len(tables.meet)
         while True:
-            settled = propagate(self._loops, tables, state, self.steps, limits)
+            settled = propagate(loops, tables, state, self.steps, limits)
             if not settled:
                 return settled
-            step = label_step(self.problem, self.domains, limits)
-            if step is None:
-                break
-            self.steps.append(step)
-            if not labelled(tables, state, self.problem, step):
-                return False
-        return self._tried(tables, state, limits)
+            steps = self._label_steps(limits)
+            if tried and not steps:
+                return True
+            for step in steps:
+                self.steps.append(step)
+                if not labelled(tables, state, self.problem, step):
+                    return False
+            if not steps:
+                tried = True
+                settled = self._tried(tables, state, limits)
+                if not settled:
+                    return settled
+
+    def _loops(self, much: bool) -> Loops:
+        """Return the loops for much work, or for less than it takes to load compiled ones."""
+        return self._given or (fastest() if much else Vectorised())
+
+    def _label_steps(self, limits: Limits) -> list[Labelled]:
+        """Return proofs of labels; none where fewer were open, or more time was left, when none was found."""
+        left, seconds = int(self.domains.labels().sum()), limits.left()
+        if self._labels is not None and self._labels[0] <= left and self._labels[1] >= seconds:
+            return []
+        steps = list(label_steps(self.problem, self.domains, limits))
+        self._labels = None if steps else (left, seconds)
+        return steps
 
     def _tried(self, tables: Tables, state: State, limits: Limits) -> bool | None:
         """Try values with a part of the time, that spent on it before taken off: nobody waits for it twice."""
+        sizes = self.domains.sizes()
+        loops = self._loops(int(sizes[(sizes > 1) & (sizes <= WIDEST)].sum()) >= MANY)
         share = limits.share(TRIALS)
         begun, own = share.started, share.left() - self._trials
-        settled = Prober(self._loops, tables, state, self.steps).run(limits if math.isinf(own) else limits.lasting(own))
+        settled = Prober(loops, tables, state, self.steps).run(limits if math.isinf(own) else limits.lasting(own))
         self._trials += time.monotonic() - begun
         return settled
 

@@ -50,9 +50,9 @@ def fastest() -> Loops:
     """Return the compiled loops where numba is installed (extra `fast`), else those in numpy."""
     if importlib.util.find_spec("numba") is None:
         return Vectorised()
-    from solvers.assignments.compiled.loops import Compiled
+    from solvers.assignments.compiled.loops import compiled_loops
 
-    return Compiled()
+    return compiled_loops()
 
 
 def propagate(loops: Loops, tables: Tables, state: State, steps: list[Removal], limits: Limits) -> bool | None:
@@ -61,7 +61,7 @@ def propagate(loops: Loops, tables: Tables, state: State, steps: list[Removal], 
     Returns whether every row has a value left in every tree that saw it, None where the time ended before that was
     settled: `state` then says what is open, and another call goes on from there.
     """
-    budget = max(1, WORK // max(1, tables.meet.size))
+    budget = max(1, WORK // max(1, tables.meet.size, tables.times.size))
     while True:
         settled: bool | None = None
         while settled is None:

@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.assignments.propagation.tables import Tables, Words
+from solvers.assignments.propagation.tables import Tables
 from solvers.foundation.array_types import Bits
+from solvers.statements.meetings import Words
 
 
 class State(NamedTuple):

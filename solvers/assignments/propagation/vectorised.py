@@ -7,8 +7,9 @@ import numpy as np
 from solvers.assignments.domains import WORD
 from solvers.assignments.propagation.counting import tightened
 from solvers.assignments.propagation.state import State
-from solvers.assignments.propagation.tables import Tables, Words, packed
+from solvers.assignments.propagation.tables import Tables, packed
 from solvers.foundation.array_types import Bits, Ints
+from solvers.statements.meetings import Words
 
 
 def revise(tables: Tables, state: State, rows: Ints) -> tuple[list[int], bool]:
@@ -33,6 +34,8 @@ def revise(tables: Tables, state: State, rows: Ints) -> tuple[list[int], bool]:
 
 def revised_row(tables: Tables, state: State, i: int) -> bool:
     """Revise a row to its fixpoint; return whether every tree that saw it has a value left."""
+    if not len(tables.meet):
+        return True
     row, seen = state.words[i], tables.times[:, i] > 0
     pending = state.changed[i] & seen
     while True:

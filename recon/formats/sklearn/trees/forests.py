@@ -18,7 +18,7 @@ from encoders.models.models import CountKind
 from recon.formats.drafts.drafts import Draft
 from recon.formats.drafts.facts import Feature
 from recon.formats.sklearn.trees.calls import last_call
-from recon.formats.sklearn.trees.counts import bag_counts, only_sizes, row_counts, weighting_of
+from recon.formats.sklearn.trees.counts import bag_counts, drawn_sizes, only_sizes, row_counts, weighting_of
 from recon.formats.sklearn.trees.draft import CountedTree, TreesDraft, missing_seen
 from recon.formats.sklearn.trees.seeds import Bags, explain_bags
 from recon.formats.sklearn.trees.trees import (
@@ -28,6 +28,7 @@ from recon.formats.sklearn.trees.trees import (
     constrained,
     counting_notes,
     feature_names,
+    midpoints,
     misplacing,
     provenance,
     refuse_outputs,
@@ -75,14 +76,12 @@ def read(thing: Thing, form: str) -> Draft:
         one_tree(e, c, thing, len(names), classes, resampled, drawn, i)
         for i, (e, c) in enumerate(zip(estimators, columns, strict=True), start=calls.first)
     ]
-    hidden = resampled and weights_hide(trees, bags)
+    hidden = resampled and (weights_hide(trees, bags) or (regressor and (bags is None or not replaced)))
     if hidden:  # what is left are different rows per leaf, as drawn without replacement
         trees = [replace(t, counts=only_sizes(t.arrays.rows, t.counts.classes.shape[1], t.counts.note)) for t in trees]
     kinds: tuple[CountKind, ...] = ("exact",) if not resampled else ("bag", "distinct") if replaced else ("distinct",)
-    notes = (
-        () if not resampled else (f"each tree was fitted on a resample of the rows, drawn {how(replaced)} replacement",)
-    )
-    notes += calls.assumes
+    drawn_how = f"each tree was fitted on a resample of the rows, drawn {how(replaced)} replacement"
+    notes = (*((drawn_how,) if resampled else ()), *calls.assumes)
     lines = [*calls.notes, *counting_notes([t.counts for t in trees]), *([] if known is None else [bags_line(known)])]
     rows = Rows(bags.shape[1], bags.shape[1]) if bags is not None else training_rows(thing, trees, resampled)
     misplaced = misplacing(thing, *trees)
@@ -164,8 +163,10 @@ def one_tree(
         raise Unsupported(f"a {forest.class_name} of {name} is not read: only ensembles of decision trees are")
     own = subset(columns, features, number)
     arrays = stored_arrays(estimator, features if own is None else len(own), place)
+    halfway = midpoints(estimator, forest)
     if classes is None:
-        return CountedTree(arrays, only_sizes(arrays.rows, 1, ""), own)
+        sizes = drawn_sizes(arrays) if resampled else only_sizes(arrays.rows, 1, "")
+        return CountedTree(arrays, sizes, own, halfway)
     check_classes(arrays, len(classes), place)
     declared = forest.get("class_weight", estimator.get("class_weight"))
     if resampled and forest.get("_sample_weight") is not None and declared != "balanced_subsample":
@@ -174,11 +175,11 @@ def one_tree(
     if forest.class_name.startswith("Bagging"):  # its trees number the classes
         weighting = weighting_of(estimator.get("class_weight"), range(len(classes)))
     if resampled:
-        return CountedTree(arrays, bag_counts(arrays, drawn, weighting), own)
+        return CountedTree(arrays, bag_counts(arrays, drawn, weighting), own, halfway)
     weighting = "balanced" if weighting == "balanced_subsample" else weighting  # without bags there are no subsamples
     own_signs = constrained(estimator)
     monotonic = constrained(forest) if own_signs is None else own_signs
-    return CountedTree(arrays, row_counts(arrays, estimator.get("criterion"), monotonic, weighting), own)
+    return CountedTree(arrays, row_counts(arrays, estimator.get("criterion"), monotonic, weighting), own, halfway)
 
 
 def weights_hide(trees: list[CountedTree], bags: NDArray[np.int32] | None) -> bool:
@@ -186,9 +187,9 @@ def weights_hide(trees: list[CountedTree], bags: NDArray[np.int32] | None) -> bo
 
     Whole weights leave whole numbers behind; then trees differ in their totals, or from the bags where they are known.
     """
-    if any(not t.counts.whole for t in trees):
+    if any(not t.counts.whole and t.counts.drawn is None for t in trees):
         return True
-    totals = [int(t.counts.classes[0].sum()) for t in trees]
+    totals = [int((t.counts.classes if t.counts.drawn is None else t.counts.drawn)[0].sum()) for t in trees]
     return len(set(totals)) > 1 or (bags is not None and bags.sum(axis=1).tolist() != totals)
 
 

@@ -29,6 +29,7 @@ KINDS = ("DecisionTreeClassifier", "ExtraTreeClassifier", "DecisionTreeRegressor
 ASSUMES = "no sample_weight, or the same for all rows; rows of weight 0 do not count as training rows"
 MAX_FEATURES = 1_000_000
 MISPLACING = (1, 3), (1, 8)  # versions that put rows with missing values into wrong leaves (scikit-learn #32351)
+HALVED = (0, 20)  # from this version on halves are added, in double precision
 MISPLACED = (
     "this version of scikit-learn put rows into wrong leaves where training values were missing (mended in 1.8): with "
     "a domain in which values may be missing, only what is said of all rows together is read"
@@ -81,6 +82,18 @@ def misplacing(thing: Thing, *trees: CountedTree) -> bool:
     return MISPLACING[0] <= (int(numbers[0]), int(numbers[1])) < MISPLACING[1]
 
 
+def midpoints(tree: Thing, model: Thing) -> bool:
+    """Return whether thresholds of a stored tree are a/2 + b/2 in double precision for float32 training values a, b.
+
+    scikit-learn's tree/_splitter.pyx, `node_split_best`, releases 0.20 to 1.9: older ones add in single precision, the
+    splitter "random" (extra trees) draws thresholds.
+    """
+    version = str(model.get("_sklearn_version", tree.get("_sklearn_version"))).split(".")[:2]
+    known = len(version) == 2 and all(n.isdigit() and len(n) < 6 for n in version)
+    recent = known and (int(version[0]), int(version[1])) >= HALVED
+    return recent and tree.class_name.startswith("DecisionTree") and tree.get("splitter") == "best"
+
+
 def counting_notes(counts: Sequence[NodeCounts]) -> tuple[str, ...]:
     """Return how counts were recovered, every sentence once."""
     return tuple(dict.fromkeys(c.note for c in counts if c.note))
@@ -91,7 +104,8 @@ def counted(thing: Thing, features: int, classes: Sequence[Value], place: str = 
     arrays = stored_arrays(thing, features, place)
     check_classes(arrays, len(classes), place)
     weighting = weighting_of(thing.get("class_weight"), classes)
-    return CountedTree(arrays, row_counts(arrays, thing.get("criterion"), constrained(thing), weighting))
+    counts = row_counts(arrays, thing.get("criterion"), constrained(thing), weighting)
+    return CountedTree(arrays, counts, midpoints=midpoints(thing, thing))
 
 
 def stored_arrays(thing: Any, features: int, place: str) -> TreeArrays:

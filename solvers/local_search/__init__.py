@@ -1,0 +1,1 @@
+"""One world by local search: rows moved from region to region until every statement holds."""

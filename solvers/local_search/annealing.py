@@ -1,0 +1,99 @@
+"""Local search from a start to a world: temperatures, restarts, and a look at the clock between chunks of moves.
+
+How long a round lasts is counted in moves, never in seconds, so that equal seeds give equal rows wherever the time
+suffices.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from solvers.foundation.array_types import Ints
+from solvers.foundation.limits import Limits
+from solvers.local_search.compiled import loops_for
+from solvers.local_search.loops import KEPT, State
+from solvers.local_search.problem import Problem, Tables
+
+HOT, COLD = 1.8, 0.7  # the temperatures at the beginning and at the end of a round
+ROUND = 1 << 17  # moves of the first round; each further one has twice as many
+EFFORT = 1 << 16  # moves per statement and row: who found no world by then is unlikely to find one
+STEP = 1024  # moves at one temperature
+CHUNK = 32  # moves between two looks at the clock where nothing is compiled
+WORSE = 32  # by so much worse no move is ever taken
+
+
+def search(problem: Problem, seed: int, limits: Limits) -> tuple[Ints | None, int]:
+    """Return (rows, attributes searched) parts that meet all counts, or None, and the least cost met. Cost: the time.
+
+    The same seed gives the same rows, compiled or not, unless the time ends the search first.
+    """
+    dice = np.random.default_rng(seed)
+    best = -1
+    enter, anneal, machine = loops_for(limits)
+    for tries, length in enumerate(rounds(problem)):
+        state, tables = started(problem, dice, machine)
+        enter(tables, state)
+        for step in range(length // STEP):
+            share = step / (length // STEP)
+            heat(state, HOT * (COLD / HOT) ** share)
+            chunks = [STEP] if machine else [CHUNK] * (STEP // CHUNK)
+            for moves in chunks:
+                least = int(anneal(tables, state, moves))
+                best = least if best < 0 else min(best, least)
+                if state.numbers[1] == 0:
+                    return rows_of(problem, state), 0
+                if limits.expired():
+                    return None, best
+            if step % 16 == 0:
+                limits.report(f"local search, round {tries + 1}: at best {best:,} rows off")
+    return None, best
+
+
+def rounds(problem: Problem) -> Iterator[int]:
+    """Yield how many moves each round has, until there were `EFFORT` for every statement and row."""
+    length, left = ROUND, EFFORT * (len(problem.tables.low) + problem.rows)
+    while left > 0:
+        yield length
+        left -= length
+        length *= 2
+
+
+def heat(state: State, temperature: float) -> None:
+    """Set the temperature: a move that is worse by d is taken with probability exp(-d / temperature)."""
+    for worse in range(WORSE):
+        state.limit[worse] = int(math.exp(-worse / temperature) * (1 << 32))
+
+
+def started(problem: Problem, dice: np.random.Generator, machine: bool) -> tuple[State, Tables]:
+    """Return random rows of every label, and the tables, as arrays for machine code, or as lists."""
+    tables = problem.tables
+    counters, width, _, label, _, n = tables.sizes.tolist()
+    rows = np.empty((n, width), dtype=np.int64)
+    for k, parts in enumerate(tables.parts.tolist()):
+        rows[:, k] = dice.integers(0, parts, size=n)
+    if label >= 0:
+        rows[:, label] = np.repeat(np.arange(len(problem.classes)), problem.classes)
+    words = dice.integers(1, 1 << 32, size=4)
+    statements = len(tables.low)
+    state = State(
+        rows.reshape(-1), zeros(n * counters), zeros(statements), zeros(statements + 1), zeros(statements), zeros(3),
+        words.astype(np.int64), zeros(KEPT * width + 1), zeros(KEPT * counters + 1), zeros(KEPT), zeros(KEPT),
+        zeros(width + 1), zeros(WORSE),
+    )  # fmt: skip
+    if machine:
+        return state, tables
+    return State(*(x.tolist() for x in state)), Tables(*(x.tolist() for x in tables))
+
+
+def zeros(length: int) -> Any:
+    """Return room for whole numbers."""
+    return np.zeros(length, dtype=np.int64)
+
+
+def rows_of(problem: Problem, state: State) -> Ints:
+    """Return the rows of a state."""
+    return np.array(state.rows, dtype=np.int64).reshape(problem.rows, len(problem.attributes))

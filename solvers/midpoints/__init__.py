@@ -1,0 +1,1 @@
+"""The learner's midpoints: thresholds halfway between two training values, and the values that follow from them."""
