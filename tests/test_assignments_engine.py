@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import random
 
 import numpy as np
@@ -10,10 +12,28 @@ from extras import encoded
 from test_bags import random_forest, sequences
 
 import recon
-from solvers.chain import answer, ask
+from solvers.assignments.domains import Places
+from solvers.chain import answer, ask, engines, plan, refusal
+from solvers.engines.assignments import AssignmentsEngine
 from solvers.foundation.errors import ContradictionError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.questions.query import Locate, LocatedAnswer
+from solvers.positions.sizes import Boxed, Lengths
+from solvers.positions.worlds_left import numbers_of
+from solvers.questions.combined import joined, left_to_others
+from solvers.questions.query import (
+    Answer,
+    Count,
+    CountAnswer,
+    Decide,
+    DecideAnswer,
+    Enumerate,
+    Locate,
+    LocatedAnswer,
+    MostLikely,
+    Sample,
+    Selections,
+)
+from solvers.statements.boxes import Attribute
 
 
 def known_forests(seed, count):
@@ -109,3 +129,98 @@ def test_worlds_of_rows_whose_leaves_are_proved():
         alone, several = alone + (len(every) == 1), several + (len(set(drawn)) > 1)
     assert alone
     assert several
+
+
+def test_means_and_shares_are_bounded_by_every_dataset():
+    """Bounds hold for all sequences that the bags explain; where leaves are proved, shares are attained."""
+    tight = 0
+    for got, _, every in settled_forests("means", 20):
+        for where in ({}, {"a0": 0}, {"y": 1}):
+            groups = [[row for row in d if meets(row, where)] for d in every]
+            means = [sum(row[0] for row in g) / len(g) for g in groups if g]
+            found = recon.bound(got, where, "a0")
+            if not means:
+                assert (found.min, found.max) == (None, None) or found.status == "bounds"
+                continue
+            assert found.min - 1e-9 <= min(means) <= max(means) <= found.max + 1e-9
+            tight += np.isclose(found.min, min(means)) and np.isclose(found.max, max(means))
+        lines = recon.attribute(got, [{}, {"a0": 0}], "y")
+        for line in lines.to_dict("records"):
+            where = [{}, {"a0": 0}][line["profile"]]
+            groups = [[row for row in d if meets(row, where)] for d in every]
+            shares = [sum(row[-1] == line["value"] for row in g) / len(g) for g in groups if g]
+            if shares:
+                assert (line["lower"], line["upper"]) == pytest.approx((min(shares), max(shares)))
+            else:
+                assert np.isnan(line["lower"])
+    assert tight > 20
+
+
+def meets(row, where):
+    """Return whether a row of values meets a condition on a0 and y."""
+    return all(row[0 if name == "a0" else -1] == value for name, value in where.items())
+
+
+def test_what_others_add_is_joined():
+    """Selections whose number is known are not asked again; the others get the best of both bounds."""
+    whole = DecideAnswer.of(np.array([0, 1, 0]), np.array([3, 1, 0]), open=np.array([True, False, False]), trail=("a",))
+    sizes = (((1, 1), (1, 0), (0, 1)),)
+    query = Decide(Selections(np.array([[0], [1], [2]], dtype=np.int32), sizes), "ordered")
+    rest = left_to_others(query, whole)
+    assert rest.selections.codes.tolist() == [[0]]
+    other = DecideAnswer.of(np.array([1]), np.array([4]), trail=("b",))
+    found = joined(query, whole, other)
+    assert (found.low.tolist(), found.high.tolist(), found.open.tolist()) == ([1, 1, 0], [3, 1, 0], [False] * 3)
+    assert found.trail == ("a", "b")
+    assert left_to_others(query, found) is not None
+    assert left_to_others(query, joined(query, whole, DecideAnswer.of(np.array([3]), np.array([3])))) is None
+    assert left_to_others(Count("ordered"), CountAnswer("exact", bounds=(1.0, 1.0))) is None
+    counted = joined(
+        Count("ordered"), CountAnswer("bounds", bounds=(0.0, 5.0)), CountAnswer("bounds", bounds=(0.0, 4.0))
+    )
+    assert counted.bounds == (0.0, 4.0)
+    assert joined(Count("ordered"), counted, Answer("unsat")).status == "unsat"
+    assert joined(Count("ordered"), counted, Answer("unknown", trail=("late",))).trail == ("late",)
+
+
+@pytest.mark.parametrize("query", [Enumerate(), Sample(1, 0, "ordered"), MostLikely()])
+def test_worlds_are_not_asked_of_engines_that_leave_bags_out(query):
+    got = next(iter(known_forests("refused", 1)))[0]
+    for engine in engines():
+        reason = refusal(engine, got.statements, query)
+        if isinstance(query, engine.answers) and not engine.uses_bags:
+            assert "--without-bags" in reason
+    assert plan(got.statements, query)[0].engine == "assignments"
+    assert refusal(AssignmentsEngine(), got.statements, query) is None
+
+
+def test_upper_bounds_count_what_is_left():
+    """Of rows that may be anything: the whole space of each; sizes beyond 64 bits are rounded up, not down."""
+    for sizes in ((1, 2), (1 << 70, 3), ((1 << 64) + 1, 1 << 90, 7)):
+        attribute = Attribute("a", sizes)
+        lengths = Lengths.of(attribute)
+        for start, end in itertools.combinations(range(len(sizes) + 1), 2):
+            found = lengths.log2(np.array([start]), np.array([end]))[0]
+            assert 2.0**-30 > found - math.log2(sum(sizes[start:end])) >= -1e-9 or lengths.shift
+            assert found >= math.log2(sum(sizes[start:end])) - 1e-9
+        assert lengths.log2(np.array([1]), np.array([1]))[0] == -math.inf
+
+
+def test_rows_in_boxes_are_counted_with_and_without_their_order():
+    """Against every dataset: boxes that are equal, apart, or overlap."""
+    rng = np.random.default_rng(5)
+    exact = 0
+    for _ in range(60):
+        n, parts = int(rng.integers(1, 4)), 4
+        start = rng.integers(0, parts, size=(n, 1))
+        end = start + rng.integers(1, 3, size=(n, 1))
+        boxes = [range(int(a), min(parts, int(b))) for a, b in zip(start[:, 0], end[:, 0], strict=True)]
+        rows = Boxed(Places(start, np.minimum(end, parts), {}), [len(box) for box in boxes])
+        found, every = numbers_of(rows), list(itertools.product(*boxes))
+        assert found.ordered == pytest.approx(math.log2(len(every)))
+        unordered = math.log2(len({tuple(sorted(d)) for d in every}))
+        assert found.multiset[0] - 1e-9 <= unordered <= found.multiset[1] + 1e-9
+        if found.exact:
+            assert found.multiset[0] == pytest.approx(unordered)
+            exact += n > 1
+    assert exact > 5

@@ -22,6 +22,7 @@ from encoders.models.models import Forest, Tree
 from encoders.models.nodes import Node, Support
 from recon.certificates.verifying import verify
 from recon.formats.release.writing import dump, release_json
+from recon.frames.selections import select_frame
 from recon.frames.true_rows import violations
 from recon.loading.loading import load
 from recon.report.group_report import exposure_lines
@@ -242,7 +243,7 @@ def test_every_engine_copes_with_open_counts():
         done += 1
         every = worlds(release, space, how)
         frame = pd.DataFrame(space, columns=[f"a{k}" for k in range(len(space[0]) - 1)] + ["y"])
-        chosen = recon.questions.questions.select_frame(got, frame)
+        chosen = select_frame(got, frame)
         table = [[d.count(row) for row in space] for d in every]
         low, high = np.min(table, axis=0), np.max(table, axis=0)
         for engine in engines():

@@ -14,9 +14,10 @@ from solvers.assignments.solving import Assigned, assigned
 from solvers.foundation.array_types import Bits
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
+from solvers.positions.known_world import known_world
 from solvers.positions.settled import Settled, settled
 from solvers.positions.verdicts import decide_placed, decide_settled, share_placed
-from solvers.positions.worlds import draw_placed, list_placed
+from solvers.positions.worlds import draw_parts, draw_placed, list_placed
 from solvers.positions.worlds_left import count_placed
 from solvers.questions.engine import Engine, no_coupling
 from solvers.questions.query import (
@@ -40,6 +41,10 @@ UNKNOWN = "the bags are not known (multiplicities), so that rows cannot be told 
 ALIKE = "without bootstrap rows cannot be told apart by position"
 UNSETTLED = "the leaves of some rows are not known, so that its worlds are not all datasets that fit the places of rows"
 NOTE = "rows in the order of the training file; the leaves of every row are proved, values inside them drawn"
+FOUND = (
+    "rows in the order of the training file, one of many worlds: leaves of rows that are not proved were searched for, "
+    "values inside them drawn"
+)
 
 
 class AssignmentsEngine(Engine):
@@ -75,7 +80,7 @@ class AssignmentsEngine(Engine):
         if isinstance(query, Locate):
             return located(state)
         if isinstance(query, Count):
-            return count_placed(state, query.convention, None, limits)
+            return count_placed(state, query.convention, limits)
         known = settled(state, limits)
         if known is not None and known.conflict:
             return Answer("unsat", conflict=(known.conflict,))
@@ -88,6 +93,8 @@ class AssignmentsEngine(Engine):
                 if whole and known
                 else (decide_placed(release, state, query, limits))
             )
+        if isinstance(query, MostLikely) and (known is None or not known.free):
+            return one_world(release, state, query, limits)
         return worlds(release, known, query, limits)
 
 
@@ -115,6 +122,15 @@ def worlds(release: Release, known: Settled | None, query: Query, limits: Limits
     number = query.k if isinstance(query, Sample) else 1
     drawn = (draw_placed(release, rows.places, single, NOTE, random) for _ in range(number))
     return WorldsAnswer("exact", worlds=drawn)
+
+
+def one_world(release: Release, state: Assigned, query: MostLikely, limits: Limits) -> Answer:
+    """Return one world, that there is none, or why none was found."""
+    found = known_world(state, limits.limited(), query.seed)
+    if query.seed in found.parts:
+        world = draw_parts(release, found.parts[query.seed], FOUND, RandomSource(query.seed))
+        return WorldsAnswer("exact", worlds=iter([world]))
+    return Answer("unsat", conflict=(found.reason,)) if found.contradicted else Answer("unknown", trail=(found.reason,))
 
 
 def located(state: Assigned) -> LocatedAnswer:

@@ -23,8 +23,10 @@ from solvers.foundation.array_types import Bits, Floats, Ints
 from solvers.foundation.exact import log_absent_multiset
 from solvers.foundation.limits import Limits
 from solvers.histograms.partition_membership import Prior
+from solvers.positions.known_world import known_world, values_in
 from solvers.positions.settled import Settled
-from solvers.positions.worlds_left import numbers_of
+from solvers.positions.sizes import places_of
+from solvers.positions.worlds_left import WORLD, numbers_of
 from solvers.questions.query import Decide, DecideAnswer, Selections, Share, ShareAnswer, settled_share
 from solvers.regions.row_space import Space
 from solvers.statements.boxes import Box
@@ -146,14 +148,41 @@ def regions_of(places: Places) -> Regions:
 
 
 def decide_placed(release: Release, state: Assigned, query: Decide, limits: Limits) -> DecideAnswer:
-    """Return bounds on the rows of every selection; where time is up, 0 to all rows for those that are left."""
+    """Return bounds on the rows of every selection; where time is up, 0 to all rows for those that are left.
+
+    Those that are open are possible where a row of a known world can be replaced by one of them (`reached`).
+    """
     chosen = query.selections
     low = np.zeros(len(chosen), dtype=np.int64)
     high = np.full(len(chosen), state.problem.rows, dtype=np.int64)
     late = bounded(Membership.of(state), chosen, low, high, limits)
     before = before_release(release, state.problem.rows, query, limits)
     mean = np.where(low == high, low.astype(np.float64), np.nan)
-    return DecideAnswer.of(low, high, before, expected=mean, trail=late)
+    unsettled = (low <= 0) & (high > 0)
+    unsettled[unsettled] = ~reached(state, chosen, np.flatnonzero(unsettled), limits)
+    return DecideAnswer.of(low, high, before, expected=mean, trail=late, open=unsettled)
+
+
+def reached(state: Assigned, chosen: Selections, at: NDArray[np.intp], limits: Limits) -> Bits:
+    """Return which of the selections `at` some world has a row in, and some world none.
+
+    Every row of a world may be any raw row of the box of its leaves where nothing but the trees was published, and no
+    row is impossible: so a box that meets a selection may give it a row, and one that is not inside need not.
+    """
+    problem = state.problem
+    none = np.zeros(len(at), dtype=bool)
+    if not len(at) or not problem.exhaustive or problem.release.loosened or problem.release.impossible:
+        return none
+    found = known_world(state, limits.limited().share(WORLD)).parts
+    if not found:
+        return none
+    regions = regions_of(places_of(problem, values_in(problem, next(iter(found.values())))))
+    boxes = Selections(chosen.codes[at], chosen.sizes).boxes()
+    out = none
+    for i, (met, held) in enumerate(boxes):
+        some, inside = regions.meet(met, problem.parts)[0], regions.meet(held, problem.parts)[1]
+        out[i] = bool(some.any()) and not met.empty and (held.empty or not inside.any())
+    return out
 
 
 def bounded(table: Membership, chosen: Selections, low: Ints, high: Ints, limits: Limits) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.assignments.domains import Places
+from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
 from solvers.positions.sizes import Boxed
@@ -47,6 +48,17 @@ def draw_placed(release: Release, places: Places, unique: bool | None, note: str
     width = len(release.domain.attributes)
     values = np.concatenate(rows) if rows else np.zeros((0, width), dtype=index_type(release.domain))
     return World(values, np.ones(len(rows), dtype=np.int64), unique=unique, note=note)
+
+
+def draw_parts(release: Release, parts: Ints, note: str, random: RandomSource) -> World:
+    """Return a world of rows given by their parts (rows, attributes), values inside a part drawn."""
+    rows = [
+        draw_box(release.domain, Box(tuple((k, 1 << p) for k, p in enumerate(row))), 1, random)
+        for row in parts.tolist()
+    ]
+    width = len(release.domain.attributes)
+    values = np.concatenate(rows) if rows else np.zeros((0, width), dtype=index_type(release.domain))
+    return World(values, np.ones(len(rows), dtype=np.int64), note=note)
 
 
 def draw_possible(release: Release, box: Box, random: RandomSource) -> NDArray[np.int64]:

@@ -20,14 +20,17 @@ import numpy as np
 
 from solvers.assignments.domains import Places
 from solvers.assignments.solving import Assigned
-from solvers.foundation.array_types import Bits, Ints
+from solvers.foundation.array_types import Bits
 from solvers.foundation.errors import EngineError, Inconclusive
 from solvers.foundation.exact import Factor, log2_multisets, multiset_factors
 from solvers.foundation.limits import Limits
+from solvers.positions.known_world import known_world, values_in
 from solvers.positions.settled import settled
 from solvers.positions.sizes import SLACK, Boxed, bits_left, boxed, log2_whole
 from solvers.questions.query import Convention, CountAnswer
 from solvers.statements.row_problem import RowProblem
+
+WORLD = 0.4  # of the time for a world, from which a lower bound follows
 
 
 @dataclass(frozen=True)
@@ -94,11 +97,8 @@ def meeting(places: Places, i: int, others: list[int]) -> Bits:
     return meets
 
 
-def count_placed(state: Assigned, convention: Convention, world: Ints | None, limits: Limits) -> CountAnswer:
-    """Return the number of worlds where leaves are known, else bounds.
-
-    `world`: (rows, trees) the values of some possible world, if one is known; see `solvers.positions.settled`.
-    """
+def count_placed(state: Assigned, convention: Convention, limits: Limits) -> CountAnswer:
+    """Return the number of worlds where leaves are known, else bounds: from below by one world that is looked for."""
     problem = state.problem
     known = settled(state, limits)
     if known is not None and known.conflict:
@@ -108,15 +108,21 @@ def count_placed(state: Assigned, convention: Convention, world: Ints | None, li
     upper = float(np.sum(bits_left(state, limits)) * (1.0 + 1e-12))
     if upper == -math.inf:
         return CountAnswer("unsat", convention=convention)
-    lower = -math.inf
-    if world is not None and problem.exhaustive:
+    found = known_world(state, limits.limited().share(WORLD))
+    if found.contradicted:
+        return CountAnswer("unsat", convention=convention, conflict=(found.reason,))
+    relative = problem.release.domain.relative
+    lower = -math.inf if relative else 0.0  # a true release has a world, see `solvers.questions.relaxed`
+    if found.parts and problem.exhaustive:
         try:
-            numbers = numbers_of(boxed(problem, world, limits))
+            rows = boxed(problem, values_in(problem, next(iter(found.parts.values()))), limits)
+            numbers = numbers_of(rows)
             lower = (numbers.ordered if convention == "ordered" else numbers.multiset[0]) - SLACK
         except (Inconclusive, EngineError):  # the sizes of its rows are not exact
-            lower = 0.0
-    relative = problem.release.domain.relative
-    return CountAnswer("bounds", convention=convention, bounds=(lower, max(lower, upper)), relative=relative)
+            pass
+    trail = () if found.parts else (found.reason,)
+    bounds = lower, max(lower, upper)
+    return CountAnswer("bounds", convention=convention, bounds=bounds, relative=relative, trail=trail)
 
 
 def counted(problem: RowProblem, rows: Boxed, convention: Convention) -> CountAnswer:
