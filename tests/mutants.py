@@ -54,10 +54,16 @@ class Target:
 
 
 KERNEL = ("test_refusals.py", "test_kernel.py")
+REMOVALS = ("test_refusals.py", "test_removals.py")
 COUNTS, DUALS, PROGRAMS = ("test_guards_counts.py",), ("test_guards.py",), ("test_guards_programs.py",)
 TARGETS = (
     Target("solvers.kernel.claims", KERNEL, everything=True),
+    Target("solvers.kernel.proof_format", KERNEL, everything=True),
     Target("solvers.kernel.checker", KERNEL, everything=True),
+    Target("solvers.kernel.removals", REMOVALS, everything=True),
+    Target("solvers.kernel.located", REMOVALS, everything=True),
+    Target("solvers.statements.meetings", REMOVALS),
+    Target("solvers.statements.row_problem", REMOVALS),
     Target("solvers.kernel.cells", KERNEL, everything=True),
     Target("solvers.kernel.facts", (*KERNEL, "test_fingerprint.py"), everything=True),
     Target("solvers.kernel.rup", KERNEL, everything=True),

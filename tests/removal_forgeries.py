@@ -57,6 +57,9 @@ TORN = replace(
     rows=Rows(1, 1),
     bags=(Bags("forest", np.array([[3], [3]], dtype=np.int32), (NOBODY, counts((Box(),), [1], [3], [1]))),),
 )
+# Position 0 counts twice where a single row is.
+ONE = counts((Box(),), [1], [1], [1])
+EMPTY = replace(BAGGED, rows=Rows(2, 2), bags=(Bags("forest", np.array([[2, 1]], dtype=np.int32), (ONE,)),))
 
 
 def removals(*steps):
@@ -94,6 +97,10 @@ ACCEPTED = {
 OF_SLOTS = {
     "at most of slots": (AtMost(box(a=1), 1), removals()),
     "at least of slots": (AtLeast(box(a=2), 2), removals()),
+}
+OF_NOTHING = {
+    "no world at the start": (NoWorld(), removals()),
+    "steps behind no world": (NoWorld(), removals(["revised", 9])),
 }
 OF_NO_WORLD = {
     "no world": (NoWorld(), removals(["revised", 0])),

@@ -27,7 +27,7 @@ def forest(rng: random.Random, rows: int, trees: int, classes: int, *, distinct:
     for _ in range(trees):
         drawn = rng.choices(range(rows), k=rows)
         bag, cut = [drawn.count(i) for i in range(rows)], rng.randrange(3)
-        nodes: list[dict[str, Any]] = [{"if": {"x": {"at_most": cut}}, "then": 1, "else": 2}]
+        nodes: list[dict[str, Any]] = [{"if": {"a0": {"at_most": cut}}, "then": 1, "else": 2}]
         for right in (False, True):
             inside = [i for i in range(rows) if (x[i] > cut) == right]
             node: dict[str, Any] = {"counts": [sum(bag[i] for i in inside if y[i] == k) for k in range(classes)]}
@@ -36,7 +36,10 @@ def forest(rng: random.Random, rows: int, trees: int, classes: int, *, distinct:
             nodes.append(node)
         bags.append(bag)
         published.append({"nodes": nodes})
-    domain = {"attributes": [{"name": "x", "min": 0, "max": 3}], "label": {"name": "y", "values": list(range(classes))}}
+    domain = {
+        "attributes": [{"name": "a0", "min": 0, "max": 3}],
+        "label": {"name": "y", "values": list(range(classes))},
+    }
     model = {"kind": "forest", "bootstrap": True, "trees": published, "multiplicities": bags}
     return {"recon": 1, "domain": domain, "rows": rows, "models": [model]}, y
 

@@ -15,7 +15,7 @@ import position_oracle
 import pytest
 import removal_forgeries
 from extras import batches, encoded, run
-from removal_forgeries import ACCEPTED, BAGGED, OF_NO_WORLD, OF_SLOTS, SLOTS, TORN
+from removal_forgeries import ACCEPTED, BAGGED, EMPTY, OF_NO_WORLD, OF_NOTHING, OF_SLOTS, SLOTS, TORN
 
 from recon.certificates.certificate_format import sealed
 from recon.certificates.issuing import position_certificate, profile_certificates
@@ -31,6 +31,7 @@ RELEASES = {
     **{name: (BAGGED, *one) for name, one in ACCEPTED.items()},
     **{name: (SLOTS, *one) for name, one in OF_SLOTS.items()},
     **{name: (TORN, *one) for name, one in OF_NO_WORLD.items()},
+    **{name: (EMPTY, *one) for name, one in OF_NOTHING.items()},
 }
 
 
@@ -114,7 +115,7 @@ def profiles_of(rng, case, number):
     return [{name: row[name] for name in names} for row in rows]
 
 
-@pytest.mark.parametrize("batch", batches(4, 20))
+@pytest.mark.parametrize("batch", batches(2, 22))
 def test_verdicts_by_removals_are_right(batch):
     """Profiles that a certificate calls impossible are in no world; both checkers say so."""
     import pandas as pd
@@ -123,7 +124,7 @@ def test_verdicts_by_removals_are_right(batch):
     for case, release, positions in certified(batch):
         if case.worlds.finite.codes:
             continue
-        profiles = profiles_of(rng, case, 4)
+        profiles = profiles_of(rng, case, 3)
         frame = pd.DataFrame(profiles, dtype=object)
         kinds = [rng.choice(["impossible", "certain"]) for _ in profiles]
         for found in profile_certificates(release, frame, kinds, None):

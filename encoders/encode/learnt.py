@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from encoders.domain.values import Continuous
 from encoders.encode.encoder import EncodedRelease
 from encoders.kinds.tree import Shape, shape
 from encoders.models.models import Forest, Tree
@@ -14,7 +15,7 @@ from encoders.parts.cut_domain import CutDomain
 from encoders.parts.resolutions import Resolutions
 from solvers.foundation.errors import EngineError, Unsupported
 from solvers.midpoints.splits import Splits
-from solvers.statements.row_problem import RowProblem
+from solvers.statements.row_problem import RowProblem, bags_with_most
 
 Ints = NDArray[np.int64]
 NO_MIDPOINTS = (
@@ -42,12 +43,11 @@ def learnt_splits(encoded: EncodedRelease, problem: RowProblem) -> Splits:
 
 def trees_of(encoded: EncodedRelease, problem: RowProblem) -> Sequence[Tree]:
     """Return the trees that are the first of a problem: those of the forest whose bags it has."""
-    for model in encoded.models:
-        if isinstance(model, Forest) and model.multiplicities is not None and problem.positions:
-            bags = problem.times[: len(model.trees)]
-            if np.array_equal(bags, model.multiplicities):
-                return model.trees
-    return ()
+    if not problem.positions:
+        return ()
+    known = [model for model in encoded.models if isinstance(model, Forest) and model.multiplicities is not None]
+    bags = problem.release.bags  # those of these forests, in their order
+    return known[[one is bags_with_most(bags) for one in bags].index(True)].trees
 
 
 class Gathered:
@@ -65,6 +65,7 @@ class Gathered:
         self.node: list[Ints] = []
         self.left: list[NDArray[np.bool_]] = []
         self.columns: dict[tuple[int, int], int] = {}
+        self.seen: dict[tuple[int, int], tuple[NDArray[np.float64], bool]] = {}
         self.nodes = 0
 
     def add(self, t: int, tree: Tree) -> None:
@@ -90,8 +91,10 @@ class Gathered:
         number = np.full(len(nodes), -1, dtype=np.int64)
         number[inner[kept]] = self.nodes + np.arange(int(kept.sum()))
         self.nodes += int(kept.sum())
-        pairs = zip(attribute[kept].tolist(), feature[kept].tolist(), strict=True)
+        pairs = list(zip(attribute[kept].tolist(), feature[kept].tolist(), strict=True))
         self.column.append(np.array([self.columns.setdefault(p, len(self.columns)) for p in pairs], dtype=np.int64))
+        for pair in set(pairs):
+            self.seen[pair] = nodes.learnt.ends[pair[1]], bool(nodes.learnt.plain[pair[1]])
         self.tree.append(np.full(int(kept.sum()), t, dtype=np.int64))
         self.threshold.append(threshold[kept])
         self.part.append(np.where(below, passed[:, 1], passed[:, 0])[kept])
@@ -138,4 +141,28 @@ class Gathered:
             start,
             np.concatenate(self.node),
             np.concatenate(self.left),
+            np.stack([self.seen[pair][0] for pair in self.columns]),
+            np.array([self.seen[pair][1] for pair in self.columns], dtype=bool),
         )
+
+
+def seen_ranges(
+    encoded: EncodedRelease, splits: Splits, given: Mapping[str, tuple[float, float]]
+) -> NDArray[np.float64]:
+    """Return (columns, 2) the least and greatest value that the trees saw, from those of attributes by name.
+
+    Behind a pipeline they are known where they are the ends of the declared domain (a MinMaxScaler declares them); NaN
+    where they are not. What a pipeline makes of them is worked out in 64-bit floats.
+    """
+    out = np.full((len(splits.attribute), 2), np.nan)
+    for c, k in enumerate(splits.attribute.tolist()):
+        attribute = encoded.domain.all[k]
+        if attribute.name not in given:
+            continue
+        if splits.plain[c]:
+            out[c] = np.array(given[attribute.name], dtype=np.float64).astype(np.float32)
+        elif isinstance(attribute, Continuous) and attribute.bounded:
+            declared = [float(x) for x in (attribute.minimum, attribute.maximum) if x is not None]
+            same = np.array(given[attribute.name], dtype=np.float64) == np.array(declared)
+            out[c] = np.where(same, splits.ends[c], np.nan)
+    return out

@@ -169,10 +169,15 @@ class Learnt:
     A row goes left where its feature, number `feature[i]` of the model, is at most `threshold[i]` in single precision.
     The threshold is (a + b) / 2 in double precision for the greatest value a on the left and the least value b on the
     right among the node's training rows (scikit-learn's splitter "best"): conditions may be rounded, these are not.
+
+    Per feature of the model: `ends` (features, 2) what it has where its attribute has the least and the greatest value
+    of the domain (NaN: no such values), `plain`: it is the attribute's value in single precision.
     """
 
     feature: NDArray[np.int64]
     threshold: NDArray[np.float64]
+    ends: NDArray[np.float64]
+    plain: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

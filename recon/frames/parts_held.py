@@ -32,7 +32,7 @@ def continuous_sizes(cut: CutDomain, k: int, ranges: Ranges) -> tuple[int, ...]:
     scale = sum(cuts.sizes) / (whole * (2 if side == 2 else 1)) if whole else 0  # "missing" weighs as much
     sizes = [0] * len(cuts.sizes)
     for start, end in ranges:
-        for part in range(len(sizes)):
+        for part in range(cuts.part(start), min(cuts.part(end), len(sizes) - 1) + 1):
             low, high = cuts.bounds(part)
             a, b = max(start, low), min(end, high)
             if (a, b) == (low, high):

@@ -8,13 +8,14 @@ import numpy as np
 
 from encoders.domain.cuts import Cuts
 from encoders.domain.values import Continuous, Grid, Listed
-from encoders.encode.learnt import learnt_splits
+from encoders.encode.learnt import learnt_splits, seen_ranges
 from recon.located.columns import Column, Floats, between, of_spans
 from recon.located.placed_rows import PlacedRows
 from solvers.assignments.solving import assigned
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
-from solvers.midpoints.locating import ASSUMES, Located, locate
+from solvers.midpoints.alternating import locate_in_turn
+from solvers.midpoints.locating import ASSUMES, Located
 from solvers.midpoints.singles import raw_ends
 from solvers.midpoints.splits import Splits
 
@@ -36,7 +37,8 @@ def with_midpoints(found: PlacedRows, limits: Limits) -> PlacedRows:
         return replace(found, notes=(*found.notes, str(error)))
     as_seen = [is_as_seen(found, splits, c) for c in range(len(splits.attribute))]
     limits.report("midpoints")
-    narrowed = locate(state.problem, state.domains, splits, ranges_of(found, splits, as_seen), limits)
+    ranges = ranges_of(found, splits, as_seen)
+    narrowed, _ = locate_in_turn(state.problem, state.domains, splits, ranges, limits)
     if narrowed.contradiction:
         return replace(found, notes=(*found.notes, f"midpoints are not used: {narrowed.contradiction}"))
     columns = list(found.columns)
@@ -97,8 +99,11 @@ def single_values(cuts: Cuts) -> Floats | None:
 
 
 def ranges_of(found: PlacedRows, splits: Splits, as_seen: list[bool]) -> Floats:
-    """Return (columns, 2) the least and greatest values that are given, as the trees saw them; NaN where not known."""
-    out = np.full((len(splits.attribute), 2), np.nan)
+    """Return (columns, 2) the least and greatest values that are given, as the trees saw them; NaN where not known.
+
+    Of columns that a pipeline transformed where they are the ends of the domain.
+    """
+    out = seen_ranges(found.release, splits, found.ranges.given)
     for c, name in enumerate(splits.names):
         if as_seen[c] and name in found.ranges.given:
             out[c] = np.array(found.ranges.given[name], dtype=np.float64).astype(np.float32)

@@ -92,8 +92,8 @@ def cell(found: PlacedRows, k: int, i: int) -> str:
     low, high, values = float(column.low[i]), float(column.high[i]), column.values[int(column.values_of[i])]
     if values is not None and len(values) == 1:
         return f"= {cell_text(values[0])}"
-    if values is not None and (len(values) <= LISTED_VALUES or math.isnan(low)):
-        more = ", ..." if len(values) > LISTED_VALUES else ""
+    if values is not None and (len(values) <= LISTED_VALUES or len(values) - 1 != high - low):
+        more = f", ... {len(values):,} values" if len(values) > LISTED_VALUES else ""
         return "in {" + ", ".join(map(cell_text, values[:LISTED_VALUES])) + more + "}"
     if low == high:
         return f"= {low:.9g}"

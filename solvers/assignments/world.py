@@ -14,11 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from solvers.assignments.domains import Domains, Places
 from solvers.assignments.solving import Assigned
 from solvers.foundation.array_types import Bits, Ints
-from solvers.foundation.errors import CertificateError, Inconclusive, NotVerified, TooLarge
-from solvers.foundation.limits import Limits
+from solvers.foundation.errors import CertificateError, ContradictionError, Inconclusive, NotVerified, TooLarge
+from solvers.foundation.limits import Limits, ended
 from solvers.kernel.cells import statement_sums
 from solvers.kernel.facts import Facts
 from solvers.statements.bags import UNPUBLISHED, BagCounts, Bags
@@ -26,7 +25,7 @@ from solvers.statements.boxes import Boxes
 from solvers.statements.release import ANY_LABEL, Choice, Release
 from solvers.statements.row_problem import RowProblem
 
-WORKERS = 2
+DIVE, SECONDS = 0.25, 6.0  # of the time left, and at most, for the depth-first search
 TRIES = 20_000  # boxes that the search for a row outside all impossible ones may look at
 Allowed = list[Ints]  # per attribute the parts that a row may have
 
@@ -46,55 +45,62 @@ class Found:
 def find_world(state: Assigned, limits: Limits, seed: int = 0) -> Found:
     """Return one dataset that meets every statement of the release, rows in the order of their positions.
 
-    The same for the same seed, where time does not end the search. Free attributes lie in the middle of what the row's
-    leaves leave. Cost: a CP-SAT search over the pairs of a row and a tree that are open.
+    The same for the same seed, where time does not end a search. Free attributes lie in the middle of what the row's
+    leaves leave. Cost: nothing where propagation fixed all leaves, else some seconds of depth-first search, then CP-SAT
+    over the pairs of a row and a tree that are open, as long as there is time.
     """
-    problem = state.problem
     if state.contradicted:
         return Found(None, "the statements contradict each other", True)
-    places = state.places
-    try:
-        chosen, reason, contradicted = values_of(state.domains, places, limits, seed)
-        if chosen is None:
-            return Found(None, reason, contradicted)
-        parts = rows_in(problem, chosen, limits)
-        check_rows(problem.release, parts, limits)
-    except (Inconclusive, TooLarge, CertificateError, NotVerified) as error:
-        return Found(None, str(error))
-    return Found(parts)
+    domains, problem, reason = state.domains, state.problem, ""
+    searches = [single] if not (domains.sizes() > 1).any() else [dived, by_program]
+    for search in searches:
+        try:
+            chosen = search(state, limits, seed)
+            if chosen is None:
+                continue
+            parts = rows_in(problem, chosen, limits)
+            check_rows(problem.release, parts, limits)
+            return Found(parts)
+        except ContradictionError as error:
+            return Found(None, str(error), True)
+        except (Inconclusive, TooLarge, CertificateError, NotVerified) as error:
+            reason = str(error)
+    return Found(None, reason or f"{ended(limits)} before a world was found")
 
 
-def values_of(domains: Domains, places: Places, limits: Limits, seed: int) -> tuple[Ints | None, str, bool]:
-    """Return (rows, trees) values that meet and fill all leaves (-1: not seen), or None, why, and whether proved."""
-    problem = domains.problem
+def single(state: Assigned, limits: Limits, seed: int) -> Ints:
+    """Return (rows, trees): the only value left, -1 where there are several or none."""
+    problem = state.problem
     chosen = np.full((problem.rows, problem.trees), -1, dtype=np.int64)
     for t in range(problem.trees):
-        held = domains.of_tree(t)
-        single = held.sum(axis=1) == 1
-        chosen[single, t] = held[single].argmax(axis=1) + int(problem.first[t])
-    if not (domains.sizes() > 1).any():
-        return chosen, "", False
-    from ortools.sat.python import cp_model
+        held = state.domains.of_tree(t)
+        own = held.sum(axis=1) == 1
+        chosen[own, t] = held[own].argmax(axis=1) + int(problem.first[t])
+    return chosen
 
-    from solvers.assignments.world_model import WorldModel
-    from solvers.programs.cpsat import FOUND, refuse, run
 
-    written = WorldModel(domains, places, limits)
-    none = "CP-SAT found that no leaves are left for some rows that fill all counts"
-    if not written.feasible:
-        return None, none, True
-    limits.report(f"one world: {len(written.variable):,} leaves of rows are open")
-    status, solver = run(written.model, limits, workers=WORKERS, random_seed=seed)
-    refuse(written.model, status)
-    if status == cp_model.INFEASIBLE:
-        return None, none, True
-    if status not in FOUND:
-        return None, "the time was up before a world was found", False
-    solution = solver.response_proto.solution
-    for (i, v), number in written.variable.items():
-        if solution[number]:
-            chosen[i, problem.tree[v]] = v
-    return chosen, "", False
+def dived(state: Assigned, limits: Limits, seed: int) -> Ints | None:
+    """Return (rows, trees) values that a depth-first search of some seconds finds, None for none."""
+    from solvers.assignments.world_dive import Dive
+
+    own = limits.share(DIVE, SECONDS)
+    own.report("one world: depth-first search")
+    return Dive(state.domains, state.complete, own, seed).run()
+
+
+def by_program(state: Assigned, limits: Limits, seed: int) -> Ints | None:
+    """Return (rows, trees) values that CP-SAT finds, None for none in time; `ContradictionError`: there are none."""
+    from solvers.assignments.world_model import solved
+
+    found, contradicted = solved(state.domains, state.places, limits, seed)
+    if contradicted:
+        raise ContradictionError("no leaves are left for the rows that are open which fill all counts (CP-SAT)", ())
+    if found is None:
+        return None
+    chosen = single(state, limits, seed)
+    for (i, t), v in found.items():
+        chosen[i, t] = v
+    return chosen
 
 
 def rows_in(problem: RowProblem, chosen: Ints, limits: Limits) -> Ints:

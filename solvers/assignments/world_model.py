@@ -1,11 +1,12 @@
 """The rows that propagation left open as a model for CP-SAT: one Boolean per row and value left, and cuts.
 
 Of a row and an attribute there is a literal "its part lies below b" for the bounds b of the values left, or, where
-masks are no runs of parts, one literal per part. What is fixed is substituted. Two clauses per row, tree and bound
-carry most of the weight: of the leaves on one side of a cut and the literal that the row is on the other at most one.
+masks are no runs of parts, one literal per part. What is fixed is substituted. Two constraints per row, tree and bound
+carry most of the weight: of the leaves on one side of a cut and the literal that the row is on the other side at most
+one.
 
 Source: Ohrimenko, Stuckey, Codish, "Propagation via lazy clause generation", Constraints 14, 2009 (order literals);
-CP-SAT (Perron, Didier, "The CP-SAT-LP solver", CP 2023) where at-most-one constraints are what it propagates best.
+CP-SAT (Perron, Didier, "The CP-SAT-LP solver", CP 2023), which propagates at-most-one constraints best.
 """
 
 from __future__ import annotations
@@ -20,12 +21,13 @@ from solvers.assignments.domains import Domains, Places
 from solvers.foundation.array_types import Bits, Ints
 from solvers.foundation.errors import TooLarge
 from solvers.foundation.limits import Limits
-from solvers.programs.cpsat import state
+from solvers.programs.cpsat import FOUND, refuse, run, state
 from solvers.statements.bags import UNPUBLISHED
 from solvers.statements.boxes import Box
 from solvers.statements.masks import spans
 
 BYTES = 400  # that an entry of a constraint costs CP-SAT with two workers, measured
+WORKERS = 2
 PHASE = "a model of the open rows was built"
 
 
@@ -74,7 +76,8 @@ class WorldModel:
         """Add the values left of a tree's open rows, where they lie, and the counts of its leaves."""
         held = self.held[t]
         for i in self.limits.paced(np.flatnonzero(held.sum(axis=1) > 1).tolist(), PHASE, 16):
-            left = np.flatnonzero(held[i]) + int(self.problem.first[t])
+            left = self.meeting(i, np.flatnonzero(held[i]) + int(self.problem.first[t]))
+            self.feasible &= len(left) > 0
             for v in left.tolist():
                 self.variable[i, v] = self.new()
             self.clause("exactly_one", [self.variable[i, v] for v in left.tolist()])
@@ -83,6 +86,15 @@ class WorldModel:
                 raise TooLarge(f"a model of the open rows needs more than {self.limits.memory >> 20:,} MB (--memory)")
         self.counts(t, held)
 
+    def meeting(self, i: int, values: Ints) -> Ints:
+        """Return the values whose boxes share, in every attribute, a part with what is left of a row."""
+        start, end = self.places.start[i], self.places.end[i]
+        kept = ((self.problem.start[values] < end) & (self.problem.end[values] > start)).all(axis=1)
+        for k, sets in self.problem.sets.items():
+            kept &= (sets[values] & self.places.sets[k][i]).any(axis=1)
+        found: Ints = values[kept]
+        return found
+
     def counts(self, t: int, held: Bits) -> None:
         """Add what the leaves of a tree count, of the rows that are open there."""
         problem, times = self.problem, self.problem.times[t].astype(np.int64)
@@ -90,7 +102,9 @@ class WorldModel:
         several = held & ~single[:, None]
         by_leaf: dict[int, tuple[list[int], int]] = {}
         for column, v in enumerate(problem.values(t)):
-            rows = np.flatnonzero(several[:, column])
+            rows = np.array(
+                [i for i in np.flatnonzero(several[:, column]).tolist() if (i, v) in self.variable], dtype=int
+            )
             variables = [self.variable[i, v] for i in rows.tolist()]
             fixed = held[:, column] & single
             weight = int(problem.weight[v]) - int(times[fixed].sum())
@@ -207,3 +221,23 @@ class WorldModel:
             out += [self.is_below(i, k, a)] if parts[0] < a else []
             out += [negated(self.is_below(i, k, b))] if b <= parts[-1] else []
         return out
+
+
+def solved(
+    domains: Domains, places: Places, limits: Limits, seed: int
+) -> tuple[dict[tuple[int, int], int] | None, bool]:
+    """Return the value of every open (row, tree) that CP-SAT finds, or None and whether it found that there are none.
+
+    Raises `Inconclusive` when time is up before the model is written, `TooLarge` where it would not fit in memory.
+    """
+    written = WorldModel(domains, places, limits)
+    if not written.feasible:
+        return None, True
+    limits.report(f"one world: {len(written.variable):,} leaves of rows are open")
+    status, solver = run(written.model, limits, workers=WORKERS, random_seed=seed)
+    refuse(written.model, status)
+    if status not in FOUND:
+        return None, bool(status == cp_model.INFEASIBLE)
+    solution = solver.response_proto.solution
+    tree = domains.problem.tree
+    return {(i, int(tree[v])): v for (i, v), number in written.variable.items() if solution[number]}, False

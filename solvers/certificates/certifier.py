@@ -41,10 +41,12 @@ from solvers.questions.query import BoxMultipliers, Side
 from solvers.statements.boxes import Box
 from solvers.statements.release import Release
 
+HALF = 0.5  # of the time that is left, for propagation that the answers left undone
 SHARES = 8  # one hard claim takes no more than such a part of the time that is left
 RESERVED = 0.1  # of a time limit, on top of it, for proofs by regions where the answers left no time for any
 MAX_CLAUSES = 300_000  # beyond, clauses row by row are too many to refute
 MAX_LEFT = 4_096  # pieces of a box that regions counting 0 may leave on the way
+MAX_TRIMMED = 5_000  # removals of which those that positions do not rest on are left out; mostly all are needed
 MAX_COUNTED = 5_000  # statements of a rule list tried one by one
 
 
@@ -100,7 +102,7 @@ class Certifier:
         """
         if not self.release.bags and self.release.derived.part(Remembered).assigned is None:
             return None
-        found = assigned(self.release, self.limits)
+        found = assigned(self.release, self.limits.share(HALF))
         return None if found is None else Removals(found.steps)
 
     def located(self, rows: Sequence[int] | None = None) -> Located | None:
@@ -120,7 +122,7 @@ class Certifier:
         """
         if not claims or self.removals is None:
             return {}
-        for proof in (trimmed(self.release, self.removals, claims, self.limits), self.removals):
+        for proof in (self.shorter(claims), self.removals):
             try:
                 for claim in claims:
                     self.verifier.verify(claim, proof)
@@ -128,6 +130,16 @@ class Certifier:
                 continue
             return dict.fromkeys(claims, proof)
         return dict.fromkeys(claims, None)
+
+    def shorter(self, claims: Sequence[Claim]) -> Removals:
+        """Return the removals that some claims rest on, not verified yet; all of them where positions are claimed."""
+        whole = self.removals or Removals(())
+        if any(isinstance(claim, Located) for claim in claims) and len(whole.steps) > MAX_TRIMMED:
+            return whole
+        try:
+            return trimmed(self.verifier.settled(whole), whole, claims, self.limits)
+        except CertificateError:
+            return whole
 
     def regions(self, claim: Claim) -> Regions | None:
         """Return regions that settle a claim, None where none were found within the limits."""

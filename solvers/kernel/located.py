@@ -1,6 +1,6 @@
 """What values left for rows told apart settle: where rows are, how many can be in a box, and whether any world is left.
 
-Source: docs/certificates.md, "removals".
+Source: docs/certificates.md, "Removals: rows told apart".
 """
 
 from __future__ import annotations
@@ -115,22 +115,31 @@ class Settled:
                 out &= before[end[:, k]] - before[start[:, k]] >= end[:, k] - start[:, k]
         return out
 
+    def values_meeting(self, box: Box) -> Bits:
+        """Return which values share a part of every attribute with a box."""
+        problem = self.problem
+        met = np.ones(len(problem.tree), dtype=bool)
+        for k, mask in box.literals:
+            bits = bits_of(mask, problem.parts[k])
+            if k in problem.sets:
+                met &= (problem.sets[k] & bits).any(axis=1)
+            else:
+                before = counted(bits)
+                met &= before[problem.end[:, k]] > before[problem.start[:, k]]
+        return met
+
     def meeting(self, box: Box) -> Bits:
         """Return which rows can lie in a box: in no tree all their values miss it, nor does what the trees leave."""
         problem, (start, end) = self.problem, self.hulls
         out = np.ones(problem.rows, dtype=bool)
-        met = np.ones(len(problem.tree), dtype=bool)
         for k, mask in box.literals:
             bits = bits_of(mask, problem.parts[k])
             before = counted(bits)
-            met &= before[problem.end[:, k]] > before[problem.start[:, k]]
-            if k in problem.sets:
-                met &= (problem.sets[k] & bits).any(axis=1)
             if k in self.sets:
                 out &= (self.sets[k] & bits).any(axis=1)
             else:
                 out &= before[end[:, k]] > before[start[:, k]]
-        some = self.meetings.by_tree(self.left.words & self.meetings.packed(met))
+        some = self.meetings.by_tree(self.left.words & self.meetings.packed(self.values_meeting(box)))
         return out & (some | ~self.left.seen).all(axis=1)
 
 

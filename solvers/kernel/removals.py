@@ -4,10 +4,9 @@ Every step is repeated on our own record of the values left, from the release al
 Whoever wrote the steps only says where to look. A step can take away more here than where it was written, never less
 is right: what is left only shrinks, and each rule holds for whatever is left.
 
-Source: docs/certificates.md, "removals"; Mackworth, "Consistency in networks of relations", Artificial Intelligence 8,
-1977 (arc consistency); Harvey, Stuckey, "Improving linear constraint propagation", Constraints 8, 2003 (bounds of
-sums); Regin, "Generalized arc consistency for global cardinality constraint", AAAI 1996 (sets that
-are filled).
+Source: docs/certificates.md, "Removals: rows told apart"; Mackworth, "Consistency in networks of relations", Artificial
+Intelligence 8, 1977 (arc consistency); Harvey, Stuckey, "Improving linear constraint propagation", Constraints 8, 2003
+(bounds of sums); Regin, "Generalized arc consistency for global cardinality constraint", AAAI 1996 (filled sets).
 """
 
 from __future__ import annotations
@@ -28,7 +27,6 @@ from solvers.statements.release import ANY_LABEL
 MOST_LISTED = 24  # a weight up to which the ways to make it up are listed; there are at most 1,575
 MOST_TIMES = 64  # values of c that are looked at
 FEW, MANY = 4, 1 << 60  # values left in a tree
-LOOK = 16  # steps between looks at the clock
 Range = tuple[int, int]
 
 
@@ -42,8 +40,8 @@ class Left:
     def __init__(self, meetings: Meetings, limits: Limits) -> None:
         self.meetings, self.problem, self.limits = meetings, meetings.problem, limits
         self.words: Words = meetings.start.copy()
-        self.stale: Bits = self.problem.times.T > 0
         self.seen: Bits = self.problem.times.T > 0
+        self.stale: Bits = self.seen.copy()
         self.over = False
 
     def copy(self) -> Left:
@@ -64,10 +62,14 @@ class Left:
         """Take away what the steps say; raise `NothingLeftError` as soon as a row has nothing left."""
         if (self.seen & ~self.meetings.by_tree(self.words)).any():
             raise NothingLeftError
-        for i, step in enumerate(steps):
-            if i % LOOK == 0 and self.limits.expired():
-                raise NotVerified("not verified: the time was up")
+        for step in steps:
+            self.look()
             self.step(step)
+
+    def look(self) -> None:
+        """Look at the clock."""
+        if self.limits.expired():
+            raise NotVerified("not verified: the time was up")
 
     def step(self, step: Removal) -> None:
         """Take away what one step says."""
@@ -106,6 +108,17 @@ class Left:
         if not after.any(axis=1).all():
             raise NothingLeftError
 
+    def keep_of_row(self, i: int, kept: Words) -> bool:
+        """Leave a row only these of its values, in all trees; tell whether any is taken away."""
+        changed = self.meetings.by_tree(self.words[i] & ~kept)
+        if not changed.any():
+            return False
+        self.words[i] &= kept
+        self.stale[i] |= changed
+        if (self.seen[i] & ~self.meetings.by_tree(self.words[i])).any():
+            raise NothingLeftError
+        return True
+
     # ------------------------------------------------------------ one row
 
     def revise(self, i: int) -> None:
@@ -121,15 +134,8 @@ class Left:
             kept = self.meetings.supported(i, self.words[i], trees)
             if not len(trees) and self.problem.sets:
                 kept = self.within_parts(i)
-            changed = self.meetings.by_tree(self.words[i] & ~kept)
-            if not changed.any():
-                if not len(trees):
-                    return
-                continue
-            self.words[i] &= kept
-            self.stale[i] |= changed
-            if (self.seen[i] & ~self.meetings.by_tree(self.words[i])).any():
-                raise NothingLeftError
+            if not self.keep_of_row(i, kept) and not len(trees):
+                return
 
     def within_parts(self, i: int) -> Words:
         """Return the values that meet what all trees together leave of a row, per attribute without runs."""
@@ -217,6 +223,7 @@ class Left:
         gain[rows, list(step.labels)] = 0
         total = 0
         for t, k, distinct, y in step.weights:
+            self.look()
             low, high = self.total(t, k, distinct)
             total += y * (high if y > 0 else low)
             times = (self.seen[:, t] if distinct else problem.times[t]).astype(object)

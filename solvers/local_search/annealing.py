@@ -18,7 +18,7 @@ from solvers.local_search.compiled import loops_for
 from solvers.local_search.loops import KEPT, State
 from solvers.local_search.problem import Problem, Tables
 
-HOT, COLD = 1.8, 0.6  # the temperatures at the beginning and at the end of a round
+HOT, COLD = 1.8, 0.7  # the temperatures at the beginning and at the end of a round
 ROUND = 1 << 17  # moves of the first round; each further one has twice as many
 EFFORT = 1 << 16  # moves per statement and row: who found no world by then is unlikely to find one
 STEP = 1024  # moves at one temperature

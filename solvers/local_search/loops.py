@@ -18,6 +18,8 @@ DRAWN, KEPT = 16, 4  # rows looked at for a deficient statement, and rows tried
 REPAIRS = 60  # percent of moves that fill a deficient statement
 NEAREST = 75  # percent of clips that take the nearest part
 STEP = 3
+SEEN = 16  # rows looked at where there are too many
+FAR = 1000
 SURPLUS = 40  # percent of repairs that take rows from where there are too many
 
 
@@ -197,47 +199,57 @@ def nearest(p: Tables, literal: int, part: int) -> Any:
     return part
 
 
-def near(p: Tables, s: State, statement: int, first: int, total: int) -> Any:
+def outside(p: Tables, s: State, statement: int, row: int) -> Any:
+    """Return in how many attributes a row is outside a statement's box; FAR with a label that cannot change."""
+    width, found = p.sizes[1], 0
+    for literal in range(p.begin[statement], p.begin[statement + 1]):
+        k = p.of[literal]
+        if not allowed(p, literal, s.rows[row * width + k]):
+            found += FAR if k == p.sizes[3] and p.sizes[4] == 0 else 1
+    return found
+
+
+def keep(s: State, kept: int, row: int, off: int) -> Any:
+    """Note a row in `near` if it is among the KEPT nearest; return how many are noted."""
+    if kept == KEPT and off >= s.far[kept - 1]:
+        return kept
+    at = kept if kept < KEPT else KEPT - 1
+    while at > 0 and s.far[at - 1] > off:
+        s.far[at] = s.far[at - 1]
+        s.near[at] = s.near[at - 1]
+        at -= 1
+    s.far[at] = off
+    s.near[at] = row
+    return kept + 1 if kept < KEPT else kept
+
+
+def drawn_rows(p: Tables, s: State, statement: int, first: int, total: int) -> Any:
     """Draw rows, and keep those with the fewest attributes outside a statement's box in `near`; return how many."""
-    width = p.sizes[1]
-    begin, end = p.begin[statement], p.begin[statement + 1]
     kept = 0
     for _ in range(DRAWN):
         row = first + drawn_below(s.dice, total)
-        outside = 0
-        for literal in range(begin, end):
-            k = p.of[literal]
-            if not allowed(p, literal, s.rows[row * width + k]):
-                outside += 1000 if k == p.sizes[3] and p.sizes[4] == 0 else 1
-        if outside == 0 or outside >= 1000:
-            continue
-        if kept == KEPT and outside >= s.far[kept - 1]:
-            continue
-        at = kept if kept < KEPT else KEPT - 1
-        while at > 0 and s.far[at - 1] > outside:
-            s.far[at] = s.far[at - 1]
-            s.near[at] = s.near[at - 1]
-            at -= 1
-        s.far[at] = outside
-        s.near[at] = row
-        kept = kept + 1 if kept < KEPT else kept
+        off = outside(p, s, statement, row)
+        if 0 < off < FAR:
+            kept = keep(s, kept, row, off)
     return kept
 
 
 def overfull(p: Tables, s: State, statement: int, first: int, total: int) -> Any:
-    """Keep rows of the same counter's statements that have too many in `near`; return how many."""
+    """Keep the nearest rows of those where the statement's own counter has too many; return how many."""
     counters, width, labels = p.sizes[0], p.sizes[1], p.sizes[2]
     t = p.counter[statement]
-    kept, start = 0, drawn_below(s.dice, total)
+    kept, seen, start = 0, 0, drawn_below(s.dice, total)
     for step in range(total):
         at = start + step
         row = first + (at if at < total else at - total)
         now = p.statement[s.region[row * counters + t] * labels + label_of(p, s.rows, row * width)]
         if s.count[now] > p.high[now]:
-            s.near[kept] = row
-            kept += 1
-            if kept == KEPT:
-                break
+            off = outside(p, s, statement, row)
+            if off < FAR:
+                kept = keep(s, kept, row, off)
+                seen += 1
+                if seen == SEEN:
+                    break
     return kept
 
 
@@ -252,7 +264,7 @@ def repair(p: Tables, s: State) -> Any:
     if drawn_below(s.dice, 100) < SURPLUS:
         kept = overfull(p, s, statement, first, total)
     else:
-        kept = near(p, s, statement, first, total)
+        kept = drawn_rows(p, s, statement, first, total)
     best, least = -1, 0
     for c in range(kept):
         row = s.near[c]

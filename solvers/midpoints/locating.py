@@ -26,7 +26,7 @@ from solvers.statements.row_problem import RowProblem
 Floats = NDArray[np.float64]
 ASSUMES = (
     "thresholds are midpoints (--learner midpoints): each is half the sum of the two training values around it, as "
-    "scikit-learn's splitter 'best' stores it for columns without missing values"
+    "scikit-learn's splitter 'best' stores it for dense columns without missing values"
 )
 MAX_SWEEPS = 20_000
 ENTRY_BYTES = 160  # of memory per row that may lie beside a node
@@ -51,7 +51,8 @@ class Located:
     @property
     def exact(self) -> Bits:
         """Return which values are known to the last bit."""
-        return self.low == self.high
+        same: Bits = self.low == self.high
+        return same
 
 
 def locate(problem: RowProblem, domains: Domains, splits: Splits, ranges: Floats | None, limits: Limits) -> Located:

@@ -71,7 +71,8 @@ def surely_exact(threshold: Floats) -> NDArray[np.bool_]:
     double = 2 * threshold
     with np.errstate(over="ignore", under="ignore"):
         near = double.astype(np.float32).astype(np.float64)
-    return (threshold == 0) | (np.abs(double - near) > 4 * tiny_from(threshold))
+    sure: NDArray[np.bool_] = (threshold == 0) | (np.abs(double - near) > 4 * tiny_from(threshold))
+    return sure
 
 
 def raw_ends(low: Floats, high: Floats) -> tuple[Floats, Floats]:
@@ -85,6 +86,6 @@ def raw_ends(low: Floats, high: Floats) -> tuple[Floats, Floats]:
 def _last_rounded(x: Floats) -> Floats:
     """Return the greatest float64 that rounds to x or to less in single precision."""
     with np.errstate(over="ignore", invalid="ignore"):
-        middle = np.where(x == LARGEST, LARGEST * (1 + 2.0**-25), x / 2 + after(x) / 2)
+        middle = np.where(x == LARGEST, LARGEST + 2.0**103, x / 2 + after(x) / 2)
         held = middle.astype(np.float32).astype(np.float64) == x
     return np.where(np.isinf(x), x, np.where(held, middle, np.nextafter(middle, -np.inf)))

@@ -22,7 +22,9 @@ class Splits:
     A column is a feature as the trees saw it, in single precision: `attribute[c]` of the solver's domain stands behind
     it, `names[c]` is what it is called. Of node s: `tree` (of the problem), `column`, `threshold` (as stored, finite),
     `part`: parts of the attribute below it go left. `first_leaf[t] + region` numbers leaves of all trees; those of leaf
-    j pass the nodes `node[start[j]:start[j + 1]]`, on the left where `left` says so.
+    j pass the nodes `node[start[j]:start[j + 1]]`, on the left where `left` says so. Of a column also `ends`
+    (columns, 2), its values at the ends of the attribute in the declared domain (NaN: none), and `plain`: it is the
+    attribute's value in single precision, with nothing in between.
     """
 
     attribute: Ints
@@ -35,6 +37,8 @@ class Splits:
     start: Ints
     node: Ints
     left: Bits
+    ends: Floats
+    plain: Bits
 
     @cached_property
     def last_left(self) -> Floats:

@@ -121,7 +121,7 @@ class State:
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """The rows that lie or may lie on one side of some nodes: entries of `nodes[k]` begin at `first[k]`, `place` is k."""
+    """The rows that lie or may lie on one side of some nodes; entries of `nodes[k]` begin at `first[k]`, `place`: k."""
 
     which: int
     nodes: Ints
@@ -176,4 +176,5 @@ class Side:
         np.maximum.at(state.low, (self.row[up], self.column[up]), least[up])
         either = down | up
         moved[self.place[either]] = True
-        return self.row[either] * len(state.splits.attribute) + self.column[either]
+        keys: Ints = self.row[either] * len(state.splits.attribute) + self.column[either]
+        return keys

@@ -175,8 +175,9 @@ def distinct_bounds(one: BagCounts, kept: Ints, times: NDArray[np.int32]) -> tup
     classes = np.bincount(region, minlength=len(one.boxes))[region]
     said = d != UNPUBLISHED
     high = np.where(said, np.minimum(high, d - (classes - 1)), high)
-    total = np.bincount(region, weights=high, minlength=len(one.boxes)).astype(np.int64)[region]
-    low = np.where(said, np.maximum(low, d - (total - high)), low)
+    total = np.zeros(len(one.boxes), dtype=np.int64)
+    np.add.at(total, region, high)
+    low = np.where(said, np.maximum(low, d - (total[region] - high)), low)
     return np.maximum(low, 1), high
 
 

@@ -26,13 +26,13 @@ for _bit in range(64):
 
 def compiled(function: F) -> F:
     """Return a function compiled as part of what calls it."""
-    return cast(F, njit(nogil=True)(function))
+    return cast(F, njit(nogil=True, error_model="numpy")(function))
 
 
 def kept(function: F) -> F:
     """Return a function compiled when first called, kept on disk where some folder can be written."""
     try:
-        return cast(F, njit(cache=True, nogil=True)(function))
+        return cast(F, njit(cache=True, nogil=True, error_model="numpy")(function))
     except RuntimeError:  # no folder for the cache
         return compiled(function)
 

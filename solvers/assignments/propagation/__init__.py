@@ -1,1 +1,1 @@
-"""What follows for rows told apart: revision of rows, counts of values, flows, probing, to the fixpoint."""
+"""What follows for rows told apart: rows revised, values counted, flows, values tried, until nothing changes."""

@@ -9,8 +9,8 @@ import numpy as np
 
 from solvers.assignments.domains import Domains
 from solvers.assignments.labels import label_steps
-from solvers.assignments.propagation.fixpoint import Loops, fastest, propagate
-from solvers.assignments.propagation.probing import Prober
+from solvers.assignments.propagation.fixpoint import Loops, Vectorised, fastest, propagate
+from solvers.assignments.propagation.probing import WIDEST, Prober
 from solvers.assignments.propagation.state import State
 from solvers.assignments.propagation.tables import Tables, packed
 from solvers.foundation.errors import Inconclusive
@@ -20,6 +20,8 @@ from solvers.statements.meetings import Meetings
 from solvers.statements.release import ANY_LABEL
 from solvers.statements.row_problem import RowProblem
 
+SMALL = 100_000  # rows times values below which numba takes longer to load than it saves
+MANY = 400  # trials, likewise
 TRIALS = 0.5  # part of the time left that values are tried for
 
 
@@ -38,7 +40,7 @@ class Propagation:
         self.note = ""
         self._tables: Tables | None = None
         self._state: State | None = None
-        self._loops = loops
+        self._given = loops
         self._trials = 0.0  # seconds that values were tried for
         self._labels: tuple[int, float] | None = None  # labels left when they were last tried in vain, in how much time
 
@@ -73,11 +75,10 @@ class Propagation:
 
     def _worked_out(self, tables: Tables, state: State, limits: Limits) -> bool | None:
         """Propagate, settle labels as long as that settles some, then try values; see `propagate` for the result."""
-        if self._loops is None:
-            self._loops = fastest(self.problem)
+        loops = self._loops(self.problem.rows * len(self.problem.tree) >= SMALL)
         tried = not len(tables.meet)
         while True:
-            settled = propagate(self._loops, tables, state, self.steps, limits)
+            settled = propagate(loops, tables, state, self.steps, limits)
             if not settled:
                 return settled
             steps = self._label_steps(limits)
@@ -89,9 +90,13 @@ class Propagation:
                     return False
             if not steps:
                 tried = True
-                settled = self._tried(self._loops, tables, state, limits)
+                settled = self._tried(tables, state, limits)
                 if not settled:
                     return settled
+
+    def _loops(self, much: bool) -> Loops:
+        """Return the loops for much work, or for less than it takes to load compiled ones."""
+        return self._given or (fastest() if much else Vectorised())
 
     def _label_steps(self, limits: Limits) -> list[Labelled]:
         """Return proofs of labels; none where fewer were open, or more time was left, when none was found."""
@@ -102,8 +107,10 @@ class Propagation:
         self._labels = None if steps else (left, seconds)
         return steps
 
-    def _tried(self, loops: Loops, tables: Tables, state: State, limits: Limits) -> bool | None:
+    def _tried(self, tables: Tables, state: State, limits: Limits) -> bool | None:
         """Try values with a part of the time, that spent on it before taken off: nobody waits for it twice."""
+        sizes = self.domains.sizes()
+        loops = self._loops(int(sizes[(sizes > 1) & (sizes <= WIDEST)].sum()) >= MANY)
         share = limits.share(TRIALS)
         begun, own = share.started, share.left() - self._trials
         settled = Prober(loops, tables, state, self.steps).run(limits if math.isinf(own) else limits.lasting(own))

@@ -11,9 +11,7 @@ from solvers.assignments.propagation.state import State
 from solvers.assignments.propagation.tables import Tables
 from solvers.foundation.limits import Limits
 from solvers.kernel.claims import Counted, Removal, Revised
-from solvers.statements.row_problem import RowProblem
 
-SMALL = 50_000  # rows times values below which numba takes longer to load than it saves
 WORK = 1 << 29  # words that may be looked at between two looks at the clock
 
 
@@ -48,9 +46,9 @@ class Vectorised:
         return flow(tables, state, t)
 
 
-def fastest(problem: RowProblem) -> Loops:
-    """Return the compiled loops where numba is installed (extra `fast`) and not `SMALL`, else those in numpy."""
-    if problem.rows * len(problem.tree) < SMALL or importlib.util.find_spec("numba") is None:
+def fastest() -> Loops:
+    """Return the compiled loops where numba is installed (extra `fast`), else those in numpy."""
+    if importlib.util.find_spec("numba") is None:
         return Vectorised()
     from solvers.assignments.compiled.loops import compiled_loops
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -21,6 +21,7 @@ from recon.formats.sklearn.trees.arrays import TreeArrays
 from solvers.foundation.errors import ReleaseError
 
 EXACT = 1e-6  # recovered counts must be whole to this precision, relative to the tree (measured error: 2e-15)
+MAX_MULTIPLES = 1_000  # ways to draw the classes that are tried, where weights hide how often
 MAX_CLIPPED = 1_000_000  # rows up to which double precision tells one impurity from the next
 
 Counts = NDArray[np.int64]
@@ -31,12 +32,14 @@ Span = tuple[float, float]
 class NodeCounts:
     """What is known of every node: `classes` (nodes, classes), -1 where only `size` (nodes,) is known.
 
-    `said`: how it was recovered, or why not, as a sentence (empty: plain counts).
+    `note`: how it was recovered, or why not, as a sentence (empty: plain counts). `drawn` (nodes,): of a resample
+    without classes how many rows were drawn, repetitions included, `size` being the different ones (None: not known).
     """
 
     classes: Counts
     size: Counts
     note: str = ""
+    drawn: Counts | None = None
 
     @property
     def whole(self) -> bool:
@@ -157,14 +160,56 @@ def bag_counts(tree: TreeArrays, drawn: int | None, weighting: Weighting) -> Nod
         if found is not None and drawn == int(found[0].sum()) and fits_a_bag(tree, found):
             return NodeCounts(found, tree.rows)
     elif drawn is not None:
-        totals = class_totals(mass)
-        if totals is not None and sum(totals) == drawn and as_declared(mass[0], totals, weighting):
-            scale = np.array([t / m if m else 0.0 for t, m in zip(totals, mass[0], strict=True)])
-            found = whole(mass * scale)
-            if found is not None and fits_a_bag(tree, found):
-                return NodeCounts(found, tree.rows, "classes were weighted: drawn rows were solved for, exactly")
+        found = solved(tree, mass, drawn, weighting)
+        if found is not None:
+            return NodeCounts(found, tree.rows, "classes were weighted: drawn rows were solved for, exactly")
     text = "rows were weighted in a way that hides the classes: only the number of different rows per leaf is known"
     return only_sizes(tree.rows, k, text)
+
+
+def drawn_sizes(tree: TreeArrays) -> NodeCounts:
+    """Return the drawn and the different rows of a tree without classes that was fitted on a resample.
+
+    Weights that leave no whole numbers, or fewer drawn rows than different ones, hide how many were drawn.
+    """
+    sizes = only_sizes(tree.rows, 1, "")
+    found = whole(tree.weighted[:, None])
+    return sizes if found is None or not fits_a_bag(tree, found) else replace(sizes, drawn=found[:, 0])
+
+
+def solved(tree: TreeArrays, mass: NDArray[np.float64], drawn: int, weighting: Weighting) -> Counts | None:
+    """Return the only drawn rows per class that fit the weighted ones, None where there are none or several."""
+    fewest = class_totals(mass)
+    if fewest is None:
+        return None
+    fitting = []
+    for totals in multiples(fewest, drawn):
+        if not as_declared(mass[0], totals, weighting):
+            continue
+        scale = np.array([t / m if m else 0.0 for t, m in zip(totals, mass[0], strict=True)])
+        found = whole(mass * scale)
+        if found is not None and fits_a_bag(tree, found):
+            fitting.append(found)
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def multiples(fewest: Sequence[int], drawn: int) -> list[list[int]]:
+    """Return the multiples of the numbers (0 stays 0) that add up to so many rows; none where they are too many."""
+    out: list[list[int]] = [[]]
+    for k, one in enumerate(fewest):
+        rest = sum(fewest[k + 1 :])
+        made = []
+        for before in out:
+            left = drawn - sum(before) - rest
+            if not one or k == len(fewest) - 1:
+                made.append([*before, 0 if not one else left])
+            else:
+                made += [[*before, times * one] for times in range(1, left // one + 1)]
+        if len(made) > MAX_MULTIPLES:
+            return []
+        out = made
+    whole_ones = (t for t in out if sum(t) == drawn and min(t) >= 0)
+    return [t for t in whole_ones if all(not one or (n > 0 and n % one == 0) for n, one in zip(t, fewest, strict=True))]
 
 
 def as_declared(root: NDArray[np.float64], totals: Sequence[int], weighting: Weighting) -> bool:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from encoders.domain.domain import Condition
-from encoders.domain.values import Continuous, Test, is_number
+from encoders.domain.values import Continuous, Grid, Test, Value, is_number
 from encoders.models.models import AnyModel, Forest, Tree
 from encoders.models.nodes import LEAF, UNPUBLISHED, CountTable, Learnt, Nodes
 from recon.formats.drafts.binding import Binder, comparison, single_limits
@@ -77,8 +78,9 @@ class TreesDraft(Draft):
             return replace(self, misplaced=False, trees=tuple(map(root_only, self.trees))).bound(binder)
         bag = self.resampled and self.replaced
         splits, numbers = split_tests(self, binder)
+        seen = seen_ends(self, binder)
         trees = tuple(
-            Tree(nodes(t, splits, at, binder, bag), f"tree {i}")
+            Tree(nodes(t, splits, at, binder, bag, seen), f"tree {i}")
             for i, (t, at) in enumerate(zip(self.trees, numbers, strict=True))
         )
         if not self.forest:
@@ -101,9 +103,9 @@ def root_only(tree: CountedTree) -> CountedTree:
     cut = {name: getattr(tree.arrays, name)[:1] for name in fields}
     none = np.full(1, -1, dtype=np.int64)
     arrays = replace(tree.arrays, left=none, right=none, feature=none, **cut)
-    return replace(
-        tree, arrays=arrays, counts=replace(tree.counts, classes=tree.counts.classes[:1], size=tree.counts.size[:1])
-    )
+    counts, drawn = tree.counts, tree.counts.drawn
+    kept = replace(counts, classes=counts.classes[:1], size=counts.size[:1], drawn=None if drawn is None else drawn[:1])
+    return replace(tree, arrays=arrays, counts=kept)
 
 
 def missing_seen(tree: CountedTree) -> NDArray[np.int64]:
@@ -140,23 +142,62 @@ class Splits:
         return cls(tuple(table.values()), np.array(code, dtype=np.int64), np.array([s for _, s in found], dtype=bool))
 
 
-def nodes(tree: CountedTree, splits: Splits, at: NDArray[np.int64], binder: Binder, bag: bool) -> Nodes:
-    """Return the nodes of one tree, given the numbers of the tests of its inner nodes in order."""
+def nodes(tree: CountedTree, splits: Splits, at: NDArray[np.int64], binder: Binder, bag: bool, seen: Seen) -> Nodes:
+    """Return the nodes of one tree, given the numbers of the tests of its inner nodes in order, and `seen_ends`."""
     leaf = tree.arrays.leaf
     condition = np.full(len(leaf), LEAF, dtype=np.int64)
     condition[~leaf] = splits.code[at]
     children = np.stack([tree.arrays.left, tree.arrays.right], axis=1)
     inner = np.flatnonzero(~leaf)[splits.swapped[at]]
     children[inner] = children[inner, ::-1]
-    return Nodes(splits.conditions, condition, children, leaf_counts(tree, leaf, binder, bag), learnt=learnt(tree))
+    return Nodes(
+        splits.conditions, condition, children, leaf_counts(tree, leaf, binder, bag), learnt=learnt(tree, seen)
+    )
 
 
-def learnt(tree: CountedTree) -> Learnt | None:
+def learnt(tree: CountedTree, seen: Seen) -> Learnt | None:
     """Return the thresholds as they are stored where they are midpoints; NaN where rows with missing values went by."""
     if not tree.midpoints:
         return None
-    seen = np.isin(tree.feature, missing_seen(tree))
-    return Learnt(tree.feature, np.where(seen | tree.arrays.leaf, np.nan, tree.arrays.threshold))
+    gaps = np.isin(tree.feature, missing_seen(tree))
+    return Learnt(tree.feature, np.where(gaps | tree.arrays.leaf, np.nan, tree.arrays.threshold), *seen)
+
+
+Seen = tuple[NDArray[np.float64], NDArray[np.bool_]]
+
+
+def seen_ends(draft: TreesDraft, binder: Binder) -> Seen:
+    """Return per feature what the model compares at the ends of its attribute, and whether that is the value itself."""
+    ends = np.full((len(draft.features), 2), np.nan)
+    plain = np.zeros(len(draft.features), dtype=bool)
+    for f, (name, compare, attribute) in enumerate(numbers_behind(draft, binder)):
+        if attribute is None or compare is None:
+            continue
+        plain[f] = binder.features[name].make is None
+        if isinstance(attribute, Continuous) and not attribute.bounded:
+            continue
+        values = [compare(attribute.value_at(p)) for p in (attribute.known[0], last(attribute))]
+        if all(is_number(x) for x in values):
+            ends[f] = values
+    return ends, plain
+
+
+def last(attribute: Continuous | Grid) -> Any:
+    """Return the position of the greatest number of an attribute."""
+    return attribute.known[1] if isinstance(attribute, Continuous) else attribute.known[1] - 1
+
+
+def numbers_behind(
+    draft: TreesDraft, binder: Binder
+) -> Iterator[tuple[str, Callable[[Value | None], Value] | None, Continuous | Grid | None]]:
+    """Yield every feature with what the model compares of it, and its attribute where that has numbers in order."""
+    for name in (f.name for f in draft.features):
+        feature = binder.features.get(name)
+        k = None if feature is None else binder.domain.place.get(feature.attribute)
+        if feature is None or k is None or not isinstance(attribute := binder.domain.all[k], Continuous | Grid):
+            yield name, None, None
+        else:
+            yield name, comparison(binder.draft, feature), attribute
 
 
 def leaf_counts(tree: CountedTree, leaf: NDArray[np.bool_], binder: Binder, bag: bool) -> CountTable:
@@ -169,8 +210,10 @@ def leaf_counts(tree: CountedTree, leaf: NDArray[np.bool_], binder: Binder, bag:
     np.cumsum(width, out=start[1:])
     by_class = np.repeat(counted, width)
     values = np.empty(len(by_class), dtype=np.int64)
-    values[by_class], values[~by_class] = per_class.ravel(), size[leaf & ~counted]
-    return CountTable(start, values, counted, np.where(counted, size, UNPUBLISHED) if bag else None)
+    drawn = tree.counts.drawn if bag else None
+    values[by_class], values[~by_class] = per_class.ravel(), (size if drawn is None else drawn)[leaf & ~counted]
+    told = counted if drawn is None else leaf  # how many rows are different stands beside how many were drawn
+    return CountTable(start, values, counted, np.where(told, size, UNPUBLISHED) if bag else None)
 
 
 def split_tests(draft: TreesDraft, binder: Binder) -> tuple[Splits, list[NDArray[np.int64]]]:

@@ -18,7 +18,7 @@ from encoders.models.models import CountKind
 from recon.formats.drafts.drafts import Draft
 from recon.formats.drafts.facts import Feature
 from recon.formats.sklearn.trees.calls import last_call
-from recon.formats.sklearn.trees.counts import bag_counts, only_sizes, row_counts, weighting_of
+from recon.formats.sklearn.trees.counts import bag_counts, drawn_sizes, only_sizes, row_counts, weighting_of
 from recon.formats.sklearn.trees.draft import CountedTree, TreesDraft, missing_seen
 from recon.formats.sklearn.trees.seeds import Bags, explain_bags
 from recon.formats.sklearn.trees.trees import (
@@ -76,7 +76,7 @@ def read(thing: Thing, form: str) -> Draft:
         one_tree(e, c, thing, len(names), classes, resampled, drawn, i)
         for i, (e, c) in enumerate(zip(estimators, columns, strict=True), start=calls.first)
     ]
-    hidden = resampled and weights_hide(trees, bags)
+    hidden = resampled and (weights_hide(trees, bags) or (regressor and (bags is None or not replaced)))
     if hidden:  # what is left are different rows per leaf, as drawn without replacement
         trees = [replace(t, counts=only_sizes(t.arrays.rows, t.counts.classes.shape[1], t.counts.note)) for t in trees]
     kinds: tuple[CountKind, ...] = ("exact",) if not resampled else ("bag", "distinct") if replaced else ("distinct",)
@@ -165,7 +165,8 @@ def one_tree(
     arrays = stored_arrays(estimator, features if own is None else len(own), place)
     halfway = midpoints(estimator, forest)
     if classes is None:
-        return CountedTree(arrays, only_sizes(arrays.rows, 1, ""), own, halfway)
+        sizes = drawn_sizes(arrays) if resampled else only_sizes(arrays.rows, 1, "")
+        return CountedTree(arrays, sizes, own, halfway)
     check_classes(arrays, len(classes), place)
     declared = forest.get("class_weight", estimator.get("class_weight"))
     if resampled and forest.get("_sample_weight") is not None and declared != "balanced_subsample":
@@ -186,9 +187,9 @@ def weights_hide(trees: list[CountedTree], bags: NDArray[np.int32] | None) -> bo
 
     Whole weights leave whole numbers behind; then trees differ in their totals, or from the bags where they are known.
     """
-    if any(not t.counts.whole for t in trees):
+    if any(not t.counts.whole and t.counts.drawn is None for t in trees):
         return True
-    totals = [int(t.counts.classes[0].sum()) for t in trees]
+    totals = [int((t.counts.classes if t.counts.drawn is None else t.counts.drawn)[0].sum()) for t in trees]
     return len(set(totals)) > 1 or (bags is not None and bags.sum(axis=1).tolist() != totals)
 
 

@@ -1,0 +1,231 @@
+"""Rows told apart: what propagation proves of default forests whose bags are known, seconds of the processor, memory.
+
+    python tests/bench/positions.py [bags slots compile] [--small]
+
+Needs scikit-learn and, for COMPAS and Adult, the data folder (RECON_DATA). Forests are fitted with random_state=0 on n
+rows drawn with seed 0, stored by joblib and read with `recon.load`, so that the bags are those rebuilt from the seeds.
+The true leaf of every row is asserted to be left. `s` is with the compiled loops read from disk, `numpy s` without
+them (the same facts are asserted where that ends within its limit), `check s` a replay of all steps by the kernel;
+all are seconds of the processor, because machines are shared. Every line runs in a process of its own; `before MB` is
+its memory up to there, `peak MB` that of the work with the compiled loops.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from forests import DATA, ROOT, SECONDS, Cells, Section, figure, peak, print_sections
+
+MEMORY = 2 << 30
+PLAIN_SECONDS = 300.0  # the limit of the loops in numpy
+
+
+def processor(ask: Callable[[], Any]) -> tuple[float, Any]:
+    """Return (seconds of the processor, result)."""
+    begun = time.process_time()
+    found = ask()
+    return time.process_time() - begun, found
+
+
+def rows_of(name: str, n: int) -> tuple[Any, Any, Any]:
+    """Return n rows of a data set: table, label, declared domain (None: floats)."""
+    import pandas as pd
+    import sklearn.datasets
+
+    import recon
+
+    if name in ("compas14", "adult19"):
+        frame = pd.read_csv(DATA / f"{name}.csv.gz")
+        label = frame.columns[-1]
+        domain = recon.Domain.from_frame(frame, label=label)
+        frame = frame.sample(n, random_state=0).reset_index(drop=True)
+        return frame.drop(columns=label), frame[label], domain
+    table, label = getattr(sklearn.datasets, f"load_{name}")(return_X_y=True, as_frame=True)
+    if name == "diabetes":
+        label = (label > label.median()).astype(int)
+    table = table.sample(n, random_state=0)
+    return table.reset_index(drop=True), label.loc[table.index].reset_index(drop=True), None
+
+
+def read(name: str, n: int, trees: int, bootstrap: bool) -> tuple[Any, Any, Any, Any]:
+    """Return (statements, forest, table, label) of a forest that was stored and read."""
+    import joblib
+    from sklearn.ensemble import RandomForestClassifier
+
+    import recon
+
+    table, label, domain = rows_of(name, n)
+    forest = RandomForestClassifier(trees, random_state=0, bootstrap=bootstrap).fit(table, label)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "forest.joblib"
+        joblib.dump(forest, path)
+        release = recon.load(path) if domain is None else recon.load(path, domain=domain)
+    return release.statements, forest, table, label
+
+
+def true_values(problem: Any, forest: Any, table: Any, label: Any) -> Any:
+    """Return (rows, trees): the true value of every row by scikit-learn's own leaves, -1 where it was not seen."""
+    import numpy as np
+
+    out = np.full((problem.rows, problem.trees), -1)
+    kind = np.searchsorted(forest.classes_, label.to_numpy())
+    numbers = table.to_numpy().astype(np.float32)
+    for t, one in enumerate(forest.estimators_):
+        leaves = np.flatnonzero(one.tree_.children_left < 0)
+        region = np.searchsorted(leaves, one.apply(numbers))
+        own = {(int(problem.region[v]), int(problem.label[v])): v for v in problem.values(t)}
+        for i in np.flatnonzero(problem.times[t] > 0).tolist():
+            out[i, t] = own[int(region[i]), int(kind[i])]
+    return out
+
+
+def widths(problem: Any, places: Any, true: Any) -> tuple[float, float]:
+    """Return the mean share of an attribute's parts that is left to a row, and that its true leaves would leave."""
+    import numpy as np
+
+    ours, theirs = [], []
+    for k, parts in enumerate(problem.parts):
+        if k == problem.release.domain.label:
+            continue
+        held = np.zeros((problem.rows, parts), dtype=bool)
+        allowed = problem.sets.get(k)
+        if allowed is None:
+            at = np.arange(parts)
+            allowed = (at >= problem.start[:, [k]]) & (at < problem.end[:, [k]])
+        for i in range(problem.rows):
+            held[i] = allowed[true[i][true[i] >= 0]].all(axis=0)
+        ours.append(places.sets[k].mean() if k in places.sets else ((places.end - places.start)[:, k] / parts).mean())
+        theirs.append(held.mean())
+    return float(np.mean(ours)), float(np.mean(theirs))
+
+
+def bags(name: str, n: int, trees: int) -> list[Cells]:
+    """Work out what is left for every row of a default forest."""
+    import numpy as np
+
+    from solvers.assignments.propagation.engine import Propagation
+    from solvers.assignments.propagation.fixpoint import Vectorised
+    from solvers.assignments.solving import assigned
+    from solvers.foundation.limits import Limits
+    from solvers.kernel.removals import Left
+    from solvers.statements.meetings import Meetings
+
+    release, forest, table, label = read(name, n, trees, True)
+    warm()
+    before = peak()
+    seconds, found = processor(lambda: assigned(release, Limits(seconds=SECONDS * 5, memory=MEMORY)))
+    used, problem, seen = peak(), found.problem, found.problem.times.T > 0
+    true = true_values(problem, forest, table, label)
+    for i in range(problem.rows):
+        assert set(true[i][true[i] >= 0].tolist()) <= set(found.domains.of_row(i).tolist()), "a true leaf is excluded"
+    sizes, labels = found.domains.sizes(), found.domains.labels()
+    ours, theirs = widths(problem, found.places, true)
+    checking, left = processor(lambda: replayed(Left(Meetings(problem), Limits()), found.steps))
+    assert not (left.words & ~found.domains.words).any()
+    plain = Propagation(problem, Vectorised())
+    slow, _ = processor(lambda: plain.run(Limits(seconds=PLAIN_SECONDS, memory=MEMORY)))
+    assert not (plain.complete and found.complete) or np.array_equal(plain.domains.words, found.domains.words)
+    line = [f"{name} {n} x {trees}", f"{len(problem.tree):,}", f"{100 * (sizes[seen] == 1).mean():.2f} %"]
+    line += [f"{100 * ((sizes == 1) | ~seen).all(axis=1).mean():.1f} %", f"{(labels.sum(axis=1) == 1).sum()}"]
+    line += [f"{sizes[seen].mean():.3f}", f"{ours:.3f} / {theirs:.3f}", figure(seconds), str(found.complete)]
+    line += [figure(slow) + ("" if plain.complete else " (limit)"), f"{len(found.steps):,}", figure(checking)]
+    return [[*line, str(before), str(used)]]
+
+
+def replayed(left: Any, steps: Any) -> Any:
+    """Return what is left after a replay of steps."""
+    left.replay(steps)
+    return left
+
+
+def slots(name: str, n: int, trees: int) -> list[Cells]:
+    """Work out what is left for the rows of a forest without bootstrap, told apart by the leaves of one tree."""
+    from solvers.assignments.solving import assigned
+    from solvers.foundation.limits import Limits
+
+    release = read(name, n, trees, False)[0]
+    warm()
+    before = peak()
+    seconds, found = processor(lambda: assigned(release, Limits(seconds=SECONDS * 5, memory=MEMORY)))
+    sizes = found.domains.sizes()
+    line = [f"{name} {n} x {trees}", f"{100 * (sizes == 1).mean():.1f} %", f"{sizes.mean():.3f}", figure(seconds)]
+    return [[*line, str(found.complete), str(before), str(peak())]]
+
+
+def warm() -> None:
+    """Load the compiled loops, and what propagation imports."""
+    from solvers.assignments.domains import Domains
+    from solvers.assignments.propagation.fixpoint import WORK, fastest
+    from solvers.assignments.propagation.state import State
+    from solvers.assignments.propagation.tables import Tables
+    from solvers.assignments.solving import assigned
+    from solvers.foundation.limits import Limits
+
+    problem = assigned(read("breast_cancer", 40, 5, True)[0], Limits()).problem
+    tables, loops = Tables.of(problem, Limits()), fastest()
+    state = State.of(Domains(problem).words, tables)
+    loops.narrow(tables, state, WORK)
+    loops.flow(tables, state, 0)
+
+
+def compiling(what: str) -> list[Cells]:
+    """Load the compiled loops in a fresh interpreter, with and without what is kept on disk."""
+    folders = [str(ROOT), str(Path(__file__).parent)]
+    code = f"import sys, time; sys.path[:0] = {folders!r}; import positions; begun = time.process_time(); "
+    code += "positions.warm(); print(time.process_time() - begun)"
+    lines = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("nothing kept on disk", "kept on disk"):
+            environment = {**os.environ, "NUMBA_CACHE_DIR": folder}
+            out = subprocess.run(
+                [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
+            )
+            lines.append([f"{what}{name}", figure(float(out.stdout.split()[-1]))])
+    return lines
+
+
+SECTIONS = {
+    "bags": Section(
+        "Default forests of full-grown trees, bags from the seeds, propagation, labels, trials",
+        "forest:22; values:7; leaves:8; rows:7; labels:6; mean left:9; width / true:13; s:6; complete:8; "
+        "numpy s:11; steps:7; check s:7; before MB:9; peak MB:7",
+        bags,
+        (
+            ("compas14", 100, 30),
+            ("adult19", 500, 100),
+            ("diabetes", 100, 30),
+            ("diabetes", 100, 100),
+            ("diabetes", 300, 100),
+            ("diabetes", 442, 150),
+            ("breast_cancer", 569, 150),
+            ("wine", 178, 100),
+            ("digits", 500, 100),
+        ),
+        (("compas14", 100, 10), ("wine", 60, 20)),
+    ),
+    "slots": Section(
+        "Forests without bootstrap: rows are the slots of one tree",
+        "forest:22; fixed:7; mean left:9; s:6; complete:8; before MB:9; peak MB:7",
+        slots,
+        (("compas14", 100, 20), ("compas14", 100, 100), ("adult19", 500, 50), ("diabetes", 100, 100)),
+        (("compas14", 50, 10),),
+    ),
+    "compile": Section(
+        "The compiled loops, loaded (seconds of the processor, a small forest included)",
+        "cache:22; s:6",
+        compiling,
+        (("",),),
+        (("",),),
+    ),
+}
+
+
+if __name__ == "__main__":
+    print_sections(SECTIONS, sys.argv[1:])
