@@ -117,7 +117,8 @@ def bound_only(
     if kept := statements.unstated if names else statements.loosened:  # extremes over too many worlds are outer bounds
         everything = replace(statements, loosened=(), bags=() if names else statements.bags)
         located = places(release, limits) if len(names) == 1 else None
-        if located is not None and (settled := same_mean(release, where, names[0], located)) is not None:
+        settled = None if located is None else same_mean(release, where, names[0], located, limits)
+        if settled is not None:
             return replace(settled, convention=convention_of(release, convention), assumptions=release.assumptions)
         found = bound_only(replace(release, statements=everything), where, of, convention, limits)
         found = found if located is None else nearer(release, where, names[0], found, located)

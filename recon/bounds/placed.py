@@ -21,7 +21,7 @@ from solvers.chain import ask
 from solvers.foundation.array_types import Bits
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.questions.query import Locate, LocatedAnswer
+from solvers.questions.query import Count, CountAnswer, Locate, LocatedAnswer
 
 Ends = tuple[Fraction, Fraction]  # the least and the greatest number of a part
 
@@ -36,15 +36,22 @@ def places(release: EncodedRelease, limits: Limits | None) -> LocatedAnswer | No
         return None
 
 
-def same_mean(release: EncodedRelease, where: Condition, name: str, located: LocatedAnswer) -> BoundAnswer | None:
+def same_mean(
+    release: EncodedRelease, where: Condition, name: str, located: LocatedAnswer, limits: Limits | None
+) -> BoundAnswer | None:
     """Return the mean of a group where what is proved of the rows leaves one only; None elsewhere.
 
-    An answer of status "bounds", whose ends are equal: that there is a world is not proved.
+    Exact where the worlds can be counted; else an answer of status "bounds" whose ends are equal, because that there is
+    a world is not proved.
     """
     low, high = mean_of_places(release, where, name, located)
     if low is None or high is None or low != high:
         return None
-    return BoundAnswer("bounds", engine=located.engine, seconds=located.seconds, min=float(low), max=float(high))
+    found = BoundAnswer("bounds", engine=located.engine, seconds=located.seconds, min=float(low), max=float(high))
+    if located.status != "exact":
+        return found
+    counted = ask(release.statements, Count("ordered"), CountAnswer, limits)
+    return replace(found, status="exact", expectation=found.min) if counted.status == "exact" else found
 
 
 def nearer(

@@ -12,6 +12,7 @@ from encoders.domain.values import cell_text
 from encoders.encode.encoder import EncodedRelease
 from encoders.parts.cut_domain import CutDomain
 from recon.answers.counting import convention_of
+from recon.bounds.placed import parts_left, places
 from recon.console.output import free_name
 from recon.frames.describe import condition_text, values_text
 from solvers.chain import ask
@@ -19,7 +20,7 @@ from solvers.figures.partition import PartitionFigures
 from solvers.figures.system import SystemFigures
 from solvers.foundation.errors import ContradictionError
 from solvers.foundation.limits import Limits
-from solvers.questions.query import Count, CountAnswer, PerCell, PerCellAnswer
+from solvers.questions.query import Count, CountAnswer, LocatedAnswer, PerCell, PerCellAnswer
 from solvers.statements.release import ANY_LABEL
 
 PHASE = "the table was made"
@@ -37,8 +38,11 @@ def table(release: EncodedRelease, limits: Limits | None = None) -> pd.DataFrame
     open, the least counts are shown. Cost: linear in rows and cells.
 
     With more than one partition, a row whose cell differs between worlds has the region "not settled" and the union of
-    what the cells leave it.
+    what the cells leave it. Where bags are known, line i is the row at position i of the training file, as far as it is
+    proved (region "position"), and `joint` says whether its leaves are.
     """
+    if release.statements.bags and (located := places(release, limits)) is not None:
+        return placed_table(release, located, limits or Limits())
     if PartitionFigures.refusal(release.statements) is not None:
         return coupled_table(release, limits or Limits())
     counted = ask(release.statements, Count(convention_of(release, None)), CountAnswer, limits)
@@ -73,6 +77,31 @@ def coupled_table(release: EncodedRelease, limits: Limits) -> pd.DataFrame:
         frame = frame.loc[frame.index.repeat(times)].reset_index(drop=True)
     frame.insert(0, free_name("row", frame.columns), np.arange(len(frame)))
     frame.attrs.update(assumptions=list(release.assumptions), status=found.status)
+    return frame
+
+
+def placed_table(release: EncodedRelease, located: LocatedAnswer, limits: Limits) -> pd.DataFrame:
+    """Return what is proved about the row at every position; see `table`."""
+    cut, lines, texts = release.cut, [], dict[tuple[int, bytes], str]()
+    taken = [c.attribute.name for c in cut.cuts]
+    left = [parts_left(release, located, k) for k in range(len(cut.cuts))]
+    product = located.status == "exact" and not release.statements.impossible
+    for i in limits.paced(range(len(located.start)), PHASE, 16):
+        out: dict[str, object] = {free_name("region", taken): f"position {i}"}
+        size = 1
+        for k, cuts in enumerate(cut.cuts):
+            parts = left[k][i]
+            if (key := (k, parts.tobytes())) not in texts:
+                mask = int.from_bytes(np.packbits(parts, bitorder="little").tobytes(), "little")
+                texts[key] = "any" if parts.all() else values_text(cut, k, mask)
+            out[cuts.attribute.name] = texts[key]
+            size *= sum(cuts.sizes[p] for p in np.flatnonzero(parts).tolist())
+        out[free_name("worlds_per_row", taken)] = size if product and not cut.domain.continuous else None
+        out[free_name("joint", taken)] = "" if product else "perhaps not every combination"
+        lines.append(out)
+    frame = pd.DataFrame(lines, dtype=object)
+    frame.insert(0, free_name("row", frame.columns), np.arange(len(frame)))
+    frame.attrs.update(assumptions=list(release.assumptions), status=located.status)
     return frame
 
 
