@@ -31,7 +31,7 @@ from solvers.chain import ask
 from solvers.foundation.errors import ContradictionError, Inconclusive, Unsupported
 from solvers.questions.query import Locate, LocatedAnswer
 
-BATCHES = batches(6, 40)
+BATCHES = batches(4, 42)
 PER_BATCH = 25
 CONVENTIONS = ("ordered", "multiset")
 CLOSE = 1e-9
@@ -368,14 +368,14 @@ def test_random_forests(check, batch):
 def test_forests_fitted_by_scikit_learn(batch, tmp_path):
     """The bags are rebuilt from the seeds in the file; the true rows are a world."""
     rng = random.Random(f"fitted {batch}")
-    for _ in range(20):
+    for _ in range(12):
         case = forests_with_bags.fitted_case(rng, tmp_path)
         assert tuple(case.worlds.number_of(row) for row in case.truth) in case.worlds.written, case.release
         for check in CHECKS:
             checked(check, rng, case)
 
 
-@settings(max_examples=40, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, suppress_health_check=list(HealthCheck))
 @given(st.randoms(use_true_random=False), st.booleans())
 def test_what_hypothesis_draws(rng, with_others):
     case = forests_with_bags.tried(rng, with_others)
