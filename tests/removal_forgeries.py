@@ -60,6 +60,19 @@ TORN = replace(
 # Position 0 counts twice where a single row is.
 ONE = counts((Box(),), [1], [1], [1])
 EMPTY = replace(BAGGED, rows=Rows(2, 2), bags=(Bags("forest", np.array([[2, 1]], dtype=np.int32), (ONE,)),))
+SAME_LEAF = replace(
+    counts((Box(),), [0], [1], [2]),
+    region=np.array([0, 0], dtype=np.int32),
+    label=np.array([0, 2], dtype=np.int32),
+    count=np.array([1, 1], dtype=np.int64),
+)
+# Two positions in one leaf, one of the first class and one of the third.
+CLASSES = replace(
+    BAGGED,
+    domain=replace(DOMAIN, attributes=(*DOMAIN.attributes[:2], Attribute("y", (1, 1, 1)))),
+    rows=Rows(2, 2),
+    bags=(Bags("forest", np.array([[1, 1]], dtype=np.int32), (SAME_LEAF,)),),
+)
 
 
 def removals(*steps):
@@ -97,6 +110,10 @@ ACCEPTED = {
 OF_SLOTS = {
     "at most of slots": (AtMost(box(a=1), 1), removals()),
     "at least of slots": (AtLeast(box(a=2), 2), removals()),
+}
+OF_CLASSES = {
+    "labels that are no run": (Located((0, 1), (box(y=5), box(y=5))), removals()),
+    "nobody of a label between": (AtMost(box(y=2), 0), removals()),
 }
 OF_NOTHING = {
     "no world at the start": (NoWorld(), removals()),

@@ -468,6 +468,14 @@ def test_little_memory_leaves_more():
     assert (whole.domains.words == fresh.domains.words).all()
 
 
+def test_trees_that_saw_no_row_say_nothing():
+    nodes = [{"if": {"a": {"at_most": 0}}, "then": 1, "else": 2}, {"count": 0}, {"count": 0}]
+    model = {"kind": "forest", "bootstrap": True, "multiplicities": [[0, 0]], "trees": [{"nodes": nodes}]}
+    domain = {"attributes": [{"name": "a", "min": 0, "max": 2}]}
+    found = assigned(encoded({"recon": 1, "domain": domain, "rows": 2, "models": [model]}).statements, Limits())
+    assert found is None or (found.complete and not found.contradicted and not found.steps)
+
+
 def test_places_are_what_the_values_left_cover():
     for batch in range(3):
         for _, case in forests_with_bags.cases(f"places {batch}", 10):

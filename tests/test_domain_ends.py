@@ -348,15 +348,21 @@ def test_the_command_prints_what_it_could_not_decide(tmp_path, capsys):
 # ---------------------------------------------------------------- what to do, and what says nothing
 
 
-def test_reconstruct_without_a_domain_says_first_what_to_do(tmp_path, capsys):
+def test_rows_without_a_domain_say_first_what_to_do(tmp_path, capsys):
+    """One world is given by the gaps between thresholds; drawing and listing them needs single values."""
     x, y = table()
     path = saved(tmp_path / "m.pkl", DecisionTreeRegressor(max_depth=2).fit(x, y * 1))
     classifier = saved(tmp_path / "c.pkl", DecisionTreeClassifier(max_depth=2).fit(x, y))
-    for command in (("reconstruct", classifier), ("sample", classifier), ("worlds", classifier), ("reconstruct", path)):
+    for command in (("sample", classifier), ("worlds", classifier), ("sample", path)):
         code, out, err = run(capsys, *command, "--rows", "60")
         assert (code, out) == (3, "")
         assert err.startswith("recon: give --domain")
         assert len(err) < 250
+    for file in (classifier, path):
+        code, out, err = run(capsys, "reconstruct", file, "--rows", "60")
+        assert code == 0
+        assert len(out.splitlines()) == 61
+        assert "one of several possible worlds" in err
 
 
 def test_a_bound_that_says_nothing_is_labelled(tree_file, capsys):

@@ -9,7 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_diabetes
-from sklearn.ensemble import ExtraTreesClassifier, GradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.tree import DecisionTreeRegressor
@@ -74,8 +79,8 @@ def ends_of(X, splits):
 
 @pytest.fixture(scope="module")
 def case(tmp_path_factory):
-    X, y = diabetes(40, 3, 0)
-    forest = RandomForestClassifier(40, random_state=0)
+    X, y = diabetes(30, 3, 0)
+    forest = RandomForestClassifier(30, random_state=0)
     encoded = fitted(forest, X, y, tmp_path_factory.mktemp("midpoints"))
     problem = row_problem(encoded.statements)
     splits = learnt_splits(encoded, problem)
@@ -413,8 +418,8 @@ def test_ranges_behind_a_scaler_are_those_that_the_trees_saw(tmp_path):
 
 
 def test_plain_ranges_are_rounded_to_single_precision(case, tmp_path):
-    X, y = diabetes(40, 3, 0)
-    encoded = fitted(RandomForestClassifier(40, random_state=0), X, y, tmp_path)
+    X, y = diabetes(30, 3, 0)
+    encoded = fitted(RandomForestClassifier(30, random_state=0), X, y, tmp_path)
     splits = learnt_splits(encoded, row_problem(encoded.statements))
     names = [a.name for a in encoded.domain.attributes]
     given = {name: (float(X[:, k].min()), float(X[:, k].max())) for k, name in enumerate(names)}
@@ -437,3 +442,17 @@ def test_of_two_forests_with_the_same_bags_each_threshold_is_its_own(tmp_path):
     found = locate(problem, true_leaves(one, X, y, problem), splits, None, Limits())
     assert not found.contradiction
     assert ((found.low <= values) & (values <= found.high)).all()
+
+
+def test_a_regression_forest_gives_its_values_back_without_ranges(tmp_path):
+    """Its best splits may lie between any two rows, so that equations close odd cycles."""
+    data = load_diabetes()
+    X, y = data.data[:60], data.target[:60]
+    encoded = fitted(RandomForestRegressor(60, random_state=0), X, y, tmp_path)
+    known = assigned(encoded.statements, Limits())
+    splits = learnt_splits(encoded, known.problem)
+    values, _ = ends_of(X, splits)
+    found, _ = locate_in_turn(known.problem, known.domains, splits, None, Limits())
+    assert not found.contradiction
+    assert ((found.low <= values) & (values <= found.high)).all()
+    assert found.exact.mean() > 0.7

@@ -22,6 +22,7 @@ from forests_with_bags import Case
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from position_oracle import MISSING, Gap
+from scipy.optimize import linear_sum_assignment
 from test_row_problem import parts_of
 
 import recon
@@ -245,6 +246,45 @@ def check_worlds_given_back_are_worlds(rng, case, got):
     assert set(listed) == set(map(tuple, case.worlds.unordered.tolist())), said
 
 
+def fits(text: str, value: Any) -> bool:
+    """Say whether a cell of `table` ("any", "{1, 3..5}", "..1.5") leaves a value possible."""
+    if isinstance(value, Gap):
+        value = value.inside
+    pieces = text.removeprefix("{").removesuffix("}").split(", ")
+    if text == "any" or any(same(piece, value) for piece in pieces):
+        return True
+    ranges = [piece.split("..") for piece in pieces if ".." in piece and not isinstance(value, str)]
+    return any((not low or Fraction(low) <= value) and (not high or value <= Fraction(high)) for low, high in ranges)
+
+
+def same(text: str, value: Any) -> bool:
+    if value is MISSING or isinstance(value, str):
+        return text == ("missing" if value is MISSING else value)
+    try:
+        return close(text, value)
+    except ValueError:
+        return False
+
+
+def check_table(rng, case, got):
+    """In every world the rows can be put to the lines so that each fits its line."""
+    frame = recon.table(got)
+    if not case.worlds.count():
+        return
+    lines = frame.to_dict("records")
+    codes = case.worlds.finite.codes
+    meant = [
+        {name: codes[name][v] if name in codes else v for name, v in zip(case.worlds.names, row, strict=True)}
+        for row in case.worlds.rows
+    ]
+    allowed = np.array([[all(fits(str(line[n]), row[n]) for n in row) for row in meant] for line in lines])
+    assert len(lines) == case.worlds.n, case.release
+    for world in rng.sample(case.worlds.unordered.tolist(), min(20, case.worlds.count("multiset"))):
+        matrix = allowed[:, world]
+        line, row = linear_sum_assignment(~matrix)
+        assert matrix[line, row].all(), (world, frame, case.release)
+
+
 # ---------------------------------------------------------------- what is proved about every position
 
 
@@ -263,6 +303,8 @@ def holds(case: Case, position: int, line: dict[str, Any]) -> None:
         assert known <= stated, said
         if line["exact"]:
             assert stated == set(known), said
+    if "missing" in line and not empty(line["missing"]):
+        assert line["missing"] or MISSING not in meant, said
     for value in meant:
         if value is MISSING or isinstance(value, str):
             continue
@@ -306,6 +348,7 @@ CHECKS: list[Check] = [
     check_counts_of_worlds_and_measures,
     check_shares_of_a_sensitive_attribute,
     check_worlds_given_back_are_worlds,
+    check_table,
     check_located,
     check_positions,
 ]

@@ -15,7 +15,18 @@ import position_oracle
 import pytest
 import removal_forgeries
 from extras import batches, encoded, run
-from removal_forgeries import ACCEPTED, BAGGED, EMPTY, OF_NO_WORLD, OF_NOTHING, OF_SLOTS, SLOTS, TORN
+from removal_forgeries import (
+    ACCEPTED,
+    BAGGED,
+    CLASSES,
+    EMPTY,
+    OF_CLASSES,
+    OF_NO_WORLD,
+    OF_NOTHING,
+    OF_SLOTS,
+    SLOTS,
+    TORN,
+)
 
 from recon.certificates.certificate_format import sealed
 from recon.certificates.issuing import position_certificate, profile_certificates
@@ -32,6 +43,7 @@ RELEASES = {
     **{name: (SLOTS, *one) for name, one in OF_SLOTS.items()},
     **{name: (TORN, *one) for name, one in OF_NO_WORLD.items()},
     **{name: (EMPTY, *one) for name, one in OF_NOTHING.items()},
+    **{name: (CLASSES, *one) for name, one in OF_CLASSES.items()},
 }
 
 
@@ -106,6 +118,10 @@ def test_positions_are_certified_and_two_checkers_agree(batch):
         assert not verify({"certificate": certificate}, release).rejected
         plain_removals.check(case.release, certificate)
         assert true_of(case, certificate["claim"])
+        one = position_certificate(release, None, [certificate["claim"]["positions"][-1]["position"]])
+        assert not verify({"certificate": one}, release).rejected
+        plain_removals.check(case.release, one)
+        assert len(one["proof"]["steps"]) <= len(certificate["proof"]["steps"])
 
 
 def profiles_of(rng, case, number):

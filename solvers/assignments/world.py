@@ -22,6 +22,7 @@ from solvers.kernel.cells import statement_sums
 from solvers.kernel.facts import Facts
 from solvers.statements.bags import UNPUBLISHED, BagCounts, Bags
 from solvers.statements.boxes import Boxes
+from solvers.statements.masks import spans
 from solvers.statements.release import ANY_LABEL, Choice, Release
 from solvers.statements.row_problem import RowProblem
 
@@ -188,12 +189,18 @@ def check_bags(bags: Bags, parts: Ints, label: int | None) -> None:
         different = np.bincount(region[seen], minlength=len(tree.boxes))
         for j in np.flatnonzero((tree.distinct != UNPUBLISHED) & (different != tree.distinct))[:1].tolist():
             raise CertificateError(f"{counts(tree, j)}: {different[j]} different rows, {tree.distinct[j]} published")
-        for s in range(len(tree.region)):
-            own = region == tree.region[s]
-            if tree.label[s] != ANY_LABEL:
-                own &= np.zeros(len(parts), dtype=bool) if label is None else parts[:, label] == tree.label[s]
-            if int(bags.times[t][own].sum(dtype=np.int64)) != int(tree.count[s]):
-                raise CertificateError(f"{counts(tree, int(tree.region[s]))}: not the {tree.count[s]} rows published")
+        if int(tree.count.sum()) != int(bags.times[t].sum(dtype=np.int64)):
+            raise CertificateError(f"{tree.kind} counts {tree.count.sum():,} rows, its bag has another number")
+        labels = np.zeros(len(parts), dtype=np.int64) if label is None else parts[:, label]
+        weight = np.zeros((len(tree.boxes), int(labels.max(initial=0)) + 1), dtype=np.int64)
+        np.add.at(weight, (region, labels), bags.times[t])
+        for j, k, count in zip(tree.region.tolist(), tree.label.tolist(), tree.count.tolist(), strict=True):
+            if k == ANY_LABEL:
+                found = int(weight[j].sum())
+            else:
+                found = int(weight[j, k]) if label is not None and k < weight.shape[1] else 0
+            if found != count:
+                raise CertificateError(f"{counts(tree, j)}: {found} rows, {count} published")
 
 
 def counts(tree: BagCounts, j: int) -> str:
@@ -217,7 +224,8 @@ def inside(parts: Ints, literals: Sequence[tuple[int, int]]) -> Bits:
     """Return which rows are in a box."""
     out = np.ones(len(parts), dtype=bool)
     for k, mask in literals:
-        held = parts[:, k] >= 0
-        held &= np.array([mask >> p & 1 for p in np.maximum(parts[:, k], 0).tolist()], dtype=bool)
+        column, held = parts[:, k], np.zeros(len(parts), dtype=bool)
+        for first, end in spans(mask):
+            held |= (column >= first) & (column < end)
         out &= held
     return out

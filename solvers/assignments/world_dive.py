@@ -14,12 +14,12 @@ import numpy as np
 from solvers.assignments.domains import WORD, Domains
 from solvers.assignments.propagation.fixpoint import WORK, fastest
 from solvers.assignments.propagation.state import State
-from solvers.assignments.propagation.tables import Tables, meet_bytes
+from solvers.assignments.propagation.tables import Tables
 from solvers.foundation.array_types import Bits, Ints
 from solvers.foundation.errors import TooLarge
 from solvers.foundation.limits import Limits
 from solvers.statements.bags import UNPUBLISHED
-from solvers.statements.meetings import Words
+from solvers.statements.meetings import Meetings, Words
 from solvers.statements.row_problem import RowProblem
 
 FIRST, LONGER = 100, 1.3  # contradictions before the first restart, and by how much more before every next one
@@ -31,7 +31,7 @@ class Dive:
     def __init__(self, domains: Domains, complete: bool, limits: Limits, seed: int) -> None:
         """Make the tables; raises `Inconclusive` when time is up, `TooLarge` where they would not fit in memory."""
         self.problem, self.limits = domains.problem, limits
-        if meet_bytes(self.problem) > limits.memory:
+        if Meetings.room(self.problem) > limits.memory:
             raise TooLarge(f"which values meet takes more than {limits.memory >> 20:,} MB (--memory)")
         self.tables, self.loops = Tables.of(self.problem, limits), fastest()
         self.state = State.of(domains.words.copy(), self.tables)

@@ -26,7 +26,7 @@ from solvers.statements.bags import UNPUBLISHED
 from solvers.statements.boxes import Box
 from solvers.statements.masks import spans
 
-BYTES = 400  # that an entry of a constraint costs CP-SAT with two workers, measured
+BYTES = 1_000  # that an entry of a constraint costs CP-SAT with two workers, measured
 WORKERS = 2
 PHASE = "a model of the open rows was built"
 

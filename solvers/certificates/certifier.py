@@ -46,6 +46,7 @@ SHARES = 8  # one hard claim takes no more than such a part of the time that is 
 RESERVED = 0.1  # of a time limit, on top of it, for proofs by regions where the answers left no time for any
 MAX_CLAUSES = 300_000  # beyond, clauses row by row are too many to refute
 MAX_LEFT = 4_096  # pieces of a box that regions counting 0 may leave on the way
+FEW = 20  # positions of which the removals that they do not rest on are always left out
 MAX_TRIMMED = 5_000  # removals of which those that positions do not rest on are left out; mostly all are needed
 MAX_COUNTED = 5_000  # statements of a rule list tried one by one
 
@@ -134,7 +135,7 @@ class Certifier:
     def shorter(self, claims: Sequence[Claim]) -> Removals:
         """Return the removals that some claims rest on, not verified yet; all of them where positions are claimed."""
         whole = self.removals or Removals(())
-        if any(isinstance(claim, Located) for claim in claims) and len(whole.steps) > MAX_TRIMMED:
+        if len(whole.steps) > MAX_TRIMMED and any(isinstance(c, Located) and len(c.rows) > FEW for c in claims):
             return whole
         try:
             return trimmed(self.verifier.settled(whole), whole, claims, self.limits)
@@ -154,9 +155,12 @@ class Certifier:
             if self.removals is not None:
                 yield self.removals
             return
+        first = bool(self.release.bags) and self.base is None and isinstance(claim, AtMost)
+        if first and self.removals is not None:  # of bags no region says from above how many rows it has
+            yield self.removals
         if (by_regions := self.regions(claim)) is not None:
             yield by_regions
-        if self.late and self.removals is not None and self.base is None:
+        if self.late and self.base is None and not first and self.removals is not None:
             yield self.removals
         if self.late and isinstance(claim, AtMost | AtLeast):
             return
@@ -167,7 +171,7 @@ class Certifier:
                     yield found
                 if self.removals is not None and not branching:
                     yield self.removals
-        elif self.removals is not None:
+        elif not first and self.removals is not None:
             yield self.removals
         if self.base is None and (columns := self.by_columns(claim)) is not None:
             yield columns

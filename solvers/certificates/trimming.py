@@ -34,7 +34,6 @@ from solvers.statements.boxes import Box
 from solvers.statements.meetings import Meetings, Words
 from solvers.statements.release import ANY_LABEL
 
-LOOK = 64  # entries between looks at the clock
 NEVER = 1 << 60
 
 
@@ -66,10 +65,10 @@ def trimmed(whole: Settled, proof: Removals, claims: Sequence[Claim], limits: Li
     traced = Traced(whole.meetings, limits)
     try:
         traced.replay(proof.steps)
-        kept = Walk(traced, Settled(traced)).kept(proof.steps, claims, limits)
+        kept = Walk(traced, limits).kept(proof.steps, claims)
     except CertificateError:
         return proof
-    return proof if kept is None else Removals(tuple(proof.steps[s] for s in kept))
+    return proof if kept is None else Removals(kept)
 
 
 class Traced(Left):
@@ -105,14 +104,15 @@ class Traced(Left):
 class Walk:
     """The way back: `words` are what was left then, `needed` the values whose absence is still to be explained."""
 
-    def __init__(self, traced: Traced, settled: Settled) -> None:
-        self.traced, self.settled, self.meetings, self.problem = traced, settled, traced.meetings, traced.problem
+    def __init__(self, traced: Traced, limits: Limits) -> None:
+        self.traced, self.meetings, self.problem, self.limits = traced, traced.meetings, traced.problem, limits
+        self.settled, self.shorter = Settled(traced), dict[int, Removal]()
         self.words, self.start, self.seen = traced.words.copy(), traced.meetings.start, traced.seen
         self.needed = np.zeros_like(self.words)
         self.tree_of_word = np.repeat(np.arange(self.problem.trees), np.diff(self.meetings.first))
 
-    def kept(self, steps: Sequence[Removal], claims: Sequence[Claim], limits: Limits) -> list[int] | None:
-        """Return the numbers of the steps that are needed; None where the time is up."""
+    def kept(self, steps: Sequence[Removal], claims: Sequence[Claim]) -> tuple[Removal, ...] | None:
+        """Return the steps that are needed; None where the time is up."""
         traced, kept = self.traced, set[int]()
         if not traced.over:
             for claim in claims:
@@ -126,18 +126,20 @@ class Walk:
                 if s < last:
                     break
                 before[rows, span] |= gone
-            self.everything(steps[last], before)
+            self.words, after = before, self.words
+            self.everything(steps[last], last)
+            self.words = after
         while at:
             end, s = at, fallen[at - 1][0]
             while at and fallen[at - 1][0] == s:
                 at -= 1
-            if at % LOOK == 0 and limits.expired():
+            if self.limits.expired():
                 return None
-            if self.undo(steps[s], fallen[at:end]):
+            if self.undo(steps[s], s, fallen[at:end]):
                 kept.add(s)
-        return sorted(kept)
+        return tuple(self.shorter.get(s, steps[s]) for s in sorted(kept))
 
-    def undo(self, step: Removal, fallen: Sequence[tuple[int, Ints, slice, Words]]) -> bool:
+    def undo(self, step: Removal, s: int, fallen: Sequence[tuple[int, Ints, slice, Words]]) -> bool:
         """Take a step back; where some of its removals are needed, so is what it rests on."""
         used = False
         if isinstance(step, Revised):
@@ -156,7 +158,7 @@ class Walk:
         for (_, rows, _, _), hit in zip(fallen, hits, strict=True):
             if hit.any():
                 used = True
-                self.reasons(step, rows[hit.any(axis=1)])
+                self.reasons(step, s, rows[hit.any(axis=1)])
         return used
 
     # ------------------------------------------------------------ what a removal rests on
@@ -173,7 +175,7 @@ class Walk:
             return
         self.needed[i] |= np.bitwise_or.reduce(np.where(self.tree_of_word == tree[:, None], met, np.uint64(0)), axis=0)
 
-    def reasons(self, step: Removal, rows: Ints) -> None:
+    def reasons(self, step: Removal, s: int, rows: Ints) -> None:
         """Need what a step on one tree, or on labels, rests on for some rows that lost values."""
         if isinstance(step, Counted):
             t = int(self.problem.tree[step.value])
@@ -181,7 +183,7 @@ class Walk:
                 self.of_group(t, g, step.value)
             self.of_bounds(t, [step.value])
         else:
-            self.everything(step, self.words)
+            self.everything(step, s)
 
     def of_group(self, t: int, g: int, v: int) -> None:
         """Need that rows of a multiplicity have only a value left, and that others do not have it."""
@@ -210,34 +212,50 @@ class Walk:
         fixed, able = (tuple(np.bincount(group[x], minlength=len(times)).tolist()) for x in (alone, here))
         return fixed, able
 
-    def everything(self, step: Removal, before: Words) -> None:
-        """Need all that a step can have looked at; `before`: what was left before it."""
-        gone = self.start & ~before
+    def everything(self, step: Removal, s: int) -> None:
+        """Need all that a step can have looked at before it; of an assumption what its own steps need."""
+        gone = self.start & ~self.words
         if isinstance(step, Revised):
             self.needed[step.row] |= gone[step.row]
         elif isinstance(step, Counted | Hall):
             t = step.tree if isinstance(step, Hall) else int(self.problem.tree[step.value])
             self.needed[:, self.meetings.span(t)] |= gone[:, self.meetings.span(t)]
         elif isinstance(step, Labelled):
-            self.of_labels(before)
-        elif isinstance(step, Assumed):
-            self.needed |= gone
+            self.of_labels()
+        else:
+            self.of_assumption(step, s)
 
-    def of_labels(self, before: Words) -> None:
+    def of_assumption(self, step: Assumed, s: int) -> None:
+        """Need what the steps below an assumption need, and leave out those that do not lead to its contradiction."""
+        t = int(self.problem.tree[step.value])
+        inner = Traced(self.meetings, self.limits)
+        inner.words = self.words.copy()
+        inner.words[step.row, self.meetings.span(t)] &= self.meetings.mask(t, [step.value])
+        inner.replay(step.steps)
+        walk = Walk(inner, self.limits)
+        kept = walk.kept(step.steps, ()) if inner.over else None
+        if kept is None:
+            self.needed |= self.start & ~self.words
+            return
+        walk.needed[step.row, self.meetings.span(t)] = 0  # that is what was assumed
+        self.needed |= walk.needed
+        self.shorter[s] = Assumed(step.row, step.value, kept)
+
+    def of_labels(self) -> None:
         """Need, per row and label that was gone, that some tree has no value of it."""
         problem = self.problem
-        left = self.meetings.labels(before)
+        left = self.meetings.labels(self.words)
         plain = [t for t in range(problem.trees) if (problem.label[list(problem.values(t))] == ANY_LABEL).any()]
         for k in range(left.shape[1]):
             of_class = self.meetings.packed(problem.label == k)
             for i in np.flatnonzero(~left[:, k]).tolist():
-                self.absent(i, of_class, before, plain)
+                self.absent(i, of_class, plain)
 
-    def absent(self, i: int, some: Words, before: Words, never: Sequence[int] = ()) -> bool:
+    def absent(self, i: int, some: Words, never: Sequence[int] = ()) -> bool:
         """Need that a row has none of some values in the tree of the fewest more; tell whether one has none."""
         found = self.start[i] & some
         cost = self.meetings.sizes(found & ~self.needed[i])
-        cost[self.meetings.by_tree(before[i] & some) | ~self.seen[i]] = NEVER
+        cost[self.meetings.by_tree(self.words[i] & some) | ~self.seen[i]] = NEVER
         cost[list(never)] = NEVER
         t = int(cost.argmin())
         if cost[t] == NEVER:
@@ -255,7 +273,7 @@ class Walk:
             met = self.meetings.packed(settled.values_meeting(claim.box))
             missing = np.flatnonzero(~settled.meeting(claim.box)).tolist()
             for i in missing[: self.problem.rows - claim.rows]:
-                if not self.absent(i, met, self.words):
+                if not self.absent(i, met):
                     self.needed[i] |= self.start[i] & ~self.words[i]
         elif isinstance(claim, AtLeast):
             for i in np.flatnonzero(settled.within(claim.box))[: claim.rows].tolist():
@@ -272,9 +290,9 @@ class Walk:
                 allowed = problem.sets.get(k)
                 for p in np.flatnonzero(~settled.sets[k][i]).tolist():
                     some = problem.label == p if allowed is None else allowed[:, p]
-                    if not self.absent(i, self.meetings.packed(some), self.words):
+                    if not self.absent(i, self.meetings.packed(some)):
                         self.needed[i] |= self.start[i] & ~self.words[i]
             else:
                 start, end = (int(x[i, k]) for x in settled.hulls)
-                self.absent(i, self.meetings.packed(problem.start[:, k] < start), self.words)
-                self.absent(i, self.meetings.packed(problem.end[:, k] > end), self.words)
+                self.absent(i, self.meetings.packed(problem.start[:, k] < start))
+                self.absent(i, self.meetings.packed(problem.end[:, k] > end))

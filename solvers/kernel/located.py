@@ -55,7 +55,7 @@ class Settled:
             return
         if isinstance(claim, Located):
             for i, box in zip(claim.rows, claim.boxes, strict=True):
-                if not self.within(box, slice(i, i + 1)).all():
+                if not self.within(box, slice(i, i + 1))[0]:
                     raise CertificateError(f"the proof does not show that the row at position {i} is where it is said")
         elif isinstance(claim, AtMost):
             if (found := int(self.meeting(claim.box).sum())) > claim.rows:

@@ -1,17 +1,18 @@
 """Rows told apart: what propagation proves of default forests whose bags are known, seconds of the processor, memory.
 
-    python tests/bench/positions.py [bags slots compile] [--small]
+    python tests/bench/positions.py [bags plain slots compile] [--small]
 
 Needs scikit-learn and, for COMPAS and Adult, the data folder (RECON_DATA). Forests are fitted with random_state=0 on n
-rows drawn with seed 0, stored by joblib and read with `recon.load`, so that the bags are those rebuilt from the seeds.
-The true leaf of every row is asserted to be left. `s` is with the compiled loops read from disk, `numpy s` without
-them (the same facts are asserted where that ends within its limit), `check s` a replay of all steps by the kernel;
-all are seconds of the processor, because machines are shared. Every line runs in a process of its own; `before MB` is
-its memory up to there, `peak MB` that of the work with the compiled loops.
+rows drawn with seed 0 (all rows: as they stand), stored by joblib and read with `recon.load`, so that the bags are
+those rebuilt from the seeds.
+The true leaf of every row is asserted to be left. `s` is with the compiled loops read from disk, `check s` a replay of
+all steps by the kernel; all are seconds of the processor, because machines are shared. Every line runs in a process of
+its own; `before MB` is its memory up to there, `peak MB` that of the work.
 """
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
 import sys
@@ -50,7 +51,7 @@ def rows_of(name: str, n: int) -> tuple[Any, Any, Any]:
     table, label = getattr(sklearn.datasets, f"load_{name}")(return_X_y=True, as_frame=True)
     if name == "diabetes":
         label = (label > label.median()).astype(int)
-    table = table.sample(n, random_state=0)
+    table = table.sample(n, random_state=0) if n < len(table) else table  # whole: in the order of the file
     return table.reset_index(drop=True), label.loc[table.index].reset_index(drop=True), None
 
 
@@ -108,10 +109,6 @@ def widths(problem: Any, places: Any, true: Any) -> tuple[float, float]:
 
 def bags(name: str, n: int, trees: int) -> list[Cells]:
     """Work out what is left for every row of a default forest."""
-    import numpy as np
-
-    from solvers.assignments.propagation.engine import Propagation
-    from solvers.assignments.propagation.fixpoint import Vectorised
     from solvers.assignments.solving import assigned
     from solvers.foundation.limits import Limits
     from solvers.kernel.removals import Left
@@ -129,14 +126,44 @@ def bags(name: str, n: int, trees: int) -> list[Cells]:
     ours, theirs = widths(problem, found.places, true)
     checking, left = processor(lambda: replayed(Left(Meetings(problem), Limits()), found.steps))
     assert not (left.words & ~found.domains.words).any()
-    plain = Propagation(problem, Vectorised())
-    slow, _ = processor(lambda: plain.run(Limits(seconds=PLAIN_SECONDS, memory=MEMORY)))
-    assert not (plain.complete and found.complete) or np.array_equal(plain.domains.words, found.domains.words)
     line = [f"{name} {n} x {trees}", f"{len(problem.tree):,}", f"{100 * (sizes[seen] == 1).mean():.2f} %"]
     line += [f"{100 * ((sizes == 1) | ~seen).all(axis=1).mean():.1f} %", f"{(labels.sum(axis=1) == 1).sum()}"]
     line += [f"{sizes[seen].mean():.3f}", f"{ours:.3f} / {theirs:.3f}", figure(seconds), str(found.complete)]
-    line += [figure(slow) + ("" if plain.complete else " (limit)"), f"{len(found.steps):,}", figure(checking)]
+    line += [f"{len(found.steps):,}", figure(checking)]
     return [[*line, str(before), str(used)]]
+
+
+def plain(name: str, n: int, trees: int) -> list[Cells]:
+    """Work out the same without compiled loops, and compare; trials of values apart, because they take longest."""
+    import numpy as np
+
+    from solvers.assignments.domains import Domains
+    from solvers.assignments.propagation.engine import Propagation
+    from solvers.assignments.propagation.fixpoint import Vectorised, fastest, propagate
+    from solvers.assignments.propagation.state import State
+    from solvers.assignments.propagation.tables import Tables
+    from solvers.foundation.limits import Limits
+    from solvers.statements.row_problem import problem_of
+
+    problem = problem_of(read(name, n, trees, True)[0])
+    warm()
+    tables, line, left = Tables.of(problem, Limits()), [f"{name} {n} x {trees}"], []
+    for loops in (fastest(), Vectorised()):
+        domains = Domains(problem)
+        state, limits = State.of(domains.words, tables), Limits(seconds=PLAIN_SECONDS)
+        seconds, settled = processor(functools.partial(propagate, loops, tables, state, [], limits))
+        assert settled
+        left.append(domains.words)
+        line.append(figure(seconds))
+    assert np.array_equal(*left)
+    found = Propagation(problem, Vectorised())
+    seconds, _ = processor(lambda: found.run(Limits(seconds=PLAIN_SECONDS, memory=MEMORY)))
+    line += [
+        figure(seconds),
+        str(found.complete),
+        f"{100 * (found.domains.sizes() == 1).sum() / (problem.times > 0).sum():.2f} %",
+    ]
+    return [line]
 
 
 def replayed(left: Any, steps: Any) -> Any:
@@ -191,24 +218,33 @@ def compiling(what: str) -> list[Cells]:
     return lines
 
 
+FORESTS = (
+    ("compas14", 100, 30),
+    ("adult19", 500, 100),
+    ("diabetes", 100, 30),
+    ("diabetes", 100, 100),
+    ("diabetes", 300, 100),
+    ("diabetes", 442, 150),
+    ("breast_cancer", 569, 150),
+    ("wine", 178, 100),
+    ("digits", 500, 100),
+)
+SMALL = (("compas14", 100, 10), ("wine", 60, 20))
 SECTIONS = {
     "bags": Section(
         "Default forests of full-grown trees, bags from the seeds, propagation, labels, trials",
-        "forest:22; values:7; leaves:8; rows:7; labels:6; mean left:9; width / true:13; s:6; complete:8; "
-        "numpy s:11; steps:7; check s:7; before MB:9; peak MB:7",
+        "forest:22; values:7; leaves:8; rows:7; labels:6; mean left:9; width / true:13; s:6; complete:8; steps:7; "
+        "check s:7; before MB:9; peak MB:7",
         bags,
-        (
-            ("compas14", 100, 30),
-            ("adult19", 500, 100),
-            ("diabetes", 100, 30),
-            ("diabetes", 100, 100),
-            ("diabetes", 300, 100),
-            ("diabetes", 442, 150),
-            ("breast_cancer", 569, 150),
-            ("wine", 178, 100),
-            ("digits", 500, 100),
-        ),
-        (("compas14", 100, 10), ("wine", 60, 20)),
+        FORESTS,
+        SMALL,
+    ),
+    "plain": Section(
+        "The same without compiled loops: propagation alone (compiled, in numpy), then all of it in numpy",
+        "forest:22; compiled s:10; numpy s:8; all s:8; complete:8; leaves:8",
+        plain,
+        FORESTS,
+        SMALL,
     ),
     "slots": Section(
         "Forests without bootstrap: rows are the slots of one tree",

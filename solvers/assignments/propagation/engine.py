@@ -56,7 +56,7 @@ class Propagation:
             return
         if settled is None:
             self.note = f"{ended(limits)} while rows were told apart"
-        elif settled and not len(tables.meet):
+        elif settled and not tables.compared:
             room, most = Meetings.room(self.problem) >> 20, limits.memory >> 20
             self.note = f"leaves of different trees are not compared: that takes {room:,} MB of memory, above {most:,}"
         else:
@@ -65,7 +65,7 @@ class Propagation:
 
     def _prepared(self, limits: Limits) -> tuple[Tables, State]:
         """Return the tables and the state, made where they are not there yet or memory now allows more."""
-        if self._tables is not None and not len(self._tables.meet) and Meetings.room(self.problem) <= limits.memory:
+        if self._tables is not None and not self._tables.compared and Meetings.room(self.problem) <= limits.memory:
             self._tables = self._state = None
         if self._tables is None:
             self._tables = Tables.of(self.problem, limits)
@@ -76,7 +76,7 @@ class Propagation:
     def _worked_out(self, tables: Tables, state: State, limits: Limits) -> bool | None:
         """Propagate, settle labels as long as that settles some, then try values; see `propagate` for the result."""
         loops = self._loops(self.problem.rows * len(self.problem.tree) >= SMALL)
-        tried = not len(tables.meet)
+        tried = not tables.compared
         while True:
             settled = propagate(loops, tables, state, self.steps, limits)
             if not settled:

@@ -48,6 +48,11 @@ class Tables(NamedTuple):
         """Return the number of trees."""
         return len(self.times)
 
+    @property
+    def compared(self) -> bool:
+        """Return whether it is known which values meet."""
+        return len(self.meet) == len(self.weight)
+
     @classmethod
     def of(cls, problem: RowProblem, limits: Limits) -> Tables:
         """Return the tables of a problem; `Inconclusive` where the time ends. Memory: `Meetings.room`, mostly.
@@ -73,8 +78,8 @@ class Tables(NamedTuple):
 
 
 def packed(bits: Bits) -> Words:
-    """Return (rows, bits) as (rows, words), bits counted from the lowest."""
-    padded = np.zeros((len(bits), -(-bits.shape[1] // WORD) * WORD), dtype=bool)
+    """Return (rows, bits) as (rows, words), bits counted from the lowest; one word at least."""
+    padded = np.zeros((len(bits), max(1, -(-bits.shape[1] // WORD)) * WORD), dtype=bool)
     padded[:, : bits.shape[1]] = bits
     return np.packbits(padded, axis=1, bitorder="little").view(np.uint64)
 

@@ -34,7 +34,7 @@ def revise(tables: Tables, state: State, rows: Ints) -> tuple[list[int], bool]:
 
 def revised_row(tables: Tables, state: State, i: int) -> bool:
     """Revise a row to its fixpoint; return whether every tree that saw it has a value left."""
-    if not len(tables.meet):
+    if not tables.compared:
         return True
     row, seen = state.words[i], tables.times[:, i] > 0
     pending = state.changed[i] & seen
