@@ -224,3 +224,15 @@ def test_rows_in_boxes_are_counted_with_and_without_their_order():
             assert found.multiset[0] == pytest.approx(unordered)
             exact += n > 1
     assert exact > 5
+
+
+def test_the_table_has_a_line_per_position():
+    for got, truth, every in settled_forests("table", 12):
+        lines = recon.table(got)
+        assert lines["row"].tolist() == list(range(len(truth)))
+        assert lines["region"].tolist() == [f"position {i}" for i in range(len(truth))]
+        assert math.prod(lines["worlds_per_row"]) == len(every)
+        for i, line in enumerate(lines.to_dict("records")):
+            assert line["joint"] == ""
+            if line["worlds_per_row"] == 1:
+                assert line["y"] in {f"{{{truth[i][-1]}}}", "any"}

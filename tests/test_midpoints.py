@@ -40,7 +40,7 @@ from solvers.midpoints.singles import (
     surely_exact,
     tiny_from,
 )
-from solvers.midpoints.steps import Applied, Attained, Barred, Cycled
+from solvers.midpoints.splits import Applied, Attained, Barred, Cycled
 
 SINGLES = st.floats(width=32, allow_nan=False, allow_infinity=False)
 DOUBLES = st.floats(-1e300, 1e300, allow_nan=False)

@@ -137,6 +137,10 @@ FORGERIES = {
     "another release": ("it is about another release", changed(release_sha256="0" * 64)),
     "other statements": ("other statements .* the same files", changed(statements_sha256="0" * 64)),
     "other statements of no file": ("another release", changed(statements_sha256="0" * 64, release_sha256=None)),
+    "steps that stand nowhere": (
+        "which this result does not hold",
+        changed(proof={"kind": "removals", "shared": "0" * 64}),
+    ),
     "other assumptions": ("it assumes something else", changed(assumptions=["nothing"])),
     "version of another type": ("is True, not a version", open_one(recon_certificate=True)),
     "version in words": ("is '1', not a version", open_one(recon_certificate="1")),

@@ -3,8 +3,8 @@
 Of every tree the multiplicities of the rows with a label add up to what the tree counts of it, and the number of
 different ones to what its leaves say. With one unknown in [0, 1] per row and label that is a linear program, and for
 random multiplicities its only point is the true labelling as long as unknown labels are fewer than about twice the
-equations (docs/mathematics.md, "Rows told apart"). A point inside says which rows may be settled, a second program how
-far these can be from it; its duals, rounded, prove that they are not (`proves`).
+equations. A point inside says which rows may be settled, a second program how far these can be from it; its duals,
+rounded, prove that they are not (`proves`).
 
 Source: Donoho, Tanner, "Counting the faces of randomly-projected hypercubes and orthants, with applications", Discrete
 & Computational Geometry 43, 2010 (when a binary vector is the only point of a box that meets random equations);

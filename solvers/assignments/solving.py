@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from solvers.assignments.domains import Domains, Places
+from solvers.assignments.domains import WORD, Domains, Places
 from solvers.assignments.propagation.engine import Propagation
 from solvers.foundation.limits import Limits
 from solvers.kernel.claims import Removal
 from solvers.statements.release import Release
 from solvers.statements.row_problem import RowProblem, problem_of
+
+COPIES = 3  # of what is left: as it is, as it was found before, and what is worked with beside
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,12 +53,20 @@ def row_problem(release: Release) -> RowProblem | None:
     return known.problem
 
 
+def room(release: Release) -> int:
+    """Return the bytes that what is left for every row takes, copies included; nothing is built for it."""
+    words = (sum(-(-int((tree.count > 0).sum()) // WORD) for tree in bags.trees) * bags.rows for bags in release.bags)
+    return COPIES * WORD // 8 * max(words, default=0)
+
+
 def assigned(release: Release, limits: Limits) -> Assigned | None:
-    """Return what follows for every row, None where rows cannot be told apart.
+    """Return what follows for every row, None where rows cannot be told apart, or all that is left outgrows the memory.
 
     Remembered with the release: where a run met its limits, the next call goes on from the state that it reached.
     """
     known = release.derived.part(Remembered)
+    if known.propagation is None and room(release) > limits.memory:
+        return None
     if (known.assigned is None or not known.assigned.complete) and (problem := row_problem(release)) is not None:
         found = known.propagation = known.propagation or Propagation(problem)
         before = len(found.steps)

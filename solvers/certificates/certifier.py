@@ -47,6 +47,7 @@ RESERVED = 0.1  # of a time limit, on top of it, for proofs by regions where the
 MAX_CLAUSES = 300_000  # beyond, clauses row by row are too many to refute
 MAX_LEFT = 4_096  # pieces of a box that regions counting 0 may leave on the way
 FEW = 20  # positions of which the removals that they do not rest on are always left out
+TRIMMING = 15.0  # seconds at most for leaving removals out; beyond, all of them are given
 MAX_TRIMMED = 5_000  # removals of which those that positions do not rest on are left out; mostly all are needed
 MAX_COUNTED = 5_000  # statements of a rule list tried one by one
 
@@ -138,7 +139,7 @@ class Certifier:
         if len(whole.steps) > MAX_TRIMMED and any(isinstance(c, Located) and len(c.rows) > FEW for c in claims):
             return whole
         try:
-            return trimmed(self.verifier.settled(whole), whole, claims, self.limits)
+            return trimmed(self.verifier.settled(whole), whole, claims, self.limits.share(1 / SHARES, TRIMMING))
         except CertificateError:
             return whole
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from solvers.assignments.solving import Assigned, assigned
+from solvers.assignments.solving import Assigned, assigned, room
 from solvers.foundation.array_types import Bits
-from solvers.foundation.errors import Unsupported
+from solvers.foundation.errors import TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.positions.known_world import known_world
 from solvers.positions.settled import Settled, settled
@@ -69,6 +69,9 @@ class AssignmentsEngine(Engine):
         """Return what is left for every row, what follows for a question, or that there is no world."""
         state = assigned(release, limits)
         if state is None:
+            if (size := room(release)) > limits.memory:
+                most = limits.memory >> 20
+                raise TooLarge(f"what is left for every row takes {size >> 20:,} MB, above {most:,} MB (--memory)")
             raise Unsupported(ALIKE)
         conflict = nowhere(state)
         if conflict:

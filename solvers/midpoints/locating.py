@@ -18,9 +18,8 @@ from solvers.foundation.limits import Limits
 from solvers.midpoints.chains import Chains, Known, barred, behind
 from solvers.midpoints.members import Members, Pairs, ranged
 from solvers.midpoints.singles import LARGEST
-from solvers.midpoints.splits import Splits
+from solvers.midpoints.splits import Applied, Attained, Barred, Boxed, Cycled, Splits, Step
 from solvers.midpoints.state import LEAST_GAIN, NoMidpointsError, State
-from solvers.midpoints.steps import Applied, Attained, Barred, Boxed, Cycled, Step
 from solvers.statements.row_problem import RowProblem
 
 Floats = NDArray[np.float64]

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from solvers.assignments.domains import Domains
 from solvers.foundation.errors import ReconError
 from solvers.midpoints.locating import Located
-from solvers.midpoints.splits import Splits
-from solvers.midpoints.steps import Applied, Attained, Barred, Cycled
+from solvers.midpoints.splits import Applied, Attained, Barred, Cycled, Splits
 from solvers.statements.row_problem import RowProblem
 
 SCALE = 1100  # every float64 is a multiple of 2^-1074
