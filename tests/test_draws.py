@@ -90,7 +90,7 @@ def test_the_likelihood_is_the_share_of_all_bags(seed):
     n, distinct = 2 + seed % 4, seed % 3 > 0
     release, rows = bagged(seed, n, 1, 2 + seed % 2, distinct, 1 + seed % 2)
     got = encoded(release)
-    ((block, draws),) = drawn_blocks(got.statements)
+    ((_, draws),) = drawn_blocks(got.statements)
     rng = random.Random(seed)
     for world in (rows, [rng.choice(rows) for _ in rows], [(0, 0, 0, rng.randrange(2)) for _ in rows]):
         hits = 0

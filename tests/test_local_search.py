@@ -139,7 +139,7 @@ def test_what_is_no_world_is_refused(monkeypatch):
     got = encoded(release).statements
     problem = problem_of(got, Limits())
     wrong = np.zeros((problem.rows, len(problem.attributes)), dtype=np.int64)
-    monkeypatch.setattr(annealing, "search", lambda *_: (wrong, 0))
+    monkeypatch.setattr("solvers.local_search.finding.searched", lambda *_: annealing.Found(wrong, 0, ()))
     with pytest.raises(EngineError, match="no world"):
         known_rows(got, 0, Limits(seconds=5))
 
@@ -200,7 +200,7 @@ def test_a_failure_is_remembered_and_a_world_too(monkeypatch):
     release, _ = tiny(3)
     got = encoded(release).statements
     first = known_rows(got, 0, Limits(seconds=20))
-    monkeypatch.setattr(annealing, "search", lambda *_: (None, 7))
+    monkeypatch.setattr("solvers.local_search.finding.searched", lambda *_: annealing.Found(None, 7, ()))
     assert known_rows(got, 0, Limits(seconds=20)) is first
     with pytest.raises(Inconclusive, match="7 rows off"):
         known_rows(got, 1, Limits(seconds=5))

@@ -1,4 +1,4 @@
-"""Loops compiled by numba (extra `fast`), kept on disk under a fingerprint of their sources; and whether time allows it.
+"""Loops compiled by numba (extra `fast`), kept on disk under a fingerprint of their sources, where time allows it.
 
 Compiled code lies beside its source or, where that cannot be written, in numba's folder of the user (NUMBA_CACHE_DIR).
 What numba keeps there is made anew where the file of the kept function changes, by its time and size: not where a file
