@@ -9,7 +9,6 @@ all that it calls, which numba then makes part of its key.
 from __future__ import annotations
 
 import importlib.util
-import math
 import zlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -48,7 +47,7 @@ def ready(functions: Iterable[Callable[..., Any]], limits: Limits) -> bool:
 
     Time is that of the whole budget, not of a share of it: what is compiled serves whoever comes later.
     """
-    return limits.lasting(COMPILING).left() >= math.floor(COMPILING) or all(map(compiled_before, functions))
+    return limits.lasting(2 * COMPILING).left() >= COMPILING or all(map(compiled_before, functions))
 
 
 def compiled_before(function: Any) -> bool:
