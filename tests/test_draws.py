@@ -17,7 +17,7 @@ from solvers.engines.draws import NOTE, DrawsEngine
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
 from solvers.local_search import annealing, compiled, likely
-from solvers.local_search.finding import likely_rows
+from solvers.local_search.finding import broken, likely_rows
 from solvers.local_search.likely import (
     drawn_blocks,
     drawn_tables,
@@ -28,7 +28,6 @@ from solvers.local_search.likely import (
     surjective,
 )
 from solvers.local_search.problem import problem_of
-from solvers.local_search.verifying import broken
 from solvers.questions.query import MostLikely
 
 ENGINE = DrawsEngine()

@@ -19,9 +19,8 @@ from solvers.engines.local_search import LocalSearchEngine
 from solvers.foundation.errors import EngineError, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.local_search import annealing, compiled, loops
-from solvers.local_search.finding import known_rows
+from solvers.local_search.finding import broken, known_rows
 from solvers.local_search.problem import class_sizes, problem_of
-from solvers.local_search.verifying import broken
 from solvers.local_search.walks import Walks
 from solvers.questions.query import Count, Enumerate, MostLikely
 from solvers.statements.boxes import Attribute, Box
