@@ -17,7 +17,7 @@ from solvers.engines.draws import NOTE, DrawsEngine
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
 from solvers.local_search import annealing, compiled, likely
-from solvers.local_search.finding import likely_rows
+from solvers.local_search.finding import broken, likely_rows
 from solvers.local_search.likely import (
     drawn_blocks,
     drawn_tables,
@@ -28,7 +28,6 @@ from solvers.local_search.likely import (
     surjective,
 )
 from solvers.local_search.problem import problem_of
-from solvers.local_search.verifying import broken
 from solvers.questions.query import MostLikely
 
 ENGINE = DrawsEngine()
@@ -90,7 +89,7 @@ def test_the_likelihood_is_the_share_of_all_bags(seed):
     n, distinct = 2 + seed % 4, seed % 3 > 0
     release, rows = bagged(seed, n, 1, 2 + seed % 2, distinct, 1 + seed % 2)
     got = encoded(release)
-    ((block, draws),) = drawn_blocks(got.statements)
+    ((_, draws),) = drawn_blocks(got.statements)
     rng = random.Random(seed)
     for world in (rows, [rng.choice(rows) for _ in rows], [(0, 0, 0, rng.randrange(2)) for _ in rows]):
         hits = 0

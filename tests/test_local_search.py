@@ -19,9 +19,8 @@ from solvers.engines.local_search import LocalSearchEngine
 from solvers.foundation.errors import EngineError, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.local_search import annealing, compiled, loops
-from solvers.local_search.finding import known_rows
+from solvers.local_search.finding import broken, known_rows
 from solvers.local_search.problem import class_sizes, problem_of
-from solvers.local_search.verifying import broken
 from solvers.local_search.walks import Walks
 from solvers.questions.query import Count, Enumerate, MostLikely
 from solvers.statements.boxes import Attribute, Box
@@ -139,7 +138,7 @@ def test_what_is_no_world_is_refused(monkeypatch):
     got = encoded(release).statements
     problem = problem_of(got, Limits())
     wrong = np.zeros((problem.rows, len(problem.attributes)), dtype=np.int64)
-    monkeypatch.setattr(annealing, "search", lambda *_: (wrong, 0))
+    monkeypatch.setattr("solvers.local_search.finding.searched", lambda *_: annealing.Found(wrong, 0, ()))
     with pytest.raises(EngineError, match="no world"):
         known_rows(got, 0, Limits(seconds=5))
 
@@ -200,7 +199,7 @@ def test_a_failure_is_remembered_and_a_world_too(monkeypatch):
     release, _ = tiny(3)
     got = encoded(release).statements
     first = known_rows(got, 0, Limits(seconds=20))
-    monkeypatch.setattr(annealing, "search", lambda *_: (None, 7))
+    monkeypatch.setattr("solvers.local_search.finding.searched", lambda *_: annealing.Found(None, 7, ()))
     assert known_rows(got, 0, Limits(seconds=20)) is first
     with pytest.raises(Inconclusive, match="7 rows off"):
         known_rows(got, 1, Limits(seconds=5))

@@ -22,8 +22,8 @@ from solvers.worlds.row_lists import RandomSource
 SHARE = 0.4  # of the time left where other engines look for a world too, and may prove that there is none
 EFFORT = 1 << 10  # moves per statement and row there
 NOTE = (
-    "of the worlds found, one that makes the bags' counts most likely (uniform prior over datasets with these rows, not "
-    "proved the most likely)"
+    "of the worlds found, one that makes the bags' counts most likely (uniform prior over datasets with these rows, "
+    "not proved the most likely)"
 )
 
 

@@ -1,1 +1,1 @@
-"""One world by local search: rows moved from region to region until every statement holds."""
+"""One world by local search: rows moved from region to region until every statement holds, then to likelier worlds."""

@@ -27,8 +27,9 @@ WORSE = 32  # by so much worse no move is ever taken
 
 
 class Found(NamedTuple):
-    """How a search ended: (rows, attributes searched) parts of a world or None, the least cost met, and for going on
-    the state and the tables with their loops.
+    """How a search ended: (rows, attributes searched) parts of a world or None, the least cost met.
+
+    `end`: the state, the tables and their loops, for going on.
     """
 
     world: Ints | None

@@ -50,14 +50,16 @@ def compiled() -> Made:
     """
     from numba import njit
 
+    options: dict[str, Any] = {"_nrt": False}
     names: dict[str, Any] = {}
     for module in (loops, likely_loops):
         names = {**vars(module), **names}
         for name, function in vars(module).items():  # in the order of the source: what a loop calls stands above it
             if isinstance(function, FunctionType) and function.__module__ == module.__name__:
-                names[name] = njit(_nrt=False)(FunctionType(function.__code__, names, name))
+                names[name] = njit(**options)(FunctionType(function.__code__, names, name))
     made = outer(fingerprint(Path(__file__).parent / name for name in SOURCES))
-    return Made(*(kept(entry(function, names), _nrt=False) for function in made), True)
+    first, second, third = (kept(entry(function, names), **options) for function in made)
+    return Made(first, second, third, True)
 
 
 def entry(function: Any, names: dict[str, Any]) -> Callable[..., Any]:

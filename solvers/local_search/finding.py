@@ -1,5 +1,8 @@
 """Worlds that local search finds, verified and remembered; where trees had bags nobody knows, likely ones.
 
+What is found is evaluated anew in whole numbers. Nothing of the search is used there: the sums are those that the
+checker of proofs takes (`solvers.kernel.cells`).
+
 Source: `solvers.local_search.loops`, `solvers.local_search.likely`.
 """
 
@@ -11,13 +14,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from solvers.foundation.array_types import Ints
-from solvers.foundation.errors import EngineError, Inconclusive
+from solvers.foundation.errors import CertificateError, EngineError, Inconclusive
 from solvers.foundation.limits import Limits
+from solvers.kernel.cells import statement_sums
+from solvers.kernel.facts import Facts
 from solvers.local_search.annealing import EFFORT, searched
 from solvers.local_search.likely import climb
 from solvers.local_search.problem import Problem, problem_of
-from solvers.local_search.verifying import broken
-from solvers.statements.release import Release
+from solvers.statements.release import Choice, Release
 
 
 @dataclass(slots=True)
@@ -92,3 +96,26 @@ def verified(problem: Problem, found: Ints) -> Ints:
 def same(some: Ints, others: Ints) -> bool:
     """Return whether two lists hold the same rows in whatever order."""
     return Counter(map(tuple, some.tolist())) == Counter(map(tuple, others.tolist()))
+
+
+def broken(release: Release, rows: Ints) -> str | None:
+    """Return what a dataset does not meet, None for a possible world. `rows`: (rows, attributes) parts, -1: any.
+
+    Raises `NotVerified` where the memory does not hold the walk. Cost: rows times statements' boxes.
+    """
+    facts = Facts(release, Limits())  # a found world is checked even when the time is up
+    often = Counter(map(tuple, np.maximum(rows, 0).tolist()))
+    for box in release.impossible:
+        if any(all(mask >> row[k] & 1 for k, mask in box.literals) for row in often):
+            return "a row that is declared impossible"
+    try:
+        sums = statement_sums(facts, tuple(often), tuple(often.values()))
+    except CertificateError as error:
+        return str(error)
+    met = (sums >= facts.low) & (sums <= facts.high)
+    for s in np.flatnonzero(facts.unconditional & ~met).tolist():
+        return f"{facts.source(s)}: {int(sums[s])} rows"
+    for b, block in enumerate(release.blocks):
+        if isinstance(block, Choice) and sum(bool(met[a].all()) for a in facts.alternatives(b)) != 1:
+            return block.name
+    return None

@@ -34,10 +34,10 @@ from solvers.statements.release import ANY_LABEL, Draws, Partition, Release
 
 UNIT = 1 << 20  # of a nat
 BARS = 1 << 12
-BARRED = -(1 << 44)  # no way to draw what was counted
-HOT, COLD = 3.0, 0.02  # temperatures, in nats
+HOT, COLD = 1.0, 0.02  # temperatures, in nats
 LEVELS = 256
-MOVES = 1 << 12  # per row
+SHARE = 0.5  # of the time left
+MOVES, MOST_MOVES = 1 << 14, 1 << 20  # per row, and of all
 CHUNK = 32  # moves between two looks at the clock where nothing is compiled
 ENTRIES = 1 << 21  # of tables of leaves of several classes, all together
 DRAWS = 400  # of one class, up to which surjections are counted
@@ -71,7 +71,8 @@ class Figures:
                 self.entries += size
             self.begin[key] = len(self.value)
             found = log_ways(group, most).reshape(-1)
-            self.value += [BARRED if math.isinf(x) else round(x * UNIT) for x in found.tolist()]
+            least = found[np.isfinite(found)].min(initial=0.0)  # where statements are broken they say so themselves
+            self.value += [round(x * UNIT) for x in np.where(np.isfinite(found), found, least).tolist()]
         return self.begin[key]
 
 
@@ -177,11 +178,13 @@ def place_leaf(
 def climb(
     problem: Problem, state: State, tables: Tables, made: Made, limits: Limits
 ) -> tuple[Ints, Ints, tuple[int, int]]:
-    """Return the likeliest rows met and the last ones, from a state that is a world, and the worth of both.
+    """Return the likeliest world met and the last one, from a state that is a world, and the worth of both.
 
     The first are no less likely than those of the state. The same state gives the same rows, compiled or not, unless
-    the time ends the search first. Cost: `MOVES` per row.
+    the time ends the search first. Cost: `MOVES` per row, `MOST_MOVES`
+    at most; a part of the time left (`SHARE`).
     """
+    limits = limits.share(SHARE)
     drawn, begins = drawn_tables(problem)
     counters, labels = int(problem.tables.sizes[0]), int(problem.tables.sizes[2])
     at = begins.copy()
@@ -194,9 +197,10 @@ def climb(
     climber.worth[0] = int(drawn.value[at].sum())
     if not made.machine:
         drawn, climber = Drawn(*(x.tolist() for x in drawn)), Climb(*(x.tolist() for x in climber))
-    best, rows_then = int(climber.worth[0]), list(state.rows)
+    best = last = int(climber.worth[0])
+    rows_then = rows_last = list(state.rows)
     dice = -np.log((np.arange(BARS) + 0.5) / BARS)
-    moves = max(1, MOVES * problem.rows // LEVELS)
+    moves = max(1, min(MOST_MOVES, MOVES * problem.rows) // LEVELS)
     for level in range(LEVELS):
         bars = (-HOT * (COLD / HOT) ** (level / LEVELS) * UNIT * dice).astype(np.int64)
         climber.bar[:] = bars if made.machine else bars.tolist()
@@ -204,13 +208,15 @@ def climb(
             made.sway(tables, drawn, state, climber, moves if made.machine else min(CHUNK, moves - done))
             if limits.expired():
                 break
-        if climber.worth[0] > best:
-            best, rows_then = int(climber.worth[0]), list(state.rows)
+        if state.numbers[1] == 0:
+            last, rows_last = int(climber.worth[0]), list(state.rows)
+            if last > best:
+                best, rows_then = last, rows_last
         if limits.expired():
             break
         limits.report(f"likely worlds of unknown bags: {level + 1} of {LEVELS} temperatures")
-    ends: list[Any] = [np.array(x, dtype=np.int64).reshape(problem.rows, -1) for x in (rows_then, state.rows)]
-    return ends[0], ends[1], (best, int(climber.worth[0]))
+    ends: list[Any] = [np.array(x, dtype=np.int64).reshape(problem.rows, -1) for x in (rows_then, rows_last)]
+    return ends[0], ends[1], (best, last)
 
 
 def log_likelihood(release: Release, rows: Ints) -> float:

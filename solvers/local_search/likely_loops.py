@@ -1,4 +1,4 @@
-"""The inner loop of the search for likely worlds: rows moved as long as every statement holds. Whole numbers only.
+"""The inner loop of the search for likely worlds: rows moved, statements broken only on the way. Whole numbers only.
 
 Compiled like `solvers.local_search.loops`, by the same rules.
 
@@ -12,12 +12,15 @@ from typing import Any, NamedTuple
 from solvers.local_search.loops import State, draw, drawn_below, label_of, move, stray
 from solvers.local_search.problem import Tables
 
+LACKING = 4 << 20  # what a row that a statement lacks, or has too many, costs on the way: 4 nats
+MOST = 8  # rows by which no move makes it worse
 SHIFT = 20  # of the generator's 32 bits, 12 choose one of the bars
 
 
 class Drawn(NamedTuple):
-    """What rows in leaves are worth. cell, stride (regions x labels,): the figure that a row counts in (-1: none),
-    and how far it moves that one on; value: what each figure is worth, in units of 2^-20 nats.
+    """What rows in leaves are worth: `value` has what each figure is worth, in units of 2^-20 nats.
+
+    cell, stride (regions x labels,): where the figure stands that a row counts in (-1: none), and how far it goes on.
     """
 
     cell: Any
@@ -48,14 +51,15 @@ def shifted(d: Drawn, c: Climb, slot: int, more: int) -> Any:
 
 
 def sway(p: Tables, d: Drawn, s: State, c: Climb, iterations: int) -> None:
-    """Try so many moves at one temperature, from a state of cost 0 through states of cost 0."""
+    """Try so many moves at one temperature, and count what is worth more, less `LACKING` by row off."""
     counters, width, labels, n = p.sizes[0], p.sizes[1], p.sizes[2], p.sizes[5]
     for _ in range(iterations):
         row = drawn_below(s.dice, n)
-        if stray(p, s, row) != 0:
+        lacking = stray(p, s, row)
+        if lacking > MOST:
             continue
         before, after = label_of(p, s.rows, row * width), label_of(p, s.trial, 0)
-        grown = 0
+        grown = -lacking * LACKING
         for t in range(counters):
             left, joined = s.region[row * counters + t] * labels + before, s.found[t] * labels + after
             if left != joined:
@@ -63,7 +67,7 @@ def sway(p: Tables, d: Drawn, s: State, c: Climb, iterations: int) -> None:
                 grown += shifted(d, c, joined, 1)
         if grown >= c.bar[draw(s.dice) >> SHIFT]:
             move(p, s, row, 0)
-            c.worth[0] += grown
+            c.worth[0] += grown + lacking * LACKING
             c.worth[1] += 1
             continue
         for t in range(counters):

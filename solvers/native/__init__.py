@@ -1,1 +1,1 @@
-"""Native code in threads and processes of its own: it may hang, crash or ask for too much memory."""
+"""Native code in threads and processes of its own (it may hang, crash or take too much memory); loops compiled."""

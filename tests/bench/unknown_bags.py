@@ -1,142 +1,110 @@
 """Bags unknown: does the likelihood of the bags tell more than covering every leaf? A trial on COMPAS14.
 
-A world must hold at least d rows in every leaf with d different drawn rows (covering). Among these, a world with r
-rows in the leaf makes bags with these counts likelier in proportion to C(r, d): a bag of n draws that gives leaf l
-the count c_l from d_l different rows is one of Π_l C(r_l, d_l) surj(c_l, d_l) n! / Π c_l! in n^n, and only C(r_l,
-d_l) depends on the world. The trial anneals both objectives from the same random rows, and prints how far the worlds
-are from the truth: mean share of the columns that differ after the best matching of rows within classes, beside rows
-drawn from the columns' own frequencies.
+A forest of scikit-learn with its seeds taken out of the file. A world must explain what every leaf counts (covering);
+`recon.reconstruct` goes on to worlds that make the bags' counts likely (solvers.local_search.likely). Printed is how
+far the worlds are from the truth: mean share of the columns that differ after the best matching of rows within classes,
+beside the covering world that the search starts from, and rows drawn from the columns' own frequencies (which nobody
+has without the data). The log-likelihoods are those of the covering world, the likely one and the truth.
 
-`python tests/bench/unknown_bags.py [rows] [trees] [runs]`.
+`python tests/bench/unknown_bags.py [rows] [trees] [runs]`. Needs scikit-learn.
 """
 
 from __future__ import annotations
 
 import math
 import sys
+import tempfile
+import time
+from pathlib import Path
 
+import joblib
 import numpy as np
 import pandas as pd
 from scipy.optimize import linear_sum_assignment
 from sklearn.ensemble import RandomForestClassifier
 
-DATA = "../shared/data/compas14.csv.gz"
-BARRED = -50.0  # of a leaf, per row that is missing
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+DATA = ROOT / "../shared/data/compas14.csv.gz"
+SECONDS = 120.0
 
 
-def tables(forest, X, y, n):
-    """Return per tree (node arrays, d per leaf and class), and the log-weights of r rows where d were drawn."""
-    trees = []
-    for tree in forest.estimators_:
-        t = tree.tree_
-        distinct = np.zeros((t.node_count, 2), dtype=int)
-        classes = np.round(t.value[:, 0] * t.weighted_n_node_samples[:, None]).astype(int)
-        for leaf in np.flatnonzero(t.children_left < 0):
-            c, d = classes[leaf], int(t.n_node_samples[leaf])
-            if (c > 0).sum() == 1:
-                distinct[leaf, int(np.argmax(c))] = d
-            else:  # the least of each class that explains both
-                distinct[leaf] = np.maximum((c > 0).astype(int), d - c[::-1])
-        trees.append((t.children_left, t.children_right, t.feature, t.threshold, distinct))
-    log = np.array(
-        [[math.log(math.comb(r, d)) if r >= d else BARRED * (d - r) for d in range(n + 1)] for r in range(n + 1)]
-    )
-    return trees, log
+def stripped(X, y, count: int, seed: int, path: Path):
+    """Return the release of a forest whose file has no seeds."""
+    import recon
+
+    forest = RandomForestClassifier(count, random_state=seed).fit(X, y)
+    for one in (forest, *forest.estimators_):
+        one.random_state = None
+    joblib.dump(forest, path)
+    return recon.load(path)
 
 
-def leaf(tree, x):
-    """Return the leaf of a row."""
-    left, right, feature, threshold, _ = tree
-    i = 0
-    while left[i] >= 0:
-        i = left[i] if x[feature[i]] <= threshold[i] else right[i]
-    return i
+def covering(statements, seed: int):
+    """Return the world that covers, parts of all attributes, -1: any."""
+    from solvers.foundation.limits import Limits
+    from solvers.local_search.annealing import searched
+    from solvers.local_search.problem import problem_of
+
+    problem = problem_of(statements, Limits())
+    found = searched(problem, seed, Limits(seconds=SECONDS), likely=True).world
+    rows = np.full((problem.rows, len(statements.domain.attributes)), -1, dtype=np.int64)
+    rows[:, problem.attributes] = found
+    return rows
 
 
-def anneal(trees, log, y, columns, steps, likely, seed):
-    """Return rows that cover every leaf; `likely`: annealed for the likelihood of the bags as well."""
-    random = np.random.default_rng(seed)
-    X = random.integers(0, 2, (len(y), columns))
-    at = np.array([[leaf(t, x) for x in X] for t in trees])
-    filled = [np.zeros(t[4].shape, dtype=int) for t in trees]
-    for t in range(len(trees)):
-        np.add.at(filled[t], (at[t], y), 1)
-
-    def worth(t, i, k):
-        d, r = trees[t][4][i, k], filled[t][i, k]
-        return log[r, d] if likely else min(0.0, BARRED * (d - r))
-
-    for step in range(steps):
-        heat = 3.0 * (1 - step / steps) + 0.02
-        i, j = int(random.integers(len(y))), int(random.integers(columns))
-        X[i, j] ^= 1
-        moved, gain = [], 0.0
-        for t, tree in enumerate(trees):
-            new = leaf(tree, X[i])
-            if new != (old := at[t, i]):
-                gain -= worth(t, old, y[i]) + worth(t, new, y[i])
-                filled[t][old, y[i]] -= 1
-                filled[t][new, y[i]] += 1
-                gain += worth(t, old, y[i]) + worth(t, new, y[i])
-                moved.append((t, old, new))
-        if gain >= 0 or random.random() < math.exp(gain / heat):
-            for t, _, new in moved:
-                at[t, i] = new
-            continue
-        X[i, j] ^= 1
-        for t, old, new in moved:
-            filled[t][old, y[i]] += 1
-            filled[t][new, y[i]] -= 1
-    missing = sum(int(np.maximum(0, trees[t][4] - filled[t]).sum()) for t in range(len(trees)))
-    value = sum(
-        log[r, d] for t in range(len(trees)) for r, d in zip(filled[t].ravel(), trees[t][4].ravel(), strict=True)
-    )
-    return X, missing, value
+def numbers(X, random):
+    """Return 0/1 rows of parts; a column that no tree asks about has one part: drawn."""
+    return np.where(X < 0, random.integers(0, 2, X.shape), X)
 
 
-def distance(X, Z, y):
+def parts(statements, rows):
+    """Return 0/1 rows as parts."""
+    sizes = [len(a.sizes) for a in statements.domain.attributes]
+    return np.where(np.array(sizes) > 1, rows, -1)
+
+
+def distance(X, Z, y, labels):
     """Return the mean share of columns that differ after the best matching within classes."""
     total = 0.0
     for k in (0, 1):
-        cost = (X[y == k][:, None, :] != Z[y == k][None, :, :]).mean(axis=2)
-        total += cost[linear_sum_assignment(cost)].sum()
+        cost = (X[y == k][:, None, :] != Z[labels == k][None, :, :]).mean(axis=2)
+        total += cost[linear_sum_assignment(cost)].sum() + max(0, len(cost) - cost.shape[1])
     return total / len(y)
 
 
 def main() -> None:
     """Print the distances of some runs."""
-    rows, count, runs = (int(a) for a in (*sys.argv[1:], *("50", "10", "6")[len(sys.argv) - 1 :]))
+    import recon
+    from solvers.foundation.limits import Limits
+    from solvers.local_search.likely import log_likelihood
+
+    rows, count, runs = (int(a) for a in (*sys.argv[1:], *("50", "10", "8")[len(sys.argv) - 1 :]))
     data = pd.read_csv(DATA)
     print(f"COMPAS14, {rows} rows x {count} trees; distance to the truth (0: the same rows)")
-    print("run  covering  likelihood  frequencies  missing rows  log-likelihood (covering, likelihood, truth)")
+    print("| run | covering | likely | frequencies | log-likelihood: covering, likely, truth | CPU s |")
+    print("|---|---|---|---|---|---|")
     found = []
     for run in range(runs):
         part = data.sample(rows, random_state=run)
         X, y = part.iloc[:, :-1].to_numpy(), part.iloc[:, -1].to_numpy()
-        forest = RandomForestClassifier(count, random_state=run).fit(X, y)
-        trees, log = tables(forest, X, y, rows)
-        covered = anneal(trees, log, y, X.shape[1], 60_000, False, run)
-        likely = anneal(trees, log, y, X.shape[1], 60_000, True, run)
         random = np.random.default_rng(run)
+        with tempfile.TemporaryDirectory() as folder:
+            release = stripped(X, y, count, run, Path(folder) / "model.joblib")
+        statements, begun = release.statements, time.process_time()
+        world = recon.reconstruct(release, run, Limits(seconds=SECONDS)).to_frame().to_numpy()
+        took = time.process_time() - begun
+        covered = covering(statements, run)
         drawn = np.stack([random.permutation(X[:, j]) for j in range(X.shape[1])], axis=1)
-        truth = 0.0
-        for tree in trees:
-            filled = np.zeros(tree[4].shape, dtype=int)
-            np.add.at(filled, ([leaf(tree, x) for x in X], y), 1)
-            truth += sum(log[r, d] for r, d in zip(filled.ravel(), tree[4].ravel(), strict=True))
-        line = [distance(X, Z, y) for Z in (covered[0], likely[0], drawn)]
+        worlds = (numbers(covered, random), world, np.column_stack([drawn, y]))
+        line = [distance(X, Z[:, :-1], y, Z[:, -1]) for Z in worlds]
+        every = (covered, parts(statements, world), parts(statements, np.column_stack([X, y])))
+        values = [log_likelihood(statements, Z) for Z in every]
         found.append(line)
-        values = f"{covered[2]:.0f}, {likely[2]:.0f}, {truth:.0f}"
-        print(
-            f"{run:3}  {line[0]:8.3f}  {line[1]:10.3f}  {line[2]:11.3f}  {covered[1]:6},{likely[1]:4}  {values:>20}",
-            flush=True,
-        )
-    print(
-        "mean",
-        np.round(np.mean(found, axis=0), 3),
-        "standard error",
-        np.round(np.std(found, axis=0) / math.sqrt(runs), 3),
-    )
+        cells = [f"{run}", *(f"{x:.3f}" for x in line), ", ".join(f"{v:.0f}" for v in values), f"{took:.1f}"]
+        print("| " + " | ".join(cells) + " |", flush=True)
+    mean, error = np.mean(found, axis=0), np.std(found, axis=0) / math.sqrt(runs)
+    print("| mean | " + " | ".join(f"{m:.3f} ± {e:.3f}" for m, e in zip(mean, error, strict=True)) + " | | |")
 
 
 main()

@@ -1,0 +1,64 @@
+"""Compiled code kept on disk: under the fingerprint of what it is made of, and not made where the time is short."""
+
+from __future__ import annotations
+
+from extras import extra
+
+from solvers.assignments.propagation.fixpoint import Vectorised, fastest
+from solvers.foundation.limits import Limits
+from solvers.native.compiling import compiled_before, fingerprint, kept, ready
+
+
+def made(sources):
+    """Return a function that closes over a number."""
+
+    def plus(x):
+        return x + 1 if sources else 0
+
+    return kept(plus)
+
+
+def test_a_fingerprint_tells_contents_apart(tmp_path):
+    one, other = tmp_path / "a.py", tmp_path / "b.py"
+    one.write_text("x")
+    first = fingerprint([one, other])
+    assert first > 0
+    assert fingerprint([other, one]) == first
+    other.write_text("y")
+    assert fingerprint([one, other]) != first
+
+
+def test_what_is_kept_is_found_by_others_with_the_same_sources_alone(tmp_path, monkeypatch):
+    extra("numba")
+    monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path))
+    first = made(7)
+    assert not compiled_before(first)
+    assert not ready([first], Limits(seconds=5))
+    assert ready([first], Limits(seconds=60))
+    assert ready([first], Limits())
+    assert first(1) == 2
+    assert compiled_before(first)
+    assert compiled_before(made(7))
+    assert ready([made(7)], Limits(seconds=5))
+    assert not compiled_before(made(8))
+    assert made(7)(4) == 5
+
+
+def test_without_a_folder_it_is_compiled_all_the_same(monkeypatch):
+    numba = extra("numba")
+    plain = numba.njit
+
+    def refuse(cache=False, **options):
+        if cache:
+            raise RuntimeError("no locator available")
+        return plain(**options)
+
+    monkeypatch.setattr("numba.njit", refuse)
+    assert made(3)(1) == 2
+
+
+def test_propagation_does_not_compile_where_the_time_is_short(monkeypatch):
+    extra("numba")
+    monkeypatch.setattr("solvers.native.compiling.compiled_before", lambda _: False)
+    assert isinstance(fastest(Limits(seconds=5)), Vectorised)
+    assert not isinstance(fastest(Limits(seconds=60)), Vectorised)
