@@ -20,6 +20,7 @@ from sklearn.datasets import load_diabetes  # noqa: E402
 from sklearn.ensemble import (  # noqa: E402
     BaggingClassifier,
     ExtraTreesClassifier,
+    IsolationForest,
     RandomForestClassifier,
     RandomForestRegressor,
 )
@@ -358,6 +359,48 @@ def test_ensembles_with_seeds_never_exclude_the_truth(name):
     assert release.statements.bags
     found = recon.positions(release, truth=truth, limits=recon.Limits(seconds=30))
     assert found.attrs["truth"]["inside"], found.attrs["truth"]["first_outside"]
+
+
+@pytest.mark.parametrize("again", [True, False])
+def test_isolation_forests_with_seeds_never_exclude_the_truth(again):
+    """With replacement their trees count drawn rows, without it different ones."""
+    x, _ = data()
+    model = IsolationForest(n_estimators=8, max_samples=20, bootstrap=again, random_state=0).fit(x)
+    release = recon.encode(model, recon.Domain.from_frame(x))
+    assert release.statements.bags[0].times.sum(axis=1).tolist() == [20] * 8
+    found = recon.positions(release, truth=x, limits=recon.Limits(seconds=30))
+    assert found.attrs["truth"]["inside"], found.attrs["truth"]["first_outside"]
+
+
+def test_values_proved_missing_have_no_width(tmp_path, capsys):
+    """Their ends are NaN; figures of the truth beside them are numbers all the same."""
+    x, y = data()
+    x = x.mask(np.random.default_rng(0).random(x.shape) < 0.1)
+    joblib.dump(RandomForestClassifier(30, random_state=0).fit(x, y), tmp_path / "forest.joblib")
+    x.assign(label=y).to_csv(tmp_path / "train.csv", index=False)
+    command = "positions", str(tmp_path / "forest.joblib"), "--truth", str(tmp_path / "train.csv"), "--json"
+    code, out, err = run(capsys, *command)
+    assert code in {0, 4}, err
+    found = json.loads(out)
+    assert any(line["exact"] and line["values"] == ["missing"] for line in found["positions"])
+    assert found["truth"]["inside"]
+    assert 0 < found["truth"]["mean_width"] < 1
+
+
+def test_rows_drawn_more_often_than_memory_allows_to_count(tmp_path, capsys):
+    """Counting takes room for every multiplicity up to the greatest: that is named, and other engines answer."""
+    most = 2**31 - 1
+    leaves = [{"counts": [most, 0], "distinct": 1}, {"counts": [0, most], "distinct": 1}]
+    nodes = [{"if": {"a": 0}, "then": 1, "else": 2}, *leaves]
+    domain = {"attributes": [{"name": "a", "values": [0, 1]}], "label": {"name": "y", "values": [0, 1]}}
+    forest = {"kind": "forest", "bootstrap": True, "trees": [{"nodes": nodes}], "multiplicities": [[most, most]]}
+    (tmp_path / "release.json").write_text(json.dumps({"recon": 1, "domain": domain, "models": [forest]}))
+    code, _, err = run(capsys, "positions", str(tmp_path / "release.json"))
+    assert code == 4
+    assert "(--memory)" in err
+    code, out, _ = run(capsys, "count", str(tmp_path / "release.json"), "--json")
+    assert code in {0, 4}
+    assert json.loads(out)["log2_upper"] <= 2
 
 
 @pytest.mark.parametrize("kind", [RandomForestClassifier, BaggingClassifier, ExtraTreesClassifier])

@@ -67,7 +67,8 @@ def asked(release: EncodedRelease, where: Condition, of: tuple[str, ...], limits
     """Return the release cut for a question. Raises `Unsupported` for too many cells."""
     cut = asking(release, Question(where, of))
     given = release.statements
-    cut = replace(cut, statements=replace(cut.statements, loosened=given.loosened, bags=given.bags))
+    bags = cut.statements.bags if given.bags else ()  # their boxes over the parts of this cut
+    cut = replace(cut, statements=replace(cut.statements, loosened=given.loosened, bags=bags))
     system = SystemFigures.of(cut.statements, limits)
     dense = system.last(1 + len(of))
     scales, minimum, greatest = [], [], []

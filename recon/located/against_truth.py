@@ -149,13 +149,14 @@ def first_outside(found: PlacedRows, truth: pd.DataFrame, out: NDArray[np.bool_]
 
 
 def mean_width(found: PlacedRows, ends: dict[str, tuple[float, float]]) -> float:
-    """Return the mean width of what is proved, of numbers as shares of the true columns' ranges."""
+    """Return the mean width of what is proved, of numbers as shares of the true columns' ranges; 0: known missing."""
     widths = []
     for attribute, column in zip(found.release.domain.attributes, found.data, strict=True):
         if attribute.name in ends:
             low, high = ends[attribute.name]
             left = np.minimum(column.high, high) - np.maximum(column.low, low)
-            widths.append(float(np.clip(left / (high - low), 0.0, 1.0).mean()))
+            shares = np.clip(left / (high - low), 0.0, 1.0)
+            widths.append(float(np.where(np.isnan(left), column.width, shares).mean()))
         else:
             widths.append(float(column.width.mean()))
     return float(np.mean(widths))

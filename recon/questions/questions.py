@@ -158,8 +158,8 @@ def reconstruct(release: EncodedRelease, seed: int = 0, limits: Limits | None = 
 def reconstruct_in_order(release: EncodedRelease, seed: int, limits: Limits | None) -> World:
     """Return one world whose rows stand as in the training file, where trees on known bags tell them apart.
 
-    Raises `Unsupported` or `Inconclusive` where no engine finds one: what is proved of every row is asked otherwise
-    (`recon.positions`).
+    Raises `Unsupported` where no engine finds one, `Inconclusive` where limits end the search: what is proved of every
+    row is asked otherwise (`recon.positions`).
     """
     try:
         if release.domain.continuous:
@@ -167,9 +167,13 @@ def reconstruct_in_order(release: EncodedRelease, seed: int, limits: Limits | No
         else:
             one_fits(release, limits)
             world = wrap(release, next(ask(release.statements, MostLikely(seed), WorldsAnswer, limits).worlds))
-    except (Unsupported, Inconclusive) as error:
+    except Unsupported as error:
         said = re.search(r"assignments: ([^;]+)", str(error))
-        raise type(error)(f"no data set was found ({said[1] if said else error}); {BY_POSITION}") from None
+        raise Unsupported(f"no data set was found ({said[1] if said else error}); {BY_POSITION}") from None
+    except Inconclusive as error:  # others than the engine for rows told apart only say that they cannot
+        if (said := re.search(r"assignments: ([^;]+)", str(error))) is None:
+            raise
+        raise Inconclusive(f"no data set was found ({said[1]}); {BY_POSITION}") from None
     if world.unique:
         return world
     note = "; ".join(filter(None, (world.inner.note, ONE_OF_MANY)))

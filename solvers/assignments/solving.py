@@ -9,10 +9,12 @@ from solvers.assignments.domains import WORD, Domains, Places
 from solvers.assignments.propagation.engine import Propagation
 from solvers.foundation.limits import Limits
 from solvers.kernel.claims import Removal
+from solvers.statements.bags import Bags
 from solvers.statements.release import Release
 from solvers.statements.row_problem import RowProblem, problem_of
 
 COPIES = 3  # of what is left: as it is, as it was found before, and what is worked with beside
+BOUNDS = 16  # numbers that are held per value of a tree and multiplicity up to the greatest
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +57,19 @@ def row_problem(release: Release) -> RowProblem | None:
 
 def room(release: Release) -> int:
     """Return the bytes that what is left for every row takes, copies included; nothing is built for it."""
-    words = (sum(-(-int((tree.count > 0).sum()) // WORD) for tree in bags.trees) * bags.rows for bags in release.bags)
-    return COPIES * WORD // 8 * max(words, default=0)
+    return max((COPIES * WORD // 8 * words_of(bags) + bounds_of(bags) for bags in release.bags), default=0)
+
+
+def words_of(bags: Bags) -> int:
+    """Return the words of what is left for all rows of a training file."""
+    return sum(-(-int((tree.count > 0).sum()) // WORD) for tree in bags.trees) * bags.rows
+
+
+def bounds_of(bags: Bags) -> int:
+    """Return the bytes that counting takes in the tree where it takes most: a row may be drawn millions of times."""
+    most = bags.times.max(axis=1, initial=0).tolist()
+    values = [int((tree.count > 0).sum()) for tree in bags.trees]
+    return 8 * BOUNDS * max((v * m for v, m in zip(values, most, strict=True)), default=0)
 
 
 def assigned(release: Release, limits: Limits) -> Assigned | None:

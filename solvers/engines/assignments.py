@@ -35,6 +35,7 @@ from solvers.questions.query import (
     WorldsAnswer,
 )
 from solvers.statements.release import Release
+from solvers.statements.row_problem import bags_with_most
 from solvers.worlds.row_lists import RandomSource
 
 UNKNOWN = "the bags are not known (multiplicities), so that rows cannot be told apart by position"
@@ -105,7 +106,7 @@ def nowhere(state: Assigned) -> tuple[str, ...]:
     """Return which row has no leaf left, in words; () where all have some."""
     if not state.contradicted:
         return ()
-    bags = state.problem.release.bags[0].name
+    bags = bags_with_most(state.problem.release.bags).name
     wrong = np.argwhere((state.domains.sizes() == 0) & (state.problem.times.T > 0))
     if not len(wrong):
         return (f"{bags}: the multiplicities and the counts of the trees contradict each other",)

@@ -33,17 +33,17 @@ def tightened(tables: Tables, values: Ints, q: Ints, p: Ints) -> tuple[Ints, Int
 def by_all_ways(tables: Tables, w: int, values: Ints, q: Ints, p: Ints) -> tuple[Ints, Ints, Bits]:
     """Return the least and greatest n_m over all ways to make the weight `w` that the bounds admit."""
     ways: NDArray[np.int32] = tables.ways[int(tables.way[w]) : int(tables.way[w + 1])]
-    most = q.shape[1]
-    if ways.shape[1] < most:
-        ways = np.concatenate([ways, np.zeros((len(ways), most - ways.shape[1]), dtype=np.int32)], axis=1)
-    ways = ways[(ways[:, most:] == 0).all(axis=1), :most]
+    width = min(q.shape[1], ways.shape[1])  # of greater multiplicities no row fits
+    ways = ways[(ways[:, width:] == 0).all(axis=1), :width]
     size = ways.sum(axis=1)
     fits = (size >= tables.low[values][:, None]) & (size <= tables.high[values][:, None])
-    for m in range(most):
+    fits &= (q[:, width:] == 0).all(axis=1)[:, None]
+    for m in range(width):
         fits &= (ways[:, m] >= q[:, m, None]) & (ways[:, m] <= p[:, m, None])
     none: Bits = np.asarray(~fits.any(axis=1))
-    low, high = q.copy(), p.copy()
-    for m in range(most):
+    low, high = np.zeros_like(q), np.zeros_like(p)
+    low[none], high[none] = EXACT + 1, -1
+    for m in range(width):
         low[:, m] = np.where(fits, ways[:, m], EXACT + 1).min(axis=1, initial=EXACT + 1)
         high[:, m] = np.where(fits, ways[:, m], -1).max(axis=1, initial=-1)
     return low, high, none

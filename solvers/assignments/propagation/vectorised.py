@@ -110,7 +110,7 @@ def bounds(tables: Tables, t: int, held: Bits) -> tuple[Ints, Ints, Ints, Ints, 
     most = int(tables.most[t])
     q = np.zeros((held.shape[1], most), dtype=np.int64)
     p = np.zeros_like(q)
-    for m in range(1, most + 1):
+    for m in np.unique(times[times > 0]).tolist():
         p[:, m - 1] = held[times == m].sum(axis=0)
         q[:, m - 1] = held[(times == m) & single].sum(axis=0)
     values = np.arange(int(tables.value[t]), int(tables.value[t + 1]))

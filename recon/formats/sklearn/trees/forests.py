@@ -100,17 +100,15 @@ def read(thing: Thing, form: str) -> Draft:
         forest=True,
         resampled=resampled,
         replaced=replaced and not hidden,
-        multiplicities=kept_bags(thing, bags, hidden),
+        multiplicities=kept_bags(bags, hidden),
     )
 
 
-def kept_bags(thing: Thing, bags: NDArray[np.int32] | None, hidden: bool) -> NDArray[np.int32] | None:
+def kept_bags(bags: NDArray[np.int32] | None, hidden: bool) -> NDArray[np.int32] | None:
     """Return the bags that fit what the trees' counts say: each row once where leaves count different rows.
 
-    So it is in an isolation forest, and where weights hide how many of each class were drawn.
+    So it is where weights hide how many were drawn, and in isolation forests without replacement.
     """
-    if thing.class_name == "IsolationForest" and bags is not None:
-        return np.minimum(bags, 1)
     return np.minimum(bags, 1) if hidden and bags is not None else bags
 
 
