@@ -456,7 +456,7 @@ def test_a_run_goes_on_where_it_met_its_limits():
 
 def test_little_memory_leaves_more():
     got, problem, true = forest_problem(random.Random("memory"), 14, 9)
-    small = assigned(got.statements, Limits(memory=1 << 10))
+    small = assigned(got.statements, Limits(memory=1 << 16))
     assert not small.complete
     assert "memory" in small.note
     assert not any(isinstance(step, Revised) for step in small.steps)

@@ -7,7 +7,7 @@ from typing import Any
 
 from encoders.domain.cuts import Cuts
 from encoders.domain.domain import Domain
-from encoders.domain.values import Continuous, Grid, Ranges, Test, Value, intersection
+from encoders.domain.values import MISSING, Continuous, Grid, Ranges, Test, Value, intersection
 from encoders.encode.encoder import EncodedRelease
 from recon.formats.release.parts import to_condition
 from recon.formats.release.reading import converted
@@ -146,4 +146,6 @@ def line_test(line: Json, missing: bool) -> Test:
         return Test(low=low, high=high, missing=gap)
     if not isinstance(values, list):
         raise ReleaseError("values is no list")
-    return Test(values=tuple(v for v in values if v is not None), missing=missing and None in values)
+    gaps = (None, MISSING) if missing else (None,)  # how lines say that a value may be missing
+    held = tuple(v for v in values if v not in gaps)
+    return Test(values=held, missing=missing and len(held) < len(values))

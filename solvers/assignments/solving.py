@@ -15,6 +15,7 @@ from solvers.statements.row_problem import RowProblem, problem_of
 
 COPIES = 3  # of what is left: as it is, as it was found before, and what is worked with beside
 BOUNDS = 16  # numbers that are held per value of a tree and multiplicity up to the greatest
+FREE = 1 << 20  # bytes of them that are not looked at
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +70,8 @@ def bounds_of(bags: Bags) -> int:
     """Return the bytes that counting takes in the tree where it takes most: a row may be drawn millions of times."""
     most = bags.times.max(axis=1, initial=0).tolist()
     values = [int((tree.count > 0).sum()) for tree in bags.trees]
-    return 8 * BOUNDS * max((v * m for v, m in zip(values, most, strict=True)), default=0)
+    found = 8 * BOUNDS * max((v * m for v, m in zip(values, most, strict=True)), default=0)
+    return found if found > FREE else 0
 
 
 def assigned(release: Release, limits: Limits) -> Assigned | None:
