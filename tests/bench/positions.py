@@ -48,6 +48,9 @@ def rows_of(name: str, n: int) -> tuple[Any, Any, Any]:
         domain = recon.Domain.from_frame(frame, label=label)
         frame = frame.sample(n, random_state=0).reset_index(drop=True)
         return frame.drop(columns=label), frame[label], domain
+    if name == "made":
+        made = sklearn.datasets.make_classification(n, random_state=0)
+        return pd.DataFrame(made[0], columns=[f"x{k}" for k in range(20)]), pd.Series(made[1]), None
     table, label = getattr(sklearn.datasets, f"load_{name}")(return_X_y=True, as_frame=True)
     if name == "diabetes":
         label = (label > label.median()).astype(int)
