@@ -93,14 +93,8 @@ def point(name: str, n: int, trees: int) -> dict[str, Any]:
     for i in range(problem.rows):
         assert set(true[i][true[i] >= 0].tolist()) <= set(found.domains.of_row(i).tolist()), "a true leaf is excluded"
     proved, labels = (found.domains.sizes()[seen] == 1).mean(), (found.domains.labels().sum(axis=1) == 1).mean()
-    return dict(
-        zip(
-            FIELDS,
-            (name, n, trees, len(problem.tree), f"{meeting(problem):.3f}", f"{proved:.4f}", f"{labels:.4f}")
-            + (found.complete, f"{took:.2f}", f"{wall:.2f}"),
-            strict=True,
-        )
-    )
+    told = (f"{meeting(problem):.3f}", f"{proved:.4f}", f"{labels:.4f}", found.complete, f"{took:.2f}", f"{wall:.2f}")
+    return dict(zip(FIELDS, (name, n, trees, len(problem.tree), *told), strict=True))
 
 
 def forests(name: str, trees: int) -> None:
