@@ -158,11 +158,12 @@ STYLE = """
   .head { font-weight: 600; } .small { font-size: 10px; fill: #666; }
   .axis { stroke: #888; fill: none; } .grid { stroke: #ddd; }
   .curve { fill: none; stroke-width: 2; } .label { stroke-dasharray: 3 4; stroke-width: 1.5; }
-  .t10 { stroke: #9aa0a6; } .t30 { stroke: #d98324; } .t100 { stroke: #2b6cb0; } .t200 { stroke: #2f855a; }
-  .cut { fill: #fff; }
+  .t10 { color: #8a9096; } .t30 { color: #d98324; } .t100 { color: #2b6cb0; } .t200 { color: #2f855a; }
+  .curve, circle { stroke: currentColor; }
+  .dot { fill: currentColor; } .cut { fill: #fff; }
   @media (prefers-color-scheme: dark) {
     text { fill: #ddd; } .small { fill: #aaa; } .grid { stroke: #3a3a3a; } .cut { fill: #111; }
-    .t30 { stroke: #f0a64a; } .t100 { stroke: #63a4f0; } .t200 { stroke: #5fc48f; }
+    .t30 { color: #f0a64a; } .t100 { color: #63a4f0; } .t200 { color: #5fc48f; }
   }
 """
 WIDE, HIGH, LEFT, TOP, GAP = 200, 150, 40, 40, 56
@@ -209,9 +210,8 @@ def panel(x: int, y: int, name: str, each: dict[int, list[dict[str, str]]]) -> N
             print(f'<path class="curve t{trees}{kind}" d="M{path}"/>')
         for p in points:
             a, b = place(x, y, int(p["rows"]), float(p["leaves_proved"]))
-            ring = " cut" if p["complete"] != "True" else ""
-            style = "" if ring else ' style="fill:currentColor"'
-            print(f'<circle class="t{trees}{ring}" cx="{a:.1f}" cy="{b:.1f}" r="2.5" stroke-width="1.5"{style}/>')
+            kind = "dot" if p["complete"] == "True" else "cut"
+            print(f'<circle class="t{trees} {kind}" cx="{a:.1f}" cy="{b:.1f}" r="2.5" stroke-width="1.5"/>')
 
 
 def legend(x: int, y: int) -> None:
