@@ -422,6 +422,7 @@ def test_midpoints_narrow_and_never_exclude_the_truth(files, capsys):
         assert found.attrs["truth"]["inside"], found.attrs["truth"]["first_outside"]
         assert found.attrs["mean_width"] <= plain.attrs["mean_width"] + 1e-12
         assert any("thresholds are midpoints" in line for line in found.attrs["assumptions"])
+        assert not any("does not use how the learner" in line for line in found.attrs["assumptions"])
     exact = found[found["exact"] & (found["attribute"] != "label")]
     for line in exact.to_dict("records"):
         assert line["values"] == [float(np.float32(truth[line["attribute"]][line["position"]]))]

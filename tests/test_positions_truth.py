@@ -190,3 +190,29 @@ def test_default_forests(name, rows, trees, data, tmp_path):
     except (Unsupported, Inconclusive):
         return
     assert not violations(release, world.to_frame(views=True))
+
+
+@pytest.mark.parametrize("batch", batches(4, 24))
+def test_midpoints_keep_the_truth(batch, data, tmp_path):
+    """The learner's rule on forests of best splits, the least and the greatest values known or not."""
+    from sklearn.tree import DecisionTreeClassifier
+
+    rng = random.Random(f"midpoints {batch}")
+    rows, trees = rng.choice((30, 40, 60)), rng.choice((10, 20, 30))
+    features, labels = rows_of(rng.choice(("breast_cancer", "diabetes", "wine")), data, rows, rng)
+    features = features.astype(np.float32).astype(float)
+    own = {"max_depth": rng.choice([None, None, 4]), "min_samples_leaf": rng.choice([1, 1, 2])}
+    if rng.random() < 0.25:
+        forest = ensemble.BaggingClassifier(DecisionTreeClassifier(**own), n_estimators=trees, random_state=batch)
+    else:
+        forest = ensemble.RandomForestClassifier(trees, random_state=batch, **own)
+    joblib.dump(forest.fit(features, labels), tmp_path / "m.joblib")
+    release = recon.load(tmp_path / "m.joblib")
+    truth = features.assign(label=labels)
+    ends = {name: (float(features[name].min()), float(features[name].max())) for name in features.columns}
+    true = true_values(release, truth)
+    for ranges in (None, ends):
+        lines = recon.positions(release, learner="midpoints", ranges=ranges, limits=Limits(seconds=BRIEF))
+        for line in lines.to_dict("records"):
+            value = true[line["attribute"]][line["position"]]
+            assert contains(line, value), (line, value)

@@ -28,7 +28,7 @@ from removal_forgeries import (
     TORN,
 )
 
-from recon.certificates.certificate_format import sealed
+from recon.certificates.certificate_format import digest, naming_steps, seal_of, sealed, sharing_steps
 from recon.certificates.issuing import position_certificate, profile_certificates
 from recon.certificates.verifying import verify
 from recon.formats.release.writing import dump
@@ -150,7 +150,7 @@ def test_verdicts_by_removals_are_right(batch):
             settled += 1
             if found["proof"].get("steps") is not None and found["proof"]["kind"] == "removals":
                 plain_removals.check(case.release, found)
-            assert not verify({"a": positions, "b": found}, release).rejected or "shared" in found["proof"]
+            assert not verify({"a": positions, "b": found}, release).rejected
     assert settled
 
 
@@ -337,15 +337,19 @@ def test_several_training_files_are_told_apart():
 def test_steps_that_are_shared_stand_in_the_same_result():
     release, found = result()
     whole = found["certificate"]
-    proof = {"kind": "removals", "shared": whole["seal"]}
+    proof = {"kind": "removals", "shared": digest(whole["proof"]["steps"])}
     claim = {"positions": whole["claim"]["positions"][:1]}
     other = sealed({**{k: v for k, v in whole.items() if k != "seal"}, "claim": claim, "proof": proof})
     assert len(verify([whole, other], release).verified) == 2
     (rejected,) = verify([other], release).rejected
     assert "which this result does not hold" in rejected.error
-    for wrong in ({"kind": "drat", "shared": whole["seal"]}, {**proof, "steps": []}, {**proof, "shared": 1}):
+    for wrong in ({**proof, "kind": "drat"}, {**proof, "steps": []}, {**proof, "shared": 1}):
         forged = sealed({**{k: v for k, v in other.items() if k != "seal"}, "proof": wrong})
         assert len(verify([whole, forged], release).rejected) == 1
+    named = naming_steps(whole)
+    assert named["seal"] == seal_of(named) == whole["seal"]
+    assert len(verify([whole, named], release).verified) == 2
+    assert [c["proof"] for c in sharing_steps([whole, None, {**whole}]) if c] == [whole["proof"], proof]
 
 
 def test_steps_in_words(tmp_path, capsys):
@@ -358,7 +362,7 @@ def test_steps_in_words(tmp_path, capsys):
         ["assumed", 0, 1, [["counted", 1]]],
     ]
     made = sealed({k: v for k, v in found["certificate"].items() if k != "seal"} | {"release_files": ["forest.json"]})
-    proof = {"kind": "removals", "shared": made["seal"]}
+    proof = {"kind": "removals", "shared": digest(made["proof"]["steps"])}
     other = sealed({**{k: v for k, v in made.items() if k != "seal"}, "proof": proof})
     (tmp_path / "result.json").write_text(json.dumps([made, other]), encoding="utf-8")
     code, out, _ = run(capsys, "verify", tmp_path / "result.json", tmp_path / "forest.json", "--steps")

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from encoders.domain.domain import DECLARED, GUESSED, Domain
 from solvers.statements.release import Rows
 
+NO_LEARNER = "the adversary does not use how the learner chose the model"  # what the learner's midpoints replace
+
 
 def assumptions(
     domain: Domain,
@@ -35,7 +37,7 @@ def assumptions(
         where,
         n,
         raw_rows_line(domain, noisy, resampled),
-        "the adversary does not use how the learner chose the model",
+        NO_LEARNER,
         *domain.about_missing,
         *domain.notes,
     ]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -34,10 +35,43 @@ def sealed(content: Json) -> Json:
 
 
 def seal_of(content: Json) -> str:
-    """Return the SHA-256 of a certificate without its seal, written as JSON with sorted keys and no spaces."""
-    rest = {key: value for key, value in content.items() if key != "seal"}
-    text = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    """Return the SHA-256 of a certificate without its seal, written as JSON with sorted keys and no spaces.
+
+    Of removals it covers the SHA-256 of the steps, so that a certificate has one seal whether it holds its steps or
+    names them.
+    """
+    return digest({key: value for key, value in naming_steps(content).items() if key != "seal"})
+
+
+def digest(data: Any) -> str:
+    """Return the SHA-256 of data written as JSON with sorted keys and no spaces."""
+    text = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def naming_steps(content: Json, name: str | None = None) -> Json:
+    """Return a certificate whose proof, if it is one of removals, names its steps (their SHA-256) in their place."""
+    proof = content.get("proof")
+    if not isinstance(proof, dict) or proof.get("kind") != "removals" or "steps" not in proof:
+        return content
+    rest = {key: value for key, value in proof.items() if key != "steps"}
+    return {**content, "proof": {**rest, "shared": digest(proof["steps"]) if name is None else name}}
+
+
+def sharing_steps(certificates: Sequence[Json | None]) -> list[Json | None]:
+    """Return certificates of one result, equal steps of removals held by the first of them and named by the others."""
+    held: dict[int, str] = {}
+    out: list[Json | None] = []
+    for one in certificates:
+        proof = None if one is None else one.get("proof")
+        steps = proof.get("steps") if isinstance(proof, dict) else None
+        if one is None or not isinstance(steps, list):
+            out.append(one)
+            continue
+        out.append(naming_steps(one, held[id(steps)]) if id(steps) in held else one)
+        if id(steps) not in held:
+            held[id(steps)] = digest(steps)
+    return out
 
 
 Boxes = tuple[Box, Box]  # the parts that a profile meets, and those that it holds entirely

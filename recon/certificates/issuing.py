@@ -21,7 +21,7 @@ import pandas as pd
 
 from encoders.domain.values import Listed, plain
 from encoders.encode.encoder import EncodedRelease
-from recon.certificates.certificate_format import VERSION, Json, level_json, only_world, sealed
+from recon.certificates.certificate_format import VERSION, Json, digest, level_json, naming_steps, only_world, seal_of
 from recon.certificates.position_claims import located, positions_json
 from recon.files.writing import writing
 from recon.frames.selections import from_text, missing, select_frame
@@ -40,34 +40,43 @@ def as_proved(release: EncodedRelease) -> EncodedRelease:
     return release.at_confidence(1) if release.certain else release
 
 
-Shared = list[tuple[Removals, str]]  # steps, and the seal of the certificate in the same result that holds them
-
-
 def certificate_json(
-    release: EncodedRelease, fingerprint: str, claim: Json, proof: AnyProof, shared: Shared | None = None
+    release: EncodedRelease, fingerprint: str, claim: Json, proof: AnyProof, written: Written | None = None
 ) -> Json:
     """Return the certificate of a claim that is proved of the release as it is read: at its confidence.
 
-    `shared`: the certificates of one result name each other's steps instead of repeating them; the first is added.
+    `written`: removals that were written as JSON before, which certificates of one result hold together.
     """
     level = None if release.certain else release.statements.confidence
     below = level is not None and level != 1
-    seal = next((seal for known, seal in shared or () if known is proof), None)
-    made = sealed(
-        {
-            "recon_certificate": VERSION if below else 1,
-            **({"confidence": level_json(level)} if level is not None and below else {}),
-            "release_files": list(release.files),
-            "release_sha256": release.sha256 or None,
-            "statements_sha256": fingerprint,
-            "claim": claim,
-            "assumptions": list(release.assumptions),
-            "proof": proof_json(proof) if seal is None else {"kind": "removals", "shared": seal},
-        }
-    )
-    if isinstance(proof, Removals) and seal is None and shared is not None:
-        shared.append((proof, made["seal"]))
-    return made
+    data, steps = (Written() if written is None else written).of(proof)
+    content = {
+        "recon_certificate": VERSION if below else 1,
+        **({"confidence": level_json(level)} if level is not None and below else {}),
+        "release_files": list(release.files),
+        "release_sha256": release.sha256 or None,
+        "statements_sha256": fingerprint,
+        "claim": claim,
+        "assumptions": list(release.assumptions),
+        "proof": data,
+    }
+    return content | {"seal": seal_of(naming_steps(content, steps))}
+
+
+class Written:
+    """Proofs of one result as JSON; removals, which prove many claims at once, are written and hashed once."""
+
+    def __init__(self) -> None:
+        self.known: dict[int, tuple[AnyProof, Json, str]] = {}
+
+    def of(self, proof: AnyProof) -> tuple[Json, str | None]:
+        """Return a proof as JSON, and the SHA-256 of its steps where it is one of removals."""
+        if not isinstance(proof, Removals):
+            return proof_json(proof), None
+        if id(proof) not in self.known:
+            data = proof_json(proof)
+            self.known[id(proof)] = proof, data, digest(data["steps"])
+        return self.known[id(proof)][1:]
 
 
 def profile_certificates(
@@ -80,7 +89,7 @@ def profile_certificates(
     """Return one certificate per profile that is certain or impossible, None for others and where none was found.
 
     At a confidence below 1 "certain" stands for rows that are present at that confidence. Equal profiles are proved
-    once; removals stand in the first certificate that rests on some, the others name it. `asked`: the profiles as they
+    once; certificates that rest on the same removals hold them together, as one object. `asked`: the profiles as they
     were asked about, and the multipliers of the answer. Cost: a proof per distinct profile, most by a look at one leaf.
     """
     read, release = release, as_proved(release)
@@ -96,12 +105,12 @@ def profile_certificates(
                 certifier.limits.report(f"certificates: {i} of {len(verdicts)} profiles")
                 proofs[claims[i]] = None if certifier.limits.expired() else certifier.prove(claims[i])
     proofs |= certifier.trimmed([claim for claim, proof in proofs.items() if isinstance(proof, Removals)])
-    profiles, shared = profiles_json(release, frame), Shared()
+    profiles, written = profiles_json(release, frame), Written()
     out: list[Json | None] = [None] * len(verdicts)
     for i, claim in claims.items():
         if (proof := proofs[claim]) is not None:
             stated = {"profile": profiles[i], **({"at_most": 0} if isinstance(claim, AtMost) else {"at_least": 1})}
-            out[i] = certificate_json(release, certifier.fingerprint, stated, proof, shared)
+            out[i] = certificate_json(release, certifier.fingerprint, stated, proof, written)
     return out
 
 

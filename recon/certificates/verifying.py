@@ -12,6 +12,7 @@ import io
 import math
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -26,6 +27,7 @@ from recon.certificates.certificate_format import (
     boxes_of,
     claim_of,
     claim_text,
+    digest,
     level_of,
     profiles_in,
     seal_of,
@@ -219,20 +221,30 @@ class Readings:
 
     def proof(self, data: Any) -> AnyProof:
         """Return a proof, also one whose steps stand in another certificate of the same result; those are read once."""
-        if not isinstance(data, dict) or "shared" not in data:
+        if not isinstance(data, dict) or data.get("kind") != "removals":
             return proof_from(data)
-        keys(data, {"kind", "shared"}, "proof")
-        if (seal := text(data["shared"], "proof.shared")) not in self.steps or data["kind"] != "removals":
-            raise CertificateError("its steps are those of another certificate, which this result does not hold")
-        if seal not in self._read:
-            self._read[seal] = proof_from(self.steps[seal])
-        return self._read[seal]
+        if "shared" in data:
+            keys(data, {"kind", "shared"}, "proof")
+            if (name := text(data["shared"], "proof.shared")) not in self.steps:
+                raise CertificateError("its steps are those of another certificate, which this result does not hold")
+        elif not isinstance(data.get("steps"), list) or (name := digest(data["steps"])) not in self.steps:
+            return proof_from(data)
+        if name not in self._read:
+            self._read[name] = proof_from(self.steps[name])
+        return self._read[name]
 
 
 def shared_steps(certificates: Iterable[Json | None]) -> dict[str, Any]:
-    """Return the proofs by removals that other certificates may share, by the seal of the one that holds the steps."""
-    held = (one for one in certificates if one is not None and kind_of(one) == "removals")
-    return {one["seal"]: one["proof"] for one in held if isinstance(one["seal"], str) and "steps" in one["proof"]}
+    """Return the proofs by removals that certificates may share, by the SHA-256 of their steps."""
+    out, seen = {}, set()
+    for one in certificates:
+        if one is None or kind_of(one) != "removals" or not isinstance(steps := one["proof"].get("steps"), list):
+            continue
+        if id(steps) not in seen:
+            seen.add(id(steps))
+            with suppress(TypeError, ValueError, RecursionError):  # what JSON cannot hold has no name
+                out[digest(steps)] = one["proof"]
+    return out
 
 
 def chosen(folder: str, certificates: str | None) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from encoders.domain.values import Continuous
+from encoders.encode.assumed import NO_LEARNER
 from encoders.encode.encoder import EncodedRelease
 from recon.located.columns import Column
 from recon.located.known_ranges import KnownRanges
@@ -114,6 +116,10 @@ class PlacedRows:
             "steps": self.answer.steps,
         }
 
+    def assumed(self, lines: Sequence[str]) -> list[str]:
+        """Return assumptions of the release that the lines make too: whoever follows the learner's rule uses it."""
+        return [line for line in lines if self.learner == "none" or line != NO_LEARNER]
+
     def to_frame(self) -> pd.DataFrame:
         """Return one line per position and attribute; see `positions`."""
         names = [a.name for a in self.release.domain.all]
@@ -144,7 +150,7 @@ def attributes(found: PlacedRows) -> dict[str, Any]:
     """Return what stands beside the lines: the figures, and how they were found."""
     return {
         **found.figures(),
-        "assumptions": [*found.release.assumptions, *found.assumes],
+        "assumptions": [*found.assumed(found.release.assumptions), *found.assumes],
         "notes": list(found.notes),
         "engine": found.answer.engine,
         "seconds": found.answer.seconds,

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from encoders.encode.encoder import EncodedRelease
 from recon.answers.exact import MAX_CERTIFIED
 from recon.certificates.certificate_format import Json
-from recon.certificates.issuing import Shared, as_proved, certificate_json, profiles_json
+from recon.certificates.issuing import Written, as_proved, certificate_json, profiles_json
 from recon.frames.selections import select_frame
 from solvers.certificates.certifier import Certifier
 from solvers.chain import ask
@@ -91,7 +91,7 @@ class Prover:
         self.worlds = Worlds(release, self.certifier, self.chosen, limits)
         self.known: dict[Claim | Possible, Proof | Witness | None] = {}
         self.room = MAX_NUMBERS
-        self.shared = Shared()
+        self.written = Written()
 
     def line(self, i: int, verdict: str, minimum: Any, maximum: Any, certificate: Json | None) -> Iterator[Json]:
         """Yield the certificates of one line; none where nothing is said of its counts."""
@@ -120,7 +120,7 @@ class Prover:
             if self.room < 0:
                 return
         stated = {"profile": self.profiles[i], **claim_json}
-        yield certificate_json(self.release, self.certifier.fingerprint, stated, proof, self.shared)
+        yield certificate_json(self.release, self.certifier.fingerprint, stated, proof, self.written)
 
     def proof(self, i: int, claim: Claim | Possible) -> Proof | Witness | None:
         """Return a proof that was verified; None where none was found."""

@@ -131,15 +131,26 @@ class Domains:
         sets = {k: np.ones((n, problem.parts[k]), dtype=bool) for k in problem.sets}
         for t in range(problem.trees):
             seen = np.flatnonzero(problem.times[t] > 0)
+            if not len(seen) or not len(problem.values(t)):
+                continue
+            words = np.ascontiguousarray(self.words[seen, int(self.packing.first[t]) : int(self.packing.first[t + 1])])
+            alike = words.view(np.dtype((np.void, words.itemsize * words.shape[1]))).reshape(-1)
+            _, one, back = np.unique(alike, return_index=True, return_inverse=True)  # rows with the same values left
+            low, high = np.zeros((len(one), len(parts)), dtype=np.int64), np.tile(parts, (len(one), 1))
+            held = {k: np.ones((len(one), problem.parts[k]), dtype=bool) for k in problem.sets}
             step = max(1, GATHERED // max(1, len(problem.values(t)) * len(parts)))
-            for rows in np.split(seen, range(step, len(seen), step)):
-                at, left = np.nonzero(self.of_tree(t, rows))
+            for some in np.split(np.arange(len(one)), range(step, len(one), step)):
+                at, left = np.nonzero(self.of_tree(t, seen[one[some]]))
                 first = np.flatnonzero(np.diff(at, prepend=-1))
-                at, left = rows[at[first]], left + problem.first[t]
+                at, left = some[at[first]], left + problem.first[t]
                 if not len(at):
                     continue
-                start[at] = np.maximum(start[at], np.minimum.reduceat(problem.start[left], first, axis=0))
-                end[at] = np.minimum(end[at], np.maximum.reduceat(problem.end[left], first, axis=0))
+                low[at] = np.minimum.reduceat(problem.start[left], first, axis=0)
+                high[at] = np.maximum.reduceat(problem.end[left], first, axis=0)
                 for k, allowed in problem.sets.items():
-                    sets[k][at] &= np.logical_or.reduceat(allowed[left], first, axis=0)
+                    held[k][at] = np.logical_or.reduceat(allowed[left], first, axis=0)
+            back = back.reshape(-1)
+            start[seen], end[seen] = np.maximum(start[seen], low[back]), np.minimum(end[seen], high[back])
+            for k, kept in held.items():
+                sets[k][seen] &= kept[back]
         return Places(start, end, sets)

@@ -88,6 +88,6 @@ def summary(found: PlacedRows, beside: Mapping[str, Any] | None) -> list[str]:
     from recon.located.wording import position_lines, truth_position_lines
     from recon.report.provenance import assumption_lines
 
-    assumed = [*found.assumes, *assumption_lines(found.release)]
+    assumed = [*found.assumes, *found.assumed(assumption_lines(found.release))]
     truth = [] if beside is None else truth_position_lines(beside)
     return [*position_lines(found), *truth, "assuming: " + "; ".join(assumed)]

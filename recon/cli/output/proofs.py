@@ -13,14 +13,15 @@ if TYPE_CHECKING:
 
 
 def stored_certificates(found: list[Any], folder: str | None, out: str | None, kind: str = "certificate") -> list[Any]:
-    """Return certificates, or, with a folder, what names the files into which they were written.
+    """Return certificates, equal steps once; or, with a folder, what names the files into which they were written.
 
     Files are named as seen from the folder of the result, `out`.
     """
+    from recon.certificates.certificate_format import sharing_steps
     from recon.certificates.issuing import stored
 
     if folder is None:
-        return found
+        return sharing_steps(found)
     return [
         None if c is None else stored(c, folder, f"{kind}-{i:05}-{c['seal'][:8]}", os.path.dirname(out or ""))
         for i, c in enumerate(found)
