@@ -26,6 +26,7 @@ from forests import DATA, ROOT, SECONDS, Cells, Section, figure, peak, print_sec
 
 MEMORY = 2 << 30
 PLAIN_SECONDS = 300.0  # the limit of the loops in numpy
+VERDICTS = 20.0  # the limit of verdicts
 
 
 def processor(ask: Callable[[], Any]) -> tuple[float, Any]:
@@ -208,6 +209,7 @@ def slots(name: str, n: int, trees: int) -> list[Cells]:
 def changed(name: str, n: int, trees: int) -> list[Cells]:
     """Certify the true rows, and each with one value replaced by that of another row; and without the seeds."""
     import numpy as np
+    import pandas as pd
 
     import recon
 
@@ -223,13 +225,12 @@ def changed(name: str, n: int, trees: int) -> list[Cells]:
             values = table.iloc[:, k][table.iloc[:, k] != table.iat[i, k]]
             other.iat[i, k] = values.iloc[int(rng.integers(len(values)))]
         asked = other if asked is None else asked
-        limits = recon.Limits(seconds=2 * SECONDS, memory=MEMORY)
-        wall = time.perf_counter()
-        seconds, found = processor(functools.partial(recon.certify, release, asked, limits=limits, certificates=False))
-        wall = time.perf_counter() - wall
-        line += [f"{100 * (found['verdict'] == 'impossible').mean():.1f} %", figure(seconds), figure(wall)]
-        real = recon.certify(release, true, limits=limits, certificates=False)
-        assert not (real["verdict"] == "impossible").any(), "a true row is called impossible"
+        both = pd.concat([asked, true], ignore_index=True)  # `unknown` takes all the time there is
+        limits, wall = recon.Limits(seconds=VERDICTS, memory=MEMORY), time.perf_counter()
+        seconds, found = processor(functools.partial(recon.certify, release, both, limits=limits, certificates=False))
+        wall, impossible = time.perf_counter() - wall, (found["verdict"] == "impossible").to_numpy()
+        line += [f"{100 * impossible[:n].mean():.1f} %", figure(seconds), figure(wall)]
+        assert not impossible[n:].any(), "a true row is called impossible"
     return [[*line, str(peak())]]
 
 
@@ -362,7 +363,7 @@ SECTIONS = {
         (("compas14", 50, 10),),
     ),
     "changed": Section(
-        "True rows with one value replaced by another row's, label given: proved impossible, with the bags and without",
+        "One value of a true row replaced by another row's, label given: impossible in 20 s, with bags and without",
         "forest:24; impossible:10; s:6; wall s:6; no seeds:10; s:6; wall s:6; peak MB:7",
         changed,
         (
