@@ -499,7 +499,7 @@ def test_places_are_what_the_values_left_cover():
 def test_small_problems_do_not_load_numba():
     _, problem, _ = forest_problem(random.Random("small"), 5, 3)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("solvers.assignments.propagation.engine.fastest", lambda: pytest.fail("loaded"))
+        patch.setattr("solvers.assignments.propagation.engine.fastest", lambda _: pytest.fail("loaded"))
         found = Propagation(problem)
         found.run(Limits())
     assert found.complete
@@ -507,4 +507,4 @@ def test_small_problems_do_not_load_numba():
 
 def test_without_numba_the_loops_in_numpy_are_taken(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    assert isinstance(fastest(), Vectorised)
+    assert isinstance(fastest(Limits()), Vectorised)

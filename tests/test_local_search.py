@@ -15,10 +15,11 @@ from extras import encoded, extra
 import recon
 from recon.frames.world import wrap
 from solvers import chain
-from solvers.engines.local_search import LocalSearchEngine, known_rows
+from solvers.engines.local_search import LocalSearchEngine
 from solvers.foundation.errors import EngineError, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.local_search import annealing, compiled, loops
+from solvers.local_search.finding import known_rows
 from solvers.local_search.problem import class_sizes, problem_of
 from solvers.local_search.verifying import broken
 from solvers.local_search.walks import Walks
@@ -232,8 +233,7 @@ def test_a_count_has_a_lower_end_with_a_world():
 
 
 def rows_by(machine, seed, monkeypatch):
-    made = (*(compiled.compiled() if machine else (loops.enter, loops.anneal)), machine)
-    monkeypatch.setattr(annealing, "loops_for", lambda _: made)
+    monkeypatch.setattr(annealing, "loops_for", lambda *_: compiled.compiled() if machine else compiled.PLAIN)
     got = encoded(tiny(seed, 3, True, 6)[0]).statements
     rows, off = annealing.search(problem_of(got, Limits()), seed, Limits())
     return None if rows is None else rows.tolist(), off
@@ -253,7 +253,7 @@ def test_every_move_is_the_same_compiled_or_not():
     block = got.blocks[0]
     problem = problem_of(replace(got, blocks=(block.bounded(block.low + 1, block.high + 1), *got.blocks[1:])), Limits())
     ends = []
-    for enter, anneal, machine in ((*compiled.compiled(), True), (loops.enter, loops.anneal, False)):
+    for enter, anneal, _, machine in (compiled.compiled(), compiled.PLAIN):
         state, tables = annealing.started(problem, np.random.default_rng(3), machine)
         enter(tables, state)
         annealing.heat(state, 1.0)
@@ -287,10 +287,10 @@ def test_what_the_loops_keep_is_what_they_would_count_anew():
 
 
 def test_without_numba_or_time_the_loops_stay_as_they_are(monkeypatch):
-    monkeypatch.setattr(compiled, "on_disk", lambda _: False)
-    assert compiled.loops_for(Limits(seconds=5)) == (loops.enter, loops.anneal, False)
-    monkeypatch.setattr(compiled.importlib.util, "find_spec", lambda name: None)
-    assert compiled.loops_for(Limits()) == (loops.enter, loops.anneal, False)
+    monkeypatch.setattr("solvers.native.compiling.compiled_before", lambda _: False)
+    assert compiled.loops_for(Limits(seconds=5)) is compiled.PLAIN
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert compiled.loops_for(Limits()) is compiled.PLAIN
 
 
 # ---------------------------------------------------------------- regions as walks

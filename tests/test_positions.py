@@ -13,6 +13,7 @@ from extras import run
 
 import recon
 from recon.located.wording import percent, rounded
+from solvers.assignments import world
 
 sklearn = pytest.importorskip("sklearn")
 from sklearn.datasets import load_diabetes  # noqa: E402
@@ -464,8 +465,34 @@ def test_a_world_stands_in_the_order_of_the_file(tmp_path, capsys):
     assert "one of many: the middle of what is proved of every row" in found["note"]
 
 
-def test_without_a_world_it_is_said_what_to_ask(files, capsys):
-    code, _, err = run(capsys, "reconstruct", files["forest"], "--time", "20")
+def test_without_a_world_it_is_said_what_to_ask(files, capsys, monkeypatch):
+    monkeypatch.setattr(world, "find_world", lambda state, limits, seed: world.Found(None, "none was found", False))
+    code, _, err = run(capsys, "reconstruct", files["forest"])
     assert code in {3, 4}
     assert "recon positions says what is proved of every row" in err
     assert len(err) < 400
+
+
+def test_a_world_of_a_default_forest_meets_its_trees(files, capsys):
+    code, out, _ = run(capsys, "reconstruct", files["forest"], "--json")
+    assert code == 0
+    found, truth = json.loads(out), pd.read_csv(files["truth"])
+    assert found["unique"] is False
+    rows = pd.DataFrame(found["rows"])
+    assert rows.shape == truth.shape
+    release, forest = recon.load(files["forest"]), joblib.load(files["forest"])
+    (bags,) = release.statements.bags
+    points, label = rows[truth.columns[:-1]].to_numpy(dtype=np.float32), rows[truth.columns[-1]].astype(int).to_numpy()
+    for times, tree in zip(bags.times, forest.estimators_, strict=True):
+        leaf, nodes = tree.apply(points), tree.tree_
+        counts = np.zeros((nodes.node_count, 2))
+        np.add.at(counts, (leaf, label), times)
+        leaves = nodes.children_left < 0
+        published = nodes.value[:, 0] * nodes.weighted_n_node_samples[:, None]
+        assert np.allclose(counts[leaves], published[leaves])
+        distinct = np.bincount(leaf, weights=times > 0, minlength=nodes.node_count)
+        assert (distinct[leaves] == nodes.n_node_samples[leaves]).all()
+    lines = recon.positions(release).set_index(["position", "attribute"])
+    for (position, attribute), line in lines.iterrows():
+        value = rows[attribute][position]
+        assert line["low"] <= value <= line["high"] if line["values"] is None else value in line["values"]

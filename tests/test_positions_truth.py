@@ -19,6 +19,7 @@ from extras import batches, encoded
 from test_positions_differential import empty, plain
 
 import recon
+from encoders.domain.values import Continuous
 from recon.frames.selections import profile_ranges, raw_indices
 from recon.frames.true_rows import violations
 from solvers.chain import ask
@@ -106,7 +107,9 @@ def contains(line: dict[str, Any], value: Any) -> bool:
         return True
     low, high = plain(line["low"]), plain(line["high"])
     inside = (empty(low) or low <= value) and (empty(high) or value <= high)
-    return inside and not (line["exact"] and low is not None and not low == value == high)
+    if not line["exact"] or low is None:
+        return inside
+    return inside and np.float32(low) == np.float32(value) == np.float32(high)  # all that is read of a float
 
 
 def nothing_true_is_excluded(release: recon.EncodedRelease, truth: pd.DataFrame, seconds: float) -> None:
@@ -209,10 +212,13 @@ def test_midpoints_keep_the_truth(batch, data, tmp_path):
     joblib.dump(forest.fit(features, labels), tmp_path / "m.joblib")
     release = recon.load(tmp_path / "m.joblib")
     truth = features.assign(label=labels)
-    ends = {name: (float(features[name].min()), float(features[name].max())) for name in features.columns}
+    used = [a.name for a in release.domain.attributes if isinstance(a, Continuous)]  # some tree splits on them
+    ends = {name: (float(features[name].min()), float(features[name].max())) for name in used}
     true = true_values(release, truth)
     for ranges in (None, ends):
-        lines = recon.positions(release, learner="midpoints", ranges=ranges, limits=Limits(seconds=BRIEF))
+        how = {"learner": "midpoints", "ranges": ranges, "limits": Limits(seconds=BRIEF)}
+        lines = recon.positions(release, truth=truth, **how)
+        assert lines.attrs["truth"]["inside"], lines.attrs["truth"]
         for line in lines.to_dict("records"):
             value = true[line["attribute"]][line["position"]]
             assert contains(line, value), (line, value)

@@ -15,7 +15,7 @@ forests".
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -30,7 +30,7 @@ from encoders.parts.supports import Supports, label_texts, partition
 from solvers.foundation.errors import EngineError, ReleaseError
 from solvers.statements.bags import BagCounts, Bags
 from solvers.statements.boxes import Box, Boxes, Region
-from solvers.statements.release import ANY_LABEL, UNBOUNDED, Block, Loose, Partition, Rows, Statement
+from solvers.statements.release import ANY_LABEL, UNBOUNDED, Block, Draws, Loose, Partition, Rows, Statement
 
 Ints = NDArray[np.int64]
 MAX_CLASSES = 6  # in one leaf; the statements about sets of them are 2^classes
@@ -142,7 +142,8 @@ def bag_blocks(forest: Forest, t: int, kind: str, cut: CutDomain, resolved: Reso
     boxes, names = leaf_boxes(tree, cut, resolved), leaf_names(tree.nodes)
     leaf, label = found.leaf.astype(np.int32), found.label.astype(np.int32)
     bounds = settled(found.low, found.high, rows)
-    yield partition(kind, boxes, Supports(leaf, label, *bounds), names, cut.domain, first_match=False)
+    stated = partition(kind, boxes, Supports(leaf, label, *bounds), names, cut.domain, first_match=False)
+    yield stated if forest.multiplicities is not None else replace(stated, draws=draws_of(found, forest.bootstrap))
     if not forest.bootstrap:
         return
     classes = 0 if cut.domain.label is None else cut.domain.label.span[1]
@@ -159,6 +160,11 @@ def bag_blocks(forest: Forest, t: int, kind: str, cut: CutDomain, resolved: Reso
         yield Loose(loose)
 
 
+def draws_of(found: Leaves, bootstrap: bool) -> Draws:
+    """Return what a tree counted of its bag; without replacement, all draws are different rows."""
+    return Draws(found.count, found.distinct if bootstrap else found.sums(found.count))
+
+
 def known_bags(forest: Forest, blocks: Sequence[Block], first: int) -> Bags:
     """Return what the trees of a forest count of bags that are known; `blocks` are those of `bag_blocks`, tree by tree.
 
@@ -171,9 +177,8 @@ def known_bags(forest: Forest, blocks: Sequence[Block], first: int) -> Bags:
         if not isinstance(block, Partition) or (trees and block.boxes is trees[-1].boxes):
             continue
         found = leaves_of(forest, len(trees))
-        distinct = found.distinct if forest.bootstrap else found.sums(found.count)
-        label = found.label.astype(np.int32)
-        counts = block.boxes, found.leaf.astype(np.int32), label, found.count, distinct
+        draws, label = draws_of(found, forest.bootstrap), found.label.astype(np.int32)
+        counts = block.boxes, found.leaf.astype(np.int32), label, draws.count, draws.distinct
         trees.append(BagCounts(block.kind, *counts, block.names, block.labels))
     return Bags(forest.name, forest.multiplicities, tuple(trees), tuple(range(first, first + len(blocks))))
 

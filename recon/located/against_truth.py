@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from encoders.domain.values import MISSING, AnyAttribute, Continuous, Listed, Ranges, is_number
 from encoders.encode.encoder import EncodedRelease
 from recon.frames.naming import named_like
-from recon.frames.selections import frame_ranges, whole_rows
+from recon.frames.selections import profile_ranges, untested, whole_rows
 from recon.frames.true_rows import TrueRows, speaks_of
 from recon.located.columns import Column, Floats, columns_of
 from recon.located.known_ranges import KnownRanges
@@ -72,9 +72,14 @@ def true_table(release: EncodedRelease, truth: pd.DataFrame, rows: int) -> pd.Da
 
 
 def numbers_of(release: EncodedRelease, truth: pd.DataFrame) -> Floats:
-    """Return (rows, attributes): numbers of attributes of any numbers, indices of other values; NaN where open."""
-    out = np.full((len(truth), len(release.domain.all)), np.nan)
-    for k, (codes, every) in frame_ranges(truth, release.domain).items():
+    """Return (rows, attributes): numbers of attributes of any numbers, indices of other values; NaN where open.
+
+    Open are also the attributes of a guessed domain that no test uses: nobody said which values they have.
+    """
+    out, unsaid = np.full((len(truth), len(release.domain.all)), np.nan), untested(release)
+    for k, (codes, every) in profile_ranges(release, truth).items():
+        if k in unsaid:
+            continue
         continuous = isinstance(release.domain.all[k], Continuous)
         out[:, k] = np.array([number_of(one, continuous, release.domain.all[k].known[1]) for one in every])[codes]
     return out

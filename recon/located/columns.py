@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from encoders.domain.cuts import Cuts
 from encoders.domain.values import MISSING, Continuous, Listed, Value, is_number
 from encoders.encode.encoder import EncodedRelease
+from recon.frames.selections import untested
 from recon.located.known_ranges import KnownRanges
 from solvers.questions.query import LocatedAnswer
 
@@ -42,9 +43,12 @@ class Column:
 
 def columns_of(release: EncodedRelease, found: LocatedAnswer, ranges: KnownRanges) -> list[Column]:
     """Return what is left of every attribute, the label last. Linear in rows times attributes, or parts of sets."""
-    out = []
+    out, unsaid = [], untested(release)
     for k, cuts in enumerate(release.cut.cuts):
         start, end = found.start[:, k], found.end[:, k]
+        if k in unsaid:  # 0 and 1 for want of anything better: nobody said which values there are
+            out.append(unknown(len(start)))
+            continue
         if isinstance(cuts.attribute, Continuous):
             out.append(continuous(cuts, start, end, ranges.of(cuts.attribute)))
             continue
@@ -58,6 +62,13 @@ def columns_of(release: EncodedRelease, found: LocatedAnswer, ranges: KnownRange
             patterns = [[(int(a), int(b))] if a < b else [] for a, b in pairs]
         out.append(finite(cuts, patterns, back.reshape(-1)))
     return out
+
+
+def unknown(rows: int) -> Column:
+    """Return an attribute of which nothing is known, in so many rows."""
+    none, no = np.zeros(rows, dtype=np.int64), np.zeros(rows, dtype=np.bool_)
+    end = np.full(rows, np.inf)
+    return Column(-end, end, none, no, no, np.ones(rows), np.zeros(rows), (None,), none)
 
 
 def runs(allowed: NDArray[np.bool_]) -> list[tuple[int, int]]:

@@ -158,7 +158,8 @@ def reconstruct(release: EncodedRelease, seed: int = 0, limits: Limits | None = 
 def reconstruct_in_order(release: EncodedRelease, seed: int, limits: Limits | None) -> World:
     """Return one world whose rows stand as in the training file, where trees on known bags tell them apart.
 
-    Raises `Unsupported` where no engine finds one: what is proved of every row is asked otherwise (`recon.positions`).
+    Raises `Unsupported` or `Inconclusive` where no engine finds one: what is proved of every row is asked otherwise
+    (`recon.positions`).
     """
     try:
         if release.domain.continuous:
@@ -166,9 +167,9 @@ def reconstruct_in_order(release: EncodedRelease, seed: int, limits: Limits | No
         else:
             one_fits(release, limits)
             world = wrap(release, next(ask(release.statements, MostLikely(seed), WorldsAnswer, limits).worlds))
-    except Unsupported as error:
+    except (Unsupported, Inconclusive) as error:
         said = re.search(r"assignments: ([^;]+)", str(error))
-        raise Unsupported(f"no data set was found ({said[1] if said else error}); {BY_POSITION}") from None
+        raise type(error)(f"no data set was found ({said[1] if said else error}); {BY_POSITION}") from None
     if world.unique:
         return world
     note = "; ".join(filter(None, (world.inner.note, ONE_OF_MANY)))

@@ -33,7 +33,7 @@ class Dive:
         self.problem, self.limits = domains.problem, limits
         if Meetings.room(self.problem) > limits.memory:
             raise TooLarge(f"which values meet takes more than {limits.memory >> 20:,} MB (--memory)")
-        self.tables, self.loops = Tables.of(self.problem, limits), fastest()
+        self.tables, self.loops = Tables.of(self.problem, limits), fastest(limits)
         self.state = State.of(domains.words.copy(), self.tables)
         if complete:
             self.settle()

@@ -21,6 +21,7 @@ ENGINES = (
     ("closed_form", "ClosedFormEngine"),
     ("likeliest", "LikeliestEngine"),
     ("assignments", "AssignmentsEngine"),
+    ("draws", "DrawsEngine"),
     ("histogram", "HistogramEngine"),
     ("cpsat", "CpSatEngine"),
     ("interval", "IntervalEngine"),

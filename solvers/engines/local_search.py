@@ -5,13 +5,7 @@ Source: simulated annealing over rows, see solvers.local_search.loops.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
-import numpy as np
-
 from solvers.columns.single_partitions import world_bounds, world_of
-from solvers.foundation.array_types import Ints
-from solvers.foundation.errors import EngineError, Inconclusive
 from solvers.foundation.limits import Limits
 from solvers.questions.engine import Engine, no_coupling
 from solvers.questions.query import Answer, Count, MostLikely, Query, WorldsAnswer
@@ -58,6 +52,8 @@ class LocalSearchEngine(Engine):
         limits = limits.limited()
         alone = release.domain.relative and isinstance(query, MostLikely)
         share = limits if alone else limits.share(COUNT_SHARE if isinstance(query, Count) else SHARE)
+        from solvers.local_search.finding import known_rows
+
         rows = known_rows(release, getattr(query, "seed", 0), share)
         if isinstance(query, Count):
             return world_bounds(release, query.convention, rows, "", limits)
@@ -65,39 +61,3 @@ class LocalSearchEngine(Engine):
         return WorldsAnswer(
             "exact", worlds=iter([world_of(release, rows, RandomSource(getattr(query, "seed", 0)), note)])
         )
-
-
-@dataclass(slots=True)
-class Searched:
-    """Worlds that were found, by seed, and how many seconds a search took that found none."""
-
-    rows: dict[int, Ints] = field(default_factory=dict)
-    seconds: float = 0.0
-
-
-def known_rows(release: Release, seed: int, limits: Limits) -> Ints:
-    """Return (rows, attributes) parts of a world, -1 where nothing names an attribute; from memory if known.
-
-    Every statement has been evaluated anew on them. Raises `Inconclusive` where none is found.
-    """
-    remembered = release.derived.part(Searched)
-    if seed in remembered.rows:
-        return remembered.rows[seed]
-    if limits.left() <= remembered.seconds:
-        raise Inconclusive("no world was found in more time than is left")
-    from solvers.local_search.annealing import search
-    from solvers.local_search.problem import problem_of
-    from solvers.local_search.verifying import broken
-
-    begun = limits.left()
-    problem = problem_of(release, limits)
-    found, off = search(problem, seed, limits)
-    if found is None:
-        remembered.seconds = begun if not limits.stop.is_set() else 0.0
-        raise Inconclusive(f"no world was found, and none was excluded (at best {off:,} rows off)")
-    rows = np.full((problem.rows, len(release.domain.attributes)), -1, dtype=np.int64)
-    rows[:, problem.attributes] = found
-    if (wrong := broken(release, rows)) is not None:
-        raise EngineError(f"local search found rows that are no world: {wrong}")
-    remembered.rows[seed] = rows
-    return rows

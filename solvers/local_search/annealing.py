@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from solvers.foundation.array_types import Ints
 from solvers.foundation.limits import Limits
-from solvers.local_search.compiled import loops_for
+from solvers.local_search.compiled import Made, loops_for
 from solvers.local_search.loops import KEPT, State
 from solvers.local_search.problem import Problem, Tables
 
@@ -26,36 +26,53 @@ CHUNK = 32  # moves between two looks at the clock where nothing is compiled
 WORSE = 32  # by so much worse no move is ever taken
 
 
-def search(problem: Problem, seed: int, limits: Limits) -> tuple[Ints | None, int]:
-    """Return (rows, attributes searched) parts that meet all counts, or None, and the least cost met. Cost: the time.
+class Found(NamedTuple):
+    """How a search ended: (rows, attributes searched) parts of a world or None, the least cost met, and for going on
+    the state and the tables with their loops.
+    """
 
-    The same seed gives the same rows, compiled or not, unless the time ends the search first.
+    world: Ints | None
+    off: int
+    end: tuple[State, Tables, Made]
+
+
+def search(problem: Problem, seed: int, limits: Limits) -> tuple[Ints | None, int]:
+    """Return (rows, attributes searched) parts that meet all counts, or None, and the least cost met; `searched`."""
+    return searched(problem, seed, limits)[:2]
+
+
+def searched(problem: Problem, seed: int, limits: Limits, effort: int = EFFORT, likely: bool = False) -> Found:
+    """Search for parts that meet all counts. Cost: the time, or `effort` moves per statement and row.
+
+    The same seed gives the same rows, compiled or not, unless the time ends the search first. `likely`: the state is
+    for going on with likely worlds.
     """
     dice = np.random.default_rng(seed)
     best = -1
-    enter, anneal, machine = loops_for(limits)
-    for tries, length in enumerate(rounds(problem)):
-        state, tables = started(problem, dice, machine)
-        enter(tables, state)
+    made = loops_for(limits, likely)
+    for tries, length in enumerate(rounds(problem, effort)):
+        state, tables = started(problem, dice, made.machine)
+        end = state, tables, made
+        made.enter(tables, state)
         for step in range(length // STEP):
             share = step / (length // STEP)
             heat(state, HOT * (COLD / HOT) ** share)
-            chunks = [STEP] if machine else [CHUNK] * (STEP // CHUNK)
+            chunks = [STEP] if made.machine else [CHUNK] * (STEP // CHUNK)
             for moves in chunks:
-                least = int(anneal(tables, state, moves))
+                least = int(made.anneal(tables, state, moves))
                 best = least if best < 0 else min(best, least)
                 if state.numbers[1] == 0:
-                    return rows_of(problem, state), 0
+                    return Found(rows_of(problem, state), 0, end)
                 if limits.expired():
-                    return None, best
+                    return Found(None, best, end)
             if step % 16 == 0:
                 limits.report(f"local search, round {tries + 1}: at best {best:,} rows off")
-    return None, best
+    return Found(None, best, end)
 
 
-def rounds(problem: Problem) -> Iterator[int]:
-    """Yield how many moves each round has, until there were `EFFORT` for every statement and row."""
-    length, left = ROUND, EFFORT * (len(problem.tables.low) + problem.rows)
+def rounds(problem: Problem, effort: int) -> Iterator[int]:
+    """Yield how many moves each round has, until there were `effort` for every statement and row, one at least."""
+    length, left = ROUND, max(1, effort * (len(problem.tables.low) + problem.rows))
     while left > 0:
         yield length
         left -= length

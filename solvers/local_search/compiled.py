@@ -1,61 +1,85 @@
 """The loops as machine code where numba is installed, and as they are written where it is not.
 
 Both give the same numbers: the loops use whole numbers of 64 bits alone, and no random generator but their own.
-Compiling takes seconds, once: the code is kept on disk beside the source, or in the user's cache.
+Compiling takes seconds, once, and is left out where the time is short; see `solvers.native.compiling`.
 """
 
 from __future__ import annotations
 
-import importlib.util
-import math
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from types import FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 from solvers.foundation.limits import Limits
-from solvers.local_search import loops
+from solvers.local_search import likely_loops, loops
+from solvers.native.compiling import fingerprint, installed, kept, ready
 
-COMPILING = 30.0  # seconds that must be left to compile: 10 on a quiet machine
+SOURCES = ("loops.py", "likely_loops.py", "problem.py", "compiled.py")
 
 
-def loops_for(limits: Limits) -> tuple[Callable[..., Any], Callable[..., Any], bool]:
-    """Return the loops `enter` and `anneal`, and whether they are compiled and want arrays; else lists are faster.
+class Made(NamedTuple):
+    """The loops that are called from outside, and whether they are compiled and want arrays; else lists are faster."""
+
+    enter: Callable[..., Any]
+    anneal: Callable[..., Any]
+    sway: Callable[..., Any]
+    machine: bool
+
+
+PLAIN = Made(loops.enter, loops.anneal, likely_loops.sway, False)
+
+
+def loops_for(limits: Limits, likely: bool = False) -> Made:
+    """Return the loops for a search, or for one that goes on to likely worlds.
 
     They stay as they are written without numba, and where they were never compiled and the time is short.
     """
-    if importlib.util.find_spec("numba") is None:
-        return loops.enter, loops.anneal, False
-    enter, anneal = compiled()
-    if limits.lasting(COMPILING).left() < math.floor(COMPILING) and not on_disk(anneal):
-        return loops.enter, loops.anneal, False
-    return enter, anneal, True
+    if not installed():
+        return PLAIN
+    made = compiled()
+    return made if ready(made[:3] if likely else made[:2], limits) else PLAIN
 
 
 @cache
-def compiled() -> tuple[Callable[..., Any], Callable[..., Any]]:
+def compiled() -> Made:
     """Return the loops as functions that are compiled at their first call.
 
     They make no arrays: without counting references to those that they are given (`_nrt`) they ran 9 times as fast.
     """
     from numba import njit
 
-    options: dict[str, Any] = {"cache": True, "_nrt": False}
-    names = dict(vars(loops))
-    for name, function in vars(loops).items():  # in the order of the source: what a loop calls stands above it
-        if isinstance(function, FunctionType) and function.__module__ == loops.__name__:
-            names[name] = njit(**options)(FunctionType(function.__code__, names, name))
-    return names["enter"], names["anneal"]
+    names: dict[str, Any] = {}
+    for module in (loops, likely_loops):
+        names = {**vars(module), **names}
+        for name, function in vars(module).items():  # in the order of the source: what a loop calls stands above it
+            if isinstance(function, FunctionType) and function.__module__ == module.__name__:
+                names[name] = njit(_nrt=False)(FunctionType(function.__code__, names, name))
+    made = outer(fingerprint(Path(__file__).parent / name for name in SOURCES))
+    return Made(*(kept(entry(function, names), _nrt=False) for function in made), True)
 
 
-def on_disk(function: Any) -> bool:
-    """Return whether a function was compiled from the source as it is now, or already in this process."""
-    if function.signatures:
-        return True
-    kept = getattr(function, "_cache", None)
-    folder, name = getattr(kept, "cache_path", None), f"{loops.__name__.rpartition('.')[2]}.{function.__name__}-"
-    if folder is None or not Path(folder).is_dir():
-        return False
-    changed = Path(loops.__file__).stat().st_mtime
-    return any(path.stat().st_mtime >= changed for path in Path(folder).glob(f"{name}*.nbi"))
+def entry(function: Any, names: dict[str, Any]) -> Callable[..., Any]:
+    """Return a function that finds compiled loops under their names, and closes over what it closed over."""
+    return FunctionType(function.__code__, names, function.__name__, None, function.__closure__)
+
+
+def outer(sources: int) -> tuple[Callable[..., Any], ...]:
+    """Return functions that call the loops, as long as these have sources: numba keeps them under that number."""
+
+    def entered(p: Any, s: Any) -> None:
+        if sources:
+            enter(p, s)
+
+    def annealed(p: Any, s: Any, iterations: int) -> Any:
+        return anneal(p, s, iterations) if sources else 0
+
+    def swayed(p: Any, d: Any, s: Any, c: Any, iterations: int) -> None:
+        if sources:
+            sway(p, d, s, c, iterations)
+
+    return entered, annealed, swayed
+
+
+enter, anneal, sway = PLAIN[:3]  # as `outer` names them; compiled ones take their place there

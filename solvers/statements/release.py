@@ -163,13 +163,27 @@ class Choice(_Listed):
 
 
 @dataclass(frozen=True, eq=False)
+class Draws:
+    """What a tree on a bag that nobody knows counted, where a partition has what follows for the rows.
+
+    The draws (with replacement, or without: then as many as different rows) of statement s are `count[s]`; in region
+    j are `distinct[j]` different rows of the bag (-1: not said). It makes some worlds likelier than others, none
+    impossible beyond the statements.
+    """
+
+    count: NDArray[np.int64]
+    distinct: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
 class Partition:
     """Regions that are disjoint and cover the row space, with counts, as arrays.
 
     Region j is box j (`first_match` False, the boxes are disjoint), or box j minus the boxes before it
     (`first_match` True, a rule list). Statement s says: between `low[s]` and `high[s]` rows lie in region
     `region[s]` and have label index `label[s]` (ANY_LABEL: any). Every region has either one statement for
-    any label or one per label, so the statements are disjoint cells that cover the row space too.
+    any label or one per label, so the statements are disjoint cells that cover the row space too. `draws`: what the
+    statements follow from, where a tree counted a bag that nobody knows.
     """
 
     kind: str
@@ -181,6 +195,7 @@ class Partition:
     high: NDArray[np.int64]
     names: tuple[str, ...]
     labels: tuple[str, ...] = ()
+    draws: Draws | None = None
 
     def __len__(self) -> int:
         return len(self.region)
@@ -362,6 +377,7 @@ __all__ = [
     "Boxes",
     "Choice",
     "Domain",
+    "Draws",
     "Loose",
     "Observed",
     "Partition",

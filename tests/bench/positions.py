@@ -168,7 +168,7 @@ def plain(name: str, n: int, trees: int) -> list[Cells]:
     problem = problem_of(read(name, n, trees, True)[0])
     warm()
     tables, line, left = Tables.of(problem, Limits()), [f"{name} {n} x {trees}"], []
-    for loops in (fastest(), Vectorised()):
+    for loops in (fastest(Limits()), Vectorised()):
         domains = Domains(problem)
         state, limits = State.of(domains.words, tables), Limits(seconds=PLAIN_SECONDS)
         seconds, settled = processor(functools.partial(propagate, loops, tables, state, [], limits))
@@ -304,7 +304,7 @@ def warm() -> None:
     from solvers.foundation.limits import Limits
 
     problem = assigned(read("breast_cancer", 40, 5, True)[0], Limits()).problem
-    tables, loops = Tables.of(problem, Limits()), fastest()
+    tables, loops = Tables.of(problem, Limits()), fastest(Limits())
     state = State.of(Domains(problem).words, tables)
     loops.narrow(tables, state, WORK)
     loops.flow(tables, state, 0)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 
-from solvers.assignments.compiled.bits import fingerprint, kept
+from solvers.assignments.compiled.bits import OPTIONS
 from solvers.assignments.compiled.flows import flow_tree
 from solvers.assignments.compiled.narrowing import DONE, ENDED, narrow
 from solvers.assignments.propagation.state import State
 from solvers.assignments.propagation.tables import Tables
 from solvers.foundation.array_types import Bits, Ints
+from solvers.foundation.limits import Limits
 from solvers.kernel.claims import Counted, Hall, Removal, Revised
+from solvers.native.compiling import fingerprint, kept, ready
 from solvers.statements.meetings import Words
 
 
@@ -20,7 +23,9 @@ class Compiled:
     """The inner loops compiled, see `propagation.fixpoint.Loops`."""
 
     def __init__(self) -> None:
-        sources = fingerprint()
+        here = Path(__file__).parent
+        beside = here.parent / "propagation"
+        sources = fingerprint([*here.glob("*.py"), beside / "state.py", beside / "tables.py"])
 
         def narrowed(tables: Tables, state: State, budget: int) -> tuple[Ints, int]:
             return narrow(tables, state, budget) if sources else (np.empty(0, dtype=np.int64), ENDED)
@@ -28,7 +33,11 @@ class Compiled:
         def filtered(tables: Tables, state: State, t: int) -> tuple[Ints, Bits, Words, bool]:
             return flow_tree(tables, state, t if sources else -1)
 
-        self._narrowed, self._filtered = kept(narrowed), kept(filtered)
+        self._narrowed, self._filtered = kept(narrowed, **OPTIONS), kept(filtered, **OPTIONS)
+
+    def ready(self, limits: Limits) -> bool:
+        """Return whether they can be called: compiled before, or time enough to do it now."""
+        return ready((self._narrowed, self._filtered), limits)
 
     def narrow(self, tables: Tables, state: State, budget: int) -> tuple[list[Removal], bool | None]:
         """Revise rows and bound counts, see `propagation.fixpoint.Loops`."""

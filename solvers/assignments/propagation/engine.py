@@ -75,7 +75,7 @@ class Propagation:
 
     def _worked_out(self, tables: Tables, state: State, limits: Limits) -> bool | None:
         """Propagate, settle labels as long as that settles some, then try values; see `propagate` for the result."""
-        loops = self._loops(self.problem.rows * len(self.problem.tree) >= SMALL)
+        loops = self._loops(self.problem.rows * len(self.problem.tree) >= SMALL, limits)
         tried = not tables.compared
         while True:
             settled = propagate(loops, tables, state, self.steps, limits)
@@ -94,9 +94,9 @@ class Propagation:
                 if not settled:
                     return settled
 
-    def _loops(self, much: bool) -> Loops:
+    def _loops(self, much: bool, limits: Limits) -> Loops:
         """Return the loops for much work, or for less than it takes to load compiled ones."""
-        return self._given or (fastest() if much else Vectorised())
+        return self._given or (fastest(limits) if much else Vectorised())
 
     def _label_steps(self, limits: Limits) -> list[Labelled]:
         """Return proofs of labels; none where fewer were open, or more time was left, when none was found."""
@@ -110,7 +110,7 @@ class Propagation:
     def _tried(self, tables: Tables, state: State, limits: Limits) -> bool | None:
         """Try values with a part of the time, that spent on it before taken off: nobody waits for it twice."""
         sizes = self.domains.sizes()
-        loops = self._loops(int(sizes[(sizes > 1) & (sizes <= WIDEST)].sum()) >= MANY)
+        loops = self._loops(int(sizes[(sizes > 1) & (sizes <= WIDEST)].sum()) >= MANY, limits)
         share = limits.share(TRIALS)
         begun, own = share.started, share.left() - self._trials
         settled = Prober(loops, tables, state, self.steps).run(limits if math.isinf(own) else limits.lasting(own))

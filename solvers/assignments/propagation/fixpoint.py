@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from typing import Protocol
 
 import numpy as np
@@ -11,6 +10,7 @@ from solvers.assignments.propagation.state import State
 from solvers.assignments.propagation.tables import Tables
 from solvers.foundation.limits import Limits
 from solvers.kernel.claims import Counted, Removal, Revised
+from solvers.native.compiling import installed
 
 WORK = 1 << 29  # words that may be looked at between two looks at the clock
 
@@ -46,13 +46,17 @@ class Vectorised:
         return flow(tables, state, t)
 
 
-def fastest() -> Loops:
-    """Return the compiled loops where numba is installed (extra `fast`), else those in numpy."""
-    if importlib.util.find_spec("numba") is None:
+def fastest(limits: Limits) -> Loops:
+    """Return the compiled loops where numba is installed (extra `fast`), else those in numpy.
+
+    These also where the others were never compiled and the time is short.
+    """
+    if not installed():
         return Vectorised()
     from solvers.assignments.compiled.loops import compiled_loops
 
-    return compiled_loops()
+    made = compiled_loops()
+    return made if made.ready(limits) else Vectorised()
 
 
 def propagate(loops: Loops, tables: Tables, state: State, steps: list[Removal], limits: Limits) -> bool | None:
