@@ -1,4 +1,4 @@
-"""Loops compiled by numba (extra `fast`), kept on disk under a fingerprint of their sources; and whether time allows it.
+"""Loops compiled by numba (extra `fast`), kept on disk under a fingerprint of their sources; and whether time allows.
 
 Compiled code lies beside its source or, where that cannot be written, in numba's folder of the user (NUMBA_CACHE_DIR).
 What numba keeps there is made anew where the file of the kept function changes, by its time and size: not where a file
@@ -9,7 +9,6 @@ all that it calls, which numba then makes part of its key.
 from __future__ import annotations
 
 import importlib.util
-import math
 import zlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -48,7 +47,8 @@ def ready(functions: Iterable[Callable[..., Any]], limits: Limits) -> bool:
 
     Time is that of the whole budget, not of a share of it: what is compiled serves whoever comes later.
     """
-    return limits.lasting(COMPILING).left() >= math.floor(COMPILING) or all(map(compiled_before, functions))
+    whole = limits.lasting(2 * COMPILING).left()  # by now a little of it has passed
+    return whole >= COMPILING or all(map(compiled_before, functions))
 
 
 def compiled_before(function: Any) -> bool:
