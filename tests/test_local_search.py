@@ -21,9 +21,9 @@ from solvers.foundation.limits import Limits
 from solvers.local_search import annealing, compiled, loops
 from solvers.local_search.finding import known_rows
 from solvers.local_search.problem import class_sizes, problem_of
-from solvers.native import compiling
 from solvers.local_search.verifying import broken
 from solvers.local_search.walks import Walks
+from solvers.native import compiling
 from solvers.questions.query import Count, Enumerate, MostLikely
 from solvers.statements.boxes import Attribute, Box
 from solvers.statements.release import Choice, Loose
