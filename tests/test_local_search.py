@@ -22,6 +22,7 @@ from solvers.local_search import annealing, compiled, loops
 from solvers.local_search.finding import broken, known_rows
 from solvers.local_search.problem import class_sizes, problem_of
 from solvers.local_search.walks import Walks
+from solvers.native import compiling
 from solvers.questions.query import Count, Enumerate, MostLikely
 from solvers.statements.boxes import Attribute, Box
 from solvers.statements.release import Choice, Loose
@@ -290,6 +291,12 @@ def test_without_numba_or_time_the_loops_stay_as_they_are(monkeypatch):
     assert compiled.loops_for(Limits(seconds=5)) is compiled.PLAIN
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert compiled.loops_for(Limits()) is compiled.PLAIN
+
+
+@pytest.mark.parametrize(("seconds", "there"), [(None, True), (60, True), (30, True), (5, False)])
+def test_loops_never_compiled_are_where_time_is_there(monkeypatch, seconds, there):
+    monkeypatch.setattr("solvers.native.compiling.compiled_before", lambda _: False)
+    assert compiling.ready([region_at], Limits(seconds=seconds)) is there
 
 
 # ---------------------------------------------------------------- regions as walks

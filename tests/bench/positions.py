@@ -1,13 +1,13 @@
 """Rows told apart: what propagation proves of default forests whose bags are known, seconds of the processor, memory.
 
-    python tests/bench/positions.py [bags plain slots compile] [--small]
+    python tests/bench/positions.py [bags plain slots compile changed midpoints world far] [--small]
 
 Needs scikit-learn and, for COMPAS and Adult, the data folder (RECON_DATA). Forests are fitted with random_state=0 on n
 rows drawn with seed 0 (all rows: as they stand), stored by joblib and read with `recon.load`, so that the bags are
 those rebuilt from the seeds.
 The true leaf of every row is asserted to be left. `s` is with the compiled loops read from disk, `check s` a replay of
-all steps by the kernel; all are seconds of the processor, because machines are shared. Every line runs in a process of
-its own; `before MB` is its memory up to there, `peak MB` that of the work.
+all steps by the kernel; all are seconds of the processor, because machines are shared, but `wall s`. Every line runs in
+a process of its own; `before MB` is its memory up to there, `peak MB` that of the work.
 """
 
 from __future__ import annotations
@@ -26,13 +26,20 @@ from forests import DATA, ROOT, SECONDS, Cells, Section, figure, peak, print_sec
 
 MEMORY = 2 << 30
 PLAIN_SECONDS = 300.0  # the limit of the loops in numpy
+VERDICTS = 20.0  # the limit of verdicts
 
 
 def processor(ask: Callable[[], Any]) -> tuple[float, Any]:
-    """Return (seconds of the processor, result)."""
-    begun = time.process_time()
+    """Return (seconds of the processor, those of child processes that ended included, result)."""
+    begun = spent()
     found = ask()
-    return time.process_time() - begun, found
+    return spent() - begun, found
+
+
+def spent() -> float:
+    """Return the seconds of the processor that this process and its children have used."""
+    used = os.times()
+    return used.user + used.system + used.children_user + used.children_system
 
 
 def rows_of(name: str, n: int) -> tuple[Any, Any, Any]:
@@ -48,6 +55,9 @@ def rows_of(name: str, n: int) -> tuple[Any, Any, Any]:
         domain = recon.Domain.from_frame(frame, label=label)
         frame = frame.sample(n, random_state=0).reset_index(drop=True)
         return frame.drop(columns=label), frame[label], domain
+    if name == "made":
+        made = sklearn.datasets.make_classification(n, random_state=0)
+        return pd.DataFrame(made[0], columns=[f"x{k}" for k in range(20)]), pd.Series(made[1]), None
     table, label = getattr(sklearn.datasets, f"load_{name}")(return_X_y=True, as_frame=True)
     if name == "diabetes":
         label = (label > label.median()).astype(int)
@@ -55,8 +65,8 @@ def rows_of(name: str, n: int) -> tuple[Any, Any, Any]:
     return table.reset_index(drop=True), label.loc[table.index].reset_index(drop=True), None
 
 
-def read(name: str, n: int, trees: int, bootstrap: bool) -> tuple[Any, Any, Any, Any]:
-    """Return (statements, forest, table, label) of a forest that was stored and read."""
+def loaded(name: str, n: int, trees: int, bootstrap: bool = True, seeds: bool = True) -> tuple[Any, Any, Any, Any]:
+    """Return (release, forest, table, label) of a forest that was stored and read, as it is or with its seeds gone."""
     import joblib
     from sklearn.ensemble import RandomForestClassifier
 
@@ -64,10 +74,19 @@ def read(name: str, n: int, trees: int, bootstrap: bool) -> tuple[Any, Any, Any,
 
     table, label, domain = rows_of(name, n)
     forest = RandomForestClassifier(trees, random_state=0, bootstrap=bootstrap).fit(table, label)
+    if not seeds:
+        for each in (forest, *forest.estimators_):
+            each.random_state = None
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "forest.joblib"
         joblib.dump(forest, path)
         release = recon.load(path) if domain is None else recon.load(path, domain=domain)
+    return release, forest, table, label
+
+
+def read(name: str, n: int, trees: int, bootstrap: bool) -> tuple[Any, Any, Any, Any]:
+    """Return (statements, forest, table, label) of a forest that was stored and read."""
+    release, forest, table, label = loaded(name, n, trees, bootstrap)
     return release.statements, forest, table, label
 
 
@@ -107,7 +126,7 @@ def widths(problem: Any, places: Any, true: Any) -> tuple[float, float]:
     return float(np.mean(ours)), float(np.mean(theirs))
 
 
-def bags(name: str, n: int, trees: int) -> list[Cells]:
+def bags(name: str, n: int, trees: int, limit: float = SECONDS * 5) -> list[Cells]:
     """Work out what is left for every row of a default forest."""
     from solvers.assignments.solving import assigned
     from solvers.foundation.limits import Limits
@@ -116,8 +135,9 @@ def bags(name: str, n: int, trees: int) -> list[Cells]:
 
     release, forest, table, label = read(name, n, trees, True)
     warm()
-    before = peak()
-    seconds, found = processor(lambda: assigned(release, Limits(seconds=SECONDS * 5, memory=MEMORY)))
+    before, wall = peak(), time.perf_counter()
+    seconds, found = processor(lambda: assigned(release, Limits(seconds=limit, memory=MEMORY)))
+    wall = time.perf_counter() - wall
     used, problem, seen = peak(), found.problem, found.problem.times.T > 0
     true = true_values(problem, forest, table, label)
     for i in range(problem.rows):
@@ -128,8 +148,8 @@ def bags(name: str, n: int, trees: int) -> list[Cells]:
     assert not (left.words & ~found.domains.words).any()
     line = [f"{name} {n} x {trees}", f"{len(problem.tree):,}", f"{100 * (sizes[seen] == 1).mean():.2f} %"]
     line += [f"{100 * ((sizes == 1) | ~seen).all(axis=1).mean():.1f} %", f"{(labels.sum(axis=1) == 1).sum()}"]
-    line += [f"{sizes[seen].mean():.3f}", f"{ours:.3f} / {theirs:.3f}", figure(seconds), str(found.complete)]
-    line += [f"{len(found.steps):,}", figure(checking)]
+    line += [f"{sizes[seen].mean():.3f}", f"{ours:.3f} / {theirs:.3f}", figure(seconds), figure(wall)]
+    line += [str(found.complete), f"{len(found.steps):,}", figure(checking)]
     return [[*line, str(before), str(used)]]
 
 
@@ -186,6 +206,94 @@ def slots(name: str, n: int, trees: int) -> list[Cells]:
     return [[*line, str(found.complete), str(before), str(peak())]]
 
 
+def changed(name: str, n: int, trees: int) -> list[Cells]:
+    """Certify the true rows, and each with one value replaced by that of another row; and without the seeds."""
+    import numpy as np
+    import pandas as pd
+
+    import recon
+
+    line, asked = [f"{name} {n} x {trees}"], None
+    rng = np.random.default_rng(0)
+    for seeds in (True, False):
+        release, _, table, label = loaded(name, n, trees, seeds=seeds)
+        warm()
+        true = table.assign(**{release.domain.label.name: label})
+        other = true.copy()
+        for i in range(n) if seeds else ():
+            k = int(rng.integers(table.shape[1]))
+            values = table.iloc[:, k][table.iloc[:, k] != table.iat[i, k]]
+            other.iat[i, k] = values.iloc[int(rng.integers(len(values)))]
+        asked = other if asked is None else asked
+        both = pd.concat([asked, true], ignore_index=True)  # `unknown` takes all the time there is
+        limits, wall = recon.Limits(seconds=VERDICTS, memory=MEMORY), time.perf_counter()
+        seconds, found = processor(functools.partial(recon.certify, release, both, limits=limits, certificates=False))
+        wall, impossible = time.perf_counter() - wall, (found["verdict"] == "impossible").to_numpy()
+        line += [f"{100 * impossible[:n].mean():.1f} %", figure(seconds), figure(wall)]
+        assert not impossible[n:].any(), "a true row is called impossible"
+    return [[*line, str(peak())]]
+
+
+def midpoints(name: str, n: int, trees: int) -> list[Cells]:
+    """Locate rows with the learner's midpoints, the columns' least and greatest values known and not."""
+    import numpy as np
+
+    import recon
+
+    lines = []
+    for known in (True, False):
+        release, _, table, label = loaded(name, n, trees)
+        warm()
+        seen = table.astype(np.float32).astype(float)
+        ends = {c: (seen[c].min(), seen[c].max()) for c in table} if known else None
+        truth = seen.assign(**{release.domain.label.name: label})
+        limits, wall = recon.Limits(seconds=2 * SECONDS, memory=MEMORY), time.perf_counter()
+        seconds, found = processor(
+            functools.partial(recon.positions, release, learner="midpoints", ranges=ends, limits=limits)
+        )
+        wall = time.perf_counter() - wall
+        for column in table:
+            own = found[found["attribute"] == column]
+            low, high, real = (np.asarray(x, dtype=float) for x in (own["low"], own["high"], truth[column]))
+            assert ((low <= real) & (real <= high)).all(), f"a true value of {column} is excluded"
+        data = found[found["attribute"] != release.domain.label.name]
+        line = [f"{name} {n} x {trees}", "known" if known else "unknown", f"{100 * data['exact'].mean():.1f} %"]
+        lines.append([*line, figure(seconds), figure(wall), str(peak())])
+    return lines
+
+
+def world(name: str, n: int, trees: int, limit: float) -> list[Cells]:
+    """Find one dataset that agrees with a forest whose bags are known, and compare its rows with the true leaves."""
+    import numpy as np
+
+    import recon
+
+    release, forest, table, label = loaded(name, n, trees)
+    warm()
+    before, wall = peak(), time.perf_counter()
+    seconds, found = processor(
+        lambda: tried(lambda: recon.reconstruct(release, limits=recon.Limits(seconds=limit, memory=MEMORY)))
+    )
+    wall = time.perf_counter() - wall
+    line = [f"{name} {n} x {trees}", figure(seconds), figure(wall)]
+    if isinstance(found, str):
+        return [[*line, found, "", "", str(before), str(peak())]]
+    rows = found.to_frame()
+    same = forest.apply(rows[list(table)]) == forest.apply(table)
+    labels = (rows[release.domain.label.name].to_numpy() == label.to_numpy()).mean()
+    return [[*line, "one world", f"{100 * np.mean(same):.1f} %", f"{100 * labels:.1f} %", str(before), str(peak())]]
+
+
+def tried(ask: Callable[[], Any]) -> Any:
+    """Return an answer, or why there is none."""
+    from solvers.foundation.errors import ReconError
+
+    try:
+        return ask()
+    except ReconError as error:
+        return f"{type(error).__name__}: {error}"[:120]
+
+
 def warm() -> None:
     """Load the compiled loops, and what propagation imports."""
     from solvers.assignments.domains import Domains
@@ -233,7 +341,8 @@ SMALL = (("compas14", 100, 10), ("wine", 60, 20))
 SECTIONS = {
     "bags": Section(
         "Default forests of full-grown trees, bags from the seeds, propagation, labels, trials",
-        "forest:22; values:7; leaves:8; rows:7; labels:6; mean left:9; width / true:13; s:6; complete:8; steps:7; "
+        "forest:22; values:7; leaves:8; rows:7; labels:6; mean left:9; width / true:13; s:6; wall s:6; "
+        "complete:8; steps:7; "
         "check s:7; before MB:9; peak MB:7",
         bags,
         FORESTS,
@@ -252,6 +361,41 @@ SECTIONS = {
         slots,
         (("compas14", 100, 20), ("compas14", 100, 100), ("adult19", 500, 50), ("diabetes", 100, 100)),
         (("compas14", 50, 10),),
+    ),
+    "changed": Section(
+        "One value of a true row replaced by another row's, label given: impossible in 20 s, with bags and without",
+        "forest:24; impossible:10; s:6; wall s:6; no seeds:10; s:6; wall s:6; peak MB:7",
+        changed,
+        (
+            ("diabetes", 100, 30),
+            ("diabetes", 100, 100),
+            ("breast_cancer", 100, 100),
+            ("breast_cancer", 300, 100),
+            ("breast_cancer", 569, 100),
+        ),
+        (("diabetes", 60, 20),),
+    ),
+    "midpoints": Section(
+        "With the learner's midpoints: values known to the last bit (float32), least and greatest values known or not",
+        "forest:22; ranges:8; exact:8; s:6; wall s:6; peak MB:7",
+        midpoints,
+        (("diabetes", 100, 100),),
+        (("diabetes", 60, 30),),
+    ),
+    "world": Section(
+        "One dataset that agrees with everything, bags known",
+        "forest:22; s:6; wall s:6; found:10; leaves as in truth:18; labels:7; before MB:9; peak MB:7",
+        world,
+        (("wine", 178, 100, 120.0), ("breast_cancer", 100, 30, 120.0), ("diabetes", 100, 30, 120.0)),
+        (("wine", 60, 20, 60.0),),
+    ),
+    "far": Section(
+        "As far as it goes (60 s)",
+        "forest:22; values:7; leaves:8; rows:7; labels:6; mean left:9; width / true:13; s:6; wall s:6; "
+        "complete:8; steps:7; check s:7; before MB:9; peak MB:7",
+        functools.partial(bags, limit=SECONDS),
+        (("adult19", 1_000, 100), ("breast_cancer", 569, 100), ("adult19", 5_000, 100), ("made", 5_000, 100)),
+        (("adult19", 300, 20),),
     ),
     "compile": Section(
         "The compiled loops, loaded (seconds of the processor, a small forest included)",
