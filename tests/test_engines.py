@@ -992,6 +992,8 @@ def test_samples_are_uniform(module):
         one = case(name)
         if not 1 < len(one.datasets) < 300:
             continue
+        if one.positions is not None and not engine.uses_bags:  # it draws from more worlds, and says so
+            continue
         for convention in ("ordered", "multiset"):
             what = replace(one.query(f"sample {convention}"), k=300)
             if engine.refuses(one.encoded.statements, what) is not None:

@@ -248,7 +248,9 @@ def test_continuous_attributes_give_relative_figures_only():
     lines = recon.certify(release, [{"bmi": 22.5, "y": 1}, {"bmi": 22.5, "y": 0}, {"bmi": 30.01}])
     assert lines["verdict"].tolist() == ["impossible", "possible", "possible"]
     assert lines["probability"].isna().all()
-    for ask in (recon.reconstruct, recon.sample, lambda r: next(recon.worlds(r))):
+    rows = recon.reconstruct(release).to_frame()
+    assert sorted(zip(rows["bmi"] <= 22.5, rows["y"], strict=True)) == [(False, 1)] * 4 + [(True, 0)] * 4
+    for ask in (recon.sample, lambda r: next(recon.worlds(r))):
         with pytest.raises(recon.Unsupported, match="resolution"):
             ask(release)
 
