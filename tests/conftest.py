@@ -39,8 +39,8 @@ typer.main.get_command = functools.cache(typer.main.get_command)
 # Files of many seconds (measured), the longest first: started last, one would keep a worker busy alone at the end.
 LONGEST = (
     "engines", "positions", "removals", "assignments", "local_search", "midpoints", "against_oracle", "certificates",
-    "coupled_commands", "assigned_world", "positions_differential", "kinds", "reading_limits", "counters", "real_forests",
-    "budgets", "bags", "headline", "posterior", "coupled", "denoising", "infer", "sat", "bounds",
+    "coupled_commands", "assigned_world", "positions_differential", "kinds", "reading_limits", "counters",
+    "real_forests", "budgets", "bags", "headline", "posterior", "coupled", "denoising", "infer", "sat", "bounds",
     "commands", "noisy_commands", "interval", "likeliest", "derived", "matching", "export",
 )  # fmt: skip
 
