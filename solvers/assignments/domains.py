@@ -8,36 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.foundation.array_types import Bits, Ints
+from solvers.statements.meetings import WORD, Packing
 from solvers.statements.release import ANY_LABEL
 from solvers.statements.row_problem import RowProblem
 
-WORD = 64
 GATHERED = 1 << 22  # numbers that are held at a time
-
-
-@dataclass(frozen=True, eq=False)
-class Packing:
-    """Where the values of a problem stand in packed words: tree t has words `first[t]` to `first[t + 1]`, padded.
-
-    Value v is bit `bit[v]` of word `word[v]` (`bit` counts from the lowest), as `solvers.statements.meetings` has them.
-    """
-
-    first: Ints
-    word: Ints
-    bit: NDArray[np.uint64]
-
-    @classmethod
-    def of(cls, problem: RowProblem) -> Packing:
-        """Return the packing of a problem's values."""
-        sizes = np.diff(problem.first)
-        first = np.concatenate([[0], np.cumsum(np.maximum(1, -(-sizes // WORD)))]).astype(np.int64)
-        place = np.arange(len(problem.tree)) - problem.first[problem.tree]
-        return cls(first, first[problem.tree] + place // WORD, (place % WORD).astype(np.uint64))
-
-    @property
-    def words(self) -> int:
-        """Return the number of words of a row."""
-        return int(self.first[-1])
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from solvers.assignments.domains import WORD, Domains, Places
+from solvers.assignments.domains import Domains, Places
 from solvers.assignments.propagation.engine import Propagation
 from solvers.foundation.limits import Limits
 from solvers.kernel.claims import Removal
 from solvers.statements.bags import Bags
+from solvers.statements.meetings import WORD
 from solvers.statements.release import Release
 from solvers.statements.row_problem import RowProblem, problem_of
 

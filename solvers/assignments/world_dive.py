@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from solvers.assignments.domains import WORD, Domains
+from solvers.assignments.domains import Domains
 from solvers.assignments.propagation.fixpoint import WORK, fastest
 from solvers.assignments.propagation.state import State
 from solvers.assignments.propagation.tables import Tables
@@ -19,7 +19,7 @@ from solvers.foundation.array_types import Bits, Ints
 from solvers.foundation.errors import TooLarge
 from solvers.foundation.limits import Limits
 from solvers.statements.bags import UNPUBLISHED
-from solvers.statements.meetings import Meetings, Words
+from solvers.statements.meetings import WORD, Meetings, Words
 from solvers.statements.row_problem import RowProblem
 
 FIRST, LONGER = 100, 1.3  # contradictions before the first restart, and by how much more before every next one

@@ -13,10 +13,9 @@ from dataclasses import replace
 from solvers.columns.single_partitions import world_of
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
-from solvers.questions.engine import Engine
+from solvers.questions.engine import Engine, not_searched
 from solvers.questions.query import Answer, MostLikely, Query, WorldsAnswer
-from solvers.questions.relaxed import refused
-from solvers.statements.release import Loose, Partition, Release
+from solvers.statements.release import Release
 from solvers.worlds.row_lists import RandomSource
 
 SHARE = 0.4  # of the time left where other engines look for a world too, and may prove that there is none
@@ -40,12 +39,8 @@ class DrawsEngine(Engine):
             return "no tree has a bag that is not known"
         if release.bags:
             return "other bags are known: counts of the rows alone do not make a world"
-        if release.loosened:
-            return refused(release)
-        if any(not isinstance(block, Partition | Loose) for block in release.blocks):
-            return "statements of which only one holds are not searched for"
-        if any(statement.of is not None for block in release.loose.values() for statement in block):
-            return "sums of values are not searched for"
+        if (reason := not_searched(release)) is not None:
+            return reason
         return None if release.rows.exact else "the number of rows is open"
 
     def answer(self, release: Release, query: Query, limits: Limits) -> Answer:

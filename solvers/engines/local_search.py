@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from solvers.columns.single_partitions import world_bounds, world_of
 from solvers.foundation.limits import Limits
-from solvers.questions.engine import Engine, no_coupling
+from solvers.questions.engine import Engine, no_coupling, not_searched
 from solvers.questions.query import Answer, Count, MostLikely, Query, WorldsAnswer
-from solvers.questions.relaxed import refused
-from solvers.statements.release import Loose, Partition, Release
+from solvers.statements.release import Release
 from solvers.worlds.row_lists import RandomSource
 
 SHARE = 0.3  # of the time left where other engines look for a world too, and may prove that there is none
@@ -33,12 +32,8 @@ class LocalSearchEngine(Engine):
         """Return why no world is searched for, or None."""
         if release.bags:
             return "the bags are known: counts of the rows alone do not make a world"
-        if release.loosened:
-            return refused(release)
-        if any(not isinstance(block, Partition | Loose) for block in release.blocks):
-            return "statements of which only one holds are not searched for"
-        if any(statement.of is not None for block in release.loose.values() for statement in block):
-            return "sums of values are not searched for"
+        if (reason := not_searched(release)) is not None:
+            return reason
         if isinstance(query, Count) and not release.rows.exact:
             return "the number of rows is open"
         if release.domain.relative and isinstance(query, MostLikely) and release.rows.high is not None:

@@ -8,7 +8,8 @@ from typing import ClassVar, Literal
 
 from solvers.foundation.limits import Limits
 from solvers.questions.query import Answer, Enumerate, MostLikely, Query, Sample
-from solvers.statements.release import Release
+from solvers.questions.relaxed import refused
+from solvers.statements.release import Loose, Partition, Release
 
 COARSE = "an attribute whose values are summed has too many values to cut at each: worlds are bounded, not built"
 
@@ -54,4 +55,15 @@ def no_coupling(release: Release, query: Query) -> str | None:
         return "'assigned' worlds need one partition with exact counts"
     if release.domain.relative and isinstance(query, Enumerate | Sample | MostLikely):
         return "a continuous attribute has no 'resolution': there are no discrete worlds"
+    return None
+
+
+def not_searched(release: Release) -> str | None:
+    """Return why no search over rows evaluates all that a release says, None where it can."""
+    if release.loosened:
+        return refused(release)
+    if any(not isinstance(block, Partition | Loose) for block in release.blocks):
+        return "statements of which only one holds are not searched for"
+    if any(statement.of is not None for block in release.loose.values() for statement in block):
+        return "sums of values are not searched for"
     return None

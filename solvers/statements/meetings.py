@@ -9,6 +9,7 @@ Tree t has words `first[t]` to `first[t + 1]` of a row; its values are the lowes
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -25,15 +26,44 @@ GATHERED = 1 << 17  # words that are gathered at a time, for the cache's sake
 Words = NDArray[np.uint64]
 
 
+@dataclass(frozen=True, eq=False)
+class Packing:
+    """Where the values of a problem stand in packed words: tree t has words `first[t]` to `first[t + 1]`, padded.
+
+    Value v is bit `bit[v]` of word `word[v]` (`bit` counts from the lowest).
+    """
+
+    first: Ints
+    word: Ints
+    bit: NDArray[np.uint64]
+
+    @classmethod
+    def of(cls, problem: RowProblem) -> Packing:
+        """Return the packing of a problem's values."""
+        sizes = np.diff(problem.first)
+        first = np.concatenate([[0], np.cumsum(np.maximum(1, -(-sizes // WORD)))]).astype(np.int64)
+        place = np.arange(len(problem.tree)) - problem.first[problem.tree]
+        return cls(first, first[problem.tree] + place // WORD, (place % WORD).astype(np.uint64))
+
+    @property
+    def at(self) -> Ints:
+        """Return the place of every value's bit among all bits of a row."""
+        return self.word * WORD + self.bit.astype(np.int64)
+
+    @property
+    def words(self) -> int:
+        """Return the number of words of a row."""
+        return int(self.first[-1])
+
+
 class Meetings:
     """The values of a problem on rows, packed: what each row starts with, and which values meet which."""
 
     def __init__(self, problem: RowProblem) -> None:
         self.problem = problem
-        sizes = np.diff(problem.first)
-        self.first: Ints = np.concatenate([[0], np.cumsum(np.maximum(1, -(-sizes // WORD)))]).astype(np.int64)
-        place = np.arange(len(problem.tree)) - problem.first[problem.tree]
-        self.bit: Ints = (self.first[problem.tree] * WORD + place).astype(np.int64)
+        packing = Packing.of(problem)
+        self.first: Ints = packing.first
+        self.bit: Ints = packing.at
         self._supports: dict[tuple[int, bytes], Words] = {}
         self._groups: dict[int, tuple[tuple[int, ...], Ints]] = {}
 

@@ -7,10 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.assignments.domains import WORD, Packing
 from solvers.foundation.array_types import Bits, Ints
 from solvers.foundation.limits import Limits
-from solvers.statements.meetings import Meetings, Words
+from solvers.statements.meetings import WORD, Meetings, Packing, Words
 from solvers.statements.row_problem import RowProblem
 
 EXACT = 24  # weights up to which all ways to make them are looked through
@@ -61,7 +60,7 @@ class Tables(NamedTuple):
         """
         packing = Packing.of(problem)
         owner = np.repeat(np.arange(problem.trees), np.diff(packing.first))
-        at = packing.word * WORD + packing.bit.astype(np.int64)
+        at = packing.at
         most = np.maximum(problem.times.max(axis=1, initial=0), 0).astype(np.int64)
         parts, part = packed_sets(problem)
         ways, way = ways_to_weigh(int(most.max(initial=1)))

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from solvers.assignments.domains import WORD
 from solvers.assignments.propagation.counting import tightened
 from solvers.assignments.propagation.state import State
 from solvers.assignments.propagation.tables import Tables, packed
 from solvers.foundation.array_types import Bits, Ints
-from solvers.statements.meetings import Words
+from solvers.statements.meetings import WORD, Words
 
 
 def revise(tables: Tables, state: State, rows: Ints) -> tuple[list[int], bool]:
