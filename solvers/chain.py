@@ -27,6 +27,7 @@ from solvers.questions.query import (
     MostLikely,
     Query,
     Sample,
+    Settle,
 )
 from solvers.questions.relaxed import loosen, unnamed
 from solvers.statements.release import Release
@@ -68,6 +69,8 @@ def refusal(engine: Engine, release: Release, query: Query) -> str | None:
     """Return why an engine is not asked, None where it is."""
     if release.bags and not engine.uses_bags and isinstance(query, OF_WORLDS):
         return f"it does not use the bags: {unnamed(release)}"
+    if release.boosted and not engine.uses_leaf_values and isinstance(query, OF_WORLDS):
+        return f"it does not use the leaf values: {unnamed(release)}"
     return engine.missing() or engine.refuses(release, query)
 
 
@@ -96,7 +99,7 @@ def answer(release: Release, query: Query, limits: Limits | None = None) -> Answ
     begun = time.perf_counter()
     if not release.bags:
         asked = in_turn(release, query, limits, engines_for(release, query))
-        found = loosened(release, query, asked.answer(), release.loosened)
+        found = loosened(release, query, asked.answer(), unused(release, query))
         return finished(release, asked, query, found, begun, limits)
     whole = (e for e in engines_for(release, query) if e.uses_bags)
     asked = in_turn(release, query, part_of(limits, BAGS), whole)
@@ -112,6 +115,12 @@ def answer(release: Release, query: Query, limits: Limits | None = None) -> Answ
         elif outer is not None:
             found = outer if found is None else joined(query, found, outer)
     return finished(release, asked, query, found, begun, limits)
+
+
+def unused(release: Release, query: Query) -> tuple[str, ...]:
+    """Return what engines leave out that know no bags; those that name worlds use the leaf values (`refusal`)."""
+    lines = release.unstated if release.boosted and not isinstance(query, OF_WORLDS) else release.loosened
+    return () if isinstance(query, Settle) else lines
 
 
 @dataclass(slots=True)

@@ -27,6 +27,7 @@ from solvers.foundation.derived import Derived
 from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported
 from solvers.foundation.exact import exact_number, level_text
 from solvers.statements.bags import Bags
+from solvers.statements.boosted import Boosted
 from solvers.statements.release import Block, Observed, Release, Rows
 
 INTERVALS = "noisy counts are intervals"  # how the assumption begins that a posterior does not make
@@ -217,10 +218,12 @@ def assemble(
     cut = CutDomain(domain, resolved.cut(domain, positions))
     blocks: list[tuple[Block, Observed | None]] = []
     bags: list[Bags] = []
+    boosted: list[Boosted] = []
     for model, encoder, origin in zip(models, encoders, origins, strict=True):
         try:
             own = encoder.observed(model, cut, resolved, known, origin.place)
             bags += encoder.bags(model, [block for block, _ in own], len(blocks))
+            boosted += encoder.boosted(model, [block for block, _ in own], len(blocks))
             blocks += own
         except ReleaseError as error:
             raise error.at(place=origin.place, file=origin.file) from None
@@ -249,6 +252,7 @@ def assemble(
         loosened,
         certain,
         tuple(bags),
+        tuple(boosted),
     )
     return EncodedRelease(domain, tuple(models), cut, release, file, declared=known)
 

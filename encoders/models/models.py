@@ -6,7 +6,7 @@ a cycle can be named instead of looped over.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
@@ -19,6 +19,7 @@ from encoders.models.ledger import Ledger
 from encoders.models.nodes import Node, Nodes, Published, Support
 from solvers.foundation.errors import ReleaseError
 from solvers.noise.laws import Law, Neighbours
+from solvers.statements.boosted import Gradients
 
 __all__ = ["Node", "Nodes", "Published", "Support"]  # of `encoders.models.nodes`; what follows is public as well
 
@@ -162,6 +163,61 @@ def read_only(multiplicities: Any) -> NDArray[np.int32]:
     return whole
 
 
+@dataclass(frozen=True, eq=False)
+class TreeSums:
+    """What one tree of a boosted model publishes beside counts.
+
+    `step` (leaves, in file order): what each leaf adds to score `of` when round `round` ends. Figure i is about the
+    rows of node `node[i]`: low[i] <= gradient[i] Σg + hessian[i] Σh + square[i] Σg² <= high[i], exactly as these doubles
+    stand, for gradients g and hessians h of `Gradients`. `what[i]` says in a word what was published ("value").
+    """
+
+    round: int
+    of: int
+    step: NDArray[np.float64]
+    node: NDArray[np.int64]
+    gradient: NDArray[np.float64]
+    hessian: NDArray[np.float64]
+    square: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    what: tuple[str, ...]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TreeSums):
+            return NotImplemented
+        return all(np.array_equal(getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
+
+    def __hash__(self) -> int:
+        return hash((self.round, self.of, self.what, self.step.tobytes()))
+
+
+@dataclass(frozen=True, slots=True)
+class Boosting:
+    """A boosted model: trees that count all the rows, and sums of gradients in intervals.
+
+    `sums` has one entry per tree, trees in the order of their rounds (from 0). `start`: the scores from which gradients
+    of the first round follow, `base`: those to which steps add up. `labels[k]`: the label index of class k (two
+    classes: of 0 and 1), () for a real target.
+    """
+
+    kind: ClassVar[str] = "boosting"
+    trees: tuple[Tree, ...]
+    sums: tuple[TreeSums, ...]
+    gradients: Gradients
+    start: tuple[float, ...]
+    base: tuple[float, ...]
+    labels: tuple[int, ...]
+    name: str = "boosting"
+    noise: Noise | None = None
+    origin: Provenance | None = None
+
+    @property
+    def forest(self) -> Forest:
+        """Return the trees as what they count."""
+        return Forest(self.trees, self.name, None, self.origin)
+
+
 @dataclass(frozen=True, slots=True)
 class Statistic:
     """A mean, total or median of an attribute or column, as written: it lies within value ± within."""
@@ -210,4 +266,4 @@ class Question:
     name: str = "question"
 
 
-AnyModel = Tree | RuleList | RuleSet | Forest | Table
+AnyModel = Tree | RuleList | RuleSet | Forest | Table | Boosting

@@ -11,6 +11,7 @@ from encoders.domain.values import Position
 from encoders.parts.cut_domain import CutDomain
 from encoders.parts.resolutions import Resolutions
 from solvers.statements.bags import Bags
+from solvers.statements.boosted import Boosted
 from solvers.statements.release import Block, Observed, Rows
 
 M = TypeVar("M")
@@ -47,6 +48,10 @@ class Encoder(ABC, Generic[M]):
 
     def bags(self, model: M, blocks: Sequence[Block], first: int) -> tuple[Bags, ...]:
         """Return what trees on known resamples count; `blocks` are the model's own, numbered from `first`."""
+        return ()
+
+    def boosted(self, model: M, blocks: Sequence[Block], first: int) -> tuple[Boosted, ...]:
+        """Return what leaf values say beside counts; `blocks` are the model's own, numbered from `first`."""
         return ()
 
     def least(self, model: M) -> int:

@@ -18,6 +18,7 @@ COUNTERS = (
     ("approxmc", "ApproxMCEngine"),
 )
 ENGINES = (
+    ("leaf_values", "LeafValuesEngine"),
     ("closed_form", "ClosedFormEngine"),
     ("likeliest", "LikeliestEngine"),
     ("assignments", "AssignmentsEngine"),

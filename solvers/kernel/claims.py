@@ -225,5 +225,50 @@ class Removals:
     steps: tuple[Removal, ...] = field(repr=False)
 
 
-Proof = Regions | OverCells | Drat | Removals
+@dataclass(frozen=True, slots=True)
+class Refined:
+    """Cells are cut by the trees before number `trees`, parts numbered in the order of their parents, then of leaves.
+
+    Cells that can hold no row are dropped before. What is known of a cell and label holds for the sum of its parts: one
+    fact per old cell that was kept and label, in this order. Forms known before hold for the parts.
+    """
+
+    trees: int
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """Σ coefficient * (rows of a cell with a label) lies between `low` and `high`: a new fact.
+
+    `terms` are (column, coefficient), a column is cell * labels + label. The proof is the weighted sum of
+    y / `over` times what source number s says, for (s, y) in `multipliers`: with the bounds known of every column it
+    leaves no whole number outside of low..high. A form of one term with coefficient 1 moves the bounds of its column.
+
+    Sources: statements of the release by number; then the figures of the model, tree by tree; then facts in the order
+    in which steps made them.
+    """
+
+    terms: tuple[tuple[int, int], ...]
+    over: int
+    multipliers: tuple[tuple[int, int], ...]
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, slots=True)
+class LeafValues:
+    """Steps that bound the rows of the cells of boosted model number `model`, and a proof that uses what they show.
+
+    Cells are cut by the partitions of the release that are none of the model's trees (regions of disjoint boxes only)
+    before the first step. What is left after the last step is one more block of the release, a partition: a region
+    per cell, in order, with the bounds per label, and a last one for everything else, without rows. `last` is a proof
+    over that release.
+    """
+
+    model: int
+    steps: tuple[Refined | Form, ...] = field(repr=False)
+    last: Proof
+
+
+Proof = Regions | OverCells | Drat | Removals | LeafValues
 AnyProof = Proof | Witness

@@ -27,6 +27,7 @@ class Engine(ABC):
     cells: ClassVar[Literal["few", "many", "any"]] = "any"  # few: it lists all cells; many: only where nobody can
     coarse: ClassVar[bool] = True  # answers where statements on sums were relaxed too, and propagation refutes nothing
 
+    uses_leaf_values: ClassVar[bool] = False  # its worlds agree with leaf values (`Release.boosted`), not blocks alone
     uses_bags: ClassVar[bool] = False  # its worlds agree with bags that are known (`Release.bags`), not blocks alone
 
     @abstractmethod

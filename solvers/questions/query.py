@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.exact import Factor, log2_product, product
-from solvers.statements.boxes import Box
+from solvers.statements.boxes import Box, Boxes
 from solvers.statements.release import World
 
 HASHED = "hashed"  # meant to be exact, proved by nobody: the weakest of the house's tags for such a figure
@@ -150,8 +150,27 @@ class Locate:
     """Ask what is left for the row at every position of the training file."""
 
 
+@dataclass(frozen=True, slots=True)
+class Settle:
+    """Ask how many rows of every label the cells of boosted model number `model` have, by its leaf values."""
+
+    model: int = 0
+
+
 Query = (
-    Attain | PerCell | Count | Decide | LeaveOneOut | Share | Enumerate | Sample | MostLikely | Extreme | Joint | Locate
+    Attain
+    | Count
+    | Decide
+    | Enumerate
+    | Extreme
+    | Joint
+    | LeaveOneOut
+    | Locate
+    | MostLikely
+    | PerCell
+    | Sample
+    | Settle
+    | Share
 )
 
 
@@ -357,3 +376,22 @@ class LocatedAnswer(Answer):
     leaves_proved: float = 0.0
     complete: bool = False
     steps: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class SettledAnswer(Answer):
+    """Bounds on the rows per cell and label, (cells, labels) int64; "exact" where all of them are known.
+
+    `boxes` are the cells that can hold rows (of the attributes, without the label); outside of them is nobody. `steps`
+    prove it (`solvers.kernel.claims.LeafValues`). `surplus`: how many figures were left over and hold, `worst`: the
+    part of its interval that the farthest of them uses. `failed`: which assumption the figures contradict ("": none);
+    then nothing is said of any cell, and the status is "unknown".
+    """
+
+    boxes: Boxes | None = None
+    low: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
+    high: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
+    steps: tuple[Any, ...] = ()
+    surplus: int = 0
+    worst: float = 0.0
+    failed: str = ""

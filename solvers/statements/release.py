@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from solvers.foundation.derived import Derived
 from solvers.statements.bags import Bags
+from solvers.statements.boosted import Boosted
 from solvers.statements.boxes import Attribute, Box, Boxes, Domain, Region
 
 if TYPE_CHECKING:
@@ -288,6 +289,8 @@ class Release:
     published and is not in the statements: the worlds that they leave are the true ones and others.
     `bags`: what trees on known resamples count, by position of the training file; `blocks` has what follows from them
     for unordered rows, which is less (`unstated`).
+    `boosted`: what trees of boosted models publish beside counts; blocks have their counts. `settled`: what the last
+    block was proved from, where it is not published.
     `derived` keeps what was worked out about it (cells, systems) as long as the release itself lives, no longer: it is
     not a field that `dataclasses.replace` carries along, so that no release ever answers from another one's cells.
     """
@@ -302,6 +305,8 @@ class Release:
     loosened: tuple[str, ...] = ()
     certain_rows: Rows | None = None
     bags: tuple[Bags, ...] = ()
+    boosted: tuple[Boosted, ...] = ()
+    settled: Settled | None = None
     derived: Derived = field(init=False, default_factory=Derived, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -336,8 +341,8 @@ class Release:
 
     @property
     def unstated(self) -> tuple[str, ...]:
-        """Return what was published and is not in `blocks`: `loosened`, and bags, which only some engines use."""
-        return (*self.loosened, *(bags.left_out for bags in self.bags))
+        """Return what was published and is not in `blocks`: `loosened`, bags and leaf values, which few engines use."""
+        return (*self.loosened, *(x.left_out for x in self.boosted), *(bags.left_out for bags in self.bags))
 
     def statements(self) -> Iterator[Statement]:
         """Yield every statement as a view, block by block."""
@@ -348,6 +353,21 @@ class Release:
         return frozenset(k for box in self.impossible for k, _ in box.literals).union(
             *(block.mentioned(self.domain) for block in self.blocks)
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Settled:
+    """A release before its last block was added, and the proof of that block from boosted model number `model`.
+
+    `steps` are those of `solvers.kernel.claims.LeafValues`. `surplus` is how many figures were left over to check the
+    model's assumptions with, `worst` the part of its interval that the farthest of them used (at most 1).
+    """
+
+    before: Release
+    model: int
+    steps: tuple[Any, ...] = field(repr=False)
+    surplus: int
+    worst: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -384,6 +404,7 @@ __all__ = [
     "Region",
     "Release",
     "Rows",
+    "Settled",
     "Statement",
     "World",
 ]

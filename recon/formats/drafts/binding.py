@@ -119,6 +119,12 @@ class Binder:
             raise ReleaseError("the file has counts per class but does not say of which classes")
         return tuple(counts[c] if c is not None else 0 for c in self.order)
 
+    def label_numbers(self, classes: Sequence[int]) -> tuple[int, ...]:
+        """Return the place among the label's values of every class of the draft, given by number."""
+        if self.order is None:
+            raise ReleaseError("the file has classes but does not say which")
+        return tuple(self.order.index(c) for c in classes)
+
     def class_table(self, classes: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return a table of counts (nodes, classes) in the order of the label's values, as `counts`."""
         if self.order is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from encoders.models.models import AnyModel, Figure, Forest, Rule, RuleList, RuleSet, Tree
+from encoders.models.models import AnyModel, Boosting, Figure, Forest, Rule, RuleList, RuleSet, Tree
 from encoders.models.nodes import CountTable, Nodes, Support
 from recon.formats.drafts.binding import Binder
 from recon.formats.drafts.facts import DraftFacts
@@ -50,6 +50,9 @@ def bind(model: AnyModel, binder: Binder) -> AnyModel:
         return replace(model, nodes=nodes(model.nodes))
     if isinstance(model, Forest):
         return replace(model, trees=tuple(replace(t, nodes=nodes(t.nodes)) for t in model.trees))
+    if isinstance(model, Boosting):
+        trees = tuple(replace(t, nodes=nodes(t.nodes)) for t in model.trees)
+        return replace(model, trees=trees, labels=binder.label_numbers(model.labels))
     if isinstance(model, (RuleList, RuleSet)):
         return replace(model, rules=tuple(rule(r) for r in model.rules))
     return replace(model, statements=tuple(figure(f) for f in model.statements))

@@ -1,0 +1,133 @@
+"""A boosted model: a partition per tree, as of a forest, and beside them sums of gradients in intervals.
+
+Source: docs/mathematics.md, "Boosted models"; `solvers.statements.boosted`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from encoders.domain.domain import Domain
+from encoders.kinds.forest import KindEncoder as ForestEncoder
+from encoders.kinds.tree import shape
+from encoders.models.models import Boosting, Tree, TreeSums
+from encoders.parts.base import Encoder
+from encoders.parts.cut_domain import CutDomain
+from encoders.parts.resolutions import Resolutions
+from solvers.foundation.errors import EngineError, ReleaseError
+from solvers.statements.boosted import Boosted, BoostedTree
+from solvers.statements.release import Block, Rows
+
+
+class KindEncoder(Encoder[Boosting]):
+    """Boosted models: every tree counts all the rows, and says sums of gradients."""
+
+    def __init__(self) -> None:
+        self.forest = ForestEncoder()
+
+    def check(self, model: Boosting, domain: Domain, place: str) -> None:
+        """Refuse what a forest is refused for, and sums that do not fit trees, scores or label."""
+        self.forest.check(model.forest, domain, place)
+        check_scores(model, domain, place)
+        for t, (tree, sums) in enumerate(zip(model.trees, model.sums, strict=True)):
+            check_sums(model, tree, sums, f"{place}.trees[{t}]")
+
+    def resolve(self, model: Boosting, domain: Domain, place: str, into: Resolutions) -> None:
+        """Add what all trees test."""
+        self.forest.resolve(model.forest, domain, place, into)
+
+    def total(self, model: Boosting) -> int | None:
+        """Return the number of rows that every tree counts."""
+        return self.forest.total(model.forest)
+
+    def assumes(self, model: Boosting) -> tuple[str, ...]:
+        """Return what leaf values rest on."""
+        named = f"{model.name}: leaf values are those of training on all the rows, none of them weighted"
+        return (*self.forest.assumes(model.forest), named)
+
+    def loosens(self, model: Boosting) -> tuple[str, ...]:
+        """Return what is published and not used."""
+        return self.forest.loosens(model.forest)
+
+    def blocks(
+        self, model: Boosting, cut: CutDomain, resolved: Resolutions, rows: Rows, place: str
+    ) -> tuple[Block, ...]:
+        """Return one partition per tree."""
+        return self.forest.blocks(model.forest, cut, resolved, rows, place)
+
+    def boosted(self, model: Boosting, blocks: Sequence[Block], first: int) -> tuple[Boosted, ...]:
+        """Return the sums of gradients; without trees with sums nothing."""
+        trees = tuple(
+            boosted_tree(tree, sums, first + t)
+            for t, (tree, sums) in enumerate(zip(model.trees, model.sums, strict=True))
+        )
+        if not any(map(len, trees)):
+            return ()
+        return (Boosted(model.name, model.gradients, model.start, model.base, model.labels, trees),)
+
+
+def check_scores(model: Boosting, domain: Domain, place: str) -> None:
+    """Refuse numbers of scores and labels that do not fit the loss, with `ReleaseError`."""
+    loss, classes = model.gradients.loss, len(model.labels)
+    scores = classes if loss == "softmax" else 1
+    if len(model.sums) != len(model.trees):
+        raise ReleaseError(f"{len(model.sums)} lists of sums for {len(model.trees)} trees", place=place)
+    if len(model.start) != scores or len(model.base) != scores:
+        raise ReleaseError(f"'{loss}' with {classes} classes has {scores} scores to start from", place=f"{place}.start")
+    if loss == "squared_error":
+        if classes:
+            raise ReleaseError("the target of 'squared_error' is a number, it has no classes", place=f"{place}.labels")
+        return
+    size = 0 if domain.label is None else domain.label.span[1]
+    fit = len(set(model.labels)) == classes and all(0 <= k < size for k in model.labels)
+    if not fit or (loss == "log_loss" and classes != 2):
+        raise ReleaseError(f"the label has {size} values, the model {classes} classes", place=f"{place}.labels")
+
+
+def check_sums(model: Boosting, tree: Tree, sums: TreeSums, place: str) -> None:
+    """Refuse sums of nodes that do not exist, intervals without numbers, steps that do not fit the leaves."""
+    if len(sums.step) != len(tree.nodes.leaves):
+        raise ReleaseError(f"{len(sums.step)} steps for {len(tree.nodes.leaves)} leaves", place=f"{place}.step")
+    if not 0 <= sums.of < len(model.start):
+        raise ReleaseError(f"there is no score {sums.of}", place=f"{place}.of")
+    arrays = (sums.gradient, sums.hessian, sums.square, sums.low, sums.high)
+    if any(len(a) != len(sums.node) for a in (*arrays, sums.what)):
+        raise ReleaseError("the lists of the sums are not equally long", place=f"{place}.sums")
+    if len(sums.node) and not 0 <= int(sums.node.min()) <= int(sums.node.max()) < len(tree.nodes):
+        raise ReleaseError("a sum is about a node that does not exist", place=f"{place}.sums")
+    finite = all(np.isfinite(a).all() for a in (sums.step, *arrays))
+    if not finite or bool((sums.low > sums.high).any()):
+        raise ReleaseError("an interval is empty, or a number is not finite", place=f"{place}.sums")
+
+
+def boosted_tree(tree: Tree, sums: TreeSums, block: int) -> BoostedTree:
+    """Return the sums of a checked tree by leaves; its leaves are the regions of a block, in file order."""
+    below = leaves_below(tree, np.unique(sums.node))
+    members = [below[int(i)] for i in sums.node.tolist()]
+    start = np.zeros(len(members) + 1, dtype=np.int64)
+    np.cumsum([len(m) for m in members], out=start[1:])
+    leaf = np.concatenate([np.zeros(0, dtype=np.int32), *members])
+    named = tree.nodes.names or (None,) * len(tree.nodes)
+    names = tuple(
+        f"{tree.name}, {named[i] or ('node' if tree.nodes.inner[i] else 'leaf') + f' {i}'}, {what}"
+        for i, what in zip(sums.node.tolist(), sums.what, strict=True)
+    )
+    arrays = (sums.gradient, sums.hessian, sums.square, sums.low, sums.high)
+    return BoostedTree(block, sums.round, sums.of, sums.step, start, leaf, *arrays, names)
+
+
+def leaves_below(tree: Tree, nodes: NDArray[np.int64]) -> dict[int, NDArray[np.int32]]:
+    """Return the leaves below some nodes, as numbers in file order."""
+    links = shape(tree.nodes)
+    if links is None:
+        raise EngineError("a tree is encoded only after it was checked")
+    number = np.cumsum(~links.inner) - 1
+    below: dict[int, list[int]] = {}
+    for level in reversed(links.levels):
+        for i in level.tolist():
+            then, otherwise = links.children[i].tolist() if links.inner[i] else (-1, -1)
+            below[i] = below[then] + below[otherwise] if links.inner[i] else [int(number[i])]
+    return {i: np.array(sorted(below[i]), dtype=np.int32) for i in nodes.tolist()}

@@ -1,0 +1,31 @@
+"""Engine `leaf_values`: what the leaf values of boosted models prove about cells; see `solvers.leaf_values`."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from solvers.foundation.limits import Limits
+from solvers.questions.engine import Engine
+from solvers.questions.query import Answer, Query, Settle
+from solvers.statements.release import Release
+
+
+class LeafValuesEngine(Engine):
+    """Linear algebra with error bounds over cells, tree by tree, and lattice reduction for what is left."""
+
+    name = "leaf_values"
+    answers: ClassVar[tuple[type, ...]] = (Settle,)
+    about = "boosted models: rows per cell from leaf values"
+
+    def refuses(self, release: Release, query: Query) -> str | None:
+        """Return why leaf values are not used."""
+        if not release.boosted:
+            return "there are no leaf values of a boosted model"
+        return None
+
+    def answer(self, release: Release, query: Query, limits: Limits) -> Answer:
+        """Return the bounds on cells."""
+        from solvers.leaf_values.settling import settled
+
+        assert isinstance(query, Settle)
+        return settled(release, query.model, limits)

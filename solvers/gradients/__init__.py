@@ -1,0 +1,1 @@
+"""Gradients of boosting as libraries compute them: intervals around every coefficient of a leaf's sums."""

@@ -1,0 +1,87 @@
+"""Releases of boosted models with what their leaf values prove as further blocks: what every engine can use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.chain import answer, part_of
+from solvers.foundation.errors import Inconclusive, Unsupported
+from solvers.foundation.limits import Limits
+from solvers.questions.query import Settle, SettledAnswer
+from solvers.statements.boxes import Box, Boxes
+from solvers.statements.release import ANY_LABEL, Partition, Release, Settled
+
+SETTLING = 0.6  # of the time for leaf values, before what they prove is asked about
+KIND = "leaf values"
+
+
+@dataclass(slots=True)
+class KnownSettled:
+    """A release with what its leaf values prove, and the seconds that this was given."""
+
+    release: Release | None = None
+    seconds: float = 0.0
+
+
+def strengthened(release: Release, limits: Limits | None = None) -> Release:
+    """Return the release with what its leaf values prove as further blocks; itself where there are none.
+
+    One partition per boosted model: the rows of its cells by label (`Settled` says what proves it). Where all of them
+    are known the model is taken out of `boosted`, else it stays, for what is not used. A model whose figures contradict
+    what they assume becomes a line of `loosened`. Remembered; asked anew only with more time. Cost: see
+    `solvers.leaf_values.settling`.
+    """
+    if not release.boosted or release.settled is not None:
+        return release
+    limits = limits or Limits()
+    known = release.derived.part(KnownSettled)
+    if known.release is None or (known.release.boosted and limits.left() > 2 * known.seconds):
+        known.seconds = limits.left()
+        known.release = settle_all(release, part_of(limits, SETTLING))
+    return known.release
+
+
+def settle_all(release: Release, limits: Limits) -> Release:
+    """Return the release with what every boosted model proves, one after the other."""
+    found, left = release, []
+    for number, model in enumerate(release.boosted):
+        try:
+            proved = answer(found, Settle(number), limits)
+        except (Unsupported, Inconclusive):
+            left.append(model)
+            continue
+        if not isinstance(proved, SettledAnswer):
+            raise TypeError(f"{proved.engine} answered Settle with a {type(proved).__name__}")
+        if proved.failed:
+            line = f"{model.name}: its leaf values are not used: {proved.failed}"
+            found = replace(found, loosened=(*found.loosened, line))
+            continue
+        if proved.boxes is not None:
+            found = with_block(found, number, proved)
+        left += [] if proved.status == "exact" else [model]
+    return replace(found, boosted=tuple(left))
+
+
+def with_block(release: Release, model: int, proved: SettledAnswer) -> Release:
+    """Return a release with the proved rows of a model's cells as one more block."""
+    assert proved.boxes is not None
+    block = cells_block(release, proved.boxes, proved.low, proved.high)
+    settled = Settled(release, model, proved.steps, proved.surplus, proved.worst)
+    return replace(release, blocks=(*release.blocks, block), settled=settled)
+
+
+def cells_block(release: Release, boxes: Boxes, low: NDArray[np.int64], high: NDArray[np.int64]) -> Partition:
+    """Return the partition of cells (disjoint boxes) with bounds per label (cells, labels); nobody is elsewhere."""
+    k, labels = low.shape
+    every = Boxes.of([*(boxes[i] for i in range(k)), Box()])
+    region = np.append(np.repeat(np.arange(k), labels), k).astype(np.int32)
+    label = np.append(np.tile(np.arange(labels), k), ANY_LABEL).astype(np.int32)
+    if release.domain.label is None:
+        label[:] = ANY_LABEL
+    ends = np.append(low.ravel(), 0), np.append(high.ravel(), 0)
+    named = tuple(f"cell {i}" for i in range(k)) + ("any other",)
+    texts = tuple(map(str, range(labels)))
+    return Partition(KIND, every, True, region, label, *ends, named, texts)
