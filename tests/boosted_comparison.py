@@ -22,6 +22,8 @@ from sklearn.ensemble import (
 import recon
 from encoders.domain.domain import Domain
 from encoders.domain.values import Listed
+from recon.frames.true_rows import TrueRows
+from solvers.leaf_values.residuals import used
 
 SLACK = 1e-9
 SHAPES: tuple[tuple[tuple[int, ...], ...], ...] = (((0, 1),) * 2, ((0, 1, 2), (0, 1)), ((0, 1),) * 3)
@@ -112,8 +114,8 @@ class Outcome:
     wrong: list[str] = field(default_factory=list)
     loose: list[str] = field(default_factory=list)
     read: str = "read"  # or why recon did not read the file
-    count: tuple[str, float | None] = ("", None)
-    counted: float | None = None
+    figures: int = 0  # of leaf values, checked in possible datasets
+    most_used: float = 0.0  # of the interval of such a figure: at most 1
 
     @property
     def tight(self) -> bool:
@@ -137,6 +139,8 @@ def compared(case: Case, limits: recon.Limits | None = None, certificates: bool 
     out = Outcome(case, found)
     release = loaded(case, model, out)
     if release is not None:
+        if not case.regression:
+            check_figures(out, release)
         check_count(out, release, limits)
         check_profiles(out, release, limits, certificates)
         check_attribute(out, release, limits)
@@ -159,6 +163,27 @@ def loaded(case: Case, model: Any, out: Outcome) -> recon.EncodedRelease | None:
             return None
 
 
+def check_figures(out: Outcome, release: recon.EncodedRelease, most: int = 40) -> None:
+    """Check that every figure that was read holds in possible datasets (at most so many of them)."""
+    columns = list(out.case.frame.columns)
+    kinds = [pd.DataFrame([(*x, y)], columns=columns).astype(int) for x, y in out.worlds.kinds]
+    rows = [TrueRows.of(release, frame) for frame in kinds]
+    step = max(1, len(out.worlds.z) // most)
+    for model in release.statements.boosted:
+        blocks = [release.statements.blocks[tree.block] for tree in model.trees]
+        leaves = np.array([[int(r.regions(b.boxes)[0]) for b in blocks] for r in rows], dtype=np.int64)
+        place = [model.labels.index(out.case.labels.index(int(y))) for _, y in out.worlds.kinds]
+        for z in out.worlds.z[::step]:
+            times = np.zeros((len(kinds), max(1, len(model.labels))), dtype=np.int64)
+            times[np.arange(len(kinds)), place] = z
+            for tree, part in zip(model.trees, used(model, leaves, times), strict=True):
+                out.figures += len(part)
+                out.most_used = max(out.most_used, float(part.max(initial=0)))
+                out.wrong += [
+                    f"{tree.names[i]}: {part[i]:.3g} of its interval, {z.tolist()}" for i in np.nonzero(part > 1)[0]
+                ]
+
+
 def check_count(out: Outcome, release: recon.EncodedRelease, limits: recon.Limits | None) -> None:
     """Compare the numbers of worlds; more than there are is loose, less is wrong."""
     for convention, true in (("multiset", out.worlds.multiset), ("ordered", out.worlds.ordered)):
@@ -166,7 +191,6 @@ def check_count(out: Outcome, release: recon.EncodedRelease, limits: recon.Limit
         if found.status == "unsat":
             out.wrong.append(f"count {convention}: no world")
         elif found.value is not None:
-            out.count = (found.status, math.log2(true))
             if found.value < true:
                 out.wrong.append(f"count {convention}: {found.value} of {true}")
             elif found.value > true:

@@ -22,6 +22,7 @@ def main(first: int, last: int, task: str, kinds: tuple[str, ...]) -> None:
     """Compare the cases first .. last - 1 and print what was found."""
     warnings.simplefilter("ignore")
     started, tally, loose = time.monotonic(), collections.Counter(), collections.Counter()
+    most = 0.0
     for seed in range(first, last):
         case = random_case(seed, kinds, task=task)
         found = compared(case, recon.Limits(seconds=20))
@@ -32,6 +33,8 @@ def main(first: int, last: int, task: str, kinds: tuple[str, ...]) -> None:
         if found.read != "read":
             tally["not read"] += 1
             loose[found.read[:150]] += 1
+        tally["figures"] += found.figures
+        most = max(most, found.most_used)
         tally["near"] += found.worlds.near
         tally[f"tight {case.kind}" if found.tight else f"loose {case.kind}"] += 1
         tally["one world"] += found.worlds.multiset == 1
@@ -40,7 +43,7 @@ def main(first: int, last: int, task: str, kinds: tuple[str, ...]) -> None:
         if found.wrong:
             tally["WRONG"] += 1
             print("WRONG", case, *found.wrong, sep="\n  ", flush=True)
-    print(f"{time.monotonic() - started:.1f} s", dict(tally), dict(loose), sep="\n")
+    print(f"{time.monotonic() - started:.1f} s", dict(tally), dict(loose), f"of an interval {most:.3g}", sep="\n")
 
 
 if __name__ == "__main__":
