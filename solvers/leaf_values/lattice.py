@@ -346,7 +346,7 @@ class Search:
 
 
 def greatest(goal: Floats, steps: Floats, start: Floats) -> tuple[float, Floats]:
-    """Return the greatest goal c with |c steps - start| <= 1 (inf: none found), and the weights (columns,) that prove it.
+    """Return the greatest goal c with |c steps - start| <= 1 (inf: none found), and the weights that prove it.
 
     goal = steps weights, up to the solver's tolerance.
     """
