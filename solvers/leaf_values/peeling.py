@@ -144,9 +144,7 @@ def shrink(level: Level, row: Ints, e: Ints, k: Ints, top: Floats, bottom: Float
     number, index = np.unique(source, return_inverse=True)
     weights = csr_matrix((np.ones(n), (np.arange(n), index.reshape(-1))), shape=(n, len(number)))
     ends2 = lower.ravel()[at], upper.ravel()[at]
-    level.record(
-        Batch(np.arange(n + 1), level.columns.ravel()[at], np.ones(n, dtype=np.int64), *ends2, weights, number)
-    )
+    level.record(Batch(np.arange(n + 1), level.columns.ravel()[at], np.ones(n, dtype=np.int64), *ends2, weights, number))
 
 
 @dataclass(frozen=True, eq=False)
@@ -381,18 +379,14 @@ def fix(level: Level, step: Step, near: Statements, at: Ints, which: Ints, weigh
     start = np.concatenate([[0], np.cumsum([len(s) for s in spans])]).astype(np.int64)
     column = step.column[np.concatenate(spans)]
     many = np.diff(start) > 1
-    batch = Batch(
-        start, level.columns.ravel()[column], np.ones(len(column), dtype=np.int64), value, value, proof, source
-    )
+    batch = Batch(start, level.columns.ravel()[column], np.ones(len(column), dtype=np.int64), value, value, proof, source)
     numbers = level.record(batch)
     single = np.flatnonzero(~many)
     flat_lower, flat_upper = level.lower.ravel(), level.upper.ravel()
     flat_lower[column[start[single]]] = value[single]
     flat_upper[column[start[single]]] = value[single]
     if many.any():
-        level.given = with_facts(
-            level, [column[start[i] : start[i + 1]] for i in np.flatnonzero(many)], value[many], numbers[many]
-        )
+        level.given = with_facts(level, [column[start[i] : start[i + 1]] for i in np.flatnonzero(many)], value[many], numbers[many])
     return True
 
 

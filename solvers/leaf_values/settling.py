@@ -179,9 +179,7 @@ class Settling:
             s -= len(tree)
         return "a fact"
 
-    def refined(
-        self, cells: Cells, level: Level, facts: System, levels: list[int] | None
-    ) -> tuple[Cells, Level, Refined]:
+    def refined(self, cells: Cells, level: Level, facts: System, levels: list[int] | None) -> tuple[Cells, Level, Refined]:
         """Return the cells that can hold rows cut by the next trees, what is known of them, and the step of the proof."""
         alive = np.flatnonzero((level.upper > 0).any(axis=1))
         old = cells.kept(alive)
