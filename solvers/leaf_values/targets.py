@@ -20,7 +20,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from solvers.cells.bit_boxes import Covering, Layout, packed
@@ -68,8 +67,8 @@ class Points:
 class Equations:
     """Figures on sums of targets: A S (A (m, cells) of 0 and 1) lies in low..high, up to what rounding moves.
 
-    `low`, `high` are whole numbers over 2^POINT. The rounded gradients of figure i move its ends by
-    Σ over its rows of (fixed + part * distance), `tree[i]` the tree whose scores (cells, trees) targets are distant from.
+    `low`, `high` are whole numbers over 2^POINT. The rounded gradients of figure i move its ends by `fixed[i]` and
+    `part` times the distances of its rows' targets from the `scores` (cells, trees) in tree `tree[i]`.
     """
 
     matrix: Any
@@ -201,7 +200,7 @@ def rank(matrix: Any) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
-    """Bounds (cells,) on sums of targets; `worst`: the root of the mean square of what figures use of their intervals."""
+    """Bounds (cells,) on sums of targets; `worst`: see `TargetsAnswer`."""
 
     low: Floats
     high: Floats
@@ -209,7 +208,7 @@ class Bounds:
 
 
 def bounded(model: Boosted, points: Points, given: Equations, query: Targets, limits: Limits) -> Bounds | None:
-    """Return bounds on the sums of targets, None where they contradict each other; raises `Unsupported` without a start.
+    """Return bounds on the sums of targets, None where they contradict each other; `Unsupported` without a start.
 
     Bounds on single targets are narrowed with the sums where a cell is one person, and with them what rounding moves.
     """
@@ -218,9 +217,10 @@ def bounded(model: Boosted, points: Points, given: Equations, query: Targets, li
     if query.within is not None:
         single = np.maximum(single[0], query.within[0]), np.minimum(single[1], query.within[1])
     if not (np.isfinite(single[0]).all() and np.isfinite(single[1]).all()):
-        single = contracted(given, limits) if alone.all() else None
-    if single is None:
-        raise Unsupported(NO_BOUND)
+        implied = contracted(given, limits) if alone.all() else None
+        if implied is None:
+            raise Unsupported(NO_BOUND)
+        single = implied
     least, most = inwards(*single) if query.whole else single
     low, high = np.nextafter(n * least, -np.inf), np.nextafter(n * most, np.inf)
     worst = 0.0
@@ -357,8 +357,8 @@ def least_squares(matrix: Any, half: Floats, room: Floats | None) -> Floats | No
 class Weights:
     """Weights of figures `most` + `little` (cells, figures), and bounds `rest` (cells, cells) on |1 - weights A|.
 
-    Both are whole numbers over powers of two that are large enough for sums over a cell's figures to be exact: A is of 0
-    and 1. So `rest` has no more than one rounding.
+    Both are whole numbers over powers of two that are large enough for sums over a cell's figures to be exact: A is of
+    0 and 1. So `rest` has no more than one rounding.
     """
 
     most: Floats

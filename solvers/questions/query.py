@@ -417,8 +417,8 @@ class TargetsAnswer(Answer):
 
     Cell i is region `region[i]` of block `block` of the release, box `boxes[i]`, and has `rows[i]` rows (>= 1). Bounds
     on sums of one row are bounds on this person's target. `surplus`: how many figures are left over to check with,
-    `worst`: the root of the mean square of what figures and bounds use of their intervals (at most 1). `failed`: what the
-    figures contradict ("": nothing); then all bounds are infinite, and the status is "unknown".
+    `worst`: the root of the mean square of what figures and bounds use of their intervals (at most 1). `failed`: what
+    the figures contradict ("": nothing); then all bounds are infinite, and the status is "unknown".
     """
 
     boxes: Boxes | None = None
