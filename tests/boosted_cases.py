@@ -21,6 +21,7 @@ import recon
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import EncodedRelease
 from recon.frames.true_rows import TrueRows
+from solvers.leaf_values.residuals import used
 from solvers.statements.boosted import Boosted
 
 DATA = Path(os.environ.get("RECON_DATA", Path(__file__).parents[2] / "shared" / "data"))
@@ -89,6 +90,11 @@ def true_points(
     place[list(boosted.labels)] = np.arange(len(boosted.labels))
     np.add.at(times, (at.reshape(-1), place[part]), rows.times)
     return boosted, points, times
+
+
+def used_parts(boosted: Boosted, leaves: NDArray[np.int64], times: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return how much of its interval every figure of all trees uses, as far as is known: at most 1 for true rows."""
+    return np.concatenate([parts for parts, _ in used(boosted, leaves, times)])
 
 
 def exact_parts(

@@ -19,6 +19,11 @@ and differences to the parent's sum are taken on the way.
 Values. `compute_node_value`: v = -G / (H + l2 + 1e-15), times the learning rate in leaves (`_apply_shrinkage`): five
 roundings with the quotient that is taken here: |G + v (H + l2)| <= |v| ((H + l2) 6 u + 1e-15 (1 + 6 u)). Inner nodes
 keep v; the root's value is 0 and says nothing. H is at most n / 4 (up to its rounding to single precision).
+
+Gains. `_split_gain`: gain = v G - v_L G_L - v_R G_R, three products and two differences rounded. As G = -v (H + l2) in
+the node and both children, and H = H_L + H_R, the gain of a node other than the root gives, with its value,
+H_L + l2 = (gain + l2 v v_R) / ((v_L - v) (v_L - v_R)), and that of the right child alike; the gain of the root (v = 0)
+is v_L² (H_L + l2) + v_R² (H_R + l2), which gives one where the other is known (`hessians`).
 """
 
 from __future__ import annotations
@@ -33,7 +38,7 @@ from numpy.typing import NDArray
 from encoders.models.models import TreeSums
 from recon.formats.sklearn.boosting.draft import LeafValues
 from recon.formats.sklearn.boosting.figures import Figures, stacked
-from recon.formats.sklearn.boosting.rounding import UNIT, Floats, around, score_ends
+from recon.formats.sklearn.boosting.rounding import OWN, UNIT, Floats, around, score_ends
 from recon.formats.sklearn.trees.arrays import TreeArrays
 from recon.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
@@ -43,6 +48,7 @@ RELATIVE = 16 * UNIT
 TINY = 1e-290  # exp(-F) may underflow
 QUARTER = 0.2500001  # h <= 1/4, rounded to single precision
 BINS = 257
+WIDE = 0.25  # ends of a sum that are farther apart tell no numbers of rows apart
 
 
 def histogram_stages(thing: Thing, features: int) -> list[list[TreeArrays]]:
@@ -101,15 +107,33 @@ def leaf_values(thing: Thing, trees: list[TreeArrays], rate: float) -> LeafValue
     low, high = score_ends(float(start[0]), steps)
     size = np.maximum(np.abs(low), np.abs(high))
     every = tuple(
-        tree_sums(tree, step, t, 0, rate, float(ridge), float(size[t]))
-        for t, (tree, step) in enumerate(zip(trees, steps, strict=True))
+        tree_sums(tree, gain, step, t, 0, rate, float(ridge), float(size[t]))
+        for t, (tree, gain, step) in enumerate(zip(trees, gains(thing), steps, strict=True))
     )
     law = Gradients("log_loss", rounded="float32", relative=RELATIVE, absolute=TINY)
     return LeafValues(law, (float(start[0]),), (0, 1), every)
 
 
+def gains(thing: Thing) -> list[Floats | None]:
+    """Return the gain of every node's split, tree by tree; None where a tree has none that are numbers."""
+    found: list[Floats | None] = []
+    for stage in thing.get("_predictors"):
+        for predictor in stage:
+            nodes = predictor.get("nodes")
+            known = nodes["gain"].astype(np.float64) if "gain" in nodes.dtype.names else np.full(1, np.nan)
+            found.append(known if np.isfinite(known).all() else None)
+    return found
+
+
 def tree_sums(
-    tree: TreeArrays, step: Floats, round_: int, of: int, rate: float, ridge: float, score: float
+    tree: TreeArrays,
+    gain: Floats | None,
+    step: Floats,
+    round_: int,
+    of: int,
+    rate: float,
+    ridge: float,
+    score: float,
 ) -> TreeSums:
     """Return the figures of one tree whose rows had scores of at most so great a size."""
     n, leaf = tree.rows.astype(np.float64), tree.leaf
@@ -117,12 +141,68 @@ def tree_sums(
     size = np.abs(newton)
     most = np.minimum(size * (QUARTER * n + ridge), n * 1.01 + size * 1e-15)  # |v| (H + l2), which is |G|
     error = 6 * UNIT * most + size * 1.0001e-15
-    if not exact_sums(float(n[0]), score):
+    exact = exact_sums(float(n[0]), score)
+    if not exact:
         d = depths(tree) + 1.0
         error += d * (d * (n[0] + 2) + BINS) * UNIT * n[0] * (1 + QUARTER * size)
     low, high = around(-newton * ridge, error + 2 * UNIT * size * ridge)
     used = np.arange(1, len(n))  # nothing is said by the root
-    return stacked((round_, of, step), Figures("value", used, 1.0, newton[used], 0.0, low[used], high[used]))
+    values = Figures("value", used, 1.0, newton[used], 0.0, low[used], high[used])
+    if not exact or len(n) == 1 or gain is None:
+        return stacked((round_, of, step), values)
+    least, most = hessians(tree, gain, newton, ridge)
+    weighed = np.flatnonzero(leaf & np.isfinite(least) & (most - least < WIDE))
+    weights = Figures("gain", weighed, 0.0, 1.0, 0.0, least[weighed], most[weighed])
+    return stacked((round_, of, step), values, weights)
+
+
+def hessians(tree: TreeArrays, gain: Floats, newton: Floats, ridge: float) -> tuple[Floats, Floats]:
+    """Return the ends of H per node where gains give it, infinite elsewhere; for sums that are exact.
+
+    Values are off by at most 8 u of their size, gains by what six roundings of v G, v_L G_L and v_R G_R are.
+    """
+    n, every = tree.rows.astype(np.float64), np.flatnonzero(~tree.leaf)
+    low, high = np.full(len(n), -np.inf), np.full(len(n), np.inf)
+    part = newton**2 * (QUARTER * n + ridge)  # |v G|
+    inner = every[every != 0]
+    v, sides = newton[inner], (tree.left[inner], tree.right[inner])
+    off = UNIT * 16 * (part[inner] + part[sides[0]] + part[sides[1]]) + 2e-15 * v * v
+    for here, other in (sides, sides[::-1]):
+        tail = ridge * v * newton[other]
+        top = gain[inner] + tail, off + UNIT * 32 * np.abs(tail) + 2e-15 * np.abs(v * newton[other])
+        near = newton[here] - v, UNIT * 16 * (np.abs(newton[here]) + np.abs(v))
+        far = newton[here] - newton[other], UNIT * 16 * (np.abs(newton[here]) + np.abs(newton[other]))
+        middle, error = quotient(top, product(near, far))
+        low[here], high[here] = around(middle - ridge, error + 1e-15 + 2 * UNIT * (np.abs(middle) + ridge))
+    for here, other in ((tree.left[0], tree.right[0]), (tree.right[0], tree.left[0])):
+        if tree.leaf[here] and not tree.leaf[other]:
+            below = [tree.left[other], tree.right[other]]
+            middle = (low[below] + high[below]).sum() / 2 + ridge  # of H + l2 beside
+            error = (high[below] - low[below]).sum() / 2 + 1e-15 + 8 * UNIT * (np.abs(high[below]).sum() + ridge)
+            square = newton[other] ** 2, 32 * UNIT * newton[other] ** 2
+            taken = product(square, (middle, error))
+            top = gain[0] - taken[0], taken[1] + UNIT * 16 * (part[here] + part[other] + np.abs(taken[0]) + gain[0])
+            middle, error = quotient(top, (newton[here] ** 2, 32 * UNIT * newton[here] ** 2))
+            low[here], high[here] = around(middle - ridge, error + 1e-15 + 2 * UNIT * (np.abs(middle) + ridge))
+    return low, high
+
+
+Near = tuple[Floats, Floats]  # numbers, and how far they may be off
+
+
+def product(x: Near, y: Near) -> Near:
+    """Return products of numbers that are known up to errors."""
+    found = x[0] * y[0]
+    return found, (np.abs(x[0]) * y[1] + np.abs(y[0]) * x[1] + x[1] * y[1] + UNIT * np.abs(found)) * OWN
+
+
+def quotient(x: Near, y: Near) -> Near:
+    """Return quotients of numbers that are known up to errors: off by infinity where the divisor may be 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = x[0] / y[0]
+        error = ((x[1] + np.abs(found) * y[1]) / (np.abs(y[0]) - y[1]) + UNIT * np.abs(found)) * OWN
+    safe = np.abs(y[0]) > y[1]
+    return np.where(safe, found, 0.0), np.where(safe, error, np.inf)
 
 
 def exact_sums(rows: float, score: float) -> bool:
