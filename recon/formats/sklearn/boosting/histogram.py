@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 from encoders.models.models import TreeSums
 from recon.formats.sklearn.boosting.draft import LeafValues
 from recon.formats.sklearn.boosting.figures import Figures, stacked
-from recon.formats.sklearn.boosting.rounding import OWN, UNIT, Floats, around, score_ends
+from recon.formats.sklearn.boosting.rounding import OWN, UNIT, Floats, ScoreEnds, around
 from recon.formats.sklearn.trees.arrays import TreeArrays
 from recon.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
@@ -97,21 +97,27 @@ def histogram_tree(predictor: Any, features: int, place: str) -> TreeArrays:
     return found
 
 
-def leaf_values(thing: Thing, trees: list[TreeArrays], rate: float) -> LeafValues | str:
-    """Return what a model of two classes says, or why nothing is read off its leaf values."""
+def leaf_values(thing: Thing, trees: list[TreeArrays], rate: float, classes: int) -> LeafValues | str:
+    """Return what a model says, or why nothing is read off its leaf values; `classes` 0: of a regression."""
     raw, ridge = thing.get("_baseline_prediction"), thing.get("l2_regularization")
+    scores = classes if classes > 2 else 1
     start = np.asarray(raw, dtype=float).ravel() if isinstance(raw, (np.ndarray, float)) else np.zeros(0)
-    if len(start) != 1 or not np.isfinite(start).all() or not isinstance(ridge, (int, float)) or ridge < 0:
+    if len(start) != scores or not np.isfinite(start).all() or not isinstance(ridge, (int, float)) or ridge < 0:
         return "the scores that it starts from are not known"
+    first = tuple(start.tolist())
     steps = [tree.value[tree.leaf, 0] for tree in trees]
-    low, high = score_ends(float(start[0]), steps)
-    size = np.maximum(np.abs(low), np.abs(high))
-    every = tuple(
-        tree_sums(tree, gain, step, t, 0, rate, float(ridge), float(size[t]))
-        for t, (tree, gain, step) in enumerate(zip(trees, gains(thing), steps, strict=True))
-    )
+    size = ScoreEnds.of(first, steps).size
+    if not classes:
+        return "of a regression they are rounded by an unknown measure"
     law = Gradients("log_loss", rounded="float32", relative=RELATIVE, absolute=TINY)
-    return LeafValues(law, (float(start[0]),), (0, 1), every)
+    if classes > 2:
+        off = (4 * (6.0 + 2 * float(size.max())) + 2 * classes + 16) * UNIT
+        law = Gradients("softmax", "float64", "float32", 1.0, 1.0, off, (classes + 4) * UNIT)
+    every = []
+    for t, (tree, gain, step) in enumerate(zip(trees, gains(thing), steps, strict=True)):
+        exact = exact_sums(float(tree.rows[0]), least_share(float(size[t // scores]), classes))
+        every.append(tree_sums(tree, gain, step, (t // scores, t % scores), rate, float(ridge), exact))
+    return LeafValues(law, first, tuple(range(classes)), tuple(every))
 
 
 def gains(thing: Thing) -> list[Floats | None]:
@@ -129,19 +135,17 @@ def tree_sums(
     tree: TreeArrays,
     gain: Floats | None,
     step: Floats,
-    round_: int,
-    of: int,
+    at: tuple[int, int],
     rate: float,
     ridge: float,
-    score: float,
+    exact: bool,
 ) -> TreeSums:
-    """Return the figures of one tree whose rows had scores of at most so great a size."""
+    """Return the figures of one tree of a classifier, number `at` = (round, score); `exact`: so are all sums."""
     n, leaf = tree.rows.astype(np.float64), tree.leaf
     newton = np.where(leaf, tree.value[:, 0] / rate, tree.value[:, 0])
     size = np.abs(newton)
     most = np.minimum(size * (QUARTER * n + ridge), n * 1.01 + size * 1e-15)  # |v| (H + l2), which is |G|
     error = 6 * UNIT * most + size * 1.0001e-15
-    exact = exact_sums(float(n[0]), score)
     if not exact:
         d = depths(tree) + 1.0
         error += d * (d * (n[0] + 2) + BINS) * UNIT * n[0] * (1 + QUARTER * size)
@@ -149,11 +153,11 @@ def tree_sums(
     used = np.arange(1, len(n))  # nothing is said by the root
     values = Figures("value", used, 1.0, newton[used], 0.0, low[used], high[used])
     if not exact or len(n) == 1 or gain is None:
-        return stacked((round_, of, step), values)
+        return stacked((*at, step), values)
     least, most = hessians(tree, gain, newton, ridge)
     weighed = np.flatnonzero(leaf & np.isfinite(least) & (most - least < WIDE))
     weights = Figures("gain", weighed, 0.0, 1.0, 0.0, least[weighed], most[weighed])
-    return stacked((round_, of, step), values, weights)
+    return stacked((*at, step), values, weights)
 
 
 def hessians(tree: TreeArrays, gain: Floats, newton: Floats, ridge: float) -> tuple[Floats, Floats]:
@@ -205,13 +209,16 @@ def quotient(x: Near, y: Near) -> Near:
     return np.where(safe, found, 0.0), np.where(safe, error, np.inf)
 
 
-def exact_sums(rows: float, score: float) -> bool:
-    """Return whether sums over so many rows, with scores of at most this size, are exact in double."""
-    if score > 60:
-        return False
-    share = 1 / (1 + math.exp(score))
+def least_share(score: float, classes: int) -> float:
+    """Return a lower bound on the shares p and 1 - p of classes, for scores of at most this size."""
+    apart = score if classes == 2 else 2 * score
+    return 1 / (1 + max(classes - 1, 1) * math.exp(min(apart, 200.0)))
+
+
+def exact_sums(rows: float, share: float) -> bool:
+    """Return whether sums over so many rows with shares of at least `share` are exact in double."""
     least = share * (1 - share) * 0.999  # of h; |g| is at least `share`
-    return rows * 2.0 ** (23 - math.floor(math.log2(least))) <= 2.0**53
+    return least > 1e-30 and rows * 2.0 ** (23 - math.floor(math.log2(least))) <= 2.0**53
 
 
 def depths(tree: TreeArrays) -> NDArray[np.int64]:
