@@ -108,7 +108,11 @@ def leaf_values(thing: Thing, trees: list[TreeArrays], rate: float, classes: int
     steps = [tree.value[tree.leaf, 0] for tree in trees]
     size = ScoreEnds.of(first, steps).size
     if not classes:
-        return "of a regression they are rounded by an unknown measure"
+        pairs = [
+            means(tree, step, t, rate, float(ridge)) for t, (tree, step) in enumerate(zip(trees, steps, strict=True))
+        ]
+        law = Gradients("squared_error", rounded="float32")
+        return LeafValues(law, first, (), tuple(a for a, _ in pairs), tuple(b for _, b in pairs), float(size.max()))
     law = Gradients("log_loss", rounded="float32", relative=RELATIVE, absolute=TINY)
     if classes > 2:
         off = (4 * (6.0 + 2 * float(size.max())) + 2 * classes + 16) * UNIT
@@ -118,6 +122,23 @@ def leaf_values(thing: Thing, trees: list[TreeArrays], rate: float, classes: int
         exact = exact_sums(float(tree.rows[0]), least_share(float(size[t // scores]), classes))
         every.append(tree_sums(tree, gain, step, (t // scores, t % scores), rate, float(ridge), exact))
     return LeafValues(law, first, tuple(range(classes)), tuple(every))
+
+
+def means(tree: TreeArrays, step: Floats, round_: int, rate: float, ridge: float) -> tuple[TreeSums, Floats]:
+    """Return the figures of one tree of a regression (H = n), and how much wider each is per unit of gradients."""
+    n = tree.rows.astype(np.float64)
+    newton = np.where(tree.leaf, tree.value[:, 0] / rate, tree.value[:, 0])
+    size = np.abs(newton) * (n + ridge)
+    low, high = around(-newton * (n + ridge), UNIT * 8 * size + np.abs(newton) * 1.0001e-15)
+    used = np.arange(1, len(n))
+    sums = stacked((round_, 0, step), Figures("value", used, 1.0, 0.0, 0.0, low[used], high[used]))
+    return sums, off_per_gradient(tree)[used]
+
+
+def off_per_gradient(tree: TreeArrays) -> Floats:
+    """Return how far sums of gradients over every node may be off, per unit of the greatest gradient."""
+    d, rows = depths(tree) + 1.0, float(tree.rows[0])
+    return d * (d * (rows + 2) + BINS) * UNIT * rows * OWN
 
 
 def gains(thing: Thing) -> list[Floats | None]:
@@ -147,8 +168,7 @@ def tree_sums(
     most = np.minimum(size * (QUARTER * n + ridge), n * 1.01 + size * 1e-15)  # |v| (H + l2), which is |G|
     error = 6 * UNIT * most + size * 1.0001e-15
     if not exact:
-        d = depths(tree) + 1.0
-        error += d * (d * (n[0] + 2) + BINS) * UNIT * n[0] * (1 + QUARTER * size)
+        error += off_per_gradient(tree) * (1 + QUARTER * size)
     low, high = around(-newton * ridge, error + 2 * UNIT * size * ridge)
     used = np.arange(1, len(n))  # nothing is said by the root
     values = Figures("value", used, 1.0, newton[used], 0.0, low[used], high[used])
