@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from encoders.models.models import Boosting, Tree, TreeSums
 from recon.formats.boosters.lightgbm.counts import number
 from recon.formats.boosters.lightgbm.file import Booster, Stored
+from recon.formats.boosters.lightgbm.reach import MAX_BOXES, Reach, before
 from recon.formats.boosters.lightgbm.summing import EPSILON, UNIT, Sizes, errors
 from recon.formats.boosters.shared import Grown, sums
 from solvers.foundation.errors import Unsupported
@@ -29,7 +30,8 @@ from solvers.gradients.floating import rows_at
 from solvers.statements.boosted import Gradients
 
 Floats = NDArray[np.float64]
-OFF = 2.0**-47  # relative: quotients and products of doubles, parameters read by LightGBM's own parser, and then some
+OFF = 2.0**-49  # relative: eight roundings of quotients, sums and products of doubles, and as much again
+READ = 2.0**-47  # relative: parameters read by LightGBM's own parser
 SHORT = 5  # significant digits up to which a parameter printed with six is taken for the parameter itself
 FULL = 13  # decimals: some value of a model has more, unless somebody rounded them
 
@@ -129,18 +131,13 @@ def boosting(booster: Booster, groves: Sequence[Grove], proved: Mapping[int, Seq
     setting = Setting(law, start, ridge, listed, onehot, value, weight, rows)
     rate, setting = solved(booster, groves[:per_round], proved, setting)
     found = []
-    low, high = np.zeros(per_round), np.zeros(per_round)
-    reach, before = (np.array(start), np.array(start)), 0
-    for g in groves:
+    known = bounded(groves, proved, setting)
+    for g, of_g in zip(groves, known, strict=True):
         turn, of = divmod(g.number, per_round)
-        if turn != before:
-            reach, before = (low.copy(), high.copy()), turn
         values = np.array(g.stored.value)[g.order]
         own = rate if not turn else rate_of(g.stored, rate, value)
         use = turn < last
-        found.append(tree_sums(booster, g, setting, reach, own) if use else TreeSums(turn, of, values, *nothing()))
-        low[of] += values.min() - value - abs(values.min()) * OFF
-        high[of] += values.max() + value + abs(values.max()) * OFF
+        found.append(tree_sums(booster, g, setting, of_g, own) if use else TreeSums(turn, of, values, *nothing()))
     zeros = (0.0,) * per_round
     return Boosting(tuple(g.tree for g in groves), tuple(found), law, start, zeros, (*range(max(2, per_round)),))
 
@@ -176,7 +173,7 @@ def significant(x: float) -> int:
 def span(text: str | None, otherwise: float) -> Span:
     """Return the numbers that a parameter printed with six digits may stand for."""
     value = otherwise if text is None else number({"x": text}, "x", otherwise)
-    return Span.near(value, OFF if significant(value) <= SHORT else 5.1e-6)
+    return Span.near(value, READ if significant(value) <= SHORT else 5.1e-6)
 
 
 def starting(booster: Booster, tree: Stored, total: int, rows: int) -> float:
@@ -229,7 +226,7 @@ def solved(
     if rate is None and booster.params is None:
         fit = by_pairs([leaf for leaf in leaves if not leaf.listed])
         if fit is not None:
-            setting = replace(setting, ridge=fit, listed=Span(fit.low + 10 * (1 - OFF), fit.high + 10 * (1 + OFF)))
+            setting = replace(setting, ridge=fit, listed=Span(fit.low + 10 * (1 - READ), fit.high + 10 * (1 + READ)))
             rate = common(leaves, setting.ridge, setting.listed)
     if rate is None:
         raise Unsupported("one learning rate does not explain the first round's values")
@@ -304,7 +301,7 @@ def rate_of(tree: Stored, first: Span, rounded: float) -> Span | None:
     """
     if not rounded and float(f"{first.low:.6g}") <= tree.rate <= float(f"{first.high:.6g}"):
         return first
-    return Span.near(tree.rate, OFF) if tree.rate > 0 and significant(tree.rate) <= SHORT else None
+    return Span.near(tree.rate, READ) if tree.rate > 0 and significant(tree.rate) <= SHORT else None
 
 
 # ------------------------------------------------------------------ figures
@@ -345,16 +342,15 @@ def nothing() -> tuple[NDArray[np.int64], Floats, Floats, Floats, Floats, Floats
 
 
 def tree_sums(
-    booster: Booster, g: Grove, setting: Setting, reach: tuple[Floats, Floats], rate: Span | None
+    booster: Booster, g: Grove, setting: Setting, known: tuple[Sizes, Sizes], rate: Span | None
 ) -> TreeSums:
     """Return the figures of a tree's leaves: values (where the learning rate is known) and weights.
 
-    `reach`: the least and greatest scores that rows can have before its round.
+    `known`: the sizes of gradients and hessians that rows can have in its round.
     """
     turn, of = divmod(g.number, booster.per_round)
-    small, large = sizes(setting.law, reach, of)
-    off = errors(g.grown, g.rows(), small, large)
-    units = (small.unit if small.exact(setting.rows) else 0.0, large.unit if large.exact(setting.rows) else 0.0)
+    off = errors(g.grown, g.rows(), *known)
+    units = tuple(one.unit if one.exact else 0.0 for one in known)
     lists = by_list(booster, g, setting.onehot)
     lines: list[tuple[int, float, float, float, float, str]] = []
     for node, j in zip(g.grown.leaves, g.order, strict=True):
@@ -418,25 +414,52 @@ def snapped(low: float, high: float, unit: float) -> tuple[float, float]:
     return low, high
 
 
-def sizes(law: Gradients, reach: tuple[Floats, Floats], of: int) -> tuple[Sizes, Sizes]:
-    """Return between which sizes the gradients and hessians lie of all rows whose scores lie within `reach`."""
-    low, high = (law.scale * x for x in reach)
-    if law.loss == "log_loss":
-        odds = (float(low[0]), float(high[0]))
-    else:
-        others = np.delete(np.stack([low, high]), of, axis=1)
-        odds = tuple(
-            float(own - end.max() - math.log(np.exp(end - end.max()).sum()))
-            for own, end in ((low[of], others[1]), (high[of], others[0]))
-        )
+def bounded(
+    groves: Sequence[Grove], proved: Mapping[int, Sequence[int]], setting: Setting
+) -> list[tuple[Sizes, Sizes]]:
+    """Return, per tree, the sizes of gradients and hessians that its rows can have: rough ones if they do."""
+    per_round, start = len(setting.start), np.array(setting.start)
+    places = [(*divmod(g.number, per_round), g.stored) for g in groves]
+    out: list[tuple[Sizes, Sizes]] = []
+    for boxes in (1, MAX_BOXES):
+        found = zip(groves, before(places, start, setting.value, boxes), strict=True)
+        out = [sizes(setting, reach, g, groves[0], proved) for g, reach in found]
+        if all(one.exact for pair in out for one in pair):
+            break
+    return out
+
+
+def sizes(
+    setting: Setting, reach: Reach, g: Grove, first: Grove, proved: Mapping[int, Sequence[int]]
+) -> tuple[Sizes, Sizes]:
+    """Return the sizes of gradients and hessians of all rows whose scores lie within `reach`.
+
+    Sums of hessians are at most the tree's weights; of gradients: those of one label are p, of the other p - 1, and the
+    first round says how many rows of each are in which leaf.
+    """
+    law, of = setting.law, g.number % len(setting.start)
     off = 1e-6 + abs(law.scale) * (law.score_error + law.start_error)
-    least = min(share(odds[0] - off), share(-odds[1] - off))  # of p and of 1 - p
-    size = law.scale if law.loss == "log_loss" else 1.0
-    gradient = Sizes(least * size * (1 - 1e-6), size * (1 + 1e-6))
+    if law.loss == "log_loss":
+        odds = (law.scale * float(reach.low[0]), law.scale * float(reach.high[0]))
+        ones, rows = np.array(proved[0]), np.array(first.stored.count)
+        sides = (law.scale * reach.odds + off, (rows - ones, ones))
+        total = law.scale * max(float((n * shares(x)).sum()) for x, n in zip(*sides, strict=True))
+    else:
+        others = np.delete(np.stack([reach.low, reach.high]), of, axis=1)
+        below, above = (
+            float(own[of] - end.max() - math.log(np.exp(end - end.max()).sum()))
+            for own, end in ((reach.low, others[1]), (reach.high, others[0]))
+        )
+        mine = sum(proved[of])
+        odds, total = (below, above), float(max(mine, setting.rows - mine))
+    least = float(min(shares(np.array([odds[0] - off, -odds[1] - off]))))  # of p and of 1 - p
+    size, more = law.scale if law.loss == "log_loss" else 1.0, 1 + 1e-6
+    gradient = Sizes(least * size / more, size * more, total * more)
     curve = law.factor * size * size
-    return gradient, Sizes(curve * least * (1 - least) * (1 - 1e-6), curve / 4 * (1 + 1e-6))
+    weights = sum(g.stored.weight) + len(g.stored.weight) * setting.weight
+    return gradient, Sizes(curve * least * (1 - least) / more, curve / 4 * more, weights * more + 1e-9)
 
 
-def share(odds: float) -> float:
+def shares(odds: Floats) -> Floats:
     """Return 1 / (1 + exp(-odds))."""
-    return 1 / (1 + math.exp(-max(-700.0, min(700.0, odds))))
+    return 1 / (1 + np.exp(-np.clip(odds, -700.0, 700.0)))
