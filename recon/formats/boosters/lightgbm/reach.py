@@ -81,8 +81,8 @@ def chosen(trees: Sequence[Stored], boxes: int) -> Cuts:
             many = many // own * (own + 1)
             taken.setdefault(feature, []).append(threshold)
     thresholds = {feature: np.array(sorted(found)) for feature, found in taken.items()}
-    grid = np.indices([len(t) + 1 for t in thresholds.values()]).reshape(len(thresholds), -1)
-    return Cuts(thresholds, grid if thresholds else np.zeros((0, 1), dtype=np.int64))
+    grid = np.indices([len(t) + 1 for t in thresholds.values()]).reshape(len(thresholds), many)
+    return Cuts(thresholds, grid)
 
 
 def plain(kind: int) -> bool:
