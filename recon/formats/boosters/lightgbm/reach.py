@@ -1,7 +1,7 @@
 """Between which scores all rows lie before every round, whoever they are: bounds over boxes of feature values.
 
-The least and greatest leaf of every tree added up would do, but no row is in all of them: the thresholds that matter most cut
-the space into boxes, and in each box only those leaves count whose path it meets.
+The least and greatest leaf of every tree added up would do, but no row is in all of them: the thresholds that matter
+most cut the space into boxes, and in each box only those leaves count whose path it meets.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MAX_WORK = 400_000_000  # boxes times leaves times cut features
 
 @dataclass(frozen=True, eq=False)
 class Cuts:
-    """Features with thresholds, ascending, that cut the space; `cell[i, b]`: in which interval of feature i box b is."""
+    """Features with ascending thresholds that cut the space; box b is in interval `cell[i, b]` of feature i."""
 
     thresholds: dict[int, Floats]
     cell: NDArray[np.int64]
@@ -99,8 +99,8 @@ def meetings(tree: Stored, cuts: Cuts) -> NDArray[np.bool_]:
         if node < 0:
             for feature, (low, high) in spans.items():
                 if feature in sides:  # cell k has thresholds[k - 1] < x <= thresholds[k], the path low < x <= high
-                    cuts_of = cuts.thresholds[feature]
-                    first, end = np.searchsorted(cuts_of, low, side="right"), np.searchsorted(cuts_of, high, side="left")
+                    here = cuts.thresholds[feature]
+                    first, end = np.searchsorted(here, low, side="right"), np.searchsorted(here, high, side="left")
                     sides[feature][-1 - node, :first] = False
                     sides[feature][-1 - node, end + 1 :] = False
             continue

@@ -1,21 +1,21 @@
 """How far LightGBM's own sums of gradients and hessians may be from the sums of the float32 numbers it adds.
 
-LightGBM 4.7.0, src/treelearner: gradients and hessians are float32, sums are double. The root's sum runs over all rows, in
-blocks if there are threads (leaf_splits.hpp). Every node holds a histogram per feature: that of the child with fewer
-rows is summed anew, its most frequent bin is what the others leave of the node's sum (Dataset::FixHistogram), that of the
-other child is its parent's minus its sibling's (feature_histogram.hpp, Subtract). A split adds bins up for one
+LightGBM 4.7.0, src/treelearner: gradients and hessians are float32, sums are double. The root's sum runs over all rows,
+in blocks if there are threads (leaf_splits.hpp). Every node holds a histogram per feature: that of the child with fewer
+rows is summed anew, its most frequent bin is what the others leave of the node's sum (Dataset::FixHistogram), that of
+the other child is its parent's minus its sibling's (feature_histogram.hpp, Subtract). A split adds bins up for one
 child, the other gets the difference to the node's sum; kEpsilon is added to hessians on the way and taken off again.
 
 *Exact case.* All gradients of a tree are float32 numbers of at least some size, hence multiples of one power of two,
-`unit`. While no sum over some of the rows is above 2^53 units, every sum, difference and histogram bin is a double: nothing is
-rounded, in whatever order and in however many threads. Only kEpsilon moves hessians off the multiples.
+`unit`. While no sum over some of the rows is above 2^53 units, every sum, difference and histogram bin is a double:
+nothing is rounded, in whatever order and in however many threads. Only kEpsilon moves hessians off the multiples.
 
 *Errors are not amplified.* Let e be the error of a node's sum. Bins but the most frequent one have errors of their own
 sums alone; that bin has what they leave of e, so that a child's error is at most e plus what is rounded on its level
-(with u = 2^-53, a the rows of the nearest node above whose histograms were summed anew, A the sum of sizes over them):
-bins 2 a u A, the most frequent bin 4 a u A, adding bins up 2 a u A, and per level of differences a few u A.
-Adding m numbers in any order is off by at most (m - 1) u / (1 - m u) times the sum of their sizes (Higham, "Accuracy and
-stability of numerical algorithms", 2002, section 4.2).
+(u = 2^-53, a the rows of the nearest node above whose histograms were summed anew, A the sum of sizes over them): bins
+2 a u A, the most frequent bin 4 a u A, adding bins up 2 a u A, and per level of differences a few u A. Adding m numbers
+in any order is off by at most (m - 1) u / (1 - m u) times the sum of their sizes (Higham, "Accuracy and stability of
+numerical algorithms", 2002, section 4.2).
 """
 
 from __future__ import annotations
