@@ -6,13 +6,13 @@ regularisation l2 adds v = -η G / (H + l2); with leaf_estimation_method Gradien
 splits (bootstrap) do not matter, all rows count once.
 
 What rounding moves (catboost 1.2, CPU; u = 2^-53):
-- leaf: delta = G / (H + l2) (online_predictor.h, CalcDeltaNewtonBody: a sum and a quotient), times η (NormalizeLeafValues):
-  4 roundings, |v| (H + l2) * 4 u;
+- leaf: delta = G / (H + l2) (online_predictor.h, CalcDeltaNewtonBody), times η (NormalizeLeafValues): 4 roundings,
+  |v| (H + l2) * 4 u;
 - G and H: 128 blocks of rows are added up, then the blocks (approx_calcer.cpp, CalcLeafDers; CB_THREAD_LIMIT): at most
   ceil(n / 128) + 128 additions on the way of any row (Higham 2002, section 4.2), never more than the leaf's rows;
 - rows: the fold keeps e = exp(F), multiplied by exp(v) after every tree (UpdateAvrgApprox), exp by a table of 2^11
-  values and a cubic (FastExpInplace, fmath's expd_v, on x86): EXP below bounds its relative error; the first factor, exp
-  of the bias, is by the table of `fast_exp`: half the square of what 4 times 5 leading bits leave of the bias;
+  values and a cubic (FastExpInplace, fmath's expd_v, on x86): EXP below bounds its relative error; the first factor,
+  exp of the bias, is by the table of `fast_exp`: half the square of what 4 times 5 leading bits leave of the bias;
 - p = 1 - 1 / (1 + e), g = y - p, h = p (1 - p) (error_functions.cpp, CalcCrossEntropyDerRangeImpl): p is off by 3 u at
   most, g by u more, relative; h by 3 u + 4 u.
 `tests/bench/catboost_bounds.py` compares all of it with thousands of models whose rows are known.
@@ -74,7 +74,7 @@ def unusable(booster: Booster) -> str:
         return "values are computed leaf by leaf (dev_leafwise_approxes)"
     if boosting.get("model_shrink_rate") or boosting.get("posterior_sampling") or boosting.get("langevin"):
         return "earlier trees are shrunk or noise is added (model_shrink_rate, langevin)"
-    if any(isinstance(t, Symmetric) and None in t.splits or not isinstance(t, Symmetric) for t in booster.trees):
+    if any((isinstance(t, Symmetric) and None in t.splits) or not isinstance(t, Symmetric) for t in booster.trees):
         return "some trees are not symmetric or split on categories or texts"
     if any(len(t.value) != len(t.weight) for t in booster.trees if isinstance(t, Symmetric)):
         return "there are several values per leaf"
