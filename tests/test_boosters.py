@@ -61,7 +61,7 @@ def broken(draft, frame):
 
 def trees_of(draft):
     first = draft.models[0]
-    return first.trees if isinstance(first, (Boosting, Forest)) else (first,)
+    return first.trees if isinstance(first, Boosting | Forest) else (first,)
 
 
 def leaf_counts(tree):

@@ -81,10 +81,10 @@ def read(thing: Thing, form: str) -> Draft:
     lines = (*counting_notes([counts[0]]), *([LATER] if len(same) > 1 else []))
     if first is None:
         lines = (REGRESSION if classes is None else HIDDEN,)
-    if isinstance(values, str):
-        lines = (*lines, f"leaf values say nothing more: {values}") if values else lines
-    else:
-        lines = (*counting_notes([counts[0]]), VALUES)
+    if not isinstance(values, str):
+        lines = (*(lines if first is not None else ()), VALUES)
+    elif values:
+        lines = (*lines, f"leaf values say nothing more: {values}")
     n = int(arrays[0].rows[0])
     origin = provenance(thing, form, [counts[i] for i in same], ("exact",), notes)
     return BoostingDraft(
