@@ -10,26 +10,24 @@ differently from then on (`score_error`).
 Gradients. `cgradient_half_binomial`: (1 - y - y e) / (1 + e), e = exp(-F): exp is off by at most 3 units in the last
 place (glibc: below 1), which enters with p or 1 - p, then a sum and a quotient: relative error below 8 u.
 
-Mean residuals of inner nodes. `RegressionCriterion.init` adds the n residuals of the node one after the other in
-double, `node_value` divides by n: |n value - Σr| <= n u Σ|r| + 2 u |n value|.
+Residuals and their squares: `recon.formats.sklearn.boosting.residuals`.
 
 Leaf values. `compute_update`: a quotient of two averages `np.average(..., weights=1)`, that is of sums by pairs (d
 additions, `pairwise`) over the exact n: of r, and of h' = p'(1 - p') with p' = y - r. p' and 1 - p' are off by at
 most 2 u p q + 4 u each, so h' by 2 u h + 8 u. With v the value: |Σr - v Σh| <= d u Σ|r| + |v| Σh (d + 8) u + 8 u n |v|.
 |v| Σh is at most |v| n / 4, and Σ|r| up to rounding.
-
-Σ|r| <= n, and sqrt(n Σr²) by Cauchy and Schwarz, where Σr² follows from the impurity (`moments`).
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logit
 
 from encoders.models.models import TreeSums
 from recon.formats.sklearn.boosting.draft import LeafValues
-from recon.formats.sklearn.boosting.rounding import UNIT, Floats, around, pairwise, score_ends
+from recon.formats.sklearn.boosting.figures import Figures, stacked
+from recon.formats.sklearn.boosting.residuals import pairs, residuals
+from recon.formats.sklearn.boosting.rounding import OWN, UNIT, Floats, around, pairwise, score_ends
 from recon.formats.sklearn.trees.arrays import TreeArrays
 from recon.stored.objects.things import Thing
 from solvers.statements.boosted import Gradients
@@ -72,41 +70,21 @@ def log_odds(thing: Thing) -> tuple[float, float] | str:
 
 def tree_sums(tree: TreeArrays, step: Floats, round_: int, of: int, factor: float, sane: bool) -> TreeSums:
     """Return the figures of one tree; its values are `factor` times Σr / Σh. `sane`: no score is saturated."""
-    n, value, leaf = tree.rows.astype(np.float64), tree.value[:, 0], tree.leaf
-    newton = value / factor
-    mean = np.where(leaf, np.minimum(np.abs(newton) / 4 + 1e-9, 1.0), np.abs(value))
-    absolute = n * np.minimum(1.0, np.sqrt(moments(tree, mean)))
-    depth = pairwise(n)
-    size = np.minimum(np.abs(newton) * n / 4, absolute * 1.01)
-    of_leaf = UNIT * (depth * absolute + (depth + 12) * size + 8 * n * np.abs(newton))
-    of_inner = UNIT * (n * absolute + 3 * np.abs(n * value))
-    low, high = around(np.where(leaf, 0.0, -n * value), np.where(leaf, of_leaf, of_inner))
-    used = np.flatnonzero(~leaf | sane | (value != 0))  # 0 is also what saturated leaves get: `_safe_divide`
-    inner: NDArray[np.bool_] = ~leaf[used]
-    return TreeSums(
-        round_,
-        of,
-        step,
-        used.astype(np.int64),
-        np.ones(len(used)),
-        np.where(inner, 0.0, newton[used]),
-        np.zeros(len(used)),
-        low[used],
-        high[used],
-        tuple("mean residual" if i else "value" for i in inner.tolist()),
+    n, leaf = tree.rows.astype(np.float64), tree.leaf
+    newton = tree.value[:, 0] / factor
+    mean = np.where(leaf, np.minimum(np.abs(newton) / 4 + 1e-9, 1.0), np.abs(newton * factor))
+    found = residuals(tree, mean, 1.0)
+    depth, size = pairwise(n), np.minimum(np.abs(newton) * n / 4, found.absolute * OWN)
+    off = UNIT * (depth * found.absolute + (depth + 12) * size + 8 * n * np.abs(newton))
+    found = pairs(tree, found, newton, off)
+    ratio = np.flatnonzero(leaf & (sane | (newton != 0)))  # 0 is also what saturated leaves get: `_safe_divide`
+    low, high = around(np.zeros(len(ratio)), off[ratio])
+    sums = np.flatnonzero(found.known)
+    squares = np.flatnonzero(found.known & (leaf | (np.arange(len(n)) == 0)))
+    ends = found.squares(n)
+    return stacked(
+        (round_, of, step),
+        Figures("value", ratio, 1.0, newton[ratio], 0.0, low, high),
+        Figures("residuals", sums, 1.0, 0.0, 0.0, -found.high[sums], -found.low[sums]),
+        Figures("squares", squares, 0.0, 0.0, 1.0, ends[0][squares], ends[1][squares]),
     )
-
-
-def moments(tree: TreeArrays, mean: Floats) -> Floats:
-    """Return upper bounds on the mean squares of the residuals in every node; `mean` bounds the size of their means.
-
-    The impurity is their variance, up to errors of sums over the parent's N rows (`children_impurity`): those of the
-    squares are at most (2 N + 4) u N, those of the residuals enter with at most twice (2 N + 2) u N.
-    """
-    above = tree.rows.astype(np.float64)
-    inner = np.flatnonzero(~tree.leaf)
-    for side in (tree.left, tree.right):
-        above[side[inner]] = tree.rows[inner]
-    n = np.maximum(tree.rows, 1)
-    found: Floats = tree.impurity * (1 + 4 * UNIT) + mean * mean * 1.0001 + UNIT * (8 * (above + 8) * above / n)
-    return np.maximum(found, 0.0)

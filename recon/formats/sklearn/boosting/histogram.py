@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 
 from encoders.models.models import TreeSums
 from recon.formats.sklearn.boosting.draft import LeafValues
+from recon.formats.sklearn.boosting.figures import Figures, stacked
 from recon.formats.sklearn.boosting.rounding import UNIT, Floats, around, score_ends
 from recon.formats.sklearn.trees.arrays import TreeArrays
 from recon.stored.objects.things import Thing
@@ -121,18 +122,7 @@ def tree_sums(
         error += d * (d * (n[0] + 2) + BINS) * UNIT * n[0] * (1 + QUARTER * size)
     low, high = around(-newton * ridge, error + 2 * UNIT * size * ridge)
     used = np.arange(1, len(n))  # nothing is said by the root
-    return TreeSums(
-        round_,
-        of,
-        step,
-        used.astype(np.int64),
-        np.ones(len(used)),
-        newton[used],
-        np.zeros(len(used)),
-        low[used],
-        high[used],
-        ("value",) * len(used),
-    )
+    return stacked((round_, of, step), Figures("value", used, 1.0, newton[used], 0.0, low[used], high[used]))
 
 
 def exact_sums(rows: float, score: float) -> bool:
