@@ -27,7 +27,7 @@ from solvers.statements.boxes import Box, Boxes
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Domain, Partition, Release
 
 UNITS = BITS + 1  # sums of both ends of coefficients, which are twice their middles, are whole numbers of 2^-UNITS
-TOGETHER = 128  # forms checked at a time
+TOGETHER = 256  # forms checked at a time
 HELD = 1 << 20  # coefficients held as limbs at a time
 SUMMED = 1 << 12  # sources added up in doubles: with limbs of 24 and 16 bits sums stay below 2^53
 LIMB, SHORT = 24, 16  # bits of the limbs of coefficients, and of multipliers
@@ -64,6 +64,7 @@ class Replay:
         self.figures.over(self.cells)
         self.ancestor = [np.arange(len(self.cells), dtype=np.int64)]  # per stage: which of its cells each is part of
         self.known: list[Fact] = []
+        self._ends: dict[int, tuple[int, int]] = {}
 
     def run(self, steps: Sequence[Refined | Form]) -> None:
         """Follow all steps; raises `CertificateError` at the first that does not hold."""
@@ -149,6 +150,12 @@ class Replay:
 
     def ends(self, s: int) -> tuple[int, int]:
         """Return what a source says its sum lies between, in units of 2^-UNITS, rounded outwards."""
+        if s not in self._ends:
+            self._ends[s] = self.stated(s)
+        return self._ends[s]
+
+    def stated(self, s: int) -> tuple[int, int]:
+        """Return the ends of a source, worked out anew."""
         if s >= len(self.facts) + len(self.figures):
             fact = self.known[s - len(self.facts) - len(self.figures)]
             return fact.low << UNITS, fact.high << UNITS
@@ -302,7 +309,12 @@ def products(weights: Whole, entries: tuple[Ints, Ints, Whole], shape: tuple[int
             found = (left[:, j].reshape(weights.shape) @ dense).astype(np.int64)
             bits = LIMB * i + SHORT * j
             sums[bits] = sums[bits] + found if bits in sums else found
-    for bits, found in sums.items():
+    for bits in sorted(sums):
+        if bits not in sums:
+            continue
+        found = sums.pop(bits)
+        if bits + 8 in sums:  # sums are below 2^54: two of them fit into 63 bits
+            found = found + (sums.pop(bits + 8) << 8)
         out += found.astype(object) << bits
     return out
 
