@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from encoders.domain.domain import Condition
 from encoders.domain.values import AnyAttribute, Test, Value
-from encoders.models.models import AnyModel, Forest, Provenance, Table, Tree
+from encoders.models.models import AnyModel, Boosting, Forest, Provenance, Table, Tree
 from solvers.statements.release import Rows
 
 
@@ -60,7 +60,7 @@ class DraftFacts:
 
 def conditions(model: AnyModel) -> Iterator[Condition]:
     """Yield every condition of a model."""
-    if isinstance(model, Forest):
+    if isinstance(model, Forest | Boosting):
         for tree in model.trees:
             yield from conditions(tree)
     elif isinstance(model, Tree):

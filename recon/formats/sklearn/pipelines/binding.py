@@ -14,7 +14,7 @@ import numpy as np
 
 from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import AnyAttribute, Cell, Continuous, Grid, Listed, Test, Value
-from encoders.models.models import AnyModel, Forest, Tree
+from encoders.models.models import AnyModel, Boosting, Forest, Tree
 from encoders.models.nodes import Nodes
 from recon.formats.drafts.binding import Binder, has, listed_test, passes
 from recon.formats.drafts.drafts import Draft
@@ -83,7 +83,7 @@ def straight(model: AnyModel, domain: Domain) -> AnyModel:
     """Return the model with the branches swapped of every split that asks for what lies outside a range."""
     if isinstance(model, Tree):
         return replace(model, nodes=swapped(model.nodes, domain, {}))
-    if isinstance(model, Forest):
+    if isinstance(model, Forest | Boosting):
         known: dict[int, tuple[Condition, ...]] = {}
         return replace(model, trees=tuple(replace(t, nodes=swapped(t.nodes, domain, known)) for t in model.trees))
     for condition in conditions(model):
