@@ -240,18 +240,26 @@ class Replay:
 
     def shown(self, form: Form, middle: Whole, radius: Whole) -> tuple[int, int]:
         """Return between which whole numbers a form lies by its multipliers (`combined`) and the bounds of columns."""
-        rest = -middle
+        bottom, top = self.reach(form, *self.rest(form, middle, radius))
         columns, terms = [c for c, _ in form.terms], column([a for _, a in form.terms])
-        rest[columns] += terms * (form.over << UNITS)
-        most, least = rest + radius, rest - radius
-        top = int((most * np.where(most > 0, self.upper, self.lower)).sum())
-        bottom = int((least * np.where(least < 0, self.upper, self.lower)).sum())
-        for s, y in form.multipliers:
-            low, high = self.ends(s)
-            top, bottom = (top + y * high, bottom + y * low) if y > 0 else (top + y * low, bottom + y * high)
         ends = np.stack([terms * self.lower[columns], terms * self.upper[columns]])
         smallest = max(-(-bottom // (form.over << UNITS)), int(ends.min(axis=0).sum()))
         return smallest, min(top // (form.over << UNITS), int(ends.max(axis=0).sum()))
+
+    def rest(self, form: Form, middle: Whole, radius: Whole) -> tuple[Whole, Whole]:
+        """Return per column between what the form less its weighted sources lies, in units of 2^-UNITS / over."""
+        rest = -middle
+        rest[[c for c, _ in form.terms]] += column([a for _, a in form.terms]) * (form.over << UNITS)
+        return rest - radius, rest + radius
+
+    def reach(self, form: Form, least: Whole, most: Whole) -> tuple[int, int]:
+        """Return what the form's sources and a rest within the bounds of columns add up to, in the same units."""
+        bottom = int((least * np.where(least < 0, self.upper, self.lower)).sum())
+        top = int((most * np.where(most > 0, self.upper, self.lower)).sum())
+        for s, y in form.multipliers:
+            low, high = self.ends(s)
+            top, bottom = (top + y * high, bottom + y * low) if y > 0 else (top + y * low, bottom + y * high)
+        return bottom, top
 
     # ------------------------------------------------------------ what is left
 
