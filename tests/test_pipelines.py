@@ -24,7 +24,7 @@ import recon
 from encoders.domain.domain import Domain
 from encoders.domain.values import Continuous, Grid, Listed, Test, exact
 from encoders.encode.encoder import encode
-from encoders.models.models import Forest
+from encoders.models.models import Boosting, Forest
 from recon.formats.detection import draft_of_object
 from recon.formats.drafts.drafts import Draft
 from recon.formats.drafts.guessing import guess_domain
@@ -410,7 +410,7 @@ def test_training_data_satisfy_every_statement_over_domains_of_every_kind(name, 
     for domain in (read, wider, *([] if one_hot else [stretched])):
         release = released(draft, domain)
         assert violations(release, whole) == []
-        first = release.models[0].trees[0] if isinstance(release.models[0], Forest) else release.models[0]
+        first = release.models[0].trees[0] if isinstance(release.models[0], Forest | Boosting) else release.models[0]
         assert any(node.condition for node in first.nodes)
     if name == "imputed":
         with pytest.raises(recon.ReleaseError, match=r"'e__kind' .* is no range of 'kind': declare a domain"):

@@ -16,7 +16,7 @@ import pytest
 import recon
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import encode
-from encoders.models.models import Forest
+from encoders.models.models import Boosting, Forest
 from recon.formats.detection import read_draft
 from recon.formats.drafts.drafts import Draft
 from recon.frames.true_rows import violations
@@ -83,7 +83,7 @@ def test_the_training_data_satisfy_every_statement_and_counts_are_the_live_model
     model, truth = release.models[0], entry["truth"]
     assert model.origin is not None
     assert model.origin.counts
-    trees = model.trees if isinstance(model, Forest) else (model,)
+    trees = model.trees if isinstance(model, Forest | Boosting) else (model,)
     told = truth.get("trees") or [stage[0] for stage in truth["stages"]]
     if len(truth.get("classes", ())) == 2 and "stages" in truth:
         assert "exact" in model.origin.counts  # the first stage of boosting on two classes
@@ -124,7 +124,11 @@ def test_all_versions_and_containers_give_the_same_statements(name):
         # Versions differ in what they fit (random numbers, how monotonic splits are bounded): compare equal trees only.
         key = json.dumps(entry["truth"], sort_keys=True)
         said = [
-            (m.trees, m.bootstrap, m.subsample) if isinstance(m, Forest) else m.nodes
+            (m.trees, m.bootstrap, m.subsample)
+            if isinstance(m, Forest)
+            else m.trees
+            if isinstance(m, Boosting)
+            else m.nodes
             for m in models
             if not hasattr(m, "statements")
         ]

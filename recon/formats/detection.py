@@ -26,7 +26,7 @@ HEAD = 4096  # bytes that tell a text format
 OBJECTS = (
     "sklearn.trees.trees",
     "sklearn.trees.forests",
-    "sklearn.trees.boosting",
+    "sklearn.boosting.boosting",
     "rules.imodels_lists",
     "rules.imodels_figs",
     "rules.imodels_trees",

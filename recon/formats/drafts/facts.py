@@ -60,7 +60,7 @@ class DraftFacts:
 
 def conditions(model: AnyModel) -> Iterator[Condition]:
     """Yield every condition of a model."""
-    if isinstance(model, (Forest, Boosting)):
+    if isinstance(model, Forest | Boosting):
         for tree in model.trees:
             yield from conditions(tree)
     elif isinstance(model, Tree):

@@ -83,7 +83,7 @@ def straight(model: AnyModel, domain: Domain) -> AnyModel:
     """Return the model with the branches swapped of every split that asks for what lies outside a range."""
     if isinstance(model, Tree):
         return replace(model, nodes=swapped(model.nodes, domain, {}))
-    if isinstance(model, (Forest, Boosting)):
+    if isinstance(model, Forest | Boosting):
         known: dict[int, tuple[Condition, ...]] = {}
         return replace(model, trees=tuple(replace(t, nodes=swapped(t.nodes, domain, known)) for t in model.trees))
     for condition in conditions(model):

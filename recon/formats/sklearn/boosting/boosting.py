@@ -16,13 +16,18 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from encoders.domain.values import Value
 from recon.formats.drafts.drafts import Draft
 from recon.formats.drafts.facts import Feature
+from recon.formats.sklearn.boosting.draft import BoostingDraft, LeafValues
+from recon.formats.sklearn.boosting.gradient import leaf_values as gradient_values
+from recon.formats.sklearn.boosting.histogram import histogram_stages
+from recon.formats.sklearn.boosting.histogram import leaf_values as histogram_values
+from recon.formats.sklearn.boosting.rounding import MOST_ROWS
 from recon.formats.sklearn.trees.arrays import TreeArrays
 from recon.formats.sklearn.trees.counts import NodeCounts, masses, only_sizes, row_counts
-from recon.formats.sklearn.trees.draft import CountedTree, TreesDraft
+from recon.formats.sklearn.trees.draft import CountedTree
 from recon.formats.sklearn.trees.trees import (
     check_classes,
     class_values,
@@ -46,6 +51,8 @@ DOUBLE, SINGLE = 1e-9, 4e-6  # relative error of a leaf value: computed in doubl
 LATER = "of the first tree classes are known, of later ones only how many rows are in each leaf"
 HIDDEN = "the classes are hidden, in the first tree too: only how many rows are in each leaf is known"
 REGRESSION = "a regression model: only how many rows are in each leaf is read"
+VALUES = "every leaf value is a statement on sums of gradients over the rows of its leaf"
+OTHER_ROWS = "its trees count different rows, training was continued"
 HELD_OUT = "rows held out for early stopping, if any, are not among the training rows counted here"
 
 
@@ -59,7 +66,8 @@ def read(thing: Thing, form: str) -> Draft:
     classes = None if thing.class_name.endswith("Regressor") else class_values(thing)
     histogram = thing.class_name.startswith("Hist")
     if histogram:
-        arrays = [tree for stage in histogram_stages(thing, len(names)) for tree in stage]
+        stages = histogram_stages(thing, len(names))
+        arrays = [tree for stage in stages for tree in stage]
     else:
         arrays = [stored_arrays(e, len(names), f"estimators_[{i}]") for i, e in enumerate(listed(thing))]
     counts = [only_sizes(a.rows, 1 if classes is None else len(classes), "") for a in arrays]
@@ -67,14 +75,19 @@ def read(thing: Thing, form: str) -> Draft:
     counts[0] = counts[0] if first is None else first
     part = subsampled(thing)
     same = [i for i, a in enumerate(arrays) if part or a.rows[0] == arrays[0].rows[0]]
+    values = leaf_values(thing, arrays, classes) if len(same) == len(arrays) else OTHER_ROWS
     notes = [HELD_OUT] if thing.get("n_iter_no_change") is not None and not thing.class_name.startswith("Ada") else []
     notes += ["every tree was fitted on a part of the rows"] if part else []
     lines = (*counting_notes([counts[0]]), *([LATER] if len(same) > 1 else []))
     if first is None:
         lines = (REGRESSION if classes is None else HIDDEN,)
+    if not isinstance(values, str):
+        lines = (*(lines if first is not None else ()), VALUES)
+    elif values:
+        lines = (*lines, f"leaf values say nothing more: {values}")
     n = int(arrays[0].rows[0])
     origin = provenance(thing, form, [counts[i] for i in same], ("exact",), notes)
-    return TreesDraft(
+    return BoostingDraft(
         replace(origin, counts=("distinct",)) if part else origin,  # rows that were left out may be in any leaf
         tuple(Feature(x, x) for x in names),
         classes=classes,
@@ -86,7 +99,44 @@ def read(thing: Thing, form: str) -> Draft:
         forest=True,
         resampled=part,
         replaced=False,
+        values=None if isinstance(values, str) else values,
     )
+
+
+def leaf_values(thing: Thing, trees: list[TreeArrays], classes: Sequence[Value] | None) -> LeafValues | str:
+    """Return what leaf values say of a model whose trees all have the same rows, or why nothing ("": as ever)."""
+    if thing.class_name.startswith("Ada"):
+        return ""
+    histogram, rate, loss = thing.class_name.startswith("Hist"), thing.get("learning_rate"), thing.get("loss")
+    if classes is None or len(classes) != 2:
+        return ""
+    if loss not in {"log_loss", "deviance"}:
+        return f"its loss is {loss!r}"
+    if why := unusual(thing, trees):
+        return why
+    if not isinstance(rate, (int, float)) or not 0 < rate < math.inf:
+        return "its learning rate is no number above 0"
+    if max(int(t.rows[0]) for t in trees) > MOST_ROWS:
+        return "sums over so many rows are not bounded"
+    if histogram:
+        return histogram_values(thing, trees, float(rate))
+    return gradient_values(thing, trees, float(rate))
+
+
+def unusual(thing: Thing, trees: list[TreeArrays]) -> str:
+    """Return why training was not that of all rows alike from the start, "" where it may have been."""
+    if subsampled(thing):
+        return "every tree was fitted on a part of the rows"
+    if thing.get("class_weight") is not None:
+        return "classes were weighted (class_weight)"
+    if any((t.rows != t.weighted).any() for t in trees):
+        return "rows were weighted (sample_weight)"
+    if thing.get("warm_start"):
+        return "training may have been continued (warm_start)"
+    constraints = thing.get("monotonic_cst")
+    if constraints is not None:
+        return "values are clipped by monotonic constraints (monotonic_cst)"
+    return ""
 
 
 def listed(thing: Thing) -> list[Any]:
@@ -153,49 +203,3 @@ def solved_leaves(tree: TreeArrays, p: float, rate: float, ridge: float, error: 
     classes[leaf, 0] = tree.rows[leaf] - classes[leaf, 1]
     classes[~leaf] = 0  # inner nodes publish nothing
     return NodeCounts(classes, tree.rows, "the first tree's classes were solved for from its leaf values, exactly")
-
-
-def histogram_stages(thing: Thing, features: int) -> list[list[TreeArrays]]:
-    """Return the trees of histogram gradient boosting, one list per stage."""
-    categories = thing.get("is_categorical_")
-    if isinstance(categories, np.ndarray) and categories.any():
-        raise Unsupported("histogram gradient boosting with categorical features is not read: encode them before")
-    stages = thing.get("_predictors")
-    if not isinstance(stages, list) or not stages or not all(isinstance(s, list) and s for s in stages):
-        raise ReleaseError("is not fitted: it has no trees", place="_predictors")
-    return [
-        [histogram_tree(p, features, f"_predictors[{i}][{k}]") for k, p in enumerate(stage)]
-        for i, stage in enumerate(stages)
-    ]
-
-
-FIELDS = ("value", "count", "feature_idx", "num_threshold", "missing_go_to_left", "left", "right", "is_leaf")
-
-
-def histogram_tree(predictor: Any, features: int, place: str) -> TreeArrays:
-    """Return the checked arrays of one stored `TreePredictor`."""
-    nodes = predictor.get("nodes") if isinstance(predictor, Thing) else None
-    names: Sequence[str] = getattr(getattr(nodes, "dtype", None), "names", None) or ()
-    if not isinstance(nodes, np.ndarray) or nodes.ndim != 1 or not len(nodes) or set(FIELDS) - set(names):
-        raise ReleaseError("has no node array with the fields of a tree", place=place)
-    inner = nodes["is_leaf"] == 0
-    if "is_categorical" in names and (nodes["is_categorical"][inner] != 0).any():
-        raise ReleaseError("splits on categories, but names no categorical feature", place=place)
-
-    def linked(name: str) -> NDArray[np.int64]:
-        return np.where(inner, nodes[name].astype(np.int64), -1)
-
-    rows = nodes["count"].astype(np.int64)
-    found = TreeArrays(
-        linked("left"),
-        linked("right"),
-        linked("feature_idx"),
-        nodes["num_threshold"].astype(np.float64),
-        nodes["missing_go_to_left"].astype(bool),
-        np.zeros(len(nodes)),
-        rows,
-        rows.astype(float),
-        nodes["value"].astype(np.float64)[:, None],
-    )
-    found.check(features, place)
-    return found

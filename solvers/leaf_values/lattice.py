@@ -1,0 +1,365 @@
+"""Whole numbers that linear algebra leaves open, by lattice reduction: forms that statements and integrality determine.
+
+Differences of two solutions are lattice vectors that bounds and intervals keep short. In a reduced basis (LLL) long
+vectors cannot take part: their coordinates, whole-number forms of x, are the same in all solutions. What the reduction
+finds is never believed: every form comes with the weights of statements and earlier forms that bound it, and the bound
+is computed in whole numbers here, rounded outwards.
+
+Source: Lenstra, Lenstra, Lovász, "Factoring polynomials with rational coefficients", Math. Annalen 261, 1982; Aardal,
+Hurkens, Lenstra, "Solving a system of linear Diophantine equations with lower and upper bounds on the variables",
+Mathematics of Operations Research 25, 2000; bounds rounded inwards: Chvátal, "Edmonds polytopes", 1973.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import qr, solve_triangular
+from scipy.optimize import linprog
+
+from solvers.foundation.errors import EngineError, Inconclusive, TooLarge
+from solvers.foundation.limits import Limits
+from solvers.leaf_values.combining import TINY, UNIT, Statements
+from solvers.native.processes import run
+
+Floats = NDArray[np.float64]
+MOST = 400  # columns
+ALONE = 64  # more vectors than these are reduced in a process of their own, which hears the clock
+POINT = 110  # binary digits behind the point of coefficients and ends, in exact sums
+GRID = 64  # the same of weights
+SCALE = 64.0  # of the embedding, before it is rounded to whole numbers
+FLOOR = 2.0**-24  # least half width of an exact statement in the embedding: what it forbids is longer still
+NEW = 0.1  # what a statement must add to those chosen before it, in units of its interval
+ROUNDS = 8  # of reduction, forms and bounds
+WIDTH = 2.0  # of intervals, in doubles, that may hold one whole number only
+PHASE = "a lattice of cells was reduced"
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Σ coefficient * x[column] over `terms` (column of the given statements, coefficient) lies in low..high.
+
+    `weights` (m + e,): of the m given statements, then of the e entries before this one in the list, each of which says
+    low <= its form <= high. The sum of all with these weights, exactly as these doubles stand, leaves no other whole
+    number, with the bounds that are given and those of entries before it with one term and coefficient 1. low > high:
+    there is no solution.
+    """
+
+    terms: tuple[tuple[int, int], ...]
+    weights: Floats
+    low: int
+    high: int
+
+
+def unavailable() -> str:
+    """Return why lattices are not reduced, "" where they are."""
+    if importlib.util.find_spec("flint") is None:
+        return "python-flint is not installed, so no lattices are reduced: pip install 'recon-worlds[lattice]'"
+    return ""
+
+
+def reduced(given: Statements, limits: Limits | None = None) -> list[Found]:
+    """Return forms that the statements determine or bound more tightly, each proved by those before it.
+
+    Forms with low == high are known; columns (one term, coefficient 1) with better bounds than given come too. Empty
+    where nothing was found in time, the columns with room between their bounds are none or above `MOST`, or
+    python-flint is missing (`unavailable`). Statements that contradict each other end in an entry with low > high, or
+    prove anything. Cost: LLL of as many vectors as there are such columns (100: 0.2 s, 170: 1 s), then a linear
+    program per form that is left.
+    """
+    free = np.flatnonzero(given.lower < given.upper)
+    if unavailable() or not 0 < len(free) <= MOST:
+        return []
+    search = Search(given, free, limits or Limits())
+    with contextlib.suppress(Inconclusive, TooLarge, EngineError):  # what was found before stands
+        search.work()
+    return search.found
+
+
+def transformed(payload: list[list[str]]) -> list[list[str]]:
+    """Return the unimodular matrix that reduces the rows of a matrix (LLL); whole numbers as hexadecimal text."""
+    import flint
+
+    rows = [[int(v, 16) for v in row] for row in payload]
+    _, change = flint.fmpz_mat(rows).lll(transform=True, delta=0.999)
+    return [[format(int(v), "x") for v in row] for row in change.tolist()]
+
+
+def whole(values: Floats, digits: int) -> list[int]:
+    """Return doubles times 2^digits without what is behind the point, which is less than 1."""
+    return [int(v) for v in np.ldexp(values, digits).ravel().tolist()]
+
+
+def floats(matrix: Any, digits: int = 0) -> Floats:
+    """Return a matrix of whole numbers over 2^digits as doubles."""
+    rows = [[float(int(v)) for v in row] for row in matrix.tolist()]
+    return np.ldexp(np.array(rows, dtype=np.float64).reshape(matrix.nrows(), matrix.ncols()), -digits)
+
+
+class Sums:
+    """Weighted sums of chosen statements and of forms, in whole numbers.
+
+    Statement i says low[i] <= Σ coefs[i] x <= high[i] over the free columns, all times 2^POINT: the columns that are
+    known are taken out, the radius of all coefficients is in the ends.
+    """
+
+    def __init__(self, given: Statements, free: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
+        import flint
+
+        self.matrix = flint.fmpz_mat
+        self.free, self.rows = free, rows
+        middle = given.middle[rows]
+        values = whole(middle, POINT)
+        n = middle.shape[1]
+        fixed = np.flatnonzero(given.lower >= given.upper).tolist()
+        at = free.tolist()
+        self.coefs = self.matrix(len(rows), len(at), [values[i * n + j] for i in range(len(rows)) for j in at])
+        top = given.upper.astype(np.float64)
+        room = (given.radius[rows] @ top + TINY) * (1 + (n + 4) * UNIT)
+        cut = int(given.upper.sum())  # what `whole` left out of coefficients, times the columns
+        self.low, self.high = [], []
+        for i, (low, high, far) in enumerate(zip(given.low[rows], given.high[rows], room, strict=True)):
+            known = sum(values[i * n + j] * int(given.lower[j]) for j in fixed)
+            off = math.ceil(math.ldexp(far, POINT)) + cut
+            self.low.append(math.floor(math.ldexp(low, POINT)) - known - off)
+            self.high.append(math.ceil(math.ldexp(high, POINT)) - known + off)
+        self.lower = [int(v) for v in given.lower[free]]
+        self.upper = [int(v) for v in given.upper[free]]
+        self.forms: list[list[int]] = []
+        self.ends: list[tuple[int, int]] = []
+
+    def rest(self, form: list[int], y: Floats, z: Floats) -> list[int]:
+        """Return the coefficients of a form minus a weighted sum, over the free columns, times 2^(POINT + GRID)."""
+        out = [v << (POINT + GRID) for v in form]
+        if len(y) and y.any():
+            taken = (self.matrix(1, len(y), whole(y, GRID)) * self.coefs).entries()
+            out = [v - int(w) for v, w in zip(out, taken, strict=True)]
+        for weight, other in zip(whole(z, GRID), self.forms, strict=True):
+            if weight:
+                out = [v - ((weight * w) << POINT) for v, w in zip(out, other, strict=True)]
+        return out
+
+    def bounds(self, form: list[int], y: Floats, z: Floats) -> tuple[int, int]:
+        """Return the least and greatest whole number that a form can be by the sum with weights y and z."""
+        top = bottom = 0
+        ends = [*zip(self.low, self.high, strict=True), *((a << POINT, b << POINT) for a, b in self.ends)]
+        for weight, (low, high) in zip(whole(y, GRID) + whole(z, GRID), ends, strict=True):
+            top += weight * (high if weight > 0 else low)
+            bottom += weight * (low if weight > 0 else high)
+        for v, low, high in zip(self.rest(form, y, z), self.lower, self.upper, strict=True):
+            top += v * (high if v > 0 else low)
+            bottom += v * (low if v > 0 else high)
+        return -(-bottom >> (POINT + GRID)), top >> (POINT + GRID)
+
+
+class Search:
+    """The work: a basis of the differences that are left, forms that are known, and what proves them (`found`).
+
+    `basis` and `dual` hold rows u and forms v with v_i u_j = [i = j]: x = Σ (v_i x) u_i. `open` are the coordinates
+    that may differ between solutions, `known` the others in the order of their entries.
+    """
+
+    def __init__(self, given: Statements, free: NDArray[np.int64], limits: Limits) -> None:
+        self.limits, self.free, self.statements = limits, free, len(given.low)
+        half = (given.high - given.low) / 2 + given.radius @ given.upper.astype(np.float64)
+        exact = (given.radius == 0).all(axis=1) & (given.middle == np.rint(given.middle)).all(axis=1)
+        half = np.where(exact, np.maximum(half, FLOOR), half + TINY)
+        self.rows = chosen(given.middle[:, free] * ((given.upper - given.lower)[free] / 2) / half[:, None])
+        self.half = half[self.rows]
+        self.sums = Sums(given, free, self.rows)
+        k = len(free)
+        one = [[int(i == j) for j in range(k)] for i in range(k)]
+        self.basis, self.dual = list(one), list(one)
+        self.open, self.known = list(range(k)), list[int]()
+        self.entry: list[int] = []  # of every known coordinate
+        self.found: list[Found] = []
+
+    def work(self) -> None:
+        """Reduce, take out what is known, bound what is not, until nothing changes."""
+        for _ in range(ROUNDS):
+            before = len(self.found)
+            self.reduce()
+            while self.open and self.take(self.by_squares()):
+                pass
+            if self.open and len(self.found) == before:
+                self.take(self.by_programs())
+            self.determined()
+            if self.open and not self.contradicted:
+                self.bounded()
+            if not self.open or len(self.found) == before or self.contradicted:
+                return
+
+    @property
+    def contradicted(self) -> bool:
+        """Return whether there is no solution."""
+        return bool(self.found) and self.found[-1].low > self.found[-1].high
+
+    def embedding(self) -> Floats:
+        """Return (open, columns and statements): what a step along an open vector changes, in half widths."""
+        matrix = self.sums.matrix
+        open_rows = matrix([self.basis[i] for i in self.open])
+        room = np.array([b - a for a, b in zip(self.sums.lower, self.sums.upper, strict=True)], dtype=np.float64) / 2
+        steps = floats(open_rows) / np.maximum(room, 2.0**-10)  # known columns: any step is far too long
+        return np.hstack([steps, floats(open_rows * self.sums.coefs.transpose(), POINT) / self.half])
+
+    def reduce(self) -> None:
+        """Replace the open vectors by shorter ones."""
+        self.limits.check(PHASE)
+        matrix = self.sums.matrix
+        rows = [[format(int(v), "x") for v in row] for row in np.rint(self.embedding() * SCALE).tolist()]
+        alone = len(rows) > ALONE
+        change = run("solvers.leaf_values.lattice:transformed", rows, self.limits) if alone else transformed(rows)
+        by = matrix([[int(v, 16) for v in row] for row in change])
+        new = (by * matrix([self.basis[i] for i in self.open])).tolist()
+        forms = (by.inv(integer=True).transpose() * matrix([self.dual[i] for i in self.open])).tolist()
+        for i, u, v in zip(self.open, new, forms, strict=True):
+            self.basis[i], self.dual[i] = [int(x) for x in u], [int(x) for x in v]
+
+    def by_squares(self) -> list[tuple[int, Floats, Floats]]:
+        """Return the open coordinates that least squares bound well: (coordinate, weights, what is left on columns)."""
+        steps = self.embedding()
+        q, r = np.linalg.qr(steps.T)
+        if not np.abs(np.diag(r)).min() > 0:
+            return []
+        weights = solve_triangular(r, q.T)
+        return [self.split(i, w) for i, w in zip(self.open, weights, strict=True) if 2 * np.abs(w).sum() < WIDTH]
+
+    def by_programs(self) -> list[tuple[int, Floats, Floats]]:
+        """Return the same by linear programs, which find the narrowest interval of every coordinate."""
+        steps = self.embedding()
+        out = []
+        for place, i in enumerate(self.open):
+            self.limits.check(PHASE)
+            goal = np.zeros(len(self.open))
+            goal[place] = 1.0
+            top, weights = greatest(goal, steps, np.zeros(steps.shape[1]))
+            if 2 * top < WIDTH:
+                out.append(self.split(i, weights))
+        return out
+
+    def split(self, i: int, weights: Floats) -> tuple[int, Floats, Floats]:
+        """Return a coordinate with weights of columns and statements in the embedding as those of the statements."""
+        k = len(self.free)
+        room = np.array([b - a for a, b in zip(self.sums.lower, self.sums.upper, strict=True)], dtype=np.float64) / 2
+        y = weights[k:] / self.half
+        return i, np.rint(y * 2.0**GRID) / 2.0**GRID, weights[:k] / np.maximum(room, 2.0**-10)
+
+    def take(self, promising: list[tuple[int, Floats, Floats]]) -> bool:
+        """Make those coordinates known whose interval holds one whole number; return whether there were some."""
+        some = False
+        for i, y, left in promising:
+            self.limits.check(PHASE)
+            z = self.of_known(self.dual[i], y, left)
+            low, high = self.sums.bounds(self.dual[i], y, z)
+            if low < high:
+                continue
+            self.add(self.dual[i], y, z, low, high)
+            if low > high:
+                return False
+            self.open.remove(i)
+            self.known.append(i)
+            self.entry.append(len(self.found) - 1)
+            self.sums.forms.append(self.dual[i])
+            self.sums.ends.append((low, high))
+            some = True
+        return some
+
+    def of_known(self, form: list[int], y: Floats, left: Floats) -> Floats:
+        """Return the weights of known forms beside weights of statements, so that little more than `left` is left."""
+        none = np.zeros(len(self.known))
+        rest = self.sums.rest(form, y, none)
+        off = [v - w for v, w in zip(rest, whole(left, POINT + GRID), strict=True)]
+        of = [sum(a * b for a, b in zip(off, self.basis[i], strict=True)) for i in self.known]
+        return np.array([math.ldexp(float(v), -POINT - GRID) for v in of])
+
+    def add(self, form: list[int], y: Floats, z: Floats, low: int, high: int) -> None:
+        """Put one more entry on the list."""
+        weights = np.zeros(self.statements + len(self.found))
+        weights[self.rows] = y
+        weights[self.statements + np.array(self.entry, dtype=np.int64)] = z
+        terms = tuple((int(self.free[j]), v) for j, v in enumerate(form) if v)
+        self.found.append(Found(terms, weights, low, high))
+        if sum(map(abs, form)) == 1 == sum(form):
+            j = form.index(1)
+            self.sums.lower[j], self.sums.upper[j] = max(low, self.sums.lower[j]), min(high, self.sums.upper[j])
+
+    def determined(self) -> None:
+        """Add the columns that no open vector changes."""
+        sums = self.sums
+        for j in range(len(self.free)):
+            if sums.lower[j] < sums.upper[j] and not any(self.basis[i][j] for i in self.open):
+                form = [int(c == j) for c in range(len(self.free))]
+                y = np.zeros(len(self.rows))
+                z = np.array([float(self.basis[i][j]) for i in self.known])
+                low, high = sums.bounds(form, y, z)
+                if low > sums.lower[j] or high < sums.upper[j]:
+                    self.add(form, y, z, low, high)
+
+    def bounded(self) -> None:
+        """Bound the columns that open vectors change, by linear programs."""
+        steps, k = self.embedding(), len(self.free)
+        start = self.start(steps)
+        for j in range(k):
+            self.limits.check(PHASE)
+            goal = np.array([float(self.basis[i][j]) for i in self.open])
+            if self.sums.lower[j] >= self.sums.upper[j] or not goal.any():
+                continue
+            form = [int(c == j) for c in range(k)]
+            for side in (1.0, -1.0):
+                _, weights = greatest(side * goal, steps, start)
+                _, y, left = self.split(0, side * weights)
+                z = self.of_known(form, y, left)
+                low, high = self.sums.bounds(form, y, z)
+                if low > self.sums.lower[j] or high < self.sums.upper[j]:
+                    self.add(form, y, z, low, high)
+                    if low > high:
+                        return
+
+    def start(self, steps: Floats) -> Floats:
+        """Return the middles of all intervals seen from a whole point with the known forms, in half widths."""
+        sums = self.sums
+        point = [0] * len(self.free)
+        for i, (value, _) in zip(self.known, sums.ends, strict=True):
+            point = [a + value * b for a, b in zip(point, self.basis[i], strict=True)]
+        for _ in range(2):
+            offset = self.offset(point)
+            moved = np.rint(np.linalg.lstsq(steps.T, offset)[0])
+            for i, value in zip(self.open, moved.tolist(), strict=True):
+                point = [a + int(value) * b for a, b in zip(point, self.basis[i], strict=True)]
+        return self.offset(point)
+
+    def offset(self, point: list[int]) -> Floats:
+        """Return the middles of columns' bounds and of statements minus what a point has, in half widths."""
+        sums = self.sums
+        room = np.array([b - a for a, b in zip(sums.lower, sums.upper, strict=True)], dtype=np.float64) / 2
+        middle = [(a + b) / 2 - p for a, b, p in zip(sums.lower, sums.upper, point, strict=True)]
+        has = (sums.coefs * sums.matrix(len(point), 1, point)).entries()
+        ends = zip(sums.low, sums.high, has, strict=True)
+        far = [math.ldexp(float(a + b - 2 * int(v)), -POINT - 1) for a, b, v in ends]
+        return np.concatenate([np.array(middle) / np.maximum(room, 2.0**-10), np.array(far) / self.half])
+
+
+def greatest(goal: Floats, steps: Floats, start: Floats) -> tuple[float, Floats]:
+    """Return the greatest goal c with |c steps - start| <= 1 (inf: none found), and the weights (columns,) that prove it.
+
+    goal = steps weights, up to the solver's tolerance.
+    """
+    rows = np.vstack([steps.T, -steps.T])
+    found = linprog(-goal, rows, np.concatenate([1 + start, 1 - start]), bounds=(None, None), method="highs")
+    if found.status != 0:
+        return math.inf, np.zeros(steps.shape[1])
+    by = -found.ineqlin.marginals
+    return -found.fun, by[: steps.shape[1]] - by[steps.shape[1] :]
+
+
+def chosen(scaled: Floats) -> NDArray[np.int64]:
+    """Return the statements (ascending) that say something beyond those chosen before: pivots of QR, widest first."""
+    _, r, order = qr(scaled.T, mode="economic", pivoting=True)
+    rank = int((np.abs(np.diag(r)) > NEW).sum())
+    return np.sort(order[:rank]).astype(np.int64)
