@@ -139,16 +139,44 @@ class Coefficients:
 
 def coefficients(tree: BoostedTree, rows: Rows, leaf: NDArray[np.int64]) -> Coefficients:
     """Return the coefficients of a tree's figures for points in the given leaves of it (points,)."""
+    found = entries(tree, rows, leaf)
+    shape = (len(tree), len(leaf), rows.gradient.low.shape[1])
+    middle, radius = np.zeros(shape), np.zeros(shape)
+    middle[found.figure, found.point], radius[found.figure, found.point] = found.middle, found.radius
+    return Coefficients(middle, radius)
+
+
+@dataclass(frozen=True, eq=False)
+class Entries:
+    """The coefficients of a tree's figures that are not zero for being elsewhere: one entry per figure and point in it.
+
+    `figure`, `point` are (entries,), by figure, then by point; `middle` ± `radius` are (entries, classes).
+    """
+
+    figure: NDArray[np.int64]
+    point: NDArray[np.int64]
+    middle: Floats
+    radius: Floats
+
+
+def entries(tree: BoostedTree, rows: Rows, leaf: NDArray[np.int64]) -> Entries:
+    """Return the coefficients of a tree's figures for points in the given leaves of it (points,), sparse."""
     inside = np.zeros((len(tree), len(tree.step)), dtype=bool)
     inside[np.repeat(np.arange(len(tree)), np.diff(tree.start)), tree.leaf] = True
-    at = inside[:, leaf][:, :, None]
+    figure, point = np.nonzero(inside[:, leaf])
     h, square = rows.hessian, rows.square
     parts = (
         (tree.gradient, rows.gradient.middle, rows.gradient.radius),
         (tree.hessian, h.middle[:, None], h.radius[:, None]),
         (tree.square, square.middle, square.radius),
     )
-    middle = sum(f[:, None, None] * m[None] for f, m, _ in parts)
-    size = sum(np.abs(f[:, None, None] * m[None]) for f, m, _ in parts)
-    radius = sum(np.abs(f)[:, None, None] * r[None] for f, _, r in parts) * (1 + 2.0**-50) + size * 2.0**-50
-    return Coefficients(np.where(at, middle, 0.0), np.where(at, radius, 0.0))
+    shape = (len(figure), rows.gradient.low.shape[1])
+    middle, size, radius = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+    for factor, m, r in parts:
+        if factor.any():
+            f = factor[figure][:, None]
+            term = f * m[point]
+            middle += term
+            size += np.abs(term)
+            radius += np.abs(f) * r[point]
+    return Entries(figure, point, middle, radius * (1 + 2.0**-50) + size * 2.0**-50)

@@ -1,13 +1,283 @@
-"""What leaf values prove about cells: the entry of the room."""
+"""What leaf values prove about cells: the entry of the room.
+
+Cells are refined tree by tree; at every level weighted sums of counts, figures and earlier facts fix numbers of rows
+(`solvers.leaf_values.peeling`), cells without rows are dropped, and what fits into one level is tried at once.
+"""
 
 from __future__ import annotations
 
-from solvers.foundation.errors import Unsupported
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.foundation.array_types import Ints
+from solvers.foundation.errors import TooLarge, Unsupported
 from solvers.foundation.limits import Limits
+from solvers.kernel.claims import Form, Refined
+from solvers.leaf_values.cells import Cells, System, base_blocks, counts, figures, first_cells, with_trees
+from solvers.leaf_values.peeling import Batch, Contradicted, Level, peel
+from solvers.leaf_values.residuals import used
 from solvers.questions.query import SettledAnswer
+from solvers.statements.boosted import Boosted
+from solvers.statements.boxes import Boxes
+from solvers.statements.numbering import StatementIndex
 from solvers.statements.release import Release
+
+AT_ONCE = 3_000  # columns that one decomposition takes, where all the trees are tried at once
+GROWTH = 1.3  # of the cells from level to level
+LEAST = 64  # cells that a level may have more than the one before, whatever its size
+
+
+class Steps(Sequence[Refined | Form]):
+    """The steps of a proof, made from arrays when they are asked for."""
+
+    def __init__(self, parts: Sequence[Refined | Batch]) -> None:
+        self.parts = tuple(parts)
+        sizes = [1 if isinstance(p, Refined) else len(p) for p in self.parts]
+        self.first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+    def __len__(self) -> int:
+        return int(self.first[-1])
+
+    @overload
+    def __getitem__(self, i: int) -> Refined | Form: ...
+    @overload
+    def __getitem__(self, i: slice) -> tuple[Refined | Form, ...]: ...
+    def __getitem__(self, i: int | slice) -> Refined | Form | tuple[Refined | Form, ...]:
+        """Return step i, or those of a slice."""
+        if isinstance(i, slice):
+            return tuple(self[j] for j in range(*i.indices(len(self))))
+        i = range(len(self))[i]
+        p = int(np.searchsorted(self.first, i, side="right")) - 1
+        part = self.parts[p]
+        return part if isinstance(part, Refined) else form(part, i - int(self.first[p]))
+
+    def __iter__(self) -> Iterator[Refined | Form]:
+        for part in self.parts:
+            if isinstance(part, Refined):
+                yield part
+            else:
+                yield from (form(part, i) for i in range(len(part)))
+
+
+def form(batch: Batch, i: int) -> Form:
+    """Return form i of a batch, its weights as whole numbers over a power of two."""
+    span = slice(int(batch.start[i]), int(batch.start[i + 1]))
+    terms = tuple(zip(batch.column[span].tolist(), batch.coefficient[span].tolist(), strict=True))
+    row = batch.weights[[i]]
+    ratios = [float(w).as_integer_ratio() for w in row.data.tolist()]
+    over = max((q for _, q in ratios), default=1)
+    pairs = zip(batch.source[row.indices].tolist(), ratios, strict=True)
+    found = sorted((s, p * (over // q)) for s, (p, q) in pairs if p)
+    return Form(terms, over, tuple(found), int(batch.low[i]), int(batch.high[i]))
 
 
 def settled(release: Release, model: int, limits: Limits) -> SettledAnswer:
-    """Return bounds on the rows per cell and label of boosted model number `model`, with their proof."""
-    raise Unsupported("leaf values are not solved yet")
+    """Return bounds on the rows per cell and label of boosted model number `model`, with their proof.
+
+    Where the figures contradict what they assume (all rows, none weighted), `failed` says so. Raises `Unsupported` for
+    real targets and noisy counts, `TooLarge` for more than `limits.cells` cells. Cost: per level a decomposition of its
+    statements by its cells.
+    """
+    boosted = release.boosted[model]
+    if not boosted.labels:
+        raise Unsupported("the target is a number: rows have no classes to be counted")
+    if release.observed:
+        raise Unsupported("leaf values are not used together with noisy counts")
+    if release.domain.label is None:
+        raise Unsupported("the domain has no label")
+    work = Settling(release, model, limits)
+    try:
+        return work.answer()
+    except Contradicted as error:
+        reason = "rows were weighted or drawn, or training was continued or set up otherwise than the file says"
+        return SettledAnswer("unknown", failed=f"{error}: {reason}")
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What a sequence of levels came to."""
+
+    cells: Cells
+    level: Level
+    parts: list[Refined | Batch]
+
+
+class Settling:
+    """The levels of one boosted model."""
+
+    def __init__(self, release: Release, model: int, limits: Limits) -> None:
+        self.release, self.boosted, self.limits = release, release.boosted[model], limits
+        self.index = StatementIndex(release)
+        self.base = base_blocks(release, model)
+        self.labels = release.domain.labels
+        self.most = limits.cells
+
+    def answer(self) -> SettledAnswer:
+        """Return what is proved: all trees at once where they fit, then tree by tree where something is left open."""
+        last = len(self.boosted.trees)
+        best = None
+        start = first_cells(self.release, self.base, self.most)
+        try:
+            cells, _ = with_trees(self.release, self.boosted, start, last, AT_ONCE // len(self.boosted.labels))
+            best = self.through([last])
+        except TooLarge:
+            pass
+        if best is None or (best.level.open.any() and not self.limits.expired()):
+            other = self.through(None)
+            if best is None or known(other) > known(best):
+                best = other
+        return self.finished(best)
+
+    def through(self, levels: list[int] | None) -> Outcome:
+        """Return what the given levels (numbers of trees; None: as many as there should be) come to."""
+        cells = first_cells(self.release, self.base, self.most)
+        top = self.release.rows.high
+        if top is None:
+            raise Unsupported("nobody knows the number of rows")
+        shape = (len(cells), len(self.boosted.labels))
+        low, high = np.zeros(shape, dtype=np.int64), np.full(shape, top, dtype=np.int64)
+        facts = System.joined([], len(self.boosted.labels))
+        after = len(self.index) + len(self.boosted)
+        parts: list[Refined | Batch] = []
+        done = 0
+        level = self.level(cells, low, high, facts, after)
+        while done < len(self.boosted.trees):
+            if self.limits.expired() and done:
+                break
+            cells, level, refined = self.refined(cells, level, facts, levels)
+            done = cells.leaves.shape[1]
+            facts = level.given
+            parts.append(refined)
+            level = self.level(cells, level.lower, level.upper, facts, level.next)
+            self.limits.report(f"leaf values: {done} of {len(self.boosted.trees)} trees, {len(cells):,} cells")
+            peel(level, self.limits)
+            parts += level.batches
+            first = len(level.given) - len(level.given.source)
+            facts = level.given
+            assert first == 0
+        return Outcome(cells, level, parts)
+
+    def level(self, cells: Cells, lower: Ints, upper: Ints, facts: System, after: int) -> Level:
+        """Return what is said of cells before anything is worked out."""
+        count = counts(self.index, self.boosted, self.base, cells)
+        given = System.joined([count, figures(self.boosted, cells, len(self.index)), facts], lower.shape[1])
+        columns = np.arange(len(cells))[:, None] * self.labels + np.array(self.boosted.labels)[None]
+        return Level(given, lower, upper, after, columns, self.source)
+
+    def source(self, s: int) -> str:
+        """Return what statement s is, in words."""
+        if s < len(self.index):
+            return self.index.source(s)
+        s -= len(self.index)
+        for tree in self.boosted.trees:
+            if s < len(tree):
+                return tree.names[s]
+            s -= len(tree)
+        return "a fact"
+
+    def refined(self, cells: Cells, level: Level, facts: System, levels: list[int] | None) -> tuple[Cells, Level, Refined]:
+        """Return the cells that can hold rows cut by the next trees, what is known of them, and the step of the proof."""
+        alive = np.flatnonzero((level.upper > 0).any(axis=1))
+        old = cells.kept(alive)
+        done, last = cells.leaves.shape[1], len(self.boosted.trees)
+        if levels is not None:
+            trees = next(t for t in levels if t > done)
+            finer, origin = with_trees(self.release, self.boosted, old, trees, self.most)
+        else:
+            trees = done + 1
+            finer, origin = with_trees(self.release, self.boosted, old, trees, self.most)
+            room = max(int(GROWTH * len(old)), len(old) + LEAST)
+            while trees < last and len(finer) <= room:
+                try:
+                    more, of = with_trees(self.release, self.boosted, finer, trees + 1, room)
+                except TooLarge:
+                    break
+                finer, origin, trees = more, origin[of], trees + 1
+        lower, upper = level.lower[alive][origin], level.upper[alive][origin].copy()
+        parts = np.bincount(origin, minlength=len(old))
+        lower = np.where((parts == 1)[origin][:, None], lower, 0)
+        carried = self.carried(level, alive, origin, parts)
+        after = level.next + len(old) * self.labels
+        return finer, replace(level, given=carried, lower=lower, upper=upper, next=after, batches=[]), Refined(trees)
+
+    def carried(self, level: Level, alive: Ints, origin: Ints, parts: Ints) -> System:
+        """Return what is known of old cells as statements on their parts: columns, and facts of several columns."""
+        classes, given = level.lower.shape[1], level.given
+        lower, upper = level.lower[alive], level.upper[alive]
+        c, k = np.nonzero((parts > 1)[:, None] & (upper > 0))
+        row = np.full(lower.shape, -1)
+        row[c, k] = np.arange(len(c))
+        e, label = np.nonzero(row[origin] >= 0)
+        middle = np.zeros((len(e), classes))
+        middle[np.arange(len(e)), label] = 1.0
+        order = np.argsort(row[origin[e], label], kind="stable")
+        source = level.next + c * self.labels + np.array(self.boosted.labels)[k]
+        ends = lower[c, k].astype(np.float64), upper[c, k].astype(np.float64)
+        found = System(row[origin[e], label][order], e[order], middle[order], 0 * middle, *ends, source)
+        # facts proved before: about the parts of their cells; those of columns alone are above
+        first = len(self.index) + len(self.boosted)
+        facts = given.source >= first
+        mapped = np.full(len(level.lower), -1)
+        mapped[alive] = np.arange(len(alive))
+        several = np.bincount(given.row, (given.middle != 0).sum(axis=1), minlength=len(given)) > 1
+        rows = facts & several
+        number = np.where(rows, np.cumsum(rows) - 1, -1)
+        kept = np.flatnonzero(rows[given.row] & (mapped[given.cell] >= 0))
+        by_old = np.argsort(origin, kind="stable")
+        begin = np.concatenate([[0], np.cumsum(parts)])
+        old = mapped[given.cell[kept]]
+        times = parts[old]
+        within = np.arange(times.sum()) - np.repeat(np.cumsum(times) - times, times)
+        cell = by_old[np.repeat(begin[old], times) + within]
+        again = np.repeat(kept, times)
+        older = System(
+            number[given.row[again]],
+            cell,
+            given.middle[again],
+            given.radius[again],
+            given.low[rows],
+            given.high[rows],
+            given.source[rows],
+        )
+        return System.joined([found, older], classes)
+
+    def finished(self, found: Outcome) -> SettledAnswer:
+        """Return the answer, after every figure was evaluated on what is known."""
+        level = found.level
+        alive = np.flatnonzero((level.upper > 0).any(axis=1))
+        cells, lower, upper = found.cells.kept(alive), level.lower[alive], level.upper[alive]
+        parts = used(self.boosted, cells.leaves, lower, upper)
+        worst = max((float(p.max(initial=0.0)) for p, _ in parts), default=0.0)
+        if worst > 1.0:
+            t = int(np.argmax([p.max(initial=0.0) for p, _ in parts]))
+            name = self.boosted.trees[t].names[int(np.argmax(parts[t][0]))]
+            raise Contradicted(f"{name} misses by {worst:.1e} times its bound")
+        surplus = sum(int(fixed.sum()) for _, fixed in parts) - int((lower == upper).sum())
+        low = np.zeros((len(alive), self.labels), dtype=np.int64)
+        high = np.zeros_like(low)
+        low[:, list(self.boosted.labels)], high[:, list(self.boosted.labels)] = lower, upper
+        status = "exact" if bool((low == high).all()) and cells.leaves.shape[1] == len(self.boosted.trees) else "bounds"
+        steps = Steps(found.parts)
+        return SettledAnswer(
+            status,
+            boxes=Boxes.of(cells.boxes()),
+            low=low,
+            high=high,
+            steps=steps,
+            surplus=max(0, surplus),
+            worst=worst,
+        )
+
+
+def known(found: Outcome) -> int:
+    """Return how many rows are known with their class."""
+    level: Level = found.level
+    return int(level.lower[~level.open].sum())
+
+
+__all__ = ["Settling", "Steps", "settled"]
+_ = (Boosted, NDArray)

@@ -1,0 +1,189 @@
+"""Cells of a boosted model, the leaves of its first trees crossed, and what the release says about their rows.
+
+Cells are boxes: the regions of other partitions with disjoint boxes, then a leaf of every tree, in lexicographic order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.cells.bit_boxes import Covering, Layout, Words, packed, split
+from solvers.foundation.array_types import Ints
+from solvers.foundation.errors import TooLarge
+from solvers.gradients.floating import by_tree, entries
+from solvers.statements.boosted import Boosted
+from solvers.statements.boxes import Box, Boxes
+from solvers.statements.numbering import StatementIndex
+from solvers.statements.release import ANY_LABEL, UNBOUNDED, Partition, Release
+
+Floats = NDArray[np.float64]
+
+
+def base_blocks(release: Release, model: int) -> list[int]:
+    """Return the partitions that cut cells before any tree: no tree of the model, regions that are disjoint boxes."""
+    trees = set(release.boosted[model].blocks)
+    layout = Layout(release.domain)
+    return [b for b, block in release.partitions.items() if b not in trees and boxes_of(layout, block) is not None]
+
+
+def boxes_of(layout: Layout, block: Partition) -> Boxes | None:
+    """Return the disjoint boxes that rows can be in, by region; None where regions are no disjoint boxes.
+
+    Of regions that are tried in order the last may be anything if it has no rows (`known_rows`).
+    """
+    if not block.first_match:
+        return block.boxes
+    last = block.region == len(block.boxes) - 1
+    if bool((block.high[last] > 0).any()) or not last.any():
+        return None
+    boxes = Boxes.of([block.boxes[j] for j in range(len(block.boxes) - 1)])
+    piece, _ = Covering(layout, boxes).meet(layout.rows(boxes), everything(len(boxes), len(boxes)))
+    return boxes if len(piece) == len(boxes) else None
+
+
+def everything(pieces: int, boxes: int) -> Words:
+    """Return (pieces, words): all boxes are allowed everywhere."""
+    return np.repeat(packed(np.ones((1, boxes), dtype=bool)), pieces, axis=0)
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Boxes as `words`, the region of every base block (cells, blocks), and the leaf of every tree cut so far."""
+
+    layout: Layout
+    words: Words
+    base: Ints
+    leaves: Ints
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def kept(self, at: Ints) -> Cells:
+        """Return some of the cells."""
+        return Cells(self.layout, self.words[at], self.base[at], self.leaves[at])
+
+    def boxes(self) -> list[Box]:
+        """Return the cells as boxes."""
+        return self.layout.boxes(self.words)
+
+
+def cut(cells: Cells, boxes: Boxes, impossible: Sequence[Box], most: int) -> tuple[Cells, Ints, Ints]:
+    """Return the parts of cells in disjoint boxes, the cells that they come from, and the boxes; `TooLarge` above `most`."""
+    covering = Covering(cells.layout, boxes)
+    piece, box = covering.meet(cells.words, everything(len(cells), len(boxes)))
+    if len(piece) > most:
+        raise TooLarge(f"more than {most:,} cells (--max-cells)")
+    words = covering.cut(cells.words, piece, box)
+    at = possible(cells.layout, words, impossible)
+    piece, box = piece[at], box[at]
+    return Cells(cells.layout, words[at], cells.base[piece], cells.leaves[piece]), piece, box
+
+
+def possible(layout: Layout, words: Words, impossible: Sequence[Box]) -> Ints:
+    """Return the boxes that are not made up of impossible rows."""
+    of = np.arange(len(words), dtype=np.int64)
+    for box in impossible:
+        _, _, words, outside = split(layout, words, box)
+        of = of[outside]
+    return np.unique(of)
+
+
+def first_cells(release: Release, base: Sequence[int], most: int) -> Cells:
+    """Return the cells of the base blocks."""
+    layout, impossible = Layout(release.domain), release.impossible
+    none = np.zeros((1, 0), dtype=np.int64)
+    found = Cells(layout, layout.full[None], none, none)
+    for b in base:
+        boxes = boxes_of(layout, release.partitions[b])
+        assert boxes is not None
+        found, _, box = cut(found, boxes, impossible, most)
+        found = Cells(layout, found.words, np.column_stack([found.base, box]), found.leaves)
+    return found.kept(possible(layout, found.words, impossible))
+
+
+def with_trees(release: Release, model: Boosted, cells: Cells, trees: int, most: int) -> tuple[Cells, Ints]:
+    """Return the cells cut by further trees, those before number `trees`, and the cell that each comes from."""
+    origin = np.arange(len(cells), dtype=np.int64)
+    for tree in model.trees[cells.leaves.shape[1] : trees]:
+        cells, of, leaf = cut(cells, release.partitions[tree.block].boxes, release.impossible, most)
+        cells = Cells(cells.layout, cells.words, cells.base, np.column_stack([cells.leaves, leaf]))
+        origin = origin[of]
+    return cells, origin
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """m statements low <= Σ coefficient x <= high over x[cell, class]: an entry per row and cell, a number per class.
+
+    Coefficients are `middle` ± `radius`; `source` numbers the statements as proofs do. Rows ascend over entries.
+    """
+
+    row: Ints
+    cell: Ints
+    middle: Floats
+    radius: Floats
+    low: Floats
+    high: Floats
+    source: Ints
+
+    def __len__(self) -> int:
+        return len(self.low)
+
+    @staticmethod
+    def joined(parts: Sequence[System], classes: int) -> System:
+        """Return the statements of several systems, one after the other."""
+        first = np.cumsum([0, *(len(p) for p in parts)])
+        empty, none = np.zeros((0, classes)), np.zeros(0, dtype=np.int64)
+        return System(
+            np.concatenate([none, *(p.row + f for p, f in zip(parts, first, strict=False))]),
+            np.concatenate([none, *(p.cell for p in parts)]),
+            np.concatenate([empty, *(p.middle for p in parts)]),
+            np.concatenate([empty, *(p.radius for p in parts)]),
+            np.concatenate([empty[:, 0] if classes else none, *(p.low for p in parts)]).astype(np.float64),
+            np.concatenate([empty[:, 0] if classes else none, *(p.high for p in parts)]).astype(np.float64),
+            np.concatenate([none, *(p.source for p in parts)]),
+        )
+
+
+def counts(index: StatementIndex, model: Boosted, base: Sequence[int], cells: Cells) -> System:
+    """Return what the blocks of the release count over the cells."""
+    found, classes = [], len(model.labels)
+    blocks = [*base, *model.blocks[: cells.leaves.shape[1]]]
+    regions = np.column_stack([cells.base, cells.leaves])
+    for i, b in enumerate(blocks):
+        block = index.release.partitions[b]
+        table = block.by_label(index.release.domain.labels)[:, list(model.labels)]
+        statement = table[regions[:, i]]  # (cells, classes)
+        together = block.label[statement[:, 0]] == ANY_LABEL
+        parts = [(np.flatnonzero(together), np.ones(classes), 0)]
+        parts += [(np.flatnonzero(~together), np.eye(classes)[k], k) for k in range(classes)]
+        for at, weights, k in parts:
+            numbers, row = np.unique(statement[at, k], return_inverse=True)
+            order = np.argsort(row.reshape(-1), kind="stable")
+            middle = np.repeat(weights[None], len(at), axis=0)
+            low, high = block.low[numbers].astype(np.float64), block.high[numbers].astype(np.float64)
+            high[block.high[numbers] >= UNBOUNDED] = np.inf
+            source = numbers + index.first[b]
+            found.append(System(row.reshape(-1)[order], at[order], middle, 0 * middle, low, high, source))
+    top, n = index.high[index.rows], len(cells)
+    if top < UNBOUNDED:
+        ones = np.ones((n, classes))
+        ends = np.array([float(index.low[index.rows])]), np.array([float(top)])
+        last = np.array([index.rows], dtype=np.int64)
+        found.append(System(np.zeros(n, dtype=np.int64), np.arange(n), ones, 0 * ones, *ends, last))
+    return System.joined(found, classes)
+
+
+def figures(model: Boosted, cells: Cells, first: int) -> System:
+    """Return the figures of the trees that cut the cells; the first of the model has source number `first`."""
+    found = []
+    for t, (tree, rows) in enumerate(by_tree(model, cells.leaves)):
+        given = entries(tree, rows, cells.leaves[:, t])
+        source = np.arange(first, first + len(tree), dtype=np.int64)
+        first += len(tree)
+        found.append(System(given.figure, given.point, given.middle, given.radius, tree.low, tree.high, source))
+    return System.joined(found, len(model.labels))
