@@ -78,7 +78,7 @@ class KindEncoder(Encoder[KnownRows]):
 
 @dataclass(frozen=True, eq=False)
 class Regions:
-    """The regions of known rows: their boxes, how many rows each has and the first of them, and the region of each row."""
+    """The regions of known rows: their boxes, their numbers of rows, the first row of each, and the region of each row."""
 
     boxes: tuple[Box, ...]
     times: Ints
@@ -165,10 +165,8 @@ def masks_of(model: KnownRows, cut: CutDomain, k: int, columns: list[int]) -> tu
     every = list(dict.fromkeys(masks))
     if sum(m.bit_count() for m in every) > reduce(int.__or__, every).bit_count():
         names = ", ".join(f"'{model.columns[j]}'" for j in columns)
-        message = (
-            f"{names} leave '{cuts.attribute.name}' open where the release tells its values apart: give its values"
-        )
-        raise ReleaseError(message)
+        message = f"{names} leave '{cuts.attribute.name}' open where the release tells its values apart"
+        raise ReleaseError(f"{message}: give its values")
     number = {mask: i for i, mask in enumerate(every)}
     return np.array([number[m] for m in masks], dtype=np.int64)[of_row.reshape(-1)], every
 
