@@ -36,6 +36,7 @@ GRID = 64  # the same of weights
 SCALE = 64.0  # of the embedding, before it is rounded to whole numbers
 FLOOR = 2.0**-24  # least half width of an exact statement in the embedding: what it forbids is longer still
 NEW = 0.1  # what a statement must add to those chosen before it, in units of its interval
+DELTA = 0.999  # of LLL: closer to 1 is shorter and slower
 ROUNDS = 8  # of reduction, forms and bounds
 WIDTH = 2.0  # of intervals, in doubles, that may hold one whole number only
 PHASE = "a lattice of cells was reduced"
@@ -87,13 +88,18 @@ def transformed(payload: list[list[str]]) -> list[list[str]]:
     import flint
 
     rows = [[int(v, 16) for v in row] for row in payload]
-    _, change = flint.fmpz_mat(rows).lll(transform=True, delta=0.999)
+    _, change = flint.fmpz_mat(rows).lll(True, DELTA)
     return [[format(int(v), "x") for v in row] for row in change.tolist()]
 
 
 def whole(values: Floats, digits: int) -> list[int]:
     """Return doubles times 2^digits without what is behind the point, which is less than 1."""
     return [int(v) for v in np.ldexp(values, digits).ravel().tolist()]
+
+
+def dense(matrix: Any) -> Floats:
+    """Return a matrix as an array, be it sparse or not."""
+    return matrix if isinstance(matrix, np.ndarray) else np.asarray(matrix.toarray(), dtype=np.float64)
 
 
 def floats(matrix: Any, digits: int = 0) -> Floats:
@@ -113,19 +119,15 @@ class Sums:
         import flint
 
         self.matrix = flint.fmpz_mat
-        self.free, self.rows = free, rows
-        middle = given.middle[rows]
-        values = whole(middle, POINT)
-        n = middle.shape[1]
-        fixed = np.flatnonzero(given.lower >= given.upper).tolist()
-        at = free.tolist()
-        self.coefs = self.matrix(len(rows), len(at), [values[i * n + j] for i in range(len(rows)) for j in at])
-        top = given.upper.astype(np.float64)
-        room = (given.radius[rows] @ top + TINY) * (1 + (n + 4) * UNIT)
-        cut = int(given.upper.sum())  # what `whole` left out of coefficients, times the columns
+        fixed = np.flatnonzero((given.lower >= given.upper) & (given.lower != 0))
+        self.coefs = self.matrix(len(rows), len(free), whole(dense(given.middle[rows][:, free]), POINT))
+        of_fixed = self.matrix(len(rows), len(fixed), whole(dense(given.middle[rows][:, fixed]), POINT))
+        taken = (of_fixed * self.matrix(len(fixed), 1, given.lower[fixed].tolist())).entries()
+        reach = np.maximum(np.abs(given.lower), np.abs(given.upper))
+        room = (given.radius[rows] @ reach.astype(np.float64) + TINY) * (1 + (len(reach) + 4) * UNIT)
+        cut = int(reach.sum())  # what `whole` left out of coefficients, times the columns
         self.low, self.high = [], []
-        for i, (low, high, far) in enumerate(zip(given.low[rows], given.high[rows], room, strict=True)):
-            known = sum(values[i * n + j] * int(given.lower[j]) for j in fixed)
+        for low, high, far, known in zip(given.low[rows], given.high[rows], room, map(int, taken), strict=True):
             off = math.ceil(math.ldexp(far, POINT)) + cut
             self.low.append(math.floor(math.ldexp(low, POINT)) - known - off)
             self.high.append(math.ceil(math.ldexp(high, POINT)) - known + off)
@@ -167,10 +169,14 @@ class Search:
 
     def __init__(self, given: Statements, free: NDArray[np.int64], limits: Limits) -> None:
         self.limits, self.free, self.statements = limits, free, len(given.low)
-        half = (given.high - given.low) / 2 + given.radius @ given.upper.astype(np.float64)
-        exact = (given.radius == 0).all(axis=1) & (given.middle == np.rint(given.middle)).all(axis=1)
+        reach = np.maximum(np.abs(given.lower), np.abs(given.upper)).astype(np.float64)
+        middle, radius = dense(given.middle[:, free]), given.radius @ reach
+        half = (given.high - given.low) / 2 + radius
+        exact = (radius == 0) & (middle == np.rint(middle)).all(axis=1)
         half = np.where(exact, np.maximum(half, FLOOR), half + TINY)
-        self.rows = chosen(given.middle[:, free] * ((given.upper - given.lower)[free] / 2) / half[:, None])
+        finite = np.flatnonzero(np.isfinite(half))
+        room = (given.upper - given.lower)[free] / 2
+        self.rows = finite[chosen(middle[finite] * room / half[finite, None])]
         self.half = half[self.rows]
         self.sums = Sums(given, free, self.rows)
         k = len(free)
@@ -217,7 +223,7 @@ class Search:
         change = run("solvers.leaf_values.lattice:transformed", rows, self.limits) if alone else transformed(rows)
         by = matrix([[int(v, 16) for v in row] for row in change])
         new = (by * matrix([self.basis[i] for i in self.open])).tolist()
-        forms = (by.inv(integer=True).transpose() * matrix([self.dual[i] for i in self.open])).tolist()
+        forms = (by.inv(True).transpose() * matrix([self.dual[i] for i in self.open])).tolist()
         for i, u, v in zip(self.open, new, forms, strict=True):
             self.basis[i], self.dual[i] = [int(x) for x in u], [int(x) for x in v]
 
@@ -346,16 +352,16 @@ class Search:
 
 
 def greatest(goal: Floats, steps: Floats, start: Floats) -> tuple[float, Floats]:
-    """Return the greatest goal c with |c steps - start| <= 1 (inf: none found), and the weights (columns,) that prove it.
+    """Return the greatest goal c with |c steps - start| <= 1 (inf: none found), and the weights that prove it.
 
     goal = steps weights, up to the solver's tolerance.
     """
     rows = np.vstack([steps.T, -steps.T])
     found = linprog(-goal, rows, np.concatenate([1 + start, 1 - start]), bounds=(None, None), method="highs")
-    if found.status != 0:
+    if found.status != 0 or found.fun is None:
         return math.inf, np.zeros(steps.shape[1])
     by = -found.ineqlin.marginals
-    return -found.fun, by[: steps.shape[1]] - by[steps.shape[1] :]
+    return -float(found.fun), by[: steps.shape[1]] - by[steps.shape[1] :]
 
 
 def chosen(scaled: Floats) -> NDArray[np.int64]:
