@@ -31,7 +31,7 @@ def strengthened(release: Release, limits: Limits | None = None) -> Release:
 
     One partition per boosted model: the rows of its cells by label (`Settled` says what proves it). Where all of them
     are known the model is taken out of `boosted`, else it stays, for what is not used. A model whose figures contradict
-    what they assume becomes a line of `loosened`, its trees sizes of leaves: classes may have been read off leaf values.
+    what they assume becomes a line of `loosened`, its trees sizes of leaves: classes may be read off leaf values too.
     Remembered; asked anew only with more time. Cost: see `solvers.leaf_values.settling`.
     """
     if not release.boosted or release.settled is not None:

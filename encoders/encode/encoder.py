@@ -210,8 +210,8 @@ def assemble(
 ) -> EncodedRelease:
     """Return the release of checked models over `known` rows: the domain cut, then one block after the other.
 
-    `beside`: what the adversary knows, checked as well. Raises `ReleaseError` naming file and place for conditions that do
-    not fit the domain.
+    `beside`: what the adversary knows, checked as well. Raises `ReleaseError` naming file and place for conditions that
+    do not fit the domain.
     """
     alpha, published = share_left_out(models, confidence), models
     if beside is not None:

@@ -78,7 +78,7 @@ class KindEncoder(Encoder[KnownRows]):
 
 @dataclass(frozen=True, eq=False)
 class Regions:
-    """The regions of known rows: their boxes, their numbers of rows, the first row of each, and the region of each row."""
+    """The regions of known rows: boxes, numbers of rows, the first row of each, and the region of each row."""
 
     boxes: tuple[Box, ...]
     times: Ints

@@ -14,8 +14,8 @@ from itertools import chain, islice
 from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import Continuous, Grid, Listed, Value, complement, intersection, plain
 from encoders.encode.encoder import EncodedRelease
-from encoders.kinds.table import name_of
 from encoders.kinds.known_rows import NOT_PUBLISHED
+from encoders.kinds.table import name_of
 from encoders.models.models import Boosting, Figure, Forest, Statistic, Table, Tree
 from encoders.parts.statistics import bounds, number, numeric
 from solvers.statements.boxes import Box

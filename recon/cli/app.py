@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recon.cli.commands.inspecting import inspect
+from recon.cli.commands.labels import labels
 from recon.cli.commands.learn import learn_app
 from recon.cli.commands.noise import denoise, posterior, sweep
-from recon.cli.commands.labels import labels
 from recon.cli.commands.plan import engines, plan, schema
 from recon.cli.commands.positions import positions
 from recon.cli.commands.proof import export, verify
@@ -163,8 +163,8 @@ def audit(
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits, confidence, rows, label, known=known)
         if release.rows.high is None and not json:  # nothing can be counted, but something is said
-            known = ReleaseFacts(release, stored_outright(release, limits))
-            write_text(known.written_as(suffix(out)), out, private=True)
+            facts = ReleaseFacts(release, stored_outright(release, limits))
+            write_text(facts.written_as(suffix(out)), out, private=True)
         real, people = (table_like(release, path, label) for path in (truth, population))
         exact = None if without_noise is None else open_release([without_noise], domain, independent, limits)
         report = run(release, None, convention=convention, truth=real, population=people, without_noise=exact,

@@ -27,8 +27,8 @@ def open_files(
 ) -> EncodedRelease:
     """Return the release of the files: its domain replaced, its columns made independent, its rows known, if asked.
 
-    `label`: the label's column in a domain that is read off data, where the data have it. `known`: a table of everybody's
-    features.
+    `label`: the label's column in a domain that is read off data, where the data have it. `known`: a table of the
+    features of everybody.
     """
     from encoders.encode.encoder import encode
     from recon.loading.loading import load, read_domain
@@ -42,9 +42,9 @@ def open_files(
     if not independent and rows is None:
         return release
     found = release.domain.as_columns() if independent else release.domain
-    known = release.declared if rows is None else Rows(rows, rows)
+    declared_rows = release.declared if rows is None else Rows(rows, rows)
     try:
-        again = encode(found, release.models, known, release.file, confidence)
+        again = encode(found, release.models, declared_rows, release.file, confidence)
     except ReleaseError as error:
         raise error.at(file=release.file) from None
     again = replace(again, sha256=release.sha256, files=release.files, reader_notes=release.reader_notes)

@@ -17,12 +17,16 @@ from encoders.domain.values import MISSING
 from encoders.encode.encoder import EncodedRelease
 from encoders.kinds.known_rows import Regions, known_labels
 from encoders.models.known_rows import KnownRows
+from encoders.models.models import Boosting
 from recon.answers.exact import select_with
 from recon.answers.undecided import decide, why_open
 from recon.frames.naming import named_like
+from recon.loading.known_columns import known_rows
 from recon.loading.settled import settled_release
+from solvers.chain import ask
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
+from solvers.questions.query import Targets, TargetsAnswer
 
 Ints = NDArray[np.int64]
 NO_ROWS = "nobody's features are known: give --known-columns (recon.load(..., known_columns=...))"
@@ -55,9 +59,9 @@ def labels(release: EncodedRelease, limits: Limits | None = None) -> pd.DataFram
 
     Columns: row (0-based), label (None where it is open), how ("given" by the table, "certain": the same in every
     world, "open"), possible (the labels that some world leaves, joined by " | "). `attrs` has status ("exact": nothing
-    more follows; "bounds": time or engines left something open), assumptions, notes, certain (rows), given (rows) and
-    commonest: how many of the rows that are not given would be right if everybody had the label of most rows, where
-    that is known. Cost: a verdict per distinct row and label. Raises `Unsupported` without known rows or without a label.
+    more follows; "bounds": time or engines left something open), assumptions, notes, label (its name) and how many
+    rows are given, certain and open. Cost: a verdict per distinct row and label. Raises `Unsupported` without rows
+    that are known, or without a label.
     """
     release = settled_release(release, limits)
     known, label = release.known, release.domain.label
@@ -123,23 +127,23 @@ def people(release: EncodedRelease, known: KnownRows, regions: Regions) -> pd.Da
     return pd.DataFrame(columns)
 
 
-def beside_truth(release: EncodedRelease, found: pd.DataFrame, truth: pd.DataFrame) -> dict[str, int]:
+def beside_truth(
+    release: EncodedRelease, found: pd.DataFrame, truth: pd.DataFrame, named: str | None = None
+) -> dict[str, int]:
     """Return how many certain labels are those of the true rows, in the same order, and what guesses would be right.
 
     `wrong`: certain labels that are others; `possible`: open rows whose true label is possible; `commonest`: how many
-    of the rows that are not given have the label that most of all rows have.
+    of the rows that are not given have the label that most of all rows have. `named`: the truth's name for the label.
     """
     label = release.domain.label
     if label is None:
         raise Unsupported("the domain has no label to compare")
-    frame, _ = named_like(truth, release.domain)
+    frame, _ = named_like(truth, release.domain, named)
     if len(frame) != len(found):
         message = f"has {len(frame):,} rows, the known ones are {len(found):,}: the same rows in the same order"
         raise ReleaseError(message, file=truth.attrs.get("file", ""))
     if label.name not in frame.columns:
         raise ReleaseError(f"has no column '{label.name}'", file=truth.attrs.get("file", ""))
-    from recon.loading.known_columns import known_rows
-
     own = frame[[label.name]]
     own.attrs.update(truth.attrs)
     column = known_rows(release.domain, own)
@@ -173,8 +177,6 @@ def targets(
     what is known of all targets. `attrs` as `labels`, with bounded (rows) and widest (the largest error among them).
     Raises `Unsupported` without known rows or such a model.
     """
-    from solvers.chain import ask
-
     known = release.known
     if known is None:
         raise Unsupported(NO_ROWS)

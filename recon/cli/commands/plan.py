@@ -31,7 +31,8 @@ QuestionName = Annotated[
 
 def plan(
     files: Files, question: QuestionName = None, domain: DomainFile = None, independent: Independent = False,
-    rows: KnownRows = None, known: KnownColumns = None, convention: ConventionName = None, seconds: Seconds = None, memory: Memory = "1G",
+    rows: KnownRows = None, known: KnownColumns = None, convention: ConventionName = None,
+    seconds: Seconds = None, memory: Memory = "1G",
     max_cells: MaxCells = 200_000, confidence: Confidence = 0.95, json: Json = False, quiet: Quiet = False,
     log_json: LogJson = False,
 ) -> None:  # fmt: skip
