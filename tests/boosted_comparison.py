@@ -24,6 +24,7 @@ from encoders.domain.domain import Domain
 from encoders.domain.values import Listed
 from recon.frames.true_rows import TrueRows
 from solvers.leaf_values.residuals import used
+from solvers.settling import strengthened
 
 SLACK = 1e-9
 SHAPES: tuple[tuple[tuple[int, ...], ...], ...] = (((0, 1),) * 2, ((0, 1, 2), (0, 1)), ((0, 1),) * 3)
@@ -114,6 +115,7 @@ class Outcome:
     wrong: list[str] = field(default_factory=list)
     loose: list[str] = field(default_factory=list)
     read: str = "read"  # or why recon did not read the file
+    failed: list[str] = field(default_factory=list)  # why leaf values are not used
     figures: int = 0  # of leaf values, checked in possible datasets
     most_used: float = 0.0  # of the interval of such a figure: at most 1
 
@@ -141,6 +143,7 @@ def compared(case: Case, limits: recon.Limits | None = None, certificates: bool 
     if release is not None:
         if not case.regression:
             check_figures(out, release)
+        out.failed = [line for line in release.statements.loosened if "leaf values are not used" in line]
         check_count(out, release, limits)
         check_profiles(out, release, limits, certificates)
         check_attribute(out, release, limits)
@@ -154,13 +157,14 @@ def loaded(case: Case, model: Any, out: Outcome) -> recon.EncodedRelease | None:
         path = Path(folder) / "model.joblib"
         joblib.dump(model, path)
         try:
-            return recon.load(str(path), domain=case.domain)
+            found = recon.load(str(path), domain=case.domain)
         except (recon.Unsupported, recon.ReleaseError) as error:
             out.read = f"{type(error).__name__}: {error}".replace(folder, "")
             return None
         except recon.ContradictionError as error:
             out.wrong.append(f"load says that there is no world: {error}")
             return None
+    return replace(found, statements=strengthened(found.statements, recon.Limits(seconds=20)))
 
 
 def check_figures(out: Outcome, release: recon.EncodedRelease, most: int = 40) -> None:
@@ -169,14 +173,15 @@ def check_figures(out: Outcome, release: recon.EncodedRelease, most: int = 40) -
     kinds = [pd.DataFrame([(*x, y)], columns=columns).astype(int) for x, y in out.worlds.kinds]
     rows = [TrueRows.of(release, frame) for frame in kinds]
     step = max(1, len(out.worlds.z) // most)
-    for model in release.statements.boosted:
-        blocks = [release.statements.blocks[tree.block] for tree in model.trees]
+    given = release.statements if release.statements.settled is None else release.statements.settled.before
+    for model in given.boosted:
+        blocks = [given.blocks[tree.block] for tree in model.trees]
         leaves = np.array([[int(r.regions(b.boxes)[0]) for b in blocks] for r in rows], dtype=np.int64)
         place = [model.labels.index(out.case.labels.index(int(y))) for _, y in out.worlds.kinds]
         for z in out.worlds.z[::step]:
             times = np.zeros((len(kinds), max(1, len(model.labels))), dtype=np.int64)
             times[np.arange(len(kinds)), place] = z
-            for tree, part in zip(model.trees, used(model, leaves, times), strict=True):
+            for tree, (part, _) in zip(model.trees, used(model, leaves, times), strict=True):
                 out.figures += len(part)
                 out.most_used = max(out.most_used, float(part.max(initial=0)))
                 out.wrong += [
