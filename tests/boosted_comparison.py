@@ -75,7 +75,8 @@ class Case:
             first = self._framed(self.before)
             model = kinds[self.kind, self.regression](**{**options, "warm_start": True})
             model.fit(first.drop(columns=LABEL), first[LABEL])
-            return model.set_params(**{more: 2 * options[more]}).fit(frame.drop(columns=LABEL), frame[LABEL])
+            model.set_params(**{more: 2 * options[more]}).fit(frame.drop(columns=LABEL), frame[LABEL])
+            return model.set_params(warm_start=False)  # nothing in the file says that there were two calls
         model = kinds[self.kind, self.regression](**options)
         return model.fit(frame.drop(columns=LABEL), frame[LABEL], sample_weight=self.weights)
 
