@@ -1,8 +1,8 @@
 """Brute force over every dataset of a tiny domain: the independent check of the engine.
 
-A release is the plain dict of the release file ("recon": 1). Supported are exact trees, forests, rule lists,
-rule sets and tables over finite domains, alone or joined; anything else (noise, bootstrap, continuous
-attributes) is refused by ValueError. Nothing here shares code with the engine, and nothing is clever: all raw
+A release is the plain dict of the release file ("recon": 1). Supported are exact trees, forests, boosted models of
+classes, rule lists, rule sets and tables over finite domains, alone or joined; anything else (noise, bootstrap,
+continuous attributes) is refused by ValueError. Nothing here shares code with the engine, and nothing is clever: all raw
 rows are listed, all datasets of them are listed, and the ones that agree with every published figure are kept.
 Datasets are listed as arrays of row numbers, so that what is asked of each is asked of all at once; a release is
 listed once per process, however many questions are asked about it.
@@ -237,12 +237,27 @@ def _trees(forest: dict) -> list[dict]:
     return [{"kind": "tree", **tree} for tree in forest["trees"]]
 
 
+_SUMS = {"step", "value", "weight", "sums"}
+
+
+def _boosted_trees(model: dict) -> list[dict]:
+    """Return the trees of a boosted model as tree models of the same rows: what they count, without steps and sums."""
+    if set(model) - {"kind", "name", "gradients", "start", "base", "labels", "trees"}:
+        raise ValueError(f"unsupported model: boosting with keys {sorted(model)}")
+    return [
+        {"kind": "tree", "nodes": [{k: v for k, v in node.items() if k not in _SUMS} for node in tree["nodes"]]}
+        for tree in model["trees"]
+    ]
+
+
 def _counting_models(release: dict) -> list[dict]:
     """List all trees (those of forests too), rule lists and rule sets: the models whose parts count rows."""
     result = []
     for model in release.get("models", []):
         if model.get("kind") == "forest":
             result += _trees(model)
+        elif model.get("kind") == "boosting":
+            result += _boosted_trees(model)
         elif model.get("kind") != "table":
             result.append(model)
     for model in result:
@@ -345,7 +360,7 @@ def row_numbers(release: dict) -> list[int]:
 def _refuse_assigned(release: dict) -> None:
     """Refuse `assigned` for everything but one tree or one rule list."""
     models = release.get("models", [])
-    if len(models) != 1 or models[0].get("kind") in ("forest", "rule_set", "table"):
+    if len(models) != 1 or models[0].get("kind") in ("forest", "boosting", "rule_set", "table"):
         raise ValueError("`assigned` is defined for exactly one tree or rule list")
 
 
@@ -488,8 +503,80 @@ def _agreeing(release: dict, worlds: Listed) -> Listed:
                     for row, path in zip(space.rows, paths, strict=True)
                 ]
                 worlds = worlds[np.array(held, dtype=bool)[worlds].sum(axis=1) == number]
+    for model in release.get("models", []):
+        if model.get("kind") == "boosting":
+            worlds = _keeping_sums(space, model, worlds)
     for statement in _statements(release):
         worlds = _meeting(space, statement, worlds)
+    return worlds
+
+
+# ---------------------------------------------------------------- boosted models: sums of gradients
+
+
+def _class_shares(gradients: dict, scores: list[float]) -> list[float]:
+    """Give the probability of every class by the scores."""
+    if gradients["loss"] == "log_loss":
+        p = 1 / (1 + math.exp(-gradients.get("scale", 1) * scores[0]))
+        return [1 - p, p]
+    if gradients["loss"] != "softmax":
+        raise ValueError(f"unsupported loss {gradients['loss']!r}")
+    odds = [math.exp(score) for score in scores]
+    return [one / sum(odds) for one in odds]
+
+
+def _gradient(gradients: dict, scores: list[float], of: int, label: int) -> tuple[float, float]:
+    """Give the gradient and hessian of a row of class `label`, for trees that add to score `of`."""
+    shares = _class_shares(gradients, scores)
+    if gradients["loss"] == "log_loss":
+        scale, target = gradients.get("scale", 1), 1
+    else:
+        scale, target = 1, of
+    p = shares[target]
+    found = scale * (p - (label == target)), gradients.get("factor", 1) * scale * scale * p * (1 - p)
+    if gradients.get("rounded") == "float32":
+        found = tuple(float(np.float32(x)) for x in found)
+    return found
+
+
+def _row_sums(space: _Space, model: dict) -> Iterable[tuple[list[float], list[float], float, float]]:
+    """Yield per sum what each row of the space adds, how far that may be off, and the ends of its interval."""
+    given, trees = model["gradients"], _boosted_trees(model)
+    labels = {space.values[space.label][index]: k for k, index in enumerate(model["labels"])}
+    classes = [labels.get(row[-1]) for row in space.rows]
+    sums = [list(model.get("base", model["start"])) for _ in space.rows]
+    before, last = [list(model["start"]) for _ in space.rows], 0
+    for plain, tree in zip(trees, model["trees"], strict=True):
+        if tree["round"] != last:
+            before, last = [list(s) for s in sums], tree["round"]
+        of = tree.get("of", 0)
+        paths = [_path(space, plain, row) for row in space.rows]
+        own = [(0.0, 0.0) if c is None else _gradient(given, s, of, c) for s, c in zip(before, classes, strict=True)]
+        for index, node in enumerate(tree["nodes"]):
+            every = [node[key] for key in ("value", "weight") if key in node] + node.get("sums", [])
+            for one in every:
+                factors = [one.get(key, 0) for key in ("gradient", "hessian", "square")]
+                terms = [
+                    [f * x for f, x in zip(factors, (g, h, g * g), strict=True)] if index in path else []
+                    for (g, h), path in zip(own, paths, strict=True)
+                ]
+                off = [3 * given.get("relative", 0) * sum(map(abs, t)) for t in terms]
+                off = [x + 3 * given.get("absolute", 0) * sum(map(abs, factors)) for x in off]
+                yield [math.fsum(t) for t in terms], off, one["at_least"], one["at_most"]
+        for s, path in zip(sums, paths, strict=True):
+            s[of] += tree["nodes"][path[-1]]["step"]
+
+
+def _keeping_sums(space: _Space, model: dict, worlds: Listed) -> Listed:
+    """Keep the worlds whose rows have classes of the model and meet all its sums; none may be nearly a world."""
+    labels = {space.values[space.label][index] for index in model["labels"]}
+    worlds = worlds[np.array([row[-1] in labels for row in space.rows])[worlds].all(axis=1)]
+    for terms, off, low, high in _row_sums(space, model):
+        total, room = np.array(terms)[worlds].sum(axis=1), np.array(off)[worlds].sum(axis=1)
+        beyond = np.maximum(low - total, total - high) - room
+        if (np.abs(beyond) < 1e-13).any():
+            raise ValueError("whether a dataset meets a sum is a matter of rounding")
+        worlds = worlds[beyond < 0]
     return worlds
 
 

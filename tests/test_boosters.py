@@ -16,7 +16,7 @@ import pytest
 from encoders.domain.domain import Domain
 from encoders.domain.values import Test
 from encoders.encode.encoder import encode
-from encoders.models.models import Forest, Table, Tree
+from encoders.models.models import Boosting, Forest, Table, Tree
 from recon.formats.boosters.lightgbm.counts import Objective, Rates, Round, class_counts
 from recon.formats.boosters.lightgbm.file import looks_like_lightgbm_text
 from recon.formats.boosters.lightgbm.model import read_lightgbm, read_lightgbm_text
@@ -61,7 +61,7 @@ def broken(draft, frame):
 
 def trees_of(draft):
     first = draft.models[0]
-    return first.trees if isinstance(first, Forest) else (first,)
+    return first.trees if isinstance(first, Boosting | Forest) else (first,)
 
 
 def leaf_counts(tree):

@@ -12,7 +12,7 @@ import pytest
 
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import encode
-from encoders.models.models import Forest
+from encoders.models.models import Boosting, Forest
 from recon.formats.boosters.catboost.file import MAGIC, cbm_booster, json_booster
 from recon.formats.boosters.catboost.model import NOT_WEIGHTED, TOGETHER, read_catboost, to_draft
 from recon.formats.boosters.xgboost.model import LOWER_BOUNDS, NOT_STATED, read_xgboost, read_xgboost_ubj
@@ -47,7 +47,7 @@ def broken(draft, file):
 
 
 def trees_of(draft):
-    return draft.models[0].trees if isinstance(draft.models[0], Forest) else (draft.models[0],)
+    return draft.models[0].trees if isinstance(draft.models[0], (Boosting, Forest)) else (draft.models[0],)
 
 
 def leaves_of(tree):

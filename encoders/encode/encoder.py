@@ -17,6 +17,7 @@ from typing import cast
 from encoders.domain.domain import Domain
 from encoders.domain.values import Position
 from encoders.encode.assumed import assumptions
+from encoders.encode.recutting import recut
 from encoders.models.models import AnyModel, Forest, Question
 from encoders.parts.base import Encoder
 from encoders.parts.cut_domain import CutDomain
@@ -28,7 +29,7 @@ from solvers.foundation.errors import ContradictionError, ReleaseError, Unsuppor
 from solvers.foundation.exact import exact_number, level_text
 from solvers.statements.bags import Bags
 from solvers.statements.boosted import Boosted
-from solvers.statements.release import Block, Observed, Release, Rows
+from solvers.statements.release import Block, Observed, Partition, Release, Rows
 
 INTERVALS = "noisy counts are intervals"  # how the assumption begins that a posterior does not make
 CONFIDENCE = Fraction(95, 100)  # joint, of the intervals around noisy counts
@@ -153,7 +154,13 @@ def asking(release: EncodedRelease, question: Question) -> EncodedRelease:
     origins = [Origin("", f"models[{i}]") for i in range(len(release.models))] + [Origin("", "the question")]
     encoder_for(question.kind).check(cast(AnyModel, question), domain, "of")
     found = assemble(domain, models, known, origins, release.file, level)
-    return replace(release, cut=found.cut, statements=found.statements)
+    statements, given = found.statements, release.statements
+    if given.settled is not None:  # blocks that leaf values prove stand behind those of the models
+        *published, asked = statements.blocks
+        proved = (recut(b, release.cut, found.cut) for b in given.blocks[len(published) :] if isinstance(b, Partition))
+        statements = replace(statements, blocks=(*published, *proved, asked))
+    statements = replace(statements, boosted=statements.boosted if given.boosted else (), loosened=given.loosened)
+    return replace(release, cut=found.cut, statements=statements)
 
 
 @collector_paused()

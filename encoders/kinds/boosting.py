@@ -32,7 +32,12 @@ class KindEncoder(Encoder[Boosting]):
         """Refuse what a forest is refused for, and sums that do not fit trees, scores or label."""
         self.forest.check(model.forest, domain, place)
         check_scores(model, domain, place)
+        last = 0
         for t, (tree, sums) in enumerate(zip(model.trees, model.sums, strict=True)):
+            if sums.round < last:
+                message = f"round {sums.round} after round {last}: trees stand in the order of their rounds"
+                raise ReleaseError(message, place=f"{place}.trees[{t}].round")
+            last = sums.round
             check_sums(model, tree, sums, f"{place}.trees[{t}]")
 
     def resolve(self, model: Boosting, domain: Domain, place: str, into: Resolutions) -> None:
@@ -75,8 +80,10 @@ def check_scores(model: Boosting, domain: Domain, place: str) -> None:
     scores = classes if loss == "softmax" else 1
     if len(model.sums) != len(model.trees):
         raise ReleaseError(f"{len(model.sums)} lists of sums for {len(model.trees)} trees", place=place)
-    if len(model.start) != scores or len(model.base) != scores:
-        raise ReleaseError(f"'{loss}' with {classes} classes has {scores} scores to start from", place=f"{place}.start")
+    for name, given in (("start", model.start), ("base", model.base)):
+        if len(given) != scores:
+            message = f"'{loss}' with {classes} classes has {scores} scores to start from, not {len(given)}"
+            raise ReleaseError(message, place=f"{place}.{name}")
     if loss == "squared_error":
         if classes:
             raise ReleaseError("the target of 'squared_error' is a number, it has no classes", place=f"{place}.labels")

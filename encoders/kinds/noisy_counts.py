@@ -19,7 +19,19 @@ from encoders.domain.domain import Domain
 from encoders.domain.values import Position
 from encoders.kinds.table import source_of
 from encoders.kinds.tree import splits
-from encoders.models.models import AnyModel, Figure, Forest, Noise, Published, Rule, RuleList, RuleSet, Table, Tree
+from encoders.models.models import (
+    AnyModel,
+    Boosting,
+    Figure,
+    Forest,
+    Noise,
+    Published,
+    Rule,
+    RuleList,
+    RuleSet,
+    Table,
+    Tree,
+)
 from encoders.models.nodes import UNPUBLISHED, Support
 from encoders.parts.base import Encoder
 from encoders.parts.cut_domain import CutDomain
@@ -51,6 +63,9 @@ class NoisyEncoder(Encoder[AnyModel]):
         """Refuse counts that the law cannot give, and whatever the kind refuses whatever its counts."""
         if isinstance(model, Forest) and model.resampled:
             raise ReleaseError("noisy counts of resamples (bootstrap) are not read yet", place=f"{place}.noise")
+        if isinstance(model, Boosting):
+            message = "leaf values of a boosted model are of the rows themselves: noise on its counts is not read"
+            raise ReleaseError(message, place=f"{place}.noise")
         for tree, at in trees_of(model, place):
             for i in np.flatnonzero(tree.nodes.counts.different != UNPUBLISHED).tolist():
                 message = "numbers of different rows are not read beside noisy counts"
@@ -107,7 +122,7 @@ class NoisyEncoder(Encoder[AnyModel]):
             return self._table(model, cut, resolved, rows, place)
         blocks = self.inner.blocks(without_counts(model), cut, resolved, rows, place)
         figures: list[list[Published]] = (
-            [leaf_figures(t) for t in model.trees] if isinstance(model, Forest)
+            [leaf_figures(t) for t in model.trees] if isinstance(model, (Forest, Boosting))
             else [leaf_figures(model)] if isinstance(model, Tree)
             else [[f for rule in model.rules for f in numbers(rule.support)]]
         )  # fmt: skip
@@ -173,14 +188,14 @@ def refuse_exact(figure: Figure, place: str) -> None:
 
 def trees_of(model: AnyModel, place: str) -> list[tuple[Tree, str]]:
     """Return the trees of a forest, or the tree itself, each with its place; none of other kinds."""
-    if isinstance(model, Forest):
+    if isinstance(model, (Forest, Boosting)):
         return [(tree, f"{place}.trees[{t}]") for t, tree in enumerate(model.trees)]
     return [(model, place)] if isinstance(model, Tree) else []
 
 
 def without_counts(model: AnyModel) -> AnyModel:
     """Return the model without noise, every noisy count 0."""
-    if isinstance(model, Forest):
+    if isinstance(model, (Forest, Boosting)):
         return replace(model, noise=None, trees=tuple(cast(Tree, without_counts(t)) for t in model.trees))
     if isinstance(model, Tree):
         return replace(model, noise=None, nodes=model.nodes.counting_leaves(map(cleared, model.nodes.leaf_counts)))
@@ -215,7 +230,7 @@ def leaf_figures(tree: Tree) -> list[Published]:
 
 def published(model: AnyModel, place: str) -> Iterator[tuple[Published, str]]:
     """Yield every noisy figure and where it stands."""
-    if isinstance(model, Forest):
+    if isinstance(model, (Forest, Boosting)):
         for t, tree in enumerate(model.trees):
             yield from published(tree, f"{place}.trees[{t}]")
     elif isinstance(model, Tree):
@@ -259,7 +274,7 @@ def inner_statements(tree: Tree, cut: CutDomain, resolved: Resolutions) -> Itera
 
 def per_row(model: AnyModel) -> int:
     """Return in how many of the model's noisy counts one row can stand at most."""
-    if isinstance(model, Forest):
+    if isinstance(model, (Forest, Boosting)):
         return sum(per_row(t) for t in model.trees)
     if isinstance(model, RuleList):
         return 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from encoders.models.models import AnyModel, CountKind, Forest, Table, Tree
+from encoders.models.models import AnyModel, Boosting, CountKind, Forest, Table, Tree
 from encoders.models.nodes import CountTable
 
 MEANING: dict[CountKind, str] = {
@@ -39,6 +39,6 @@ def counts_of(model: AnyModel) -> list[CountTable]:
     """Return what the leaves of every tree or the rules of a model publish."""
     if isinstance(model, Table):
         return []
-    if isinstance(model, (Tree, Forest)):
-        return [tree.nodes.leaf_counts for tree in (model.trees if isinstance(model, Forest) else (model,))]
+    if isinstance(model, (Tree, Forest, Boosting)):
+        return [tree.nodes.leaf_counts for tree in ((model,) if isinstance(model, Tree) else model.trees)]
     return [CountTable.of([rule.support for rule in model.rules])]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from encoders.encode.encoder import EncodedRelease
+from recon.loading.settled import settled_release
 from solvers.chain import ask
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.exact import level_text
@@ -31,6 +32,7 @@ def count(release: EncodedRelease, convention: str | None = None, limits: Limits
 
     Raises `Unsupported` (no engine accepts) and `Inconclusive` (the number of rows is unbounded).
     """
+    release = settled_release(release, limits)
     found = ask(release.statements, Count(convention_of(release, convention)), CountAnswer, limits)
     return (
         found

@@ -15,6 +15,7 @@ from recon.auditing.matching import against_baselines
 from recon.frames.naming import named_like
 from recon.frames.selections import raw_indices, whole_rows
 from recon.frames.true_rows import SHOWN, violations
+from recon.loading.settled import as_released
 from recon.measures.figures import Measures
 from recon.questions.questions import certify, reconstruct
 from solvers.foundation.errors import ContradictionError, Inconclusive, Unsupported
@@ -34,7 +35,7 @@ def check_truth(
     An empty cell of an attribute that may be missing is missing; of any other it is open.
     """
     truth = whole_rows(named_like(truth, release.domain)[0], release.domain)
-    violated = violations(release, truth)
+    violated = violations(as_released(release), truth)
     if why := no_guess(release, measures):
         return TruthCheck(not violated, tuple(violated), None, why, trail=measures.counted.trail)
     real = raw_indices(release.domain, truth)

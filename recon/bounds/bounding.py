@@ -27,6 +27,7 @@ from recon.bounds.placed import nearer, places, same_mean
 from recon.bounds.sums import correlation, distribution_of
 from recon.frames.selections import as_condition, select_conditions
 from recon.frames.world import World, wrap
+from recon.loading.settled import settled_release
 from solvers.chain import ask
 from solvers.figures.system import LARGEST_SUM, SystemFigures
 from solvers.foundation.errors import EmptyConfidenceSet, EngineError, Inconclusive, ReleaseError, TooLarge, Unsupported
@@ -68,7 +69,8 @@ def asked(release: EncodedRelease, where: Condition, of: tuple[str, ...], limits
     cut = asking(release, Question(where, of))
     given = release.statements
     bags = cut.statements.bags if given.bags else ()  # their boxes over the parts of this cut
-    cut = replace(cut, statements=replace(cut.statements, loosened=given.loosened, bags=bags))
+    boosted = cut.statements.boosted if given.boosted else ()
+    cut = replace(cut, statements=replace(cut.statements, loosened=given.loosened, bags=bags, boosted=boosted))
     system = SystemFigures.of(cut.statements, limits)
     dense = system.last(1 + len(of))
     scales, minimum, greatest = [], [], []
@@ -97,6 +99,7 @@ def bound(
     statistic, equally likely in the convention. Where time or size limits end the search, the bounds known by then, at
     worst the ends of what the attribute can be; `trail` says why.
     """
+    release = settled_release(release, limits)
     condition = as_condition(where)
     found = bound_only(release, condition, of, convention, limits)
     names = () if of is None else (of,) if isinstance(of, str) else tuple(of)
@@ -116,7 +119,8 @@ def bound_only(
         raise ReleaseError(f"'of' names {len(names)} attributes: give one for a mean, two for a correlation")
     statements = release.statements
     if kept := statements.unstated if names else statements.loosened:  # extremes over too many worlds are outer bounds
-        everything = replace(statements, loosened=(), bags=() if names else statements.bags)
+        everything = replace(statements, loosened=())
+        everything = replace(everything, bags=(), boosted=()) if names else everything
         located = places(release, limits) if len(names) == 1 else None
         settled = None if located is None else same_mean(release, where, names[0], located, limits)
         if settled is not None:

@@ -15,7 +15,7 @@ from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import Continuous, Grid, Listed, Value, complement, intersection, plain
 from encoders.encode.encoder import EncodedRelease
 from encoders.kinds.table import name_of
-from encoders.models.models import Figure, Forest, Statistic, Table, Tree
+from encoders.models.models import Boosting, Figure, Forest, Statistic, Table, Tree
 from encoders.parts.statistics import bounds, number, numeric
 from solvers.statements.boxes import Box
 from solvers.statements.release import Loose, Partition
@@ -216,10 +216,10 @@ def alone_in_a_leaf(release: EncodedRelease) -> int:
     """
     maximum = 0
     for model in release.models:
-        if model.noise is not None or not isinstance(model, Tree | Forest):
+        if model.noise is not None or not isinstance(model, Tree | Forest | Boosting):
             continue
         drawn = isinstance(model, Forest) and model.bootstrap
-        for tree in model.trees if isinstance(model, Forest) else (model,):
+        for tree in (model,) if isinstance(model, Tree) else model.trees:
             counts = tree.nodes.leaf_counts
             maximum = max(maximum, int(((counts.different if drawn else counts.totals) == 1).sum()))
     return maximum

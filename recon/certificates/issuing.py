@@ -26,6 +26,7 @@ from recon.certificates.position_claims import located, positions_json
 from recon.files.writing import writing
 from recon.frames.selections import from_text, missing, select_frame
 from recon.frames.world import World, wrap
+from recon.loading.settled import as_released
 from solvers.certificates.certifier import Certifier
 from solvers.chain import ask
 from solvers.foundation.errors import ReleaseError
@@ -36,7 +37,12 @@ from solvers.questions.query import BoxMultipliers, MostLikely, Selections, Side
 
 
 def as_proved(release: EncodedRelease) -> EncodedRelease:
-    """Return the release as claims about it are proved: what holds whatever the noise is proved at confidence 1."""
+    """Return the release as claims about it are proved: what holds whatever the noise is proved at confidence 1.
+
+    Where leaf values prove nothing, they are no part of a proof either.
+    """
+    if release.statements.settled is None:
+        release = as_released(release)
     return release.at_confidence(1) if release.certain else release
 
 
@@ -57,7 +63,7 @@ def certificate_json(
         "release_sha256": release.sha256 or None,
         "statements_sha256": fingerprint,
         "claim": claim,
-        "assumptions": list(release.assumptions),
+        "assumptions": list(as_released(release).assumptions),
         "proof": data,
     }
     return content | {"seal": seal_of(naming_steps(content, steps))}

@@ -49,12 +49,21 @@ def open_files(
 
 def open_release(
     files: list[str], domain: str | None, independent: bool, limits: Limits, confidence: float = 0.95,
-    rows: int | None = None, label: str | None = None,
+    rows: int | None = None, label: str | None = None, settle: bool = True,
 ) -> EncodedRelease:  # fmt: skip
-    """Return the release of the files, as the options say; progress says which is being read."""
+    """Return the release of the files, as the options say; progress says which is being read.
+
+    `settle`: with what leaf values of boosted models prove, worked out first.
+    """
     limits.report(f"reading {files[0]}")
     with ended_at_once():
-        return open_files(files, domain, independent, limits.memory, confidence, rows, label)
+        release = open_files(files, domain, independent, limits.memory, confidence, rows, label)
+    if not settle or not release.statements.boosted:
+        return release
+    from recon.loading.settled import settled_release
+
+    limits.report("leaf values are used")
+    return settled_release(release, limits)
 
 
 def finish(status: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -16,7 +17,9 @@ from encoders.kinds.table import source_of
 from encoders.models.models import Table
 from encoders.parts.statistics import Group, bounds, number, numbers_of
 from recon.frames.selections import frame_ranges, select_frame, whole_rows
+from solvers.figures.leaf_values import broken as broken_figures
 from solvers.foundation.errors import ReleaseError
+from solvers.statements.boosted import Boosted
 from solvers.statements.boxes import Box, Boxes, Region
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Choice, Loose, Partition, Statement
 
@@ -48,6 +51,7 @@ def violations(release: EncodedRelease, truth: pd.DataFrame) -> list[str]:
                 broken.append(f"{block.name}: none of its {len(block.alternatives)} readings holds in the truth")
         elif isinstance(block, Loose):
             broken += [violation_text(rows, s) for s in block if not s.coarse and not rows.holds(s)]
+    broken += [line for model in release.statements.boosted for line in leaf_values_broken(release, model, rows)]
     broken += coarse_figures(release, truth, rows)
     for i, box in enumerate(release.statements.impossible):
         hit = rows.inside(box)
@@ -55,6 +59,30 @@ def violations(release: EncodedRelease, truth: pd.DataFrame) -> list[str]:
             row = int(np.flatnonzero(hit[rows.back])[0]) + 1
             broken.append(f"domain.impossible[{i}]: row {row} of the truth is in it")
     return broken
+
+
+def leaf_values_broken(release: EncodedRelease, model: Boosted, rows: TrueRows) -> Iterator[str]:
+    """Yield the leaf values of a boosted model that the true rows break; none where a row leaves its leaf open.
+
+    Of a real target nothing is said: the rows do not have it.
+    """
+    label, blocks = release.statements.domain.label, release.statements.partitions
+    if label is None or not model.labels:
+        return
+    leaves = np.stack([rows.regions(blocks[b].boxes) for b in model.blocks], axis=1)
+    if (leaves < 0).any() or (rows.parts[label].sum(axis=1)[rows.codes[:, label]] > 1).any():
+        return
+    values = rows.parts[label].argmax(axis=1)[rows.codes[:, label]]
+    known = np.isin(values, model.labels)
+    if not known.all():
+        yield f"{model.name}: {int(rows.times[~known].sum())} rows of the truth have a label that it does not know"
+        return
+    points, at = np.unique(leaves, axis=0, return_inverse=True)
+    times = np.zeros((len(points), len(model.labels)), dtype=np.int64)
+    classes = {value: k for k, value in enumerate(model.labels)}
+    np.add.at(times, (at.reshape(-1), np.array([classes[v] for v in values.tolist()], dtype=np.int64)), rows.times)
+    for name, far in broken_figures(model, points, times):
+        yield f"{model.name}, {name}: the truth is {far:.3g} times as far from it as what is published allows"
 
 
 def violation_text(rows: TrueRows, statement: Statement) -> str:

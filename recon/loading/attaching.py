@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import EncodedRelease
 from encoders.encode.encoder import encode as encode_models
-from encoders.models.models import AnyModel, Forest, Provenance, Rule, RuleList, RuleSet, Table, Tree
+from encoders.models.models import AnyModel, Boosting, Forest, Provenance, Rule, RuleList, RuleSet, Table, Tree
 from encoders.models.nodes import Nodes, Support
 from recon.formats.drafts.binding import Binder
 from recon.formats.drafts.drafts import Draft
@@ -143,7 +143,7 @@ def emptied(model: AnyModel) -> AnyModel:
     """Return a model that counts no rows, to be cut and encoded."""
     if isinstance(model, Tree):
         return replace(model, nodes=bare(model.nodes), noise=None, origin=None)
-    if isinstance(model, Forest):
+    if isinstance(model, (Forest, Boosting)):
         return Forest(tuple(replace(t, nodes=bare(t.nodes)) for t in model.trees), model.name)
     if isinstance(model, (RuleList, RuleSet)):
         rules = tuple(replace(rule, support=EMPTY) for rule in model.rules)
@@ -198,7 +198,7 @@ def filled(model: AnyModel, counted: Sequence[Counted]) -> AnyModel:
     """Return the model with the counts of its regions."""
     if isinstance(model, Tree):
         return filled_tree(model, counted[0])
-    if isinstance(model, Forest):
+    if isinstance(model, (Forest, Boosting)):
         return Forest(tuple(filled_tree(t, c) for t, c in zip(model.trees, counted, strict=True)), model.name)
     if isinstance(model, RuleSet):
         rules = (replace(r, support=c.of(0)) for r, c in zip(model.rules, counted, strict=True))

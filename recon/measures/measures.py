@@ -16,6 +16,7 @@ from encoders.encode.encoder import EncodedRelease
 from encoders.parts.cut_domain import CutDomain
 from recon.answers.counting import convention_of, count
 from recon.frames.describe import condition_text
+from recon.loading.settled import settled_release
 from recon.measures.figures import Measures, empty, exposure_frame
 from recon.measures.unsized import without_shares
 from solvers.figures.bits import log2_alone, log2_before, mean, ratio
@@ -37,6 +38,7 @@ def measure(
 
     Cost: that of `count`, and linear in leaves, rules or cells. Raises what `count` raises.
     """
+    release = settled_release(release, limits)
     chosen = convention_of(release, convention)
     limits = limits or Limits()
     answer = capped(release, counted or count(release, chosen, limits), limits)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import EncodedRelease
-from encoders.models.models import AnyModel, Figure, Forest, Rule, Table, Tree
+from encoders.models.models import AnyModel, Boosting, Figure, Forest, Rule, Table, Tree
 from encoders.models.nodes import UNPUBLISHED, Support
 from recon.formats.release.writing import publishable
 from solvers.foundation.errors import Unsupported
@@ -80,7 +80,7 @@ def denoise(release: EncodedRelease, limits: Limits | None = None) -> Denoised:
 
 def filled(model: AnyModel, left: Iterator[list[int]]) -> AnyModel:
     """Return a model with the given counts, block by block in the order in which they are encoded, without noise."""
-    if isinstance(model, Forest):
+    if isinstance(model, (Forest, Boosting)):
         leaves = [iter(next(left)) for _ in model.trees]
         trees = tuple(filled_tree(t, one, left) for t, one in zip(model.trees, leaves, strict=True))
         return replace(model, trees=trees, noise=None)

@@ -20,6 +20,7 @@ from recon.answers.exact import MAX_CERTIFIED
 from recon.certificates.certificate_format import Json
 from recon.certificates.issuing import Written, as_proved, certificate_json, profiles_json
 from recon.frames.selections import select_frame
+from recon.loading.settled import settled_release
 from solvers.certificates.certifier import Certifier
 from solvers.chain import ask
 from solvers.figures.system import SelectionSums, SystemFigures
@@ -48,6 +49,7 @@ def line_proofs(
     `wanted`. Cost: as verdicts' proofs, and an extreme of the release per profile that no world found before has.
     """
     limits = limits.lasting(SECONDS) if limits.seconds is None else limits
+    release = settled_release(release, limits)
     proofs: list[list[Json]] = [[] for _ in range(len(found))]
     if not wanted and len(found) > MAX_CERTIFIED:
         return proofs

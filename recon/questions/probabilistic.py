@@ -15,6 +15,7 @@ from recon.answers.counting import convention_of
 from recon.bounds.placed import parts_left, places
 from recon.console.output import free_name
 from recon.frames.describe import condition_text, values_text
+from recon.loading.settled import settled_release
 from solvers.chain import ask
 from solvers.figures.partition import PartitionFigures
 from solvers.figures.system import SystemFigures
@@ -41,6 +42,7 @@ def table(release: EncodedRelease, limits: Limits | None = None) -> pd.DataFrame
     what the cells leave it. Where bags are known, line i is the row at position i of the training file, as far as it is
     proved (region "position"), and `joint` says whether its leaves are.
     """
+    release = settled_release(release, limits)
     if release.statements.bags and (located := places(release, limits)) is not None:
         return placed_table(release, located, limits or Limits())
     if PartitionFigures.refusal(release.statements) is not None:

@@ -21,6 +21,7 @@ from recon.frames.naming import column_like, named_like
 from recon.frames.outside import answered
 from recon.frames.selections import columns_by_attribute, profile_ranges, select_frame
 from recon.frames.world import World, wrap
+from recon.loading.settled import settled_release
 from recon.located.boxes import with_boxes
 from recon.located.positions import unlocated
 from solvers.chain import ask
@@ -56,6 +57,7 @@ def worlds(
     Raises `Inconclusive` between two worlds when time is up.
     The worlds are the same in every convention; `convention` is checked and otherwise ignored.
     """
+    release = settled_release(release, limits)
     convention_of(release, convention)
     refuse_continuous(release)
     if limit is not None and limit < 0:
@@ -107,6 +109,7 @@ def drawn(
     release: EncodedRelease, k: int = 100, seed: int = 0, convention: str | None = None, limits: Limits | None = None
 ) -> Iterator[World]:
     """Yield k worlds as `sample` returns them, one by one; raises `Inconclusive` between two when time is up."""
+    release = settled_release(release, limits)
     if k < 0:
         raise ReleaseError(f"cannot draw {k} worlds")
     refuse_continuous(release)
@@ -142,6 +145,7 @@ def reconstruct(release: EncodedRelease, seed: int = 0, limits: Limits | None = 
     middle of the gap between the thresholds around it, exact in single precision: every other number of the gap fits
     as well, which the note says.
     """
+    release = settled_release(release, limits)
     if not unlocated(release):
         return reconstruct_in_order(release, seed, limits)
     if release.domain.continuous:
@@ -229,6 +233,7 @@ def certify(
     signs only are matched.
     Cost: linear in distinct profiles times attributes; certificates about 1 ms per profile of a deep forest.
     """
+    release = settled_release(release, limits)
     frame, notes = named_like(as_frame(profiles), release.domain, label)
     chosen = convention_of(release, convention)
 
@@ -262,6 +267,7 @@ def attribute(
     remains). Undefined shares are NaN. A profile that no row of the domain can be has one line, without a value or
     figures, and `reason` says why. `label`: the profiles' name for the domain's label.
     """
+    release = settled_release(release, limits)
     domain = release.domain
     frame, notes = named_like(as_frame(profiles), domain, label)
     sensitive = column_like(sensitive, domain, label)

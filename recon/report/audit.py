@@ -19,6 +19,7 @@ from recon.auditing.auditing import (
 from recon.auditing.findings import Findings
 from recon.auditing.ground_truth import check_truth
 from recon.bounds.intervals import IntervalCells, interval_cells
+from recon.loading.settled import settled_release
 from recon.located.against_truth import compared
 from recon.measures.figures import empty
 from recon.measures.measures import measure
@@ -51,6 +52,7 @@ def audit(
         raise Unsupported("policies are not read by this version")
     limits = limits or Limits()
     stored = stored_outright(release, limits)  # first: the surest of all, and quick
+    release = settled_release(release, limits)
     rows = by_position(release, limits)
     # Single values are told apart by position there; to count worlds of any numbers has nothing to add.
     some = limits if rows is None or not release.domain.continuous else limits.lasting(min(COUNTING, limits.left()))

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from encoders.encode.encoder import EncodedRelease
-from encoders.models.models import Forest, Table, Tree
+from encoders.models.models import Boosting, Forest, Table, Tree
 from recon.auditing.findings import Findings, GroupDisclosure
 from recon.bounds.disclosure import ValueDisclosure
 from recon.bounds.intervals import IntervalCells
@@ -192,7 +192,7 @@ def class_lines(groups: GroupDisclosure, release: EncodedRelease) -> list[str]:
     if any(minimum < maximum for _, _, minimum, maximum in groups.pure):
         rows = f"at least {rows}"
     if groups.models > 1:
-        trees = all(isinstance(model, Tree | Forest | Table) for model in release.models)
+        trees = all(isinstance(model, Tree | Forest | Boosting | Table) for model in release.models)
         what = f"{groups.models:,} {'trees' if trees else 'models'}"
         rows = f"at least {rows_text(groups.rows_in_pure)} in one of them (they are about the same rows)"
         where = f" in {what}"

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ from solvers.kernel.claims import (
     Branch,
     Cases,
     Drat,
+    LeafValues,
     Located,
     Node,
     NoWorld,
@@ -44,6 +45,7 @@ from solvers.kernel.claims import (
     Witness,
 )
 from solvers.kernel.facts import Facts
+from solvers.kernel.leaf_values import replay
 from solvers.kernel.located import Settled, replayed
 from solvers.kernel.proof_format import printable
 from solvers.statements.boxes import Box, Region
@@ -54,19 +56,27 @@ Whole = NDArray[Any]  # int64, or Python integers where sums may be larger
 
 
 class Verifier:
-    """Checks proofs about one release; cells of the same blocks are walked once, the same removals replayed once."""
+    """Checks proofs about one release; cells of the same blocks are walked once, the same removals replayed once.
 
-    def __init__(self, release: Release, limits: Limits | None = None) -> None:
-        self.limits = limits or Limits()
+    `fixed`: boosted models of which leaf values say all, so that no world is left that breaks a figure.
+    """
+
+    def __init__(self, release: Release, limits: Limits | None = None, fixed: frozenset[int] = frozenset()) -> None:
+        self.limits, self.fixed = limits or Limits(), fixed
         self.facts = Facts(release, self.limits)
         self._live: dict[tuple[int, ...], Live] = {}
         self._worlds: set[Dataset] = set()
         self._settled: tuple[Removals, Settled] | None = None
+        self._replayed: tuple[LeafValues, replay.Replay] | None = None
+        self._beyond: dict[tuple[bool, bool], Verifier] = {}
 
     def verify(self, claim: AnyClaim, proof: AnyProof) -> None:
         """Return when the proof proves the claim; raise `CertificateError` otherwise."""
         if self.facts.release.rows.high is None:
             raise CertificateError("the number of rows is unbounded: nothing can be verified")
+        if isinstance(proof, LeafValues):
+            self.beyond(proof, isinstance(claim, OnlyWorld | Possible)).verify(claim, proof.last)
+            return
         if isinstance(claim, Possible) or isinstance(proof, Witness):
             check_witness(self.facts, claim, proof, self._worlds)
             return
@@ -83,6 +93,24 @@ class Verifier:
             Replay(self.facts, live, proof, self.limits).check(claim)
         else:
             check_drat(self.facts, claim, proof, self.limits)
+
+    def replayed(self, proof: LeafValues) -> replay.Replay:
+        """Return what the steps of a proof by leaf values leave, replayed once for all claims that share them."""
+        known = self._replayed
+        if known is None or known[0].model != proof.model or known[0].steps != proof.steps:
+            self._replayed = known = proof, replay.replayed(self.facts, proof, self.limits)
+            self._beyond = {}
+        return known[1]
+
+    def beyond(self, proof: LeafValues, worlds: bool) -> Verifier:
+        """Return who checks what follows from leaf values; of `worlds`, models that say nothing more are left out."""
+        found, inner = self.replayed(proof), isinstance(proof.last, LeafValues)
+        if (worlds, inner) not in self._beyond:
+            release = found.release()
+            fixed = self.fixed | ({proof.model} if worlds and found.fixed() else set())
+            kept = (one for i, one in enumerate(release.boosted) if inner or i not in fixed)  # named by number inside
+            self._beyond[worlds, inner] = Verifier(replace(release, boosted=tuple(kept)), self.limits, fixed)
+        return self._beyond[worlds, inner]
 
     def settled(self, proof: Removals) -> Settled:
         """Return what some removals leave; they are replayed once for all claims that share them."""

@@ -229,8 +229,9 @@ class Removals:
 class Refined:
     """Cells are cut by the trees before number `trees`, parts numbered in the order of their parents, then of leaves.
 
-    Cells that can hold no row are dropped before. What is known of a cell and label holds for the sum of its parts: one
-    fact per old cell that was kept and label, in this order. Forms known before hold for the parts.
+    Cells all of whose upper bounds are 0 are dropped before. What is known of a cell and label holds for the sum of its
+    parts: one fact per old cell that was kept and label, in this order. Facts known before hold for the parts, which
+    have the upper bounds of their cell, and the lower ones where they are its only part.
     """
 
     trees: int
@@ -242,10 +243,11 @@ class Form:
 
     `terms` are (column, coefficient), a column is cell * labels + label. The proof is the weighted sum of
     y / `over` times what source number s says, for (s, y) in `multipliers`: with the bounds known of every column it
-    leaves no whole number outside of low..high. A form of one term with coefficient 1 moves the bounds of its column.
+    leaves no whole number outside of low..high (an end may also be what these bounds imply by themselves). A form of
+    one term with coefficient 1 moves the bounds of its column.
 
-    Sources: statements of the release by number; then the figures of the model, tree by tree; then facts in the order
-    in which steps made them.
+    Sources: statements of the release by number, the number of rows among them; then the figures of the model, tree by
+    tree; then facts in the order in which steps made them. Statements must be of partitions that cut the cells.
     """
 
     terms: tuple[tuple[int, int], ...]
@@ -259,15 +261,16 @@ class Form:
 class LeafValues:
     """Steps that bound the rows of the cells of boosted model number `model`, and a proof that uses what they show.
 
-    Cells are cut by the partitions of the release that are none of the model's trees (regions of disjoint boxes only)
-    before the first step. What is left after the last step is one more block of the release, a partition: a region
-    per cell, in order, with the bounds per label, and a last one for everything else, without rows. `last` is a proof
-    over that release.
+    Cells are cut by the partitions of the release that are trees of no boosted model before the first step (the last
+    region of a first-match list is left out where it counts 0). What is left after the last step is one more block of
+    the release, a partition: a region per cell that can hold rows, in order, with the bounds per label, and a last one
+    for everything else, without rows. `last` is a proof over that release; of worlds, over the release without the
+    models of which that says all.
     """
 
     model: int
     steps: tuple[Refined | Form, ...] = field(repr=False)
-    last: Proof
+    last: AnyProof
 
 
 Proof = Regions | OverCells | Drat | Removals | LeafValues

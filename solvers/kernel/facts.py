@@ -95,6 +95,14 @@ class Facts(StatementIndex):
                 for numbers in (boxes.start, boxes.attribute, tree.region, tree.label, tree.count, tree.distinct):
                     yield np.ascontiguousarray(numbers, dtype="<i8").tobytes()
                 yield repr(boxes.mask.tolist()).encode()
+        for model in release.boosted:
+            yield repr((model.name, model.gradients, model.start, model.base, model.labels)).encode()
+            for leaves in model.trees:
+                yield repr((leaves.block, leaves.round, leaves.of, leaves.names)).encode()
+                for members in (leaves.start, leaves.leaf):
+                    yield np.ascontiguousarray(members, dtype="<i8").tobytes()
+                for reals in (leaves.step, leaves.gradient, leaves.hessian, leaves.square, leaves.low, leaves.high):
+                    yield np.ascontiguousarray(reals, dtype="<f8").tobytes()
 
 
 def as_tuple(s: Statement) -> tuple[object, ...]:

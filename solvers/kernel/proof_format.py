@@ -14,10 +14,13 @@ from solvers.kernel.claims import (
     Cases,
     Counted,
     Drat,
+    Form,
     Hall,
     Labelled,
+    LeafValues,
     Node,
     OverCells,
+    Refined,
     Regions,
     Removal,
     Removals,
@@ -33,6 +36,8 @@ LONG = 200  # bits of a number that a message spells out
 MAX_DEPTH = 200  # branches below each other; far below what Python can follow
 MAX_ASSUMED = 20  # assumptions below each other
 LENGTHS = {"revised": 2, "counted": 2, "filled": 4, "needed": 4, "labelled": 5, "assumed": 4}  # steps, and their parts
+FORMS = {"refined": 2, "form": 6}  # steps of leaf values, and their parts
+MAX_MODELS = 20  # boosted models one after the other
 
 
 def proof_json(proof: AnyProof) -> dict[str, Any]:
@@ -46,6 +51,9 @@ def proof_json(proof: AnyProof) -> dict[str, Any]:
         return out | ({} if proof.instead is None else {"instead": [proof.instead[0], list(proof.instead[1])]})
     if isinstance(proof, Removals):
         return {"kind": "removals", "steps": [removal_json(one) for one in proof.steps]}
+    if isinstance(proof, LeafValues):
+        steps, last = [leaf_json(one) for one in proof.steps], proof_json(proof.last)
+        return {"kind": "leaf_values", "model": proof.model, "steps": steps, "last": last}
     return {
         "kind": proof.kind,
         "blocks": list(proof.blocks),
@@ -82,7 +90,15 @@ def removal_json(step: Removal) -> list[Any]:
     return ["assumed", step.row, step.value, [removal_json(one) for one in step.steps]]
 
 
-def proof_from(data: Any) -> AnyProof:
+def leaf_json(step: Refined | Form) -> list[Any]:
+    """Return a step of a proof by leaf values as JSON: a list that begins with what it does."""
+    if isinstance(step, Refined):
+        return ["refined", step.trees]
+    terms, multipliers = [list(one) for one in step.terms], [list(one) for one in step.multipliers]
+    return ["form", terms, step.over, multipliers, step.low, step.high]
+
+
+def proof_from(data: Any, depth: int = 0) -> AnyProof:
     """Return the proof in a JSON object; raises `CertificateError` naming what is malformed."""
     kind = entry(data, "kind", "proof")
     if kind == "regions":
@@ -97,8 +113,14 @@ def proof_from(data: Any) -> AnyProof:
     if kind == "removals":
         keys(data, {"kind", "steps"}, "proof")
         return Removals(every(data["steps"], removal, "proof.steps"))
+    if kind == "leaf_values":
+        keys(data, {"kind", "model", "steps", "last"}, "proof")
+        if depth >= MAX_MODELS:
+            raise CertificateError(f"proof.last is of more than {MAX_MODELS} boosted models")
+        steps = every(data["steps"], leaf_step, "proof.steps")
+        return LeafValues(number(data["model"], "proof.model"), steps, proof_from(data["last"], depth + 1))
     if kind not in ("propagation", "farkas", "branching"):
-        known = "regions, propagation, farkas, branching, drat, removals and world"
+        known = "regions, propagation, farkas, branching, drat, removals, leaf_values and world"
         raise CertificateError(f"proof.kind is {quoted(kind)}: this version reads {known}")
     keys(data, {"kind", "blocks", "cells", "sums", "tree"}, "proof")
     found = OverCells(
@@ -190,6 +212,17 @@ def removal(data: Any, place: str, depth: int = 0) -> Removal:
         raise CertificateError(f"{place} has more than {MAX_ASSUMED} assumptions below each other")
     row, value = number(data[1], f"{place}[1]"), number(data[2], f"{place}[2]")
     return Assumed(row, value, every(data[3], lambda one, at: removal(one, at, depth + 1), f"{place}[3]"))
+
+
+def leaf_step(data: Any, place: str) -> Refined | Form:
+    """Return a step of a proof by leaf values."""
+    if not isinstance(data, list) or not data or FORMS.get(data[0] if isinstance(data[0], str) else "") != len(data):
+        raise CertificateError(f"{place} is no step that begins with {' or '.join(FORMS)} and has all of its parts")
+    if data[0] == "refined":
+        return Refined(number(data[1], f"{place}[1]"))
+    terms, multipliers = (every(data[i], pair, f"{place}[{i}]") for i in (1, 3))
+    over, low, high = (number(data[i], f"{place}[{i}]") for i in (2, 4, 5))
+    return Form(terms, over, multipliers, low, high)
 
 
 def weighed(data: Any, place: str) -> tuple[int, int, bool, int]:

@@ -65,7 +65,7 @@ def posterior(
 
     chosen = known_prior(prior)
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits, rows=rows)
+        release = open_release(files, domain, independent, limits, rows=rows, settle=False)
         if release.noisy and not single(release):
             show_sampled(sampled(release, draws, seed, limits), json, out)
             return
@@ -118,7 +118,7 @@ def denoise(
     from solvers.statements.release import Rows
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits, confidence, rows)
+        release = open_release(files, domain, independent, limits, confidence, rows, settle=False)
         found = run(release, limits)
     written = release_json(found.domain, found.models, Rows(found.rows, found.rows))
     figures = found.found.figures() | {"rows": found.rows, "noise_taken_out": found.moved}
@@ -152,7 +152,7 @@ def sweep(
         raise typer.BadParameter(f"neighbours are add_remove or replace, not '{neighbours}'")
     relation: Any = neighbours
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits)
+        release = open_release(files, domain, independent, limits, settle=False)
         found = run(release, budgets, draws, seed, relation, chosen, limits)
     if json:
         lines = records(found)

@@ -41,7 +41,7 @@ def plan(
     if question is not None and question not in QUESTIONS:
         raise typer.BadParameter(f"--question is one of {', '.join(QUESTIONS)}, not '{question}'")
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits, confidence, rows)
+        release = open_release(files, domain, independent, limits, confidence, rows, settle=False)
         found = run(release, question, convention, limits)
     if json:
         print_json(found.to_dict())

@@ -64,9 +64,10 @@ def verify(
         folder = os.path.dirname(result) or "."
         folders = chosen(folder, certificates)
         options = (domain, independent, limits)
-        release = (
-            open_release(files, *options, rows=rows) if files else open_named(data, result, folders, options, rows)
-        )
+        if files:
+            release = open_release(files, *options, rows=rows, settle=False)
+        else:
+            release = open_named(data, result, folders, options, rows)
         found = run(data, release, limits, folder, certificates)
         held = {c.place for c in found.checked if not c.error}
         notes = explained(data, release, folders, limits, held) if steps else []
@@ -88,7 +89,7 @@ def open_named(
 
     files = named_files(data, result, folders)
     try:
-        return open_release(files, *options, rows=rows)
+        return open_release(files, *options, rows=rows, settle=False)
     except (ReleaseError, Unsupported) as error:
         if isinstance(error, ReleaseError) and error.file and error.file not in files:
             raise  # it is about a file that was given, such as that of --domain
@@ -144,7 +145,7 @@ def export(
     from recon.exporting.exporting import export as run
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits, confidence)
+        release = open_release(files, domain, independent, limits, confidence, settle=False)
         found = run(release, to, out, limits, nodes or "attributes")
     if out != "-":
         names = ("variables", "constraints") if found.map else ("nodes", "edges")

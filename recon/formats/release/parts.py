@@ -30,10 +30,12 @@ from encoders.models.models import (
 )
 from encoders.models.nodes import LEAF, CountTable, Nodes, Support, whole
 from encoders.parts.supports import MAX_ROWS
+from recon.formats.release.boosting import to_boosting
 from recon.formats.release.noise import figure, to_noise
 from recon.formats.release.schema import (
     AnyModelPart,
     AttributePart,
+    BoostingPart,
     ConditionPart,
     DomainPart,
     ForestPart,
@@ -306,6 +308,9 @@ def to_bare_model(part: AnyModelPart, place: str, number: str) -> AnyModel:
         return RuleList(to_rules(part, place, read), name, noise)
     if isinstance(part, RuleSetPart):
         return RuleSet(to_rules(part, place, read), name, noise)
+    if isinstance(part, BoostingPart):
+        nodes = to_trees({f"{place}.trees[{t}]": tree.nodes for t, tree in enumerate(part.trees)}, read)
+        return replace(to_boosting(part, nodes, name, place), noise=noise)
     if isinstance(part, ForestPart):
         return replace(to_forest(part, name, place, read), noise=noise)
     figures = (to_figure(f, f"{place}.statements[{k}]", read) for k, f in enumerate(part.statements))

@@ -31,6 +31,7 @@ WORDS = {
     "object": "an object", "null": "null",
 }  # fmt: skip
 LITERAL = {"recon", "kind", "law", "neighbours", "standing", "resample", "suppressed"}  # keys with listed values
+LITERAL |= {"loss", "scores", "rounded"}
 
 
 def read_bytes(path: str) -> tuple[bytes, str]:
@@ -141,7 +142,7 @@ def explain(error: msgspec.ValidationError, root: Any, file: str) -> ReleaseErro
         return ReleaseError("unknown key", place=joined(place, named[1]), file=file)
     if named := LACKING.fullmatch(text):
         if named[1] == "kind":
-            message = "has no 'kind': give tree, rule_list, rule_set, forest or table"
+            message = "has no 'kind': give tree, rule_list, rule_set, forest, boosting or table"
             return ReleaseError(message, place=place, file=file)
         return ReleaseError("is missing", place=joined(place, named[1]), file=file)
     shown = repr(value)

@@ -241,7 +241,75 @@ class TablePart(ModelPart, kw_only=True, tag_field="kind", tag="table"):
     statements: list[StatementPart]
 
 
-AnyModelPart = TreePart | RuleListPart | RuleSetPart | ForestPart | TablePart
+class GradientsPart(Part, kw_only=True):
+    """How the library computes a row's gradient g and hessian h from its raw scores F and label y.
+
+    `log_loss`: p = 1 / (1 + exp(-scale F)), g = scale (p - y), h = factor scale^2 p (1 - p). `softmax`: p is that of
+    the class, g = p - [y = k], h = factor p (1 - p). `squared_error`: g = F - y, h = 1. What is computed lies within
+    `relative` times its size plus `absolute` of that and is rounded to `rounded`; scores add up in `scores` precision
+    and may be off by `score_error` (`start_error` before the first round).
+    """
+
+    loss: Literal["log_loss", "softmax", "squared_error"]
+    scores: Literal["float64", "float32"] = "float64"
+    rounded: Literal["float64", "float32"] = "float64"
+    scale: Number = 1.0
+    factor: Number = 1.0
+    relative: Amount = 0.0
+    absolute: Amount = 0.0
+    score_error: Amount = 0.0
+    start_error: Amount = 0.0
+
+
+class SumPart(Part, kw_only=True):
+    """A sum over a node's rows: at_least <= gradient Σg + hessian Σh + square Σg^2 <= at_most."""
+
+    gradient: Number = 0.0
+    hessian: Number = 0.0
+    square: Number = 0.0
+    at_least: Number
+    at_most: Number
+
+
+class NamedSumPart(SumPart, kw_only=True):
+    """The same with a word for what was published."""
+
+    what: str
+
+
+class BoostedNodePart(NodePart):
+    """A node of a boosted tree: a leaf has a `step`, what it adds to the score; any node may publish sums."""
+
+    step: Number | None = None
+    value: SumPart | None = None
+    weight: SumPart | None = None
+    sums: list[NamedSumPart] = []
+
+
+class BoostedTreePart(Part, kw_only=True):
+    """One tree of a boosted model: it was grown in `round` (from 0) and adds to score number `of`."""
+
+    name: str | None = None
+    round: Whole
+    of: Whole = 0
+    nodes: Annotated[list[BoostedNodePart], Meta(min_length=1)]
+
+
+class BoostingPart(ModelPart, kw_only=True, tag_field="kind", tag="boosting"):
+    """A boosted model: trees over all the rows, in the order of their rounds, and sums of gradients in intervals.
+
+    `start`: the scores from which the first gradients follow, `base`: those to which steps add up (left out: `start`).
+    `labels`: the number of every class among the label's values, [] where the target is a number.
+    """
+
+    gradients: GradientsPart
+    start: list[Number]
+    base: list[Number] | None = None
+    labels: list[Whole] = []
+    trees: Annotated[list[BoostedTreePart], Meta(min_length=1)]
+
+
+AnyModelPart = TreePart | RuleListPart | RuleSetPart | ForestPart | BoostingPart | TablePart
 
 
 class ReleasePart(Part):

@@ -10,8 +10,9 @@ from typing import Any
 from encoders.domain.domain import AS_BITS, Condition, Domain
 from encoders.domain.values import AnyAttribute, Continuous, Listed, Test, plain
 from encoders.domain.views import TRAINING_DATA, View
-from encoders.models.models import AnyModel, Figure, Forest, RuleList, RuleSet, Table
+from encoders.models.models import AnyModel, Boosting, Figure, Forest, RuleList, RuleSet, Table
 from encoders.models.nodes import Node, Support
+from recon.formats.release.boosting import boosting_json
 from recon.formats.release.noise import noise_json
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.escaping import json_shown
@@ -147,6 +148,8 @@ def model_json(model: AnyModel) -> dict[str, Any]:
         out |= {"bootstrap": True} if model.bootstrap else {"resample": "without"} if model.subsample else {}
         out["trees"] = [{"name": t.name, "nodes": nodes_json(t.nodes)} for t in model.trees]
         return out if model.multiplicities is None else {**out, "multiplicities": model.multiplicities.tolist()}
+    if isinstance(model, Boosting):
+        return {**out, **boosting_json(model, [nodes_json(t.nodes) for t in model.trees])}
     if isinstance(model, Table):
         return {**out, "statements": [figure_json(f) for f in model.statements]}
     return {**out, "nodes": nodes_json(model.nodes)}

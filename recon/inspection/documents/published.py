@@ -111,12 +111,13 @@ def _meaning(kinds: Sequence[CountKind]) -> str:
 def _sizes(models: Sequence[AnyModel]) -> list[str]:
     """Return how many leaves, rules and statements the models have, in words; nothing where they have none."""
     from encoders.models.count_kinds import counts_of
-    from encoders.models.models import Forest, Table, Tree
+    from encoders.models.models import Boosting, Forest, Table, Tree
 
     sizes = {"leaves": 0, "rules": 0, "statements": 0}
     for model in models:
         if isinstance(model, Table):
             sizes["statements"] += len(model.statements)
         else:
-            sizes["leaves" if isinstance(model, (Tree, Forest)) else "rules"] += sum(map(len, counts_of(model)))
+            trees = isinstance(model, (Tree, Forest, Boosting))
+            sizes["leaves" if trees else "rules"] += sum(map(len, counts_of(model)))
     return [f"{size:,} {name}" for name, size in sizes.items() if size]

@@ -140,9 +140,9 @@ def of_draft(draft: Draft) -> tuple[int | None, int]:
 
 def of_models(models: Sequence[AnyModel]) -> tuple[int | None, int]:
     """Return the smallest published group of models, and how many trees, lists and tables they are."""
-    from encoders.models.models import Forest
+    from encoders.models.models import Boosting, Forest
 
-    count = sum(len(m.trees) if isinstance(m, Forest) else 1 for m in models)
+    count = sum(len(m.trees) if isinstance(m, Forest | Boosting) else 1 for m in models)
     return least(n for m in models for n in _counts(m)), count
 
 

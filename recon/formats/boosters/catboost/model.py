@@ -15,9 +15,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from encoders.domain.values import Test, Value
-from encoders.models.models import AnyModel, CountKind, Forest, Provenance, Tree
+from encoders.models.models import AnyModel, Boosting, CountKind, Forest, Provenance, Tree
 from encoders.models.nodes import Support
 from recon.formats.boosters.catboost.file import MEMORY, Booster, Branching, Symmetric, cbm_booster, json_booster
+from recon.formats.boosters.catboost.sums import NEEDED, Placed, gradients, group, tree_sums, unusable
 from recon.formats.boosters.shared import Grown, Split, label_name, sums
 from recon.formats.drafts.drafts import Draft
 from recon.formats.drafts.facts import Feature
@@ -71,11 +72,15 @@ def to_draft(booster: Booster, classes: Sequence[Value] | None) -> Draft:
     ]  # fmt: skip
     kinds: tuple[CountKind, ...] = ("size",) if ones is None else ("exact",) if len(trees) == 1 else ("exact", "size")
     models: tuple[AnyModel, ...] = (Tree(trees[0].nodes, "tree"),) if len(trees) == 1 else (Forest(tuple(trees)),)
+    why = unusable(booster) or (SIZES if ones is None else "")
+    if not why:
+        models = (boosting(booster, every, trees[0]),)
     split_else = any(s is None for tree in booster.trees for s in inner(tree))
     notes = [TOGETHER] if split_else else []
-    notes += [SIZES] if ones is None else [LATER] if len(trees) > 1 else []
+    notes += [SIZES] if ones is None else []
+    notes += [f"{LATER}: {why}"] if why and ones is not None and len(trees) > 1 else []
     return Draft(
-        Provenance(booster.form, kinds, (NOT_WEIGHTED, HELD_OUT, *([SAME_ROWS] if len(trees) > 1 else []))),
+        Provenance(booster.form, kinds, (NOT_WEIGHTED, HELD_OUT, *([SAME_ROWS] if len(trees) > 1 else []), *([] if why else [NEEDED]))),
         tuple(Feature(name, name) for name in booster.names),
         models,
         values if ones is not None else None,
@@ -85,6 +90,19 @@ def to_draft(booster: Booster, classes: Sequence[Value] | None) -> Draft:
         single=True,
         reader_notes=tuple(notes),
     )
+
+
+def boosting(booster: Booster, every: Sequence[tuple[Grown, list[int]]], first: Tree) -> Boosting:
+    """Return all trees with what their values say; `first`: the first one with the classes of its leaves."""
+    trees, said = [], []
+    for t, (tree, (grown, counts)) in enumerate(zip(booster.trees, every, strict=True)):
+        assert isinstance(tree, Symmetric)
+        number = paths(tree.splits, booster)[1]
+        placed = Placed(grown, tuple(number[i] for i in grown.leaves), tuple(counts[i] for i in grown.leaves))
+        trees.append(grown.tree([Support(count=n) for n in counts], f"tree {t}") if t else first)
+        said.append(tree_sums(booster, tree, placed, t))
+    start = (float(booster.bias or 0.0),)
+    return Boosting(tuple(trees), tuple(said), gradients(booster), start, start, (0, 1))
 
 
 def refuse_weights(booster: Booster) -> None:
@@ -97,12 +115,6 @@ def refuse_weights(booster: Booster) -> None:
     objective = group(booster.params, "loss_function").get("type")
     if objective is not None and objective not in OBJECTIVES:
         raise Unsupported(f"leaf weights of CatBoost's objective {str(objective)[:40]!r} were never compared with rows")
-
-
-def group(found: dict[str, Any], key: str) -> dict[str, Any]:
-    """Return a group of settings, empty where it is not there."""
-    value = found.get(key)
-    return value if isinstance(value, dict) else {}
 
 
 def inner(tree: Symmetric | Branching) -> list[tuple[int, float] | None]:
@@ -140,10 +152,18 @@ def level_by_level(
     splits: Sequence[tuple[int, float] | None], figures: Sequence[int], booster: Booster, t: int
 ) -> tuple[Grown, list[int]]:
     """Return a symmetric tree with the figures of its nodes; where a path settles a split, that node is left out."""
-    out, of_leaves = Grown(), {}
+    out, number = paths(splits, booster)
+    of_leaves = {here: figures[k] for here, k in number.items()}
+    if sum(of_leaves.values()) != sum(figures):
+        raise ReleaseError("has rows in a leaf that no row can reach", place=f"tree {t}")
+    return out, sums(out, of_leaves)
+
+
+def paths(splits: Sequence[tuple[int, float] | None], booster: Booster) -> tuple[Grown, dict[int, int]]:
+    """Return a symmetric tree, and the number in the file of every leaf that some row can reach."""
+    out, number_of = Grown(), {}
     # node above, side, level, number of the leaf so far, bounds of each column on the way
     todo: list[tuple[int, int, int, int, dict[int, tuple[float, float]]]] = [(-1, 0, 0, 0, {})]
-    reached = 0
     while todo:
         above, side, level, number, bounds = todo.pop()
         while level < len(splits):
@@ -161,17 +181,14 @@ def level_by_level(
         out.children.append((-1, -1))
         if level == len(splits):
             out.splits.append(None)
-            of_leaves[here] = figures[number]
-            reached += figures[number]
+            number_of[here] = number
             continue
         column, border = splits[level] or (0, 0.0)
         out.splits.append(split_at(booster, column, border))
         low, high = bounds.get(column, (-math.inf, math.inf))
         todo.append((here, 1, level + 1, number | 1 << level, {**bounds, column: (border, high)}))
         todo.append((here, 0, level + 1, number, {**bounds, column: (low, border)}))
-    if reached != sum(figures):
-        raise ReleaseError("has rows in a leaf that no row can reach", place=f"tree {t}")
-    return out, sums(out, of_leaves)
+    return out, number_of
 
 
 def nested(tree: Branching, booster: Booster, t: int) -> tuple[Grown, list[int]]:

@@ -132,6 +132,7 @@ def text_tree(block: str, t: int) -> Stored:
         raise refuse(f"{leaves} leaves", f"{place}.num_leaves")
     out = Stored(place, rate=real(found.get("shrinkage", "1"), f"{place}.shrinkage"))
     if leaves == 1:
+        out.start = real(found.get("leaf_value", "0"), f"{place}.leaf_value")
         return out
     if integer(found.get("is_linear", "0"), f"{place}.is_linear"):
         raise Unsupported("the LightGBM model has linear trees (linear_tree), whose leaves are no published counts")
@@ -239,6 +240,7 @@ def json_tree(found: dict[str, Any], place: str) -> Stored:
     if isinstance(root, dict) and "split_feature" in root:
         out.start = real(root.get("internal_value", 0), f"{place}.tree_structure.internal_value")
     else:
+        out.start = real(root.get("leaf_value", 0), f"{place}.tree_structure.leaf_value") if isinstance(root, dict) else 0
         return out
     todo: list[tuple[Any, str, list[int], int]] = [(root, f"{place}.tree_structure", [], 0)]
     while todo:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from encoders.domain.values import AnyAttribute, Continuous, Listed, Test, Value, exact
-from encoders.models.models import AnyModel, CountKind, Forest, Provenance, Table
+from encoders.models.models import AnyModel, CountKind, Figure, Forest, Provenance, Table
 from encoders.models.nodes import Support
 from recon.formats.boosters.lightgbm.counts import Objective, Rates, Round, class_counts, number, parameters
 from recon.formats.boosters.lightgbm.file import (
@@ -29,6 +29,7 @@ from recon.formats.boosters.lightgbm.file import (
     looks_like_lightgbm_text,
     text_booster,
 )
+from recon.formats.boosters.lightgbm.sums import Grove, boosting
 from recon.formats.boosters.shared import Grown, Split, label_name, opposite, refuse, split_of, sums
 from recon.formats.drafts.drafts import Draft
 from recon.formats.drafts.facts import Feature
@@ -289,7 +290,9 @@ class Reading:
             why = "only least numbers of rows are stated: the trees saw samples, or the file does not say that not"
             return (Table(tuple(figures), "leaves"),), ("size",), [why]
         binary = len(self.classes) == 2 and self.booster.per_round == 1
-        trees, figures, left_out = [], [], 0
+        groves: list[Grove] = []
+        figures: list[Figure] = []
+        left_out = 0
         for t, tree, grown in self.trees:
             if sum(tree.count) != self.exact_rows:
                 left_out += 1
@@ -302,17 +305,26 @@ class Reading:
                 supports = [Support((n - k, k)) for n, k in zip(sizes, ones, strict=True)]
             elif found is not None:
                 figures += grown.of_class(by_node(grown, found), self.label, self.classes[t], f"tree {t}")
-            trees.append(grown.tree(supports, f"tree {t}"))
+            groves.append(Grove(t, tree, grown, grown.tree(supports, f"tree {t}")))
         notes = [f"{left_out} trees saw samples of the rows and are left out"] if left_out else []
         kinds: tuple[CountKind, ...] = ("size",)
         if self.proved:
-            kinds = ("exact", "size") if len(trees) > len(self.proved) or not binary else ("exact",)
+            kinds = ("exact", "size") if len(groves) > len(self.proved) or not binary else ("exact",)
         elif self.classes:
             notes.append("counts per class are not proved by the leaf values: only sizes are stated")
         else:
             notes.append("the model is no classifier of one label: only sizes of leaves are stated")
-        models: tuple[AnyModel, ...] = (trees[0],) if len(trees) == 1 else (Forest(tuple(trees)),)
+        models = (groves[0].tree,) if len(groves) == 1 else (self.joined(groves, notes),)
         return (*models, Table(tuple(figures), "classes")) if figures else models, kinds, notes
+
+    def joined(self, groves: Sequence[Grove], notes: list[str]) -> AnyModel:
+        """Return the trees as a boosted model with its leaf values, or as a forest with a note that says why."""
+        try:
+            last = math.inf if self.booster.params is None else sparse_rounds(self.booster.params)
+            return boosting(self.booster, groves, self.proved, last)
+        except Unsupported as found:
+            notes.append(f"leaf values are not used: {found}")
+        return Forest(tuple(g.tree for g in groves))
 
 
 def by_node(grown: Grown, of_leaves: Sequence[int]) -> list[int]:

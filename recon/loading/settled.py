@@ -1,0 +1,72 @@
+"""A release of boosted models with what their leaf values prove: every question starts from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from encoders.encode.encoder import EncodedRelease
+from solvers.foundation.limits import Limits
+from solvers.settling import strengthened
+from solvers.statements.release import Partition, Release, Settled
+
+
+@dataclass(slots=True)
+class KnownSettled:
+    """A release with what its leaf values prove, made of these statements."""
+
+    statements: Release | None = None
+    release: EncodedRelease | None = None
+
+
+@dataclass(slots=True)
+class Unsettled:
+    """The release as it was published, kept with the one that has what its leaf values prove."""
+
+    release: EncodedRelease | None = None
+
+
+def settled_release(release: EncodedRelease, limits: Limits | None = None) -> EncodedRelease:
+    """Return the release with what its leaf values prove; itself without leaf values, and beside noisy counts.
+
+    Its assumptions say how much is known by them, or which assumption they contradict. Remembered: the first question
+    pays for it, out of its own time. Cost: that of `solvers.settling.strengthened`.
+    """
+    if not release.statements.boosted or release.noisy or release.derived.part(Unsettled).release is not None:
+        return release
+    found = strengthened(release.statements, limits)
+    if found is release.statements:
+        return release
+    known = release.derived.part(KnownSettled)
+    if known.statements is not found or known.release is None:
+        known.statements, lines = found, tuple(leaf_value_lines(release.statements, found))
+        noted = replace(found, assumptions=(*found.assumptions, *lines))
+        known.release = replace(release, statements=noted)
+        known.release.derived.part(Unsettled).release = release
+    return known.release
+
+
+def as_released(release: EncodedRelease) -> EncodedRelease:
+    """Return the release without what its leaf values prove."""
+    return release.derived.part(Unsettled).release or release
+
+
+def leaf_value_lines(before: Release, found: Release) -> Iterator[str]:
+    """Yield what leaf values say, model by model: how many rows, or why they are not used."""
+    yield from found.loosened[len(before.loosened) :]
+    for proved, block in proofs(found):
+        rows, known = before.rows.high or 0, int(block.low.sum())
+        name = proved.before.boosted[proved.model].name
+        held = f"{proved.surplus:,} surplus figures hold" if proved.surplus else "no figure is left over to check that"
+        yield f"{name}: leaf values: {known:,} of {rows:,} rows are known, with their label; {held}"
+
+
+def proofs(release: Release) -> list[tuple[Settled, Partition]]:
+    """Return the blocks that leaf values prove, each with its proof, in the order in which they were added."""
+    out: list[tuple[Settled, Partition]] = []
+    while release.settled is not None:
+        block = release.blocks[-1]
+        assert isinstance(block, Partition)
+        out.append((release.settled, block))
+        release = release.settled.before
+    return out[::-1]

@@ -1,0 +1,1 @@
+"""Proofs by leaf values of boosted models: cells cut tree by tree, figures with exact coefficients, sums re-checked."""
