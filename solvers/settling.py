@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,7 +13,7 @@ from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.questions.query import Settle, SettledAnswer
 from solvers.statements.boxes import Box, Boxes
-from solvers.statements.release import ANY_LABEL, Partition, Release, Settled
+from solvers.statements.release import ANY_LABEL, Block, Partition, Release, Settled
 
 SETTLING = 0.6  # of the time for leaf values, before what they prove is asked about
 KIND = "leaf values"
@@ -57,12 +58,32 @@ def settle_all(release: Release, limits: Limits) -> Release:
             raise TypeError(f"{proved.engine} answered Settle with a {type(proved).__name__}")
         if proved.failed:
             line = f"{model.name}: its leaf values are not used: {proved.failed}"
-            found = replace(found, loosened=(*found.loosened, line))
+            found = replace(found, blocks=without_classes(found, model.blocks), loosened=(*found.loosened, line))
             continue
         if proved.boxes is not None:
             found = with_block(found, number, proved)
         left += [] if proved.status == "exact" else [model]
     return replace(found, boosted=tuple(left))
+
+
+def without_classes(release: Release, numbers: Sequence[int]) -> tuple[Block, ...]:
+    """Return the blocks of a release; those with these numbers say of every region only how many rows it has.
+
+    Which rows have which class was worked out from leaf values: it rests on what they contradict.
+    """
+    return tuple(sizes(b) if i in numbers and isinstance(b, Partition) else b for i, b in enumerate(release.blocks))
+
+
+def sizes(block: Partition) -> Partition:
+    """Return a partition whose statements say how many rows regions have, whatever their label."""
+    if (block.label == ANY_LABEL).all():
+        return block
+    regions = np.array(sorted(block.by_region), dtype=np.int32)
+    low, high = (np.zeros(len(block.boxes), dtype=np.int64) for _ in range(2))
+    np.add.at(low, block.region, block.low)
+    np.add.at(high, block.region, block.high)
+    whole = np.full(len(regions), ANY_LABEL, dtype=np.int32)
+    return replace(block, region=regions, label=whole, low=low[regions], high=high[regions])
 
 
 def with_block(release: Release, model: int, proved: SettledAnswer) -> Release:

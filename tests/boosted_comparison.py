@@ -23,8 +23,8 @@ import recon
 from encoders.domain.domain import Domain
 from encoders.domain.values import Listed
 from recon.frames.true_rows import TrueRows
+from recon.loading.settled import settled_release
 from solvers.leaf_values.residuals import used
-from solvers.settling import strengthened
 
 SLACK = 1e-9
 SHAPES: tuple[tuple[tuple[int, ...], ...], ...] = (((0, 1),) * 2, ((0, 1, 2), (0, 1)), ((0, 1),) * 3)
@@ -117,6 +117,8 @@ class Outcome:
     loose: list[str] = field(default_factory=list)
     read: str = "read"  # or why recon did not read the file
     failed: list[str] = field(default_factory=list)  # why leaf values are not used
+    certified: int = 0  # verdicts with a certificate
+    missing: list[str] = field(default_factory=list)  # verdicts without the certificate that was asked for
     figures: int = 0  # of leaf values, checked in possible datasets
     most_used: float = 0.0  # of the interval of such a figure: at most 1
 
@@ -144,7 +146,8 @@ def compared(case: Case, limits: recon.Limits | None = None, certificates: bool 
     if release is not None:
         if not case.regression:
             check_figures(out, release)
-        out.failed = [line for line in release.statements.loosened if "leaf values are not used" in line]
+        lines = settled_release(release, limits).statements.loosened
+        out.failed = [line for line in lines if "its leaf values" in line]
         check_count(out, release, limits)
         check_profiles(out, release, limits, certificates)
         check_attribute(out, release, limits)
@@ -158,14 +161,13 @@ def loaded(case: Case, model: Any, out: Outcome) -> recon.EncodedRelease | None:
         path = Path(folder) / "model.joblib"
         joblib.dump(model, path)
         try:
-            found = recon.load(str(path), domain=case.domain)
+            return recon.load(str(path), domain=case.domain)
         except (recon.Unsupported, recon.ReleaseError) as error:
             out.read = f"{type(error).__name__}: {error}".replace(folder, "")
             return None
         except recon.ContradictionError as error:
             out.wrong.append(f"load says that there is no world: {error}")
             return None
-    return replace(found, statements=strengthened(found.statements, recon.Limits(seconds=20)))
 
 
 def check_figures(out: Outcome, release: recon.EncodedRelease, most: int = 40) -> None:
@@ -174,9 +176,8 @@ def check_figures(out: Outcome, release: recon.EncodedRelease, most: int = 40) -
     kinds = [pd.DataFrame([(*x, y)], columns=columns).astype(int) for x, y in out.worlds.kinds]
     rows = [TrueRows.of(release, frame) for frame in kinds]
     step = max(1, len(out.worlds.z) // most)
-    given = release.statements if release.statements.settled is None else release.statements.settled.before
-    for model in given.boosted:
-        blocks = [given.blocks[tree.block] for tree in model.trees]
+    for model in release.statements.boosted:
+        blocks = [release.statements.blocks[tree.block] for tree in model.trees]
         leaves = np.array([[int(r.regions(b.boxes)[0]) for b in blocks] for r in rows], dtype=np.int64)
         place = [model.labels.index(out.case.labels.index(int(y))) for _, y in out.worlds.kinds]
         for z in out.worlds.z[::step]:
@@ -225,6 +226,9 @@ def check_profiles(
             row = [float(v) for v in frame.iloc[i]]
             counts = out.worlds.rows(row[:-1], row[-1]) if label else out.worlds.rows(row)
             profile_line(out, f"certify {row}", line, counts)
+            if certificates and line.verdict in ("certain", "impossible"):
+                out.certified += line.certificate is not None
+                out.missing += [f"{row} {line.verdict}"] if line.certificate is None else []
 
 
 def profile_line(out: Outcome, what: str, line: Any, counts: np.ndarray) -> None:
