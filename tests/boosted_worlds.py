@@ -57,9 +57,7 @@ class Leaves:
         return next(j for j, held in enumerate(self.leaves) if all(v in held[k] for k, v in enumerate(row)))
 
     def boxes(self):
-        return Boxes.of(
-            [Box(tuple((k, sum(1 << v for v in held)) for k, held in enumerate(one))) for one in self.leaves]
-        )
+        return Boxes.of([Box(tuple((k, sum(1 << v for v in held)) for k, held in enumerate(one))) for one in self.leaves])
 
 
 class BoostedWorld:
@@ -72,9 +70,7 @@ class BoostedWorld:
         self.rows = [tuple(int(rng.integers(k)) for k in sizes) for _ in range(rows)]
         self.y = [int(v) for v in rng.integers(classes, size=rows)]
         self.start = tuple(float(np.float32(x)) for x in rng.normal(size=scores))
-        domain = Domain(
-            (*(Attribute(f"x{k}", (1,) * n) for k, n in enumerate(sizes)), Attribute("y", (1,) * classes)), len(sizes)
-        )
+        domain = Domain((*(Attribute(f"x{k}", (1,) * n) for k, n in enumerate(sizes)), Attribute("y", (1,) * classes)), len(sizes))
         blocks = [] if base is None else [base(self, domain)]
         now, trees = [list(self.start) for _ in self.rows], []
         for t in range(rounds):
@@ -86,19 +82,7 @@ class BoostedWorld:
                 found = boosted_tree(rng, tree, at, pairs, (len(blocks), t, of), width)
                 counts = np.bincount(at, minlength=len(tree.leaves))
                 names = tuple(f"leaf {j}" for j in range(len(tree.leaves)))
-                blocks.append(
-                    Partition(
-                        f"tree {t}",
-                        tree.boxes(),
-                        False,
-                        np.arange(len(names), dtype=np.int32),
-                        np.full(len(names), ANY_LABEL, dtype=np.int32),
-                        counts,
-                        counts,
-                        names,
-                        (),
-                    )
-                )
+                blocks.append(Partition(f"tree {t}", tree.boxes(), False, np.arange(len(names), dtype=np.int32), np.full(len(names), ANY_LABEL, dtype=np.int32), counts, counts, names, ()))
                 trees.append(found)
                 for i, j in enumerate(at):
                     total = now[i][of] + float(found.step[j])
