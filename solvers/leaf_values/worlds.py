@@ -244,7 +244,9 @@ class Program:
             ends = (low - base) >> shift, -((base - high) >> shift)
             if inwards:
                 ends, slack = (ends[0] + 1, ends[1] - 1), -slack
-            state(model, index, rounded, (ends[0] - slack, ends[1] + slack))
+            reach = 1 + sum(abs(v) * f for v, f in zip(rounded, far, strict=True))
+            ends = max(ends[0] - slack, -reach), min(ends[1] + slack, reach)
+            state(model, index, rounded, ends)
         return model, variables
 
     def meets(self, x: Ints) -> bool:
