@@ -147,7 +147,7 @@ def test_refusals(monkeypatch):
         one_world(release, MostLikely(), Limits(cells=1))
     with pytest.raises(Unsupported, match="no single dataset can be named"):
         answer(replace(release, loosened=("something",)), MostLikely())
-    monkeypatch.setattr(worlds, "ENTRIES", 0)
+    monkeypatch.setattr(worlds, "ENTRIES", -1)
     with pytest.raises(TooLarge, match="too many"):
         one_world(release, MostLikely(), Limits())
     monkeypatch.setattr(worlds, "unavailable", lambda: "python-flint is not installed")
