@@ -8,7 +8,6 @@ Source: Golub, Van Loan, "Matrix Computations", 4th edition, 2013, section 5.4 (
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +18,7 @@ from solvers.foundation.array_types import Ints
 from solvers.foundation.limits import Limits
 from solvers.leaf_values.cells import System
 from solvers.leaf_values.combining import Statements, around, implied, moved
+from solvers.leaf_values.lattice import MOST, reduced
 
 Floats = NDArray[np.float64]
 RESOLVED = 1.0  # rows: directions known no better than this are taken as unknown
@@ -385,18 +385,72 @@ def fix(level: Level, step: Step, near: Statements, at: Ints, which: Ints, weigh
     flat_lower, flat_upper = level.lower.ravel(), level.upper.ravel()
     flat_lower[column[start[single]]] = value[single]
     flat_upper[column[start[single]]] = value[single]
-    if many.any():
-        level.given = with_facts(level, [column[start[i] : start[i + 1]] for i in np.flatnonzero(many)], value[many], numbers[many])
+    add_facts(level, batch, numbers, column)
     return True
 
 
-def with_facts(level: Level, forms: Sequence[Ints], value: Ints, numbers: Ints) -> System:
-    """Return the statements of a level with sums of columns of one cell each that are known now."""
-    classes = level.lower.shape[1]
-    middle = np.zeros((len(forms), classes))
-    for i, columns in enumerate(forms):
-        middle[i, columns % classes] = 1.0
-    cell = np.array([int(columns[0]) // classes for columns in forms], dtype=np.int64)
-    ends = value.astype(np.float64)
-    facts = System(np.arange(len(forms)), cell, middle, np.zeros_like(middle), ends, ends.copy(), numbers)
-    return System.joined([level.given, facts], classes)
+def add_facts(level: Level, batch: Batch, numbers: Ints, column: Ints) -> None:
+    """Add the forms of several columns to the statements of a level; `column` counts (cell, class) pairs."""
+    classes, several = level.lower.shape[1], np.diff(batch.start) > 1
+    if not several.any():
+        return
+    form = np.repeat(np.arange(len(batch)), np.diff(batch.start))
+    at = np.flatnonzero(several[form])
+    key = compact(several)[form[at]] * len(level.lower) + column[at] // classes
+    pairs, place = np.unique(key, return_inverse=True)
+    middle = np.zeros((len(pairs), classes))
+    np.add.at(middle, (place.reshape(-1), column[at] % classes), batch.coefficient[at].astype(np.float64))
+    ends = batch.low[several].astype(np.float64), batch.high[several].astype(np.float64)
+    row, cell = np.divmod(pairs, len(level.lower))
+    facts = System(row, cell, middle, np.zeros_like(middle), *ends, numbers[several])
+    level.given = System.joined([level.given, facts], classes)
+
+
+def by_lattice(level: Level, limits: Limits) -> bool:
+    """Take over what lattice reduction proves of few open numbers; return whether bounds on them shrank."""
+    from scipy.sparse import csr_matrix
+
+    given, is_open = level.given, level.open
+    x = np.flatnonzero(is_open.ravel())
+    if not 1 < len(x) <= MOST:
+        return False
+    rows = np.zeros(len(given), dtype=bool)
+    rows[given.row[(is_open[given.cell] & (given.middle != 0)).any(axis=1)]] = True
+    middle, radius = flat(given, is_open, rows, compact(rows))
+    low, high = behind(level, rows)
+    source = given.source[rows]
+    lower, upper = level.lower.ravel()[x], level.upper.ravel()[x]
+    most = abs(middle[:, x]) @ upper
+    said = np.flatnonzero((low > -most) | (high < most))
+    dense = middle[:, x].toarray()[said], radius[:, x].toarray()[said]
+    statements = Statements(*dense, *finite(low[said], high[said], most[said]), source[said], x, lower, upper)
+    found = reduced(statements, limits)
+    if not found:
+        return False
+    if found[-1].low > found[-1].high:
+        raise Contradicted("no whole numbers of rows are left")
+    size = len(said) + len(found)
+    weights = np.zeros((len(found), size))
+    for i, one in enumerate(found):
+        weights[i, : len(one.weights)] = one.weights
+    start = np.concatenate([[0], np.cumsum([len(one.terms) for one in found])]).astype(np.int64)
+    column = x[np.array([j for one in found for j, _ in one.terms], dtype=np.int64)]
+    coefficient = np.array([v for one in found for _, v in one.terms], dtype=np.int64)
+    ends = np.array([one.low for one in found]), np.array([one.high for one in found])
+    numbers = np.arange(level.next, level.next + len(found), dtype=np.int64)
+    proof = csr_matrix(weights)
+    batch = Batch(start, level.columns.ravel()[column], coefficient, *ends, proof, np.concatenate([source[said], numbers]))
+    level.record(batch)
+    flat_lower, flat_upper = level.lower.ravel(), level.upper.ravel()
+    before = int((flat_upper - flat_lower).sum())
+    for i in np.flatnonzero((np.diff(start) == 1) & (coefficient[start[:-1]] == 1)).tolist():
+        j = column[start[i]]
+        flat_lower[j], flat_upper[j] = max(flat_lower[j], ends[0][i]), min(flat_upper[j], ends[1][i])
+    add_facts(level, batch, numbers, column)
+    return int((flat_upper - flat_lower).sum()) < before
+
+
+def finite(low: Floats, high: Floats, most: Floats) -> tuple[Floats, Floats]:
+    """Return intervals without infinite ends: no sum is beyond `most`."""
+    far = np.nextafter(most * (1 + 2.0**-40), np.inf)
+    return np.maximum(low, -far), np.minimum(high, far)

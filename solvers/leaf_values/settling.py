@@ -18,7 +18,7 @@ from solvers.foundation.errors import TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.kernel.claims import Form, Refined
 from solvers.leaf_values.cells import Cells, System, base_blocks, counts, figures, first_cells, with_trees
-from solvers.leaf_values.peeling import Batch, Contradicted, Level, peel
+from solvers.leaf_values.peeling import Batch, Contradicted, Level, by_lattice, peel
 from solvers.leaf_values.residuals import evaluated
 from solvers.questions.query import SettledAnswer
 from solvers.statements.boosted import Boosted
@@ -28,6 +28,7 @@ from solvers.statements.release import Release
 
 AT_ONCE = 3_000  # columns that one decomposition takes, where all the trees are tried at once
 GROWTH = 1.3  # of the cells from level to level
+LATTICE = 0.25  # of the time left for one reduction
 LEAST = 64  # cells that a level may have more than the one before, whatever its size
 
 
@@ -155,10 +156,9 @@ class Settling:
             level = self.level(cells, level.lower, level.upper, facts, level.next)
             self.limits.report(f"leaf values: {done} of {len(self.boosted.trees)} trees, {len(cells):,} cells")
             peel(level, self.limits)
+            while not self.limits.expired() and by_lattice(level, self.limits.share(LATTICE)):
+                peel(level, self.limits)
             parts += level.batches
-            first = len(level.given) - len(level.given.source)
-            facts = level.given
-            assert first == 0
         return Outcome(cells, level, parts)
 
     def level(self, cells: Cells, lower: Ints, upper: Ints, facts: System, after: int) -> Level:
