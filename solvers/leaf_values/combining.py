@@ -43,7 +43,8 @@ def implied(given: Statements, forms: Any, weights: Floats) -> tuple[Floats, Flo
     slack = 4 * (terms(given.middle) + 4) * UNIT
     size = np.abs(weights)
     rest = forms - weights @ given.middle
-    error = (size @ abs(given.middle) + np.abs(forms)) * slack + (size @ given.radius) * (1 + slack) + TINY
+    spread = abs(given.middle) * slack + given.radius
+    error = (size @ spread) * (1 + 2 * slack) + np.abs(forms) * slack + TINY
     more, less = rest + error, rest - error
     lower, upper = given.lower.astype(np.float64), given.upper.astype(np.float64)
     positive, negative = np.maximum(weights, 0.0), np.minimum(weights, 0.0)

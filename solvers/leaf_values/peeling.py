@@ -153,7 +153,8 @@ class Step:
 
     Row i is statement `rows[i]` of the level. z[j] is the sum of the columns over start[j]..start[j + 1]. Statement
     `helper[c]` says the sum of a cell one of whose columns was taken out (c of them), `taken` (rows, c) are the
-    coefficients of these columns: a combination with weights w contains the helpers -w @ taken times.
+    coefficients of these columns: a combination with weights w contains the helpers -w @ taken times. `known` says which
+    z are known by one statement.
     """
 
     statements: Statements
@@ -162,6 +163,7 @@ class Step:
     column: Ints
     helper: Ints
     taken: Any
+    known: NDArray[np.bool_]
 
 
 def sums_of_cells(level: Level) -> Step | None:
@@ -179,10 +181,9 @@ def sums_of_cells(level: Level) -> Step | None:
     used = np.zeros(len(given), dtype=bool)
     used[given.row[some & (middle != 0)]] = True
     rows &= used
-    cells = np.flatnonzero(is_open.sum(axis=1) > 1)
-    single = is_open.sum(axis=1) == 1
     cells = np.flatnonzero(is_open.any(axis=1))
-    if not rows.any() or bool(single[cells].all()):
+    known = known_sums(level)[0][cells] >= 0
+    if not rows.any() or bool((known | (is_open.sum(axis=1)[cells] == 1)).all()):
         return None
     kept = rows[given.row] & some
     number, place = compact(rows), compact(is_open.any(axis=1))
@@ -198,7 +199,7 @@ def sums_of_cells(level: Level) -> Step | None:
     start = np.concatenate([[0], np.cumsum(is_open.sum(axis=1)[cells])])
     found = Statements(matrix, radius, low, high, given.source[numbers], cells, lower, upper)
     none = np.zeros(0, dtype=np.int64)
-    return Step(found, numbers, start, c * is_open.shape[1] + k, none, csr_matrix((len(numbers), 0)))
+    return Step(found, numbers, start, c * is_open.shape[1] + k, none, csr_matrix((len(numbers), 0)), known)
 
 
 def single_columns(level: Level) -> Step | None:
@@ -241,7 +242,7 @@ def single_columns(level: Level) -> Step | None:
     low, high = np.nextafter(low - wide, -np.inf), np.nextafter(high + wide, np.inf)
     found = Statements(matrix, rounding.tocsr(), low, high, given.source[numbers], mine, lower, upper)
     coefficients = middle[:, taken]
-    return Step(found, numbers, np.arange(z + 1), mine, helper[known], coefficients)
+    return Step(found, numbers, np.arange(z + 1), mine, helper[known], coefficients, np.zeros(z, dtype=bool))
 
 
 def compact(kept: NDArray[np.bool_]) -> Ints:
@@ -317,7 +318,7 @@ def determine(level: Level, step: Step, limits: Limits) -> bool:
     inverse = solve_triangular(r2[:rank, :rank], np.eye(rank), check_finite=False)
     loose = np.abs(inverse @ r2[:rank, rank:]) @ reach[pivot[rank:]]
     noise = np.sqrt((inverse**2).sum(axis=1))
-    good = np.flatnonzero((loose < NEAR) & (noise < NEAR))
+    good = np.flatnonzero((loose < NEAR) & (noise < NEAR) & ~step.known[pivot[:rank]])
     if not len(good):
         return False
     point = np.zeros(len(reach))
