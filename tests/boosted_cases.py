@@ -21,6 +21,7 @@ import recon
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import EncodedRelease
 from recon.frames.true_rows import TrueRows
+from solvers.leaf_values.residuals import used
 from solvers.statements.boosted import Boosted
 
 DATA = Path(os.environ.get("RECON_DATA", Path(__file__).parents[2] / "shared" / "data"))
@@ -91,6 +92,11 @@ def true_points(
     return boosted, points, times
 
 
+def used_parts(boosted: Boosted, leaves: NDArray[np.int64], times: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return how much of its interval every figure of all trees uses, as far as is known: at most 1 for true rows."""
+    return np.concatenate([parts for parts, _ in used(boosted, leaves, times)])
+
+
 def exact_parts(
     model: Any, boosted: Boosted, leaves: NDArray[np.int64], times: NDArray[np.int64]
 ) -> NDArray[np.float64]:
@@ -125,6 +131,26 @@ def exact_parts(
             low, high = Fraction(tree.low[i]), Fraction(tree.high[i])
             parts.append(float(abs(total - (low + high) / 2) / ((high - low) / 2)) if high > low else np.inf)
         scores[:, tree.of] += tree.step[leaves[:, t]]
+    return np.array(parts)
+
+
+def target_parts(model: Any, release: EncodedRelease, frame: pd.DataFrame) -> NDArray[np.float64]:
+    """Return how much of its interval every figure of a regression uses, from its own gradients, in rationals."""
+    boosted, blocks = release.statements.boosted[0], release.statements.blocks
+    rows, hist = TrueRows.of(release, frame), type(model).__name__.startswith("Hist")
+    target = frame.iloc[:, -1].to_numpy(dtype=np.float64)
+    scores, parts = np.full(len(frame), boosted.start[0]), []
+    for tree in boosted.trees:
+        leaf = rows.regions(blocks[tree.block].boxes)[rows.back]
+        g = (scores - target).astype(np.float32 if hist else np.float64)
+        for i in range(len(tree)):
+            at = np.isin(leaf, tree.members(i))
+            sums = [sum((whole(x) ** e for x in g[at]), Fraction(0)) for e in (1, 2)]
+            total = sums[0] * Fraction(tree.gradient[i]) + sums[1] * Fraction(tree.square[i])
+            low, high = Fraction(tree.low[i]), Fraction(tree.high[i])
+            parts.append(float(abs(total - (low + high) / 2) / ((high - low) / 2)) if high > low else np.inf)
+        scores = scores + tree.step[leaf]
+    assert (scores == (model._raw_predict(features_and_label(frame)[0]).ravel() if hist else scores)).all()
     return np.array(parts)
 
 

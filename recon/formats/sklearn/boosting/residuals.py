@@ -48,12 +48,15 @@ class Residuals:
 
 
 def residuals(tree: TreeArrays, mean: Floats, cap: float) -> Residuals:
-    """Return what inner nodes say, S of leaves not known yet; `mean` bounds |S| / n, `cap` every |r|."""
+    """Return what means say; `mean` bounds |S| / n, `cap` every |r|.
+
+    Without a cap (a regression) values are means everywhere, else S of leaves is not known yet.
+    """
     n = tree.rows.astype(np.float64)
     variance, error, absolute = variances(tree, mean, cap)
     total = n * tree.value[:, 0]
     low, high = around(total, UNIT * (n * absolute + 3 * np.abs(total)))
-    known = ~tree.leaf
+    known = ~tree.leaf | bool(np.isinf(cap))
     return Residuals(np.where(known, low, -np.inf), np.where(known, high, np.inf), known, variance, error, absolute)
 
 
