@@ -238,7 +238,10 @@ class Search:
         change = run("solvers.leaf_values.lattice:transformed", rows, self.limits) if alone else transformed(rows)
         by = matrix([[int(v, 16) for v in row] for row in change])
         new = (by * matrix([self.basis[i] for i in self.open])).tolist()
-        forms = (by.inv(True).transpose() * matrix([self.dual[i] for i in self.open])).tolist()
+        back = by.inv(True)
+        if int((by * back)[0, 0]) < 0:  # python-flint 0.9 drops the sign of a determinant of -1
+            back = -back
+        forms = (back.transpose() * matrix([self.dual[i] for i in self.open])).tolist()
         for i, u, v in zip(self.open, new, forms, strict=True):
             self.basis[i], self.dual[i] = [int(x) for x in u], [int(x) for x in v]
 
@@ -299,7 +302,8 @@ class Search:
         if self._across is None or self._across.ncols() != len(self.known):
             self._across = self.sums.matrix([self.basis[i] for i in self.known]).transpose()
         of = self.sums.matrix(1, len(off), off) * self._across
-        return floats(of, POINT + GRID)[0]
+        weights: Floats = floats(of, POINT + GRID)[0]
+        return weights
 
     def add(self, form: list[int], y: Floats, z: Floats, low: int, high: int) -> None:
         """Put one more entry on the list."""
