@@ -98,7 +98,7 @@ def true_points(
 
 def used_parts(boosted: Boosted, leaves: NDArray[np.int64], times: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return how much of its interval every figure of all trees uses, as far as is known: at most 1 for true rows."""
-    return np.concatenate([parts for parts, _ in used(boosted, leaves, times)])
+    return np.concatenate(used(boosted, leaves, times))
 
 
 def exact_parts(

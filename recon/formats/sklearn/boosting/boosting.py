@@ -47,6 +47,8 @@ KINDS = (
     "GradientBoostingRegressor",
     "HistGradientBoostingRegressor",
 )
+CRITERIA = {"deprecated", "friedman_mse", "squared_error", "mse"}  # all of them publish variances
+COMMON_LOSSES = (1, 4)  # the version in which gradient boosting took over the losses of histogram gradient boosting
 DOUBLE, SINGLE = 1e-9, 4e-6  # relative error of a leaf value: computed in double, or from single precision
 LATER = "of the first tree classes are known, of later ones only how many rows are in each leaf"
 HIDDEN = "the classes are hidden, in the first tree too: only how many rows are in each leaf is known"
@@ -110,7 +112,7 @@ def leaf_values(thing: Thing, trees: list[TreeArrays], classes: Sequence[Value] 
         return ""
     histogram, rate, loss = thing.class_name.startswith("Hist"), thing.get("learning_rate"), thing.get("loss")
     if loss not in ({"squared_error", "ls", "least_squares"} if classes is None else {"log_loss", "deviance"}):
-        return f"its loss is {loss!r}"
+        return f"its loss is {loss!r}" if isinstance(loss, str) else "its loss is none of the library's"
     if why := unusual(thing, trees):
         return why
     number = 0 if classes is None else len(classes)
@@ -120,8 +122,18 @@ def leaf_values(thing: Thing, trees: list[TreeArrays], classes: Sequence[Value] 
         return "its learning rate is no number above 0"
     if int(trees[0].rows[0]) > MOST_ROWS:
         return "sums over so many rows are not bounded"
+    recent = fitted_by(thing) >= COMMON_LOSSES
+    if number > 2 and not recent:
+        return "so old a version (before 1.4) computes shares of classes in another way"
     found = histogram_values if histogram else gradient_values
-    return found(thing, trees, float(rate), number)
+    return found(thing, trees, float(rate), number, recent)
+
+
+def fitted_by(thing: Thing) -> tuple[int, int]:
+    """Return the version that wrote the file, (0, 0) where it does not say."""
+    parts = str(thing.get("_sklearn_version")).split(".")[:2]
+    known = len(parts) == 2 and all(p.isdigit() and len(p) < 6 for p in parts)
+    return (int(parts[0]), int(parts[1])) if known else (0, 0)
 
 
 def unusual(thing: Thing, trees: list[TreeArrays]) -> str:
@@ -134,8 +146,9 @@ def unusual(thing: Thing, trees: list[TreeArrays]) -> str:
         return "rows were weighted (sample_weight)"
     if thing.get("warm_start"):
         return "training may have been continued (warm_start)"
-    constraints = thing.get("monotonic_cst")
-    if constraints is not None:
+    if not thing.class_name.startswith("Hist") and thing.get("criterion", "deprecated") not in CRITERIA:
+        return "its trees hold no variances of gradients (criterion)"
+    if thing.get("monotonic_cst") is not None:
         return "values are clipped by monotonic constraints (monotonic_cst)"
     return ""
 
