@@ -54,7 +54,8 @@ LATER = "of the first tree classes are known, of later ones only how many rows a
 HIDDEN = "the classes are hidden, in the first tree too: only how many rows are in each leaf is known"
 REGRESSION = "a regression model: only how many rows are in each leaf is read"
 VALUES = "every leaf value is a statement on sums of gradients over the rows of its leaf"
-BOUNDED = f"{VALUES}, with a domain whose label has a least and a greatest value"
+REGRESSED = "a regression model: how many rows are in each leaf, and their mean residual, is read"
+BOUNDED = ", the latter with a domain whose label has a least and a greatest value"
 OTHER_ROWS = "its trees count different rows, training was continued"
 HELD_OUT = "rows held out for early stopping, if any, are not among the training rows counted here"
 
@@ -85,7 +86,8 @@ def read(thing: Thing, form: str) -> Draft:
     if first is None:
         lines = (REGRESSION if classes is None else HIDDEN,)
     if not isinstance(values, str):
-        lines = (*(lines if first is not None else ()), BOUNDED if values.per_size else VALUES)
+        known = REGRESSED if classes is None else VALUES
+        lines = (*(lines if first is not None else ()), known + (BOUNDED if values.per_size else ""))
     elif values:
         lines = (*lines, f"leaf values say nothing more: {values}")
     n = int(arrays[0].rows[0])
