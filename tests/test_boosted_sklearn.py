@@ -224,6 +224,46 @@ def test_leaf_values_that_say_something_else_are_not_used(name):
     assert any(reason in line for line in release.reader_notes), release.reader_notes
 
 
+def changed(model, **values):
+    """Return a model with other attributes than it was fitted with: what anybody may write into a file."""
+    for name, value in values.items():
+        setattr(model, name, value)
+    return model
+
+
+def with_nodes(model, field: str, at: int, value):
+    """Return a histogram model with another figure at a node of its first tree."""
+    model._predictors[0][0].nodes[field][at] = value
+    return model
+
+
+HOSTILE = {
+    "loss": (lambda f: changed(fit_gb(f), loss=["log_loss"]), "loss"),
+    "criterion": (lambda f: changed(fit_gb(f), criterion=["mse"]), "criterion"),
+    "another criterion": (lambda f: changed(fit_gb(f), criterion="mae"), "criterion"),
+    "rate": (lambda f: changed(fit_hist(f), learning_rate="0.1"), "learning rate"),
+    "start": (lambda f: changed(fit_hist(f), _baseline_prediction=np.array([[np.nan]])), "the scores that it starts"),
+    "ridge": (lambda f: changed(fit_hist(f), l2_regularization=-1.0), "the scores that it starts"),
+    "value": (lambda f: with_nodes(fit_hist(f), "value", 1, 1e200), "not those of training"),
+    "rows": (lambda f: with_nodes(fit_hist(f), "count", 1, 3), "not those of training"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_figures_that_no_training_gives_are_not_used(name):
+    frame = rows(100)
+    make, reason = HOSTILE[name]
+    draft = draft_of(make(frame))
+    assert draft.values is None
+    assert any(reason in line for line in draft.reader_notes), draft.reader_notes
+
+
+def test_a_gain_that_is_no_number_leaves_values():
+    frame = rows(100)
+    release = released_from(with_nodes(fit_hist(frame, max_iter=1), "gain", 1, np.inf), frame)
+    assert set(named(release)) == {"value"}
+
+
 @pytest.mark.parametrize("loss", ["absolute_error", "huber", "quantile", "poisson", "gamma"])
 def test_regressions_of_other_losses_are_read_as_sizes(loss):
     frame = rows(100, 0).assign(y=lambda f: f["y"] ** 2 + 1)

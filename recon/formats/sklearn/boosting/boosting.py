@@ -49,6 +49,7 @@ KINDS = (
 )
 CRITERIA = {"deprecated", "friedman_mse", "squared_error", "mse"}  # all of them publish variances
 COMMON_LOSSES = (1, 4)  # the version in which gradient boosting took over the losses of histogram gradient boosting
+MOST_FIGURE = 1e100  # squares and sums of what is larger are no finite doubles
 DOUBLE, SINGLE = 1e-9, 4e-6  # relative error of a leaf value: computed in double, or from single precision
 LATER = "of the first tree classes are known, of later ones only how many rows are in each leaf"
 HIDDEN = "the classes are hidden, in the first tree too: only how many rows are in each leaf is known"
@@ -113,8 +114,10 @@ def leaf_values(thing: Thing, trees: list[TreeArrays], classes: Sequence[Value] 
     if thing.class_name.startswith("Ada"):
         return ""
     histogram, rate, loss = thing.class_name.startswith("Hist"), thing.get("learning_rate"), thing.get("loss")
+    if not isinstance(loss, str):
+        return "its loss is none of the library's"
     if loss not in ({"squared_error", "ls", "least_squares"} if classes is None else {"log_loss", "deviance"}):
-        return f"its loss is {loss!r}" if isinstance(loss, str) else "its loss is none of the library's"
+        return f"its loss is {loss[:40]!r}"
     if why := unusual(thing, trees):
         return why
     number = 0 if classes is None else len(classes)
@@ -122,13 +125,21 @@ def leaf_values(thing: Thing, trees: list[TreeArrays], classes: Sequence[Value] 
         return "its trees do not fit its classes"
     if not isinstance(rate, (int, float)) or not 0 < rate < math.inf:
         return "its learning rate is no number above 0"
-    if int(trees[0].rows[0]) > MOST_ROWS:
-        return "sums over so many rows are not bounded"
+    if int(trees[0].rows[0]) > MOST_ROWS or not all(map(trained, trees)):
+        return "its figures are not those of training"
     recent = fitted_by(thing) >= COMMON_LOSSES
     if number > 2 and not recent:
         return "so old a version (before 1.4) computes shares of classes in another way"
     found = histogram_values if histogram else gradient_values
     return found(thing, trees, float(rate), number, recent)
+
+
+def trained(tree: TreeArrays) -> bool:
+    """Return whether figures of a tree are numbers of a sane size, and rows of nodes those of their children."""
+    inner = ~tree.leaf
+    below = tree.rows[tree.left[inner]] + tree.rows[tree.right[inner]]
+    numbers = np.concatenate([tree.value.ravel(), tree.impurity])
+    return bool((tree.rows > 0).all() and (below == tree.rows[inner]).all() and (np.abs(numbers) < MOST_FIGURE).all())
 
 
 def fitted_by(thing: Thing) -> tuple[int, int]:
@@ -148,7 +159,8 @@ def unusual(thing: Thing, trees: list[TreeArrays]) -> str:
         return "rows were weighted (sample_weight)"
     if thing.get("warm_start"):
         return "training may have been continued (warm_start)"
-    if not thing.class_name.startswith("Hist") and thing.get("criterion", "deprecated") not in CRITERIA:
+    criterion = thing.get("criterion", "deprecated")
+    if not thing.class_name.startswith("Hist") and not (isinstance(criterion, str) and criterion in CRITERIA):
         return "its trees hold no variances of gradients (criterion)"
     if thing.get("monotonic_cst") is not None:
         return "values are clipped by monotonic constraints (monotonic_cst)"
@@ -192,7 +204,7 @@ def first_counts(thing: Thing, tree: TreeArrays, classes: int) -> NodeCounts | N
         return solved_leaves(tree, 1 / (1 + math.exp(-float(start[0]))), float(rate), float(ridge), SINGLE)
     init = thing.get("init_")
     prior = init.get("class_prior_") if isinstance(init, Thing) and init.class_name == "DummyClassifier" else None
-    if not isinstance(prior, np.ndarray) or len(prior) != 2 or thing.get("loss") not in {"log_loss", "deviance"}:
+    if not isinstance(prior, np.ndarray) or len(prior) != 2 or thing.get("loss") not in ("log_loss", "deviance"):
         return None
     if not np.allclose(tree.rows, tree.weighted, rtol=1e-9, atol=0):
         return None
