@@ -14,6 +14,7 @@ from boosted_cases import (
     exact_parts,
     fit_gb,
     fit_hist,
+    library_gradients,
     parts_of,
     random_case,
     release_of,
@@ -34,6 +35,7 @@ from recon.formats.sklearn.boosting.histogram import exact_sums, hessians, least
 from recon.formats.sklearn.boosting.rounding import UNIT, pairwise
 from recon.frames.true_rows import violations
 from recon.loading.loading import draft_of
+from solvers.gradients.floating import rows_at
 
 FITS = {"gb2": 25, "hist2": 25, "gb3": 6, "hist3": 6, "gb4": 3, "hist4": 3, "gb0": 15, "hist0": 15}
 
@@ -78,6 +80,26 @@ def test_figures_hold_for_many_fits(family):
     for _ in range(20 * FITS[family]):
         case = random_case(rng, family, most=400, trees=8)
         assert (parts_of(case) <= 1).all(), (family, case.options, len(case.frame))
+
+
+@pytest.mark.parametrize("classes", [2, 3, 5])
+@pytest.mark.parametrize("fit", [fit_gb, fit_hist])
+def test_gradients_of_the_library_lie_within_what_is_said_of_them(fit, classes):
+    frame = rows(80, classes)
+    model = fit(frame, **({"n_estimators": 3} if fit is fit_gb else {"max_iter": 3}))
+    law = replace(released_from(model, frame).statements.boosted[0].gradients, score_error=0.0, start_error=0.0)
+    rng = np.random.default_rng(3)
+    widest = 38.0 if classes == 2 else 2.0  # of softmax the law is for scores as far apart as this model's
+    scores = (
+        rng.uniform(-1, 1, (4000, 1 if classes == 2 else classes)) * rng.choice([0.01, 0.1, 1.0], (4000, 1)) * widest
+    )
+    for of in range(scores.shape[1]):
+        g, h = library_gradients(model._loss, scores, of, classes, np.float32 if fit is fit_hist else np.float64)
+        said = rows_at(law, scores, of, classes, False)
+        assert (said.gradient.low <= g).all()
+        assert (g <= said.gradient.high).all()
+        assert (said.hessian.low[:, None] <= h).all()
+        assert (h <= said.hessian.high[:, None]).all()
 
 
 @pytest.mark.parametrize("classes", [2, 3])

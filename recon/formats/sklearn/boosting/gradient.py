@@ -77,7 +77,7 @@ def leaf_values(
         "log_loss", relative=8 * UNIT, absolute=TINY if recent else OLD, score_error=drift, start_error=error
     )
     if classes > 2:
-        off = 4 * (6.0 + 2 * float(ends.size.max()))
+        off = 4 * (6.0 + 2 * float(ends.size[:-1].max()))
         rough = Rough(off + 2 * classes + 8, classes + 8.0)
         law = Gradients("softmax", "float64", "float64", 1.0, 1.0, off * UNIT, (classes + 4) * UNIT, drift, error)
     factor = (classes - 1) / classes if classes > 2 else 1.0

@@ -121,7 +121,7 @@ def leaf_values(
         return LeafValues(law, first, (), tuple(a for a, _ in pairs), tuple(b for _, b in pairs), float(size.max()))
     law = Gradients("log_loss", rounded="float32", relative=RELATIVE, absolute=TINY if recent else OLD)
     if classes > 2:
-        off = (4 * (6.0 + 2 * float(size.max())) + 2 * classes + 16) * UNIT
+        off = (4 * (6.0 + 2 * float(size[:-1].max())) + 2 * classes + 16) * UNIT
         law = Gradients("softmax", "float64", "float32", 1.0, 1.0, off, (classes + 4) * UNIT)
     every = []
     for t, (tree, gain, step) in enumerate(zip(trees, gains(thing), steps, strict=True)):
