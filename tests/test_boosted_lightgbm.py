@@ -74,7 +74,7 @@ def released(draft, frame):
 
 def parts(draft, frame):
     """Return per tree the used parts of the intervals for the true rows."""
-    return [part for part, _ in used(*true_points(released(draft, frame), frame))]
+    return used(*true_points(released(draft, frame), frame))
 
 
 def rounded(decimals):
