@@ -42,6 +42,7 @@ ODD = {
     "boosting: dart": "dart",
     "device_type: gpu": "gpu",
     "num_machines: 2": "num_machines",
+    "forcedsplits_filename: splits.json": "forcedsplits_filename",
     "monotone_constraints: 1,0,0,0,0": "monotone_constraints",
 }
 
@@ -207,6 +208,8 @@ def test_lambda_and_rates_of_many_digits_are_solved():
         found = np.concatenate([s.high - s.low for s in draft_of(file).models[0].sums])
         assert found.max() < 1e-9
         assert max(part.max() for part in parts(draft_of(file), frame)) <= 1
+    assert "neither cut off nor smoothed" in str(draft_of("ridge.json").origin.notes)
+    assert "neither cut off nor smoothed" not in str(draft_of("ridge.txt").origin.notes)
 
 
 def test_large_files_say_that_bundles_are_assumed_clean():

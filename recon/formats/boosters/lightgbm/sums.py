@@ -43,6 +43,7 @@ def odd_parameter(booster: Booster) -> str | None:
     keys = ("lambda_l1", "max_delta_step", "path_smooth", "linear_tree", "use_quantized_grad", "is_unbalance")
     found = [key for key in keys if number(params, key, 0.0)]
     found += ["scale_pos_weight"] if number(params, "scale_pos_weight", 1.0) != 1 else []
+    found += ["forcedsplits_filename"] if params.get("forcedsplits_filename") else []
     found += ["monotone_constraints"] if booster.monotone or params.get("monotone_constraints") else []
     found += ["num_machines"] if number(params, "num_machines", 1.0) > 1 else []
     return f"'{found[0]}' is set" if found else None
@@ -147,7 +148,8 @@ def tree_sums(booster: Booster, g: Grove, setting: Setting, known: tuple[Sizes, 
     lists = by_list(booster, g, setting.onehot)
     figures: list[tuple[int, str, tuple[float, float, float, float]]] = []
     for node, j in zip(g.grown.leaves, g.order, strict=True):
-        weight, by = g.stored.weight[j], off.hessian[node] + setting.weight
+        weight = g.stored.weight[j]
+        by = off.hessian[node] + setting.weight + 2 * UNIT * weight
         if lists[j] is not None:
             above = above_of(g.stored.value[j], setting, of, turn)
             ridge = setting.listed if lists[j] else setting.ridge
