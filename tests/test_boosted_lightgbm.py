@@ -180,6 +180,21 @@ def test_parameters_that_change_leaf_values_are_named(line):
     assert ODD[line] in odd_parameter(booster)
 
 
+@pytest.mark.parametrize("what", ["leaf_value=1e308", "leaf_weight=-1e308", "leaf_weight=1e300", "shrinkage=0"])
+def test_figures_without_sense_are_left_out(what):
+    key, _, number = what.partition("=")
+
+    def change(text):
+        last = text.rindex(f"{key}=")
+        line = text[last : text.index("\n", last)]
+        parts = line.partition("=")[2].split()
+        return text.replace(line, f"{key}={' '.join([number, *parts[1:]])}")
+
+    draft = draft_of("ridge.txt", change)
+    assert isinstance(draft.models[0], Forest)
+    assert "no figure of training" in str(draft.reader_notes)
+
+
 def test_other_objectives_are_named():
     for objective in ("multiclassova num_class:3", "regression", "lambdarank", ""):
         booster = replace(text_booster(text_of("ridge.txt")), objective=objective)

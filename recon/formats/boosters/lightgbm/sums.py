@@ -29,6 +29,7 @@ from solvers.foundation.errors import Unsupported
 from solvers.statements.boosted import Gradients
 
 Floats = NDArray[np.float64]
+LARGE = 1e7
 
 
 def odd_parameter(booster: Booster) -> str | None:
@@ -61,6 +62,8 @@ def boosting(booster: Booster, groves: Sequence[Grove], proved: Mapping[int, Seq
     per_round = booster.per_round
     if any(t not in proved for t in range(per_round)) or [g.number for g in groves[:per_round]] != [*range(per_round)]:
         raise Unsupported("the rows of each class in the first round are not proved")
+    if not all(sensible(g.stored) for g in groves):
+        raise Unsupported("some leaf value, weight or learning rate is no figure of training")
     rate, setting = solved(booster, groves[:per_round], proved, settled(booster, groves, proved))
     last = min(last, complete(booster, groves))
     found = []
@@ -72,6 +75,12 @@ def boosting(booster: Booster, groves: Sequence[Grove], proved: Mapping[int, Seq
         found.append(tree_sums(booster, g, setting, known, own) if use else TreeSums(turn, of, steps, *nothing()))
     trees, base = tuple(g.tree for g in groves), (0.0,) * per_round
     return Boosting(trees, tuple(found), setting.law, setting.start, base, (*range(max(2, per_round)),))
+
+
+def sensible(tree: Stored) -> bool:
+    """Return whether the figures of a tree are of a size that training can give."""
+    values = max(map(abs, tree.value)) < LARGE and 1 / LARGE < tree.rate < LARGE
+    return values and min(tree.weight) >= 0 and max(tree.weight) < LARGE * LARGE
 
 
 def settled(booster: Booster, groves: Sequence[Grove], proved: Mapping[int, Sequence[int]]) -> Setting:
