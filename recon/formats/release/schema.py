@@ -253,6 +253,7 @@ class GradientsPart(Part, kw_only=True):
     loss: Literal["log_loss", "softmax", "squared_error"]
     scores: Literal["float64", "float32"] = "float64"
     rounded: Literal["float64", "float32"] = "float64"
+    stages: Literal["float64", "float32"] = "float64"
     scale: Number = 1.0
     factor: Number = 1.0
     relative: Amount = 0.0
