@@ -247,7 +247,7 @@ class GradientsPart(Part, kw_only=True):
     `log_loss`: p = 1 / (1 + exp(-scale F)), g = scale (p - y), h = factor scale^2 p (1 - p). `softmax`: p is that of
     the class, g = p - [y = k], h = factor p (1 - p). `squared_error`: g = F - y, h = 1. What is computed lies within
     `relative` times its size plus `absolute` of that and is rounded to `rounded`; scores add up in `scores` precision
-    and may be off by `score_error` (`start_error` before the first round).
+    and may be off by `score_error` (`start_error` before the first round). `stages`: each step is rounded.
     """
 
     loss: Literal["log_loss", "softmax", "squared_error"]
