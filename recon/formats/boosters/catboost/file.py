@@ -220,6 +220,7 @@ def with_leaves(
             weight.append(weight[i])
             weight[i] = 0.0
             value += value[i : i + 1]
+            value[i : i + 1] = [0.0] if value else []
     reached = [c for pair in grown for c in pair if c >= 0]
     if len(set(reached)) != len(reached) or len(reached) != len(grown) - 1 or len(grown) > MAX_NODES:
         raise refuse("some node is reached by no path or by two", f"tree {t}")
