@@ -103,7 +103,8 @@ class Prover:
         """Yield what is claimed in one line and can be proved; nothing where nothing is said of its counts."""
         if verdict == "outside" or pd.isna(minimum) or pd.isna(maximum):
             return
-        if verdict == "unknown" and not self.release.statements.bags:  # bounds of rows told apart have proofs
+        stated = self.release.statements
+        if verdict == "unknown" and not stated.bags and stated.settled is None:  # other bounds have no proofs
             return
         (met, inside), rows = self.boxes[i], self.release.statements.rows.high
         has = None if certificate is None else certificate["claim"]
