@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from recon.noisy.likely_worlds import sampled as sampled
     from recon.noisy.posterior import Posterior as Posterior
     from recon.noisy.posterior import posterior as posterior
+    from recon.questions.labels import labels as labels
+    from recon.questions.labels import targets as targets
     from recon.questions.planning import Plan as Plan
     from recon.questions.planning import plan as plan
     from recon.questions.probabilistic import table as table
@@ -74,6 +76,8 @@ _HOME = {
     "denoise": "recon.noisy.denoising",
     "Posterior": "recon.noisy.posterior",
     "posterior": "recon.noisy.posterior",
+    "labels": "recon.questions.labels",
+    "targets": "recon.questions.labels",
     "Plan": "recon.questions.planning",
     "plan": "recon.questions.planning",
     "positions": "recon.located.positions",

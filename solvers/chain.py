@@ -28,6 +28,7 @@ from solvers.questions.query import (
     Query,
     Sample,
     Settle,
+    Targets,
 )
 from solvers.questions.relaxed import loosen, unnamed
 from solvers.statements.release import Release
@@ -120,7 +121,7 @@ def answer(release: Release, query: Query, limits: Limits | None = None) -> Answ
 def unused(release: Release, query: Query) -> tuple[str, ...]:
     """Return what engines leave out that know no bags; those that name worlds use the leaf values (`refusal`)."""
     lines = release.unstated if release.boosted and not isinstance(query, OF_WORLDS) else release.loosened
-    return () if isinstance(query, Settle) else lines
+    return () if isinstance(query, Settle | Targets) else lines
 
 
 @dataclass(slots=True)

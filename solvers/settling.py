@@ -12,7 +12,7 @@ from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.questions.query import Settle, SettledAnswer
 from solvers.statements.boxes import Box, Boxes
-from solvers.statements.release import ANY_LABEL, Partition, Release, Settled
+from solvers.statements.release import ANY_LABEL, UNBOUNDED, Block, Partition, Release, Settled
 
 SETTLING = 0.6  # of the time for leaf values, before what they prove is asked about
 KIND = "leaf values"
@@ -31,8 +31,8 @@ def strengthened(release: Release, limits: Limits | None = None) -> Release:
 
     One partition per boosted model: the rows of its cells by label (`Settled` says what proves it). Where all of them
     are known the model is taken out of `boosted`, else it stays, for what is not used. A model whose figures contradict
-    what they assume becomes a line of `loosened`. Remembered; asked anew only with more time. Cost: see
-    `solvers.leaf_values.settling`.
+    what they assume becomes a line of `loosened`, its trees sizes of leaves: classes may be read off leaf values too.
+    Remembered; asked anew only with more time. Cost: see `solvers.leaf_values.settling`.
     """
     if not release.boosted or release.settled is not None:
         return release
@@ -57,12 +57,27 @@ def settle_all(release: Release, limits: Limits) -> Release:
             raise TypeError(f"{proved.engine} answered Settle with a {type(proved).__name__}")
         if proved.failed:
             line = f"{model.name}: its leaf values are not used: {proved.failed}"
-            found = replace(found, loosened=(*found.loosened, line))
+            blocks = tuple(only_sizes(b) if i in model.blocks else b for i, b in enumerate(found.blocks))
+            found = replace(found, blocks=blocks, loosened=(*found.loosened, line))
             continue
         if proved.boxes is not None:
             found = with_block(found, number, proved)
         left += [] if proved.status == "exact" else [model]
     return replace(found, boosted=tuple(left))
+
+
+def only_sizes(block: Block) -> Block:
+    """Return a partition with the rows of its regions whatever their label; other blocks as they are."""
+    if not isinstance(block, Partition) or bool((block.label == ANY_LABEL).all()):
+        return block
+    k = len(block.boxes)
+    low, high = np.zeros(k, dtype=np.int64), np.zeros(k, dtype=np.int64)
+    np.add.at(low, block.region, block.low)
+    np.add.at(high, block.region, np.minimum(block.high, UNBOUNDED // (1 + len(block.labels))))
+    open_ones = np.unique(block.region[block.high == UNBOUNDED])
+    high[open_ones] = UNBOUNDED
+    any_label = np.full(k, ANY_LABEL, dtype=np.int32)
+    return replace(block, region=np.arange(k, dtype=np.int32), label=any_label, low=low, high=high)
 
 
 def with_block(release: Release, model: int, proved: SettledAnswer) -> Release:

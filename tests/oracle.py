@@ -2,8 +2,8 @@
 
 A release is the plain dict of the release file ("recon": 1). Supported are exact trees, forests, boosted models of
 classes, rule lists, rule sets and tables over finite domains, alone or joined; anything else (noise, bootstrap,
-continuous attributes) is refused by ValueError. Nothing here shares code with the engine, and nothing is clever: all raw
-rows are listed, all datasets of them are listed, and the ones that agree with every published figure are kept.
+continuous attributes) is refused by ValueError. Nothing here shares code with the engine, and nothing is clever: all
+raw rows are listed, all datasets of them are listed, and the ones that agree with every published figure are kept.
 Datasets are listed as arrays of row numbers, so that what is asked of each is asked of all at once; a release is
 listed once per process, however many questions are asked about it.
 

@@ -125,6 +125,10 @@ class Cuts:
         """Return the part that a position lies in."""
         return bisect_right(self.inner, position)
 
+    def last_part(self, end: Position) -> int:
+        """Return the part that holds the positions just before an end."""
+        return bisect_left(self.inner, end)
+
     def mask(self, ranges: Ranges) -> int:
         """Return the parts inside the ranges, as bits; every end of a range must be a cut or an end."""
         mask = 0

@@ -18,6 +18,7 @@ from encoders.domain.domain import Domain
 from encoders.domain.values import Position
 from encoders.encode.assumed import assumptions
 from encoders.encode.recutting import recut
+from encoders.models.known_rows import KnownRows
 from encoders.models.models import AnyModel, Forest, Question
 from encoders.parts.base import Encoder
 from encoders.parts.cut_domain import CutDomain
@@ -37,7 +38,10 @@ CONFIDENCE = Fraction(95, 100)  # joint, of the intervals around noisy counts
 
 @dataclass(frozen=True)
 class EncodedRelease:
-    """A release as users hold it: the declared domain, the published models and the statements."""
+    """A release as users hold it: the declared domain, the published models and the statements.
+
+    `known`: what the adversary knows beside them, which is in the statements and not in the models.
+    """
 
     domain: Domain
     models: tuple[AnyModel, ...]
@@ -48,6 +52,7 @@ class EncodedRelease:
     files: tuple[str, ...] = ()
     declared: Rows | None = None
     reader_notes: tuple[str, ...] = ()
+    known: KnownRows | None = None
     derived: Derived = field(init=False, default_factory=Derived, repr=False, compare=False)
 
     @property
@@ -91,7 +96,7 @@ class EncodedRelease:
         known = self.derived.part(AtLevels).by_level
         if level not in known:
             origins = [Origin("", f"models[{i}]") for i in range(len(self.models))]
-            found = assemble(self.domain, self.models, self.declared or Rows(), origins, self.file, level)
+            found = assemble(self.domain, self.models, self.declared or Rows(), origins, self.file, level, self.known)
             known[level] = replace(found, sha256=self.sha256, files=self.files, reader_notes=self.reader_notes)
         return known[level]
 
@@ -153,7 +158,7 @@ def asking(release: EncodedRelease, question: Question) -> EncodedRelease:
     known, level = (release.declared or release.rows), release.statements.confidence or CONFIDENCE
     origins = [Origin("", f"models[{i}]") for i in range(len(release.models))] + [Origin("", "the question")]
     encoder_for(question.kind).check(cast(AnyModel, question), domain, "of")
-    found = assemble(domain, models, known, origins, release.file, level)
+    found = assemble(domain, models, known, origins, release.file, level, release.known)
     statements, given = found.statements, release.statements
     if given.settled is not None:  # blocks that leaf values prove stand behind those of the models
         *published, asked = statements.blocks
@@ -201,12 +206,18 @@ def assemble(
     origins: Sequence[Origin],
     file: str = "",
     confidence: Fraction = CONFIDENCE,
+    beside: KnownRows | None = None,
 ) -> EncodedRelease:
     """Return the release of checked models over `known` rows: the domain cut, then one block after the other.
 
-    Raises `ReleaseError` naming file and place for conditions that do not fit the domain.
+    `beside`: what the adversary knows, checked as well. Raises `ReleaseError` naming file and place for conditions that
+    do not fit the domain.
     """
-    alpha = share_left_out(models, confidence)
+    alpha, published = share_left_out(models, confidence), models
+    if beside is not None:
+        at = sum(isinstance(m, AnyModel) for m in models)  # a question stands last
+        models = [*models[:at], cast(AnyModel, beside), *models[at:]]
+        origins = [*origins[:at], Origin(beside.file, ""), *origins[at:]]
     encoders = [encoder_of(m, alpha) if isinstance(m, AnyModel) else encoder_for(m.kind) for m in models]
     impossible = [domain.resolve(c, f"domain.impossible[{i}]") for i, c in enumerate(domain.impossible)]
     resolved = Resolutions()
@@ -253,7 +264,7 @@ def assemble(
         rows,
         found,
         boxes,
-        assumptions(domain, cut.unsized, known, len(models), [*notes, *loosened], noisy, resampled),
+        assumptions(domain, cut.unsized, known, len(published), [*notes, *loosened], noisy, resampled),
         observed if noisy else (),
         confidence if noisy else None,
         loosened,
@@ -261,7 +272,29 @@ def assemble(
         tuple(bags),
         tuple(boosted),
     )
-    return EncodedRelease(domain, tuple(models), cut, release, file, declared=known)
+    return EncodedRelease(domain, tuple(published), cut, release, file, declared=known, known=beside)
+
+
+def with_known_rows(release: EncodedRelease, known: KnownRows) -> EncodedRelease:
+    """Return the release with what the adversary knows of everybody's rows among its statements.
+
+    Raises `ReleaseError` naming the table for names and values that the domain does not have, and for another number of
+    rows than the release's. Cost: that of encoding.
+    """
+    encoder = encoder_for(known.kind)
+    try:
+        encoder.check(cast(AnyModel, known), release.domain, "")
+    except ReleaseError as error:
+        raise error.at(file=known.file) from None
+    n, given = len(known.codes), release.declared or release.rows
+    if n < given.low or (given.high is not None and n > given.high):
+        text = given.low if given.exact else f"{given.low} to {'any' if given.high is None else given.high}"
+        message = f"has {n:,} rows, the release is of {text}: everybody's rows are needed, and nobody else's"
+        raise ReleaseError(message, file=known.file)
+    origins = [Origin("", f"models[{i}]") for i in range(len(release.models))]
+    level = release.statements.confidence or CONFIDENCE
+    found = assemble(release.domain, release.models, Rows(n, n), origins, release.file, level, known)
+    return replace(found, sha256=release.sha256, files=release.files, reader_notes=release.reader_notes)
 
 
 def share_left_out(models: Sequence[AnyModel], confidence: Fraction) -> Fraction:

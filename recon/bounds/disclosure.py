@@ -14,6 +14,7 @@ from itertools import chain, islice
 from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import Continuous, Grid, Listed, Value, complement, intersection, plain
 from encoders.encode.encoder import EncodedRelease
+from encoders.kinds.known_rows import NOT_PUBLISHED
 from encoders.kinds.table import name_of
 from encoders.models.models import Boosting, Figure, Forest, Statistic, Table, Tree
 from encoders.parts.statistics import bounds, number, numeric
@@ -85,7 +86,7 @@ class Values:
 
 def tells(block: Partition) -> bool:
     """Return whether a partition says how many training rows its groups have; resamples mostly leave that open."""
-    return block.open_counts <= 1
+    return block.kind not in NOT_PUBLISHED and block.open_counts <= 1
 
 
 def figures(release: EncodedRelease) -> list[tuple[Table, int, Figure, Statistic]]:

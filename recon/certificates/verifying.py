@@ -373,7 +373,7 @@ def check(found: Json, readings: Readings, boxes: Boxes | None) -> None:
         raise CertificateError(f"it is about another release ({other})")
     if found["statements_sha256"] != verifier.facts.fingerprint:
         how = (
-            "give verify the same files, --domain and --rows"
+            "give verify the same files, --domain, --rows and --known-columns"
             if found["release_sha256"] == release.sha256
             else "another release"
         )

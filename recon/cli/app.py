@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recon.cli.commands.inspecting import inspect
+from recon.cli.commands.labels import labels
 from recon.cli.commands.learn import learn_app
 from recon.cli.commands.noise import denoise, posterior, sweep
-from recon.cli.commands.plan import plan
+from recon.cli.commands.plan import engines, plan, schema
 from recon.cli.commands.positions import positions
 from recon.cli.commands.proof import export, verify
 from recon.cli.commands.reading import convert, domain
@@ -30,6 +31,7 @@ from recon.console.options import (
     Files,
     Independent,
     Json,
+    KnownColumns,
     KnownRows,
     LabelName,
     Limit,
@@ -79,8 +81,10 @@ app = Commands(
 )
 app.add_typer(learn_app, name="learn")
 reading: list[Callable[..., None]] = [inspect, convert, domain]
-asking: list[Callable[..., None]] = [positions, verify, export, plan, posterior, denoise, sweep]
+asking: list[Callable[..., None]] = [labels, positions, verify, export, plan, posterior, denoise, sweep]
 for command in [*map(bounded, reading), *asking]:
+    app.command()(command)
+for command in (schema, engines):
     app.command()(command)
 for learner in learn_app.registered_commands:
     learner.callback = bounded(learner.callback) if learner.callback else None
@@ -89,7 +93,7 @@ for learner in learn_app.registered_commands:
 @app.command()
 def count(
     files: Files, domain: DomainFile = None, independent: Independent = False,
-    rows: KnownRows = None, convention: ConventionName = None,
+    rows: KnownRows = None, known: KnownColumns = None, convention: ConventionName = None,
     digits: Digits = 10_000, counter: Counter = None, seconds: Seconds = None, memory: Memory = "1G",
     max_cells: MaxCells = 200_000, confidence: Confidence = 0.95, json: Json = False,
     quiet: Quiet = False, log_json: LogJson = False,
@@ -102,7 +106,7 @@ def count(
     from solvers.foundation.errors import EmptyConfidenceSet
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits, confidence, rows)
+        release = open_release(files, domain, independent, limits, confidence, rows, known=known)
         try:
             measures = measure(release, convention, limits)
         except EmptyConfidenceSet as error:
@@ -145,7 +149,7 @@ def count(
 @with_other_answers
 def audit(
     files: Files, domain: DomainFile = None, independent: Independent = False,
-    rows: KnownRows = None, label: LabelName = None, convention: ConventionName = None,
+    rows: KnownRows = None, known: KnownColumns = None, label: LabelName = None, convention: ConventionName = None,
     truth: Truth = None, population: Population = None, seed: Seed = 0, digits: Digits = 10_000, out: ReportOut = None,
     seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000, confidence: Confidence = 0.95,
     without_noise: WithoutNoise = None, json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
@@ -157,10 +161,10 @@ def audit(
     from recon.report.provenance import ReleaseFacts
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits, confidence, rows, label)
+        release = open_release(files, domain, independent, limits, confidence, rows, label, known=known)
         if release.rows.high is None and not json:  # nothing can be counted, but something is said
-            known = ReleaseFacts(release, stored_outright(release, limits))
-            write_text(known.written_as(suffix(out)), out, private=True)
+            facts = ReleaseFacts(release, stored_outright(release, limits))
+            write_text(facts.written_as(suffix(out)), out, private=True)
         real, people = (table_like(release, path, label) for path in (truth, population))
         exact = None if without_noise is None else open_release([without_noise], domain, independent, limits)
         report = run(release, None, convention=convention, truth=real, population=people, without_noise=exact,
@@ -174,7 +178,8 @@ def audit(
 @app.command()
 def worlds(
     files: Files, limit: Limit = 10, views: Views = False, domain: DomainFile = None,
-    independent: Independent = False, rows: KnownRows = None, convention: ConventionName = None, out: Out = None,
+    independent: Independent = False, rows: KnownRows = None, known: KnownColumns = None,
+    convention: ConventionName = None, out: Out = None,
     seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000, confidence: Confidence = 0.95,
     json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
@@ -183,7 +188,7 @@ def worlds(
     from recon.questions.questions import worlds as run
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits, confidence, rows)
+        release = open_release(files, domain, independent, limits, confidence, rows, known=known)
         notes, early = write_worlds(run(release, limit, convention, limits), views, out, json)
     ended_early(notes, early)
 
@@ -192,7 +197,8 @@ def worlds(
 def sample(
     files: Files, k: Annotated[int, typer.Option("-k", "--worlds", min=0, help="How many worlds.")] = 1,
     seed: Seed = 0, views: Views = False, domain: DomainFile = None, independent: Independent = False,
-    rows: KnownRows = None, convention: ConventionName = None, out: Out = None, seconds: Seconds = None,
+    rows: KnownRows = None, known: KnownColumns = None, convention: ConventionName = None, out: Out = None,
+    seconds: Seconds = None,
     memory: Memory = "1G", max_cells: MaxCells = 200_000, confidence: Confidence = 0.95, json: Json = False,
     quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
@@ -201,7 +207,7 @@ def sample(
     from recon.questions.questions import drawn as run
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits, confidence, rows)
+        release = open_release(files, domain, independent, limits, confidence, rows, known=known)
         notes, early = write_worlds(run(release, k, seed, convention, limits), views, out, json)
     ended_early(notes, early)
 
@@ -209,7 +215,7 @@ def sample(
 @app.command()
 def reconstruct(
     files: Files, seed: Seed = 0, views: Views = False, domain: DomainFile = None, independent: Independent = False,
-    rows: KnownRows = None, label: LabelName = None,
+    rows: KnownRows = None, known: KnownColumns = None, label: LabelName = None,
     out: Out = None, truth: Truth = None, population: Population = None, certificates: Certificates = None,
     seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000, confidence: Confidence = 0.95,
     json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
@@ -224,7 +230,7 @@ def reconstruct(
     from recon.report.report import truth_json, truth_lines
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits, confidence, rows, label)
+        release = open_release(files, domain, independent, limits, confidence, rows, label, known=known)
         real, people = (table_like(release, path, label) for path in (truth, population))
         world = run(release, seed, limits)
         proved = world_certificate(release, world, limits) if world.unique else None
@@ -250,7 +256,7 @@ def reconstruct(
 @app.command()
 def certify(
     files: Files, profiles: ProfileFile, domain: DomainFile = None, independent: Independent = False,
-    rows: KnownRows = None, label: LabelName = None,
+    rows: KnownRows = None, known: KnownColumns = None, label: LabelName = None,
     convention: ConventionName = None, out: Out = None, certificates: Certificates = None, seconds: Seconds = None,
     memory: Memory = "1G", max_cells: MaxCells = 200_000, confidence: Confidence = 0.95,
     json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
@@ -261,7 +267,7 @@ def certify(
     from recon.questions.questions import certify as run
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits, confidence, rows, label)
+        release = open_release(files, domain, independent, limits, confidence, rows, label, known=known)
         people = table_like(release, profiles, label)
         found = run(release, people, convention, limits, certificates=True if certificates else None)
         proofs = line_proofs(release, people, found, limits, bool(certificates)) if json else None
@@ -274,7 +280,8 @@ def attribute(
     files: Files, profiles: ProfileFile,
     sensitive: Annotated[str, typer.Option("--sensitive", help="The attribute or column to infer.")],
     domain: DomainFile = None, independent: Independent = False,
-    rows: KnownRows = None, label: LabelName = None, convention: ConventionName = None, out: Out = None,
+    rows: KnownRows = None, known: KnownColumns = None, label: LabelName = None, convention: ConventionName = None,
+    out: Out = None,
     seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000,
     confidence: Confidence = 0.95, json: Json = False,
     quiet: Quiet = False, log_json: LogJson = False,
@@ -284,7 +291,7 @@ def attribute(
     from recon.questions.questions import attribute as run
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits, confidence, rows, label)
+        release = open_release(files, domain, independent, limits, confidence, rows, label, known=known)
         found = run(release, table_like(release, profiles, label), sensitive, convention, limits, label)
     show(found, out, json, release)
     finish("unknown" if found.attrs.get("outside") else found.attrs["status"])
@@ -300,7 +307,7 @@ def bound(
         str | None, typer.Option("--attained", help="Write a world that attains the least (min) or greatest (max).")
     ] = None,
     domain: DomainFile = None, independent: Independent = False,
-    rows: KnownRows = None, convention: ConventionName = None, out: WorldOut = None,
+    rows: KnownRows = None, known: KnownColumns = None, convention: ConventionName = None, out: WorldOut = None,
     seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000,
     confidence: Confidence = 0.95, json: Json = False,
     quiet: Quiet = False, log_json: LogJson = False,
@@ -315,7 +322,7 @@ def bound(
     if attained not in {None, "min", "max"}:
         raise typer.BadParameter(f"--attained is min or max, not '{attained}'")
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits, confidence, rows)
+        release = open_release(files, domain, independent, limits, confidence, rows, known=known)
         found = run(release, parse_where(where), named, convention=convention, limits=limits)
         world = None if attained is None else extreme_world(found, attained == "max")
     if json:
@@ -329,7 +336,8 @@ def bound(
 
 @app.command()
 def table(
-    files: Files, domain: DomainFile = None, independent: Independent = False, rows: KnownRows = None, out: Out = None,
+    files: Files, domain: DomainFile = None, independent: Independent = False, rows: KnownRows = None,
+    known: KnownColumns = None, out: Out = None,
     seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000,
     confidence: Confidence = 0.95, json: Json = False,
     quiet: Quiet = False, log_json: LogJson = False,
@@ -338,32 +346,12 @@ def table(
     from recon.questions.probabilistic import table as run
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        found = run(open_release(files, domain, independent, limits, confidence, rows), limits)
+        found = run(open_release(files, domain, independent, limits, confidence, rows, known=known), limits)
     if json:
         print_json(records(found), out, private=True)
     else:
         write_table(found, out, private=True)
     finish(found.attrs["status"])
-
-
-@app.command()
-def schema() -> None:
-    """Print the JSON Schema of the release file."""
-    from recon.formats.release.schema import json_schema
-
-    print_json(json_schema())
-
-
-@app.command()
-def engines(json: Json = False) -> None:
-    """List the engines and whether they can run here."""
-    from solvers.chain import iter_statuses
-
-    found = [{"name": name, "about": about, "status": status} for name, about, status in iter_statuses()]
-    if json:
-        print_json(found)
-    else:
-        print_lines(*(line for e in found for line in (f"{e['name']}: {e['status']}", f"  {e['about']}")))
 
 
 def parse_where(text: str) -> Any:

@@ -23,10 +23,12 @@ def open_files(
     confidence: float = 0.95,
     rows: int | None = None,
     label: str | None = None,
+    known: str | None = None,
 ) -> EncodedRelease:
     """Return the release of the files: its domain replaced, its columns made independent, its rows known, if asked.
 
-    `label`: the label's column in a domain that is read off data, where the data have it.
+    `label`: the label's column in a domain that is read off data, where the data have it. `known`: a table of the
+    features of everybody.
     """
     from encoders.encode.encoder import encode
     from recon.loading.loading import load, read_domain
@@ -34,30 +36,36 @@ def open_files(
     from solvers.statements.release import Rows
 
     declared = None if domain is None else read_domain(domain, label, lenient=True)
-    release = load(*files, domain=declared, confidence=confidence, memory=memory)
+    beside = known if not independent and rows is None else None
+    release = load(*files, domain=declared, confidence=confidence, memory=memory, known_columns=beside, label=label)
     gc.freeze()  # it stays until the program ends: the collector need not walk its millions of objects again and again
     if not independent and rows is None:
         return release
     found = release.domain.as_columns() if independent else release.domain
-    known = release.declared if rows is None else Rows(rows, rows)
+    declared_rows = release.declared if rows is None else Rows(rows, rows)
     try:
-        again = encode(found, release.models, known, release.file, confidence)
+        again = encode(found, release.models, declared_rows, release.file, confidence)
     except ReleaseError as error:
         raise error.at(file=release.file) from None
-    return replace(again, sha256=release.sha256, files=release.files, reader_notes=release.reader_notes)
+    again = replace(again, sha256=release.sha256, files=release.files, reader_notes=release.reader_notes)
+    if known is None:
+        return again
+    from recon.loading.known_columns import with_known_columns
+
+    return with_known_columns(again, known, label)
 
 
 def open_release(
     files: list[str], domain: str | None, independent: bool, limits: Limits, confidence: float = 0.95,
-    rows: int | None = None, label: str | None = None, settle: bool = True,
+    rows: int | None = None, label: str | None = None, settle: bool = True, known: str | None = None,
 ) -> EncodedRelease:  # fmt: skip
     """Return the release of the files, as the options say; progress says which is being read.
 
-    `settle`: with what leaf values of boosted models prove, worked out first.
+    `settle`: with what leaf values of boosted models prove, worked out first. `known`: a table of everybody's features.
     """
     limits.report(f"reading {files[0]}")
     with ended_at_once():
-        release = open_files(files, domain, independent, limits.memory, confidence, rows, label)
+        release = open_files(files, domain, independent, limits.memory, confidence, rows, label, known)
     if not settle or not release.statements.boosted:
         return release
     from recon.loading.settled import settled_release

@@ -100,6 +100,12 @@ Files = Annotated[list[str], typer.Argument(metavar="FILE...", help="Release fil
 KnownRows = Annotated[
     int | None, typer.Option("--rows", min=0, help="Number of training rows, where the files do not say it.")
 ]
+KnownColumns = Annotated[
+    str | None,
+    typer.Option(
+        "--known-columns", help="Everybody's features (.csv, .parquet); labels left out or empty."
+    ),
+]
 # Eager: read before --out, whose check looks at it.
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.", is_eager=True)]
 DomainFile = Annotated[

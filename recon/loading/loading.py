@@ -24,6 +24,7 @@ from recon.formats.drafts.names import with_own_names
 from recon.formats.release import reading
 from recon.formats.rules import streed
 from recon.formats.sklearn.pipelines.folds import Folds
+from recon.loading.known_columns import Table, known_table, widened, with_known_columns
 from recon.stored.containers import open_stored, unpacked
 from solvers.foundation.collector import collector_paused
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
@@ -41,18 +42,31 @@ def load(
     confidence: float | Fraction = CONFIDENCE,
     memory: int | None = None,
     limits: Limits | None = None,
+    known_columns: Table | None = None,
+    label: str | None = None,
 ) -> EncodedRelease:
     """Return the release in a file of any format that is read, told by its content; nothing in it is run.
 
     `domain` (or a file with one) replaces the file's own; without it, that of a model file is guessed from what the
     model tests, and every answer says so. `confidence` in (0, 1] is that of the joint intervals around noisy counts
     (no effect on exact ones). `limits`: memory that reading may take (1 GB, or the least of it and `memory` in bytes)
-    and time. Several files are one joined release of the same rows. Raises `ReleaseError` for malformed files, naming
+    and time. Several files are one joined release of the same rows. `known_columns`: a table (or its path) with the
+    features of everybody, which an adversary knows; `label` is its name for the label: see
+    `recon.loading.known_columns.with_known_columns`. Raises `ReleaseError` for malformed files, naming
     file, place and value, and for too large ones, `Unsupported` for models that are not read, `ContradictionError`
     where no number of rows fits all of them, `Inconclusive` where the time is up.
     """
     with within(memory, limits):
-        return _loaded(paths, domain, confidence)
+        release = _loaded(paths, domain, confidence)
+        if known_columns is None:
+            return release
+        table = known_table(known_columns)
+        wider = widened(release, table, label)
+        if wider is not release.domain:
+            if "-" in paths:
+                raise ReleaseError("standard input (-) can be read once: save the model, or declare a domain")
+            release = _loaded(paths, wider, confidence)
+        return with_known_columns(release, table, label)
 
 
 def _loaded(

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from solvers.foundation.limits import Limits
 from solvers.questions.engine import Engine
-from solvers.questions.query import Answer, Query, Settle
+from solvers.questions.query import Answer, Query, Settle, Targets
 from solvers.statements.release import Release
 
 
@@ -14,8 +14,8 @@ class LeafValuesEngine(Engine):
     """Linear algebra with error bounds over cells, tree by tree, and lattice reduction for what is left."""
 
     name = "leaf_values"
-    answers: ClassVar[tuple[type, ...]] = (Settle,)
-    about = "boosted models: rows per cell from leaf values"
+    answers: ClassVar[tuple[type, ...]] = (Settle, Targets)
+    about = "boosted models: rows per cell from leaf values, targets of regressions"
 
     def refuses(self, release: Release, query: Query) -> str | None:
         """Return why leaf values are not used."""
@@ -24,7 +24,11 @@ class LeafValuesEngine(Engine):
         return None
 
     def answer(self, release: Release, query: Query, limits: Limits) -> Answer:
-        """Return the bounds on cells."""
+        """Return the bounds on cells, or on the targets of their rows."""
+        if isinstance(query, Targets):
+            from solvers.leaf_values.targets import targets
+
+            return targets(release, query, limits)
         from solvers.leaf_values.settling import settled
 
         assert isinstance(query, Settle)

@@ -22,6 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr, solve_triangular
 from scipy.optimize import linprog
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
 from solvers.foundation.errors import EngineError, Inconclusive, TooLarge
 from solvers.foundation.limits import Limits
@@ -36,7 +38,9 @@ GRID = 64  # the same of weights
 SCALE = 64.0  # of the embedding, before it is rounded to whole numbers
 FLOOR = 2.0**-24  # least half width of an exact statement in the embedding: what it forbids is longer still
 NEW = 0.1  # what a statement must add to those chosen before it, in units of its interval
+DELTA = 0.999  # of LLL: closer to 1 is shorter and slower
 ROUNDS = 8  # of reduction, forms and bounds
+NOTHING = 1e-7  # half widths: a step so small is none, where weights are looked for
 WIDTH = 2.0  # of intervals, in doubles, that may hold one whole number only
 PHASE = "a lattice of cells was reduced"
 
@@ -87,13 +91,18 @@ def transformed(payload: list[list[str]]) -> list[list[str]]:
     import flint
 
     rows = [[int(v, 16) for v in row] for row in payload]
-    _, change = flint.fmpz_mat(rows).lll(transform=True, delta=0.999)
+    _, change = flint.fmpz_mat(rows).lll(True, DELTA)
     return [[format(int(v), "x") for v in row] for row in change.tolist()]
 
 
 def whole(values: Floats, digits: int) -> list[int]:
     """Return doubles times 2^digits without what is behind the point, which is less than 1."""
     return [int(v) for v in np.ldexp(values, digits).ravel().tolist()]
+
+
+def dense(matrix: Any) -> Floats:
+    """Return a matrix as an array, be it sparse or not."""
+    return matrix if isinstance(matrix, np.ndarray) else np.asarray(matrix.toarray(), dtype=np.float64)
 
 
 def floats(matrix: Any, digits: int = 0) -> Floats:
@@ -113,19 +122,15 @@ class Sums:
         import flint
 
         self.matrix = flint.fmpz_mat
-        self.free, self.rows = free, rows
-        middle = given.middle[rows]
-        values = whole(middle, POINT)
-        n = middle.shape[1]
-        fixed = np.flatnonzero(given.lower >= given.upper).tolist()
-        at = free.tolist()
-        self.coefs = self.matrix(len(rows), len(at), [values[i * n + j] for i in range(len(rows)) for j in at])
-        top = given.upper.astype(np.float64)
-        room = (given.radius[rows] @ top + TINY) * (1 + (n + 4) * UNIT)
-        cut = int(given.upper.sum())  # what `whole` left out of coefficients, times the columns
+        fixed = np.flatnonzero((given.lower >= given.upper) & (given.lower != 0))
+        self.coefs = self.matrix(len(rows), len(free), whole(dense(given.middle[rows][:, free]), POINT))
+        of_fixed = self.matrix(len(rows), len(fixed), whole(dense(given.middle[rows][:, fixed]), POINT))
+        taken = (of_fixed * self.matrix(len(fixed), 1, given.lower[fixed].tolist())).entries()
+        reach = np.maximum(np.abs(given.lower), np.abs(given.upper))
+        room = (given.radius[rows] @ reach.astype(np.float64) + TINY) * (1 + (len(reach) + 4) * UNIT)
+        cut = int(reach.sum())  # what `whole` left out of coefficients, times the columns
         self.low, self.high = [], []
-        for i, (low, high, far) in enumerate(zip(given.low[rows], given.high[rows], room, strict=True)):
-            known = sum(values[i * n + j] * int(given.lower[j]) for j in fixed)
+        for low, high, far, known in zip(given.low[rows], given.high[rows], room, map(int, taken), strict=True):
             off = math.ceil(math.ldexp(far, POINT)) + cut
             self.low.append(math.floor(math.ldexp(low, POINT)) - known - off)
             self.high.append(math.ceil(math.ldexp(high, POINT)) - known + off)
@@ -133,17 +138,22 @@ class Sums:
         self.upper = [int(v) for v in given.upper[free]]
         self.forms: list[list[int]] = []
         self.ends: list[tuple[int, int]] = []
+        self._known: Any = None
 
     def rest(self, form: list[int], y: Floats, z: Floats) -> list[int]:
         """Return the coefficients of a form minus a weighted sum, over the free columns, times 2^(POINT + GRID)."""
         out = [v << (POINT + GRID) for v in form]
-        if len(y) and y.any():
-            taken = (self.matrix(1, len(y), whole(y, GRID)) * self.coefs).entries()
-            out = [v - int(w) for v, w in zip(out, taken, strict=True)]
-        for weight, other in zip(whole(z, GRID), self.forms, strict=True):
-            if weight:
-                out = [v - ((weight * w) << POINT) for v, w in zip(out, other, strict=True)]
+        for weights, rows, digits in ((y, self.coefs, 0), (z, self.known(), POINT)):
+            if weights.any():
+                taken = (self.matrix(1, len(weights), whole(weights, GRID)) * rows).entries()
+                out = [v - (int(w) << digits) for v, w in zip(out, taken, strict=True)]
         return out
+
+    def known(self) -> Any:
+        """Return the known forms as a matrix."""
+        if self._known is None or self._known.nrows() != len(self.forms):
+            self._known = self.matrix(len(self.forms), len(self.lower), [v for form in self.forms for v in form])
+        return self._known
 
     def bounds(self, form: list[int], y: Floats, z: Floats) -> tuple[int, int]:
         """Return the least and greatest whole number that a form can be by the sum with weights y and z."""
@@ -167,10 +177,14 @@ class Search:
 
     def __init__(self, given: Statements, free: NDArray[np.int64], limits: Limits) -> None:
         self.limits, self.free, self.statements = limits, free, len(given.low)
-        half = (given.high - given.low) / 2 + given.radius @ given.upper.astype(np.float64)
-        exact = (given.radius == 0).all(axis=1) & (given.middle == np.rint(given.middle)).all(axis=1)
+        reach = np.maximum(np.abs(given.lower), np.abs(given.upper)).astype(np.float64)
+        middle, radius = dense(given.middle[:, free]), given.radius @ reach
+        half = (given.high - given.low) / 2 + radius
+        exact = (radius == 0) & (middle == np.rint(middle)).all(axis=1)
         half = np.where(exact, np.maximum(half, FLOOR), half + TINY)
-        self.rows = chosen(given.middle[:, free] * ((given.upper - given.lower)[free] / 2) / half[:, None])
+        finite = np.flatnonzero(np.isfinite(half))
+        room = (given.upper - given.lower)[free] / 2
+        self.rows = finite[chosen(middle[finite] * room / half[finite, None])]
         self.half = half[self.rows]
         self.sums = Sums(given, free, self.rows)
         k = len(free)
@@ -179,21 +193,28 @@ class Search:
         self.open, self.known = list(range(k)), list[int]()
         self.entry: list[int] = []  # of every known coordinate
         self.found: list[Found] = []
+        self._across: Any = None  # the basis of known coordinates, by columns
 
     def work(self) -> None:
-        """Reduce, take out what is known, bound what is not, until nothing changes."""
+        """Reduce, take out what is known, bound what is not, until nothing more becomes known."""
         for _ in range(ROUNDS):
-            before = len(self.found)
+            before = self.settled
             self.reduce()
             while self.open and self.take(self.by_squares()):
                 pass
-            if self.open and len(self.found) == before:
+            if self.open and self.settled == before:
                 self.take(self.by_programs())
             self.determined()
             if self.open and not self.contradicted:
                 self.bounded()
-            if not self.open or len(self.found) == before or self.contradicted:
+            if not self.open or self.settled == before or self.contradicted:
                 return
+
+    @property
+    def settled(self) -> int:
+        """Return how many coordinates and columns are known."""
+        sums = self.sums
+        return len(self.known) + sum(a == b for a, b in zip(sums.lower, sums.upper, strict=True))
 
     @property
     def contradicted(self) -> bool:
@@ -217,7 +238,7 @@ class Search:
         change = run("solvers.leaf_values.lattice:transformed", rows, self.limits) if alone else transformed(rows)
         by = matrix([[int(v, 16) for v in row] for row in change])
         new = (by * matrix([self.basis[i] for i in self.open])).tolist()
-        forms = (by.inv(integer=True).transpose() * matrix([self.dual[i] for i in self.open])).tolist()
+        forms = (by.inv(True).transpose() * matrix([self.dual[i] for i in self.open])).tolist()
         for i, u, v in zip(self.open, new, forms, strict=True):
             self.basis[i], self.dual[i] = [int(x) for x in u], [int(x) for x in v]
 
@@ -232,13 +253,11 @@ class Search:
 
     def by_programs(self) -> list[tuple[int, Floats, Floats]]:
         """Return the same by linear programs, which find the narrowest interval of every coordinate."""
-        steps = self.embedding()
+        programs = Programs(self.embedding())
         out = []
-        for place, i in enumerate(self.open):
+        for i, goal in zip(self.open, np.eye(len(self.open)), strict=True):
             self.limits.check(PHASE)
-            goal = np.zeros(len(self.open))
-            goal[place] = 1.0
-            top, weights = greatest(goal, steps, np.zeros(steps.shape[1]))
+            top, weights = programs.greatest(goal)
             if 2 * top < WIDTH:
                 out.append(self.split(i, weights))
         return out
@@ -275,8 +294,12 @@ class Search:
         none = np.zeros(len(self.known))
         rest = self.sums.rest(form, y, none)
         off = [v - w for v, w in zip(rest, whole(left, POINT + GRID), strict=True)]
-        of = [sum(a * b for a, b in zip(off, self.basis[i], strict=True)) for i in self.known]
-        return np.array([math.ldexp(float(v), -POINT - GRID) for v in of])
+        if not self.known:
+            return none
+        if self._across is None or self._across.ncols() != len(self.known):
+            self._across = self.sums.matrix([self.basis[i] for i in self.known]).transpose()
+        of = self.sums.matrix(1, len(off), off) * self._across
+        return floats(of, POINT + GRID)[0]
 
     def add(self, form: list[int], y: Floats, z: Floats, low: int, high: int) -> None:
         """Put one more entry on the list."""
@@ -304,7 +327,7 @@ class Search:
     def bounded(self) -> None:
         """Bound the columns that open vectors change, by linear programs."""
         steps, k = self.embedding(), len(self.free)
-        start = self.start(steps)
+        programs = Programs(steps, self.start(steps))
         for j in range(k):
             self.limits.check(PHASE)
             goal = np.array([float(self.basis[i][j]) for i in self.open])
@@ -312,7 +335,7 @@ class Search:
                 continue
             form = [int(c == j) for c in range(k)]
             for side in (1.0, -1.0):
-                _, weights = greatest(side * goal, steps, start)
+                _, weights = programs.greatest(side * goal)
                 _, y, left = self.split(0, side * weights)
                 z = self.of_known(form, y, left)
                 low, high = self.sums.bounds(form, y, z)
@@ -345,17 +368,31 @@ class Search:
         return np.concatenate([np.array(middle) / np.maximum(room, 2.0**-10), np.array(far) / self.half])
 
 
-def greatest(goal: Floats, steps: Floats, start: Floats) -> tuple[float, Floats]:
-    """Return the greatest goal c with |c steps - start| <= 1 (inf: none found), and the weights (columns,) that prove it.
+class Programs:
+    """Linear programs over |c steps - start| <= 1, each over those columns that share an open vector with its goal."""
 
-    goal = steps weights, up to the solver's tolerance.
-    """
-    rows = np.vstack([steps.T, -steps.T])
-    found = linprog(-goal, rows, np.concatenate([1 + start, 1 - start]), bounds=(None, None), method="highs")
-    if found.status != 0:
-        return math.inf, np.zeros(steps.shape[1])
-    by = -found.ineqlin.marginals
-    return -found.fun, by[: steps.shape[1]] - by[steps.shape[1] :]
+    def __init__(self, steps: Floats, start: Floats | None = None) -> None:
+        self.steps, self.start = steps, np.zeros(steps.shape[1]) if start is None else start
+        self.touched = np.abs(steps) > NOTHING
+        meeting = csr_array(self.touched.astype(np.float64))
+        _, self.part = connected_components(meeting @ meeting.T, directed=False)
+
+    def greatest(self, goal: Floats) -> tuple[float, Floats]:
+        """Return the greatest goal c (inf: not found), and the weights of columns that prove it.
+
+        goal = steps weights, up to the solver's tolerance.
+        """
+        at = np.flatnonzero(np.isin(self.part, self.part[goal != 0]))
+        columns = np.flatnonzero(self.touched[at].any(axis=0))
+        rows, start = self.steps[np.ix_(at, columns)].T, self.start[columns]
+        weights = np.zeros(self.steps.shape[1])
+        ends = np.concatenate([1 + start, 1 - start])
+        found = linprog(-goal[at], np.vstack([rows, -rows]), ends, bounds=(None, None), method="highs")
+        if found.status != 0 or found.fun is None:
+            return math.inf, weights
+        by = -found.ineqlin.marginals
+        weights[columns] = by[: len(columns)] - by[len(columns) :]
+        return -float(found.fun), weights
 
 
 def chosen(scaled: Floats) -> NDArray[np.int64]:

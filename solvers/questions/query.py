@@ -157,6 +157,19 @@ class Settle:
     model: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """Ask between which numbers the targets of the rows in every cell lie, by the leaf values of a regression.
+
+    `model`: its number in `Release.boosted`. What the asker knows beside the release: targets are `whole` numbers, or
+    lie `within` two numbers.
+    """
+
+    model: int = 0
+    whole: bool = False
+    within: tuple[float, float] | None = None
+
+
 Query = (
     Attain
     | Count
@@ -171,6 +184,7 @@ Query = (
     | Sample
     | Settle
     | Share
+    | Targets
 )
 
 
@@ -392,6 +406,27 @@ class SettledAnswer(Answer):
     low: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
     high: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
     steps: tuple[Any, ...] = ()
+    surplus: int = 0
+    worst: float = 0.0
+    failed: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class TargetsAnswer(Answer):
+    """Rigorous bounds `low`, `high` (cells,) on the sum of the targets of every cell's rows; status "bounds".
+
+    Cell i is region `region[i]` of block `block` of the release, box `boxes[i]`, and has `rows[i]` rows (>= 1). Bounds
+    on sums of one row are bounds on this person's target. `surplus`: how many figures are left over to check with,
+    `worst`: the root of the mean square of what figures and bounds use of their intervals (at most 1). `failed`: what
+    the figures contradict ("": nothing); then all bounds are infinite, and the status is "unknown".
+    """
+
+    boxes: Boxes | None = None
+    block: int = -1
+    region: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    rows: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    low: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    high: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     surplus: int = 0
     worst: float = 0.0
     failed: str = ""

@@ -1,4 +1,4 @@
-"""`recon plan`: which engines would answer, in which order, and what is left for them to solve."""
+"""`recon plan`: which engines would answer, in which order, and what is left for them to solve; `engines`, `schema`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from recon.console.options import (
     Files,
     Independent,
     Json,
+    KnownColumns,
     KnownRows,
     LogJson,
     MaxCells,
@@ -30,7 +31,8 @@ QuestionName = Annotated[
 
 def plan(
     files: Files, question: QuestionName = None, domain: DomainFile = None, independent: Independent = False,
-    rows: KnownRows = None, convention: ConventionName = None, seconds: Seconds = None, memory: Memory = "1G",
+    rows: KnownRows = None, known: KnownColumns = None, convention: ConventionName = None,
+    seconds: Seconds = None, memory: Memory = "1G",
     max_cells: MaxCells = 200_000, confidence: Confidence = 0.95, json: Json = False, quiet: Quiet = False,
     log_json: LogJson = False,
 ) -> None:  # fmt: skip
@@ -41,10 +43,28 @@ def plan(
     if question is not None and question not in QUESTIONS:
         raise typer.BadParameter(f"--question is one of {', '.join(QUESTIONS)}, not '{question}'")
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = open_release(files, domain, independent, limits, confidence, rows, settle=False)
+        release = open_release(files, domain, independent, limits, confidence, rows, settle=False, known=known)
         found = run(release, question, convention, limits)
     if json:
         print_json(found.to_dict())
     else:
         print_lines(*found.lines())
     finish(found.status)
+
+
+def schema() -> None:
+    """Print the JSON Schema of the release file."""
+    from recon.formats.release.schema import json_schema
+
+    print_json(json_schema())
+
+
+def engines(json: Json = False) -> None:
+    """List the engines and whether they can run here."""
+    from solvers.chain import iter_statuses
+
+    found = [{"name": name, "about": about, "status": status} for name, about, status in iter_statuses()]
+    if json:
+        print_json(found)
+    else:
+        print_lines(*(line for e in found for line in (f"{e['name']}: {e['status']}", f"  {e['about']}")))

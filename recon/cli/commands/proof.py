@@ -13,6 +13,7 @@ from recon.console.options import (
     DomainFile,
     Independent,
     Json,
+    KnownColumns,
     KnownRows,
     LogJson,
     MaxCells,
@@ -46,7 +47,7 @@ ReleaseFiles = Annotated[
 
 def verify(
     result: ResultFile, files: ReleaseFiles = None, domain: DomainFile = None, independent: Independent = False,
-    rows: KnownRows = None,
+    rows: KnownRows = None, known: KnownColumns = None,
     certificates: Annotated[
         str | None, typer.Option("--certificates", help="Folder that certificates and releases named may stand in.")
     ] = None,
@@ -65,9 +66,9 @@ def verify(
         folders = chosen(folder, certificates)
         options = (domain, independent, limits)
         if files:
-            release = open_release(files, *options, rows=rows, settle=False)
+            release = open_release(files, *options, rows=rows, settle=False, known=known)
         else:
-            release = open_named(data, result, folders, options, rows)
+            release = open_named(data, result, folders, options, rows, known)
         found = run(data, release, limits, folder, certificates)
         held = {c.place for c in found.checked if not c.error}
         notes = explained(data, release, folders, limits, held) if steps else []
@@ -81,15 +82,16 @@ def verify(
 
 
 def open_named(
-    data: Any, result: str, folders: tuple[str, ...], options: tuple[str | None, bool, Limits], rows: int | None
-) -> EncodedRelease:
+    data: Any, result: str, folders: tuple[str, ...], options: tuple[str | None, bool, Limits], rows: int | None,
+    known: str | None = None,
+) -> EncodedRelease:  # fmt: skip
     """Return the release that a result names; refusals say nothing of what stands in its files."""
     from recon.certificates.verifying import named_files
     from solvers.foundation.errors import ReleaseError, Unsupported
 
     files = named_files(data, result, folders)
     try:
-        return open_release(files, *options, rows=rows, settle=False)
+        return open_release(files, *options, rows=rows, settle=False, known=known)
     except (ReleaseError, Unsupported) as error:
         if isinstance(error, ReleaseError) and error.file and error.file not in files:
             raise  # it is about a file that was given, such as that of --domain

@@ -1,0 +1,100 @@
+"""`recon labels`: whose label, or target, is what, where everybody's features are known."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from recon.cli.session import finish, open_release
+from recon.console.options import (
+    Confidence,
+    DomainFile,
+    Files,
+    Independent,
+    Json,
+    KnownRows,
+    LabelName,
+    LogJson,
+    MaxCells,
+    Memory,
+    Out,
+    Quiet,
+    Seconds,
+)
+from recon.console.output import print_json, print_lines, records, working, write_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+EverybodysFeatures = Annotated[
+    str,
+    typer.Option(
+        "--known-columns", help="Everybody's features (.csv, .parquet); labels left out or empty."
+    ),
+]
+TrueLabels = Annotated[
+    str | None, typer.Option("--truth", help="The true rows, in the order of the known ones, to compare with.")
+]
+Within = Annotated[
+    tuple[float, float] | None,
+    typer.Option("--targets-within", help="Of a regression: every target lies between these two numbers."),
+]
+
+
+def labels(
+    files: Files, known: EverybodysFeatures, truth: TrueLabels = None, within: Within = None,
+    domain: DomainFile = None, independent: Independent = False, rows: KnownRows = None, label: LabelName = None,
+    out: Out = None, seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000,
+    confidence: Confidence = 0.95, json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
+) -> None:  # fmt: skip
+    """Infer the label (of a regression: the target) of everybody whose features are known."""
+    from recon.frames.selections import read_table
+    from recon.questions.labels import beside_truth, is_regression, target_truth, targets
+    from recon.questions.labels import labels as run
+    from recon.report.provenance import assumption_lines
+
+    with working(seconds, memory, max_cells, quiet, log_json) as limits:
+        release = open_release(files, domain, independent, limits, confidence, rows, label, known=known)
+        number = is_regression(release)
+        if within is not None and not number:
+            raise typer.BadParameter("--targets-within is for models of a number, this one has classes")
+        found = targets(release, within, limits) if number else run(release, limits)
+        true = None if truth is None else read_table(truth)
+        beside = None if true is None else (target_truth if number else beside_truth)(release, found, true, label)
+    if json:
+        said = {key: found.attrs[key] for key in ("status", "assumptions", "notes")}
+        print_json({"rows": records(found), **said, **({} if beside is None else {"truth": beside})}, out, private=True)
+    else:
+        write_table(found, out, private=True)
+    lines = [*target_lines(found), *truth_lines(beside)] if number else [*label_lines(found), *truth_lines(beside)]
+    print_lines(*found.attrs["notes"], *lines, file=sys.stderr)
+    print_lines("assuming: " + "; ".join(assumption_lines(release)), file=sys.stderr)
+    finish(found.attrs["status"])
+
+
+def label_lines(found: pd.DataFrame) -> list[str]:
+    """Return how many labels are certain."""
+    how = found.attrs
+    given = f", {how['given']:,} are given" if how["given"] else ""
+    return [f"the label '{how['label']}' of {how['certain']:,} of {len(found) - how['given']:,} rows is certain{given}"]
+
+
+def target_lines(found: pd.DataFrame) -> list[str]:
+    """Return how many targets are bounded, and how closely."""
+    how = found.attrs
+    near = "" if how["widest"] is None else f", to {how['widest']:.3g} or better"
+    return [f"the targets of {how['bounded']:,} of {len(found):,} rows are bounded{near}"]
+
+
+def truth_lines(beside: dict[str, Any] | None) -> list[str]:
+    """Return what the true rows say of it."""
+    if beside is None:
+        return []
+    if "inside" in beside:
+        return [f"true targets: {beside['inside']:,} inside their bounds, {beside['outside']:,} outside"]
+    lines = [f"true labels: {beside['right']:,} of the certain ones are right, {beside['wrong']:,} wrong"]
+    if beside["possible"] or beside["excluded"]:
+        lines.append(f"of the open ones {beside['possible']:,} are possible, {beside['excluded']:,} excluded")
+    return [*lines, f"the commonest label for everybody would be right for {beside['commonest']:,}"]

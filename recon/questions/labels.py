@@ -1,0 +1,233 @@
+"""Whose label, or target, is what: inferred for everybody whose features are known beside a release.
+
+Source: Fredrikson, Jha, Ristenpart, "Model inversion attacks", CCS 2015 (features known, one attribute inferred); here
+what is said holds in every training set that agrees with the release.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from encoders.domain.values import MISSING
+from encoders.encode.encoder import EncodedRelease
+from encoders.kinds.known_rows import Regions, known_labels
+from encoders.models.known_rows import KnownRows
+from encoders.models.models import Boosting
+from recon.answers.exact import select_with
+from recon.answers.undecided import decide, why_open
+from recon.frames.naming import named_like
+from recon.loading.known_columns import known_rows
+from recon.loading.settled import settled_release
+from solvers.chain import ask
+from solvers.foundation.errors import ReleaseError, Unsupported
+from solvers.foundation.limits import Limits
+from solvers.questions.query import Targets, TargetsAnswer
+
+Ints = NDArray[np.int64]
+NO_ROWS = "nobody's features are known: give --known-columns (recon.load(..., known_columns=...))"
+
+
+@dataclass(frozen=True, eq=False)
+class LabelCounts:
+    """Per region of known rows and label how many rows whose label is not given have it: at least, at most.
+
+    `left` (regions,) are the rows whose label is not given; `lines` says why something is open.
+    """
+
+    low: Ints
+    high: Ints
+    left: Ints
+    exact: bool
+    lines: tuple[str, ...]
+
+    @property
+    def certain(self) -> Ints:
+        """Return per region the label that all these rows have in every world, -1 where that is open."""
+        sure = self.low == self.left[:, None]
+        others = self.high.sum(axis=1)[:, None] - self.high == 0
+        found = sure | (others & (self.high > 0))
+        return np.where(found.any(axis=1), found.argmax(axis=1), -1).astype(np.int64)
+
+
+def labels(release: EncodedRelease, limits: Limits | None = None) -> pd.DataFrame:
+    """Return what follows for the label of every row whose features are known, one line per row of their table.
+
+    Columns: row (0-based), label (None where it is open), how ("given" by the table, "certain": the same in every
+    world, "open"), possible (the labels that some world leaves, joined by " | "). `attrs` has status ("exact": nothing
+    more follows; "bounds": time or engines left something open), assumptions, notes, label (its name) and how many
+    rows are given, certain and open. Cost: a verdict per distinct row and label. Raises `Unsupported` without rows
+    that are known, or without a label.
+    """
+    release = settled_release(release, limits)
+    known, label = release.known, release.domain.label
+    if known is None:
+        raise Unsupported(NO_ROWS)
+    if label is None:
+        raise Unsupported("the domain has no label to infer: of a regression ask for targets")
+    given = known_labels(known, release.domain)
+    if (given >= 0).all():
+        message = f"every row's '{label.name}' is given: leave the column out, or empty where it is not known"
+        raise ReleaseError(message, file=known.file)
+    regions = Regions.of(known, release.cut)
+    found = label_counts(release, known, regions, given, limits)
+    names = [label.value_at(i) for i in range(label.span[1])]
+    sure, some = found.certain[regions.of_row], found.high[regions.of_row] > 0
+    lines = []
+    for row, (own, certain, left) in enumerate(zip(given.tolist(), sure.tolist(), some.tolist(), strict=True)):
+        one = own if own >= 0 else certain
+        how = "given" if own >= 0 else "certain" if certain >= 0 else "open"
+        can = [n for n, able in zip(names, left, strict=True) if able] if how == "open" else [names[one]]
+        lines.append((row, None if one < 0 else names[one], how, " | ".join(map(str, can))))
+    out = pd.DataFrame(lines, columns=["row", "label", "how", "possible"])
+    out["label"] = pd.Series([line[1] for line in lines], dtype=object)
+    every = {how: int((out["how"] == how).sum()) for how in ("given", "certain", "open")}
+    out.attrs.update(every, status="exact" if found.exact else "bounds", assumptions=list(release.assumptions))
+    out.attrs.update(notes=list(found.lines), label=label.name)
+    return out
+
+
+def label_counts(
+    release: EncodedRelease, known: KnownRows, regions: Regions, given: Ints, limits: Limits | None
+) -> LabelCounts:
+    """Return the bounds on rows per region and label, those of rows whose label is given taken off."""
+    label = release.domain.label
+    assert label is not None
+    count, frame = label.span[1], people(release, known, regions)
+    low, high = np.zeros((len(frame), count), dtype=np.int64), np.zeros((len(frame), count), dtype=np.int64)
+    exact, lines = True, list[str]()
+    for i in range(count):
+        selected = select_with(release, frame, label.name, [label.value_at(i)])
+        found = decide(release, selected, "ordered", limits)
+        low[:, i], high[:, i] = found.low, np.minimum(found.high, regions.times)
+        exact = exact and (found.status == "exact" or not found.open.any())
+        lines += why_open(found)
+    have = np.zeros_like(low)
+    np.add.at(have, (regions.of_row[given >= 0], given[given >= 0]), 1)
+    rest = regions.times - have.sum(axis=1)
+    low = np.maximum(low - have, 0)
+    high = np.clip(high - have, 0, rest[:, None])
+    low = np.maximum(low, rest[:, None] - (high.sum(axis=1)[:, None] - high))
+    high = np.minimum(high, rest[:, None] - (low.sum(axis=1)[:, None] - low))
+    return LabelCounts(low, high, rest, exact, tuple(dict.fromkeys(lines)))
+
+
+def people(release: EncodedRelease, known: KnownRows, regions: Regions) -> pd.DataFrame:
+    """Return one row of every region as a profile without the label."""
+    label = release.domain.label
+    columns: dict[str, Any] = {}
+    for j, (name, values) in enumerate(zip(known.columns, known.values, strict=True)):
+        if label is None or name != label.name:
+            cells = [values[c] for c in known.codes[regions.first, j].tolist()]
+            columns[name] = pd.Series([MISSING if c is None else c for c in cells], dtype=object)
+    return pd.DataFrame(columns)
+
+
+def beside_truth(
+    release: EncodedRelease, found: pd.DataFrame, truth: pd.DataFrame, named: str | None = None
+) -> dict[str, int]:
+    """Return how many certain labels are those of the true rows, in the same order, and what guesses would be right.
+
+    `wrong`: certain labels that are others; `possible`: open rows whose true label is possible; `commonest`: how many
+    of the rows that are not given have the label that most of all rows have. `named`: the truth's name for the label.
+    """
+    label = release.domain.label
+    if label is None:
+        raise Unsupported("the domain has no label to compare")
+    frame, _ = named_like(truth, release.domain, named)
+    if len(frame) != len(found):
+        message = f"has {len(frame):,} rows, the known ones are {len(found):,}: the same rows in the same order"
+        raise ReleaseError(message, file=truth.attrs.get("file", ""))
+    if label.name not in frame.columns:
+        raise ReleaseError(f"has no column '{label.name}'", file=truth.attrs.get("file", ""))
+    own = frame[[label.name]]
+    own.attrs.update(truth.attrs)
+    column = known_rows(release.domain, own)
+    true = [column.values[0][c] for c in column.codes[:, 0].tolist()]
+    right = [str(a) == str(b) for a, b in zip(found["label"], true, strict=True)]
+    sure, open_ = (found["how"] == "certain").to_numpy(), (found["how"] == "open").to_numpy()
+    able = [str(t) in p.split(" | ") for t, p in zip(true, found["possible"], strict=True)]
+    times = pd.Series([str(t) for t in true]).value_counts()
+    common = np.array([str(t) == str(times.index[0]) for t in true])
+    return {
+        "right": int((sure & right).sum()),
+        "wrong": int((sure & ~np.array(right)).sum()),
+        "possible": int((open_ & able).sum()),
+        "excluded": int((open_ & ~np.array(able)).sum()),
+        "commonest": int((common & (sure | open_)).sum()),
+    }
+
+
+def is_regression(release: EncodedRelease) -> bool:
+    """Return whether a boosted model of a number is among the release's models."""
+    return any(isinstance(m, Boosting) and m.gradients.loss == "squared_error" for m in release.models)
+
+
+def targets(
+    release: EncodedRelease, within: tuple[float, float] | None = None, limits: Limits | None = None
+) -> pd.DataFrame:
+    """Return bounds on the target of every row whose features are known, of a boosted model of a number.
+
+    One line per row: row (0-based), low and high (the target; of rows that no statement tells apart their mean, NaN
+    where it is open), value (the middle), error (half the width), shared (how many rows have these features). `within`:
+    what is known of all targets. `attrs` as `labels`, with bounded (rows) and widest (the largest error among them).
+    Raises `Unsupported` without known rows or such a model.
+    """
+    known = release.known
+    if known is None:
+        raise Unsupported(NO_ROWS)
+    regions = Regions.of(known, release.cut)
+    low, high = np.full(len(regions.boxes), -np.inf), np.full(len(regions.boxes), np.inf)
+    lines, failed = list[str](), True
+    for number, model in enumerate(release.statements.boosted):
+        if model.gradients.loss != "squared_error":
+            continue
+        found = ask(release.statements, Targets(number, within=within), TargetsAnswer, limits)
+        if found.failed or found.boxes is None:
+            lines.append(f"{model.name}: its leaf values are not used: {found.failed or 'nothing follows from them'}")
+            continue
+        failed = False
+        held = f"{found.surplus:,} surplus figures hold" if found.surplus else "no figure is left over to check that"
+        lines.append(f"{model.name}: {held}")
+        place = {box: i for i, box in enumerate(regions.boxes)}
+        at = np.array([place.get(found.boxes[i], -1) for i in range(len(found.boxes))], dtype=np.int64)
+        own = at >= 0
+        low[at[own]] = np.maximum(low[at[own]], found.low[own] / found.rows[own])
+        high[at[own]] = np.minimum(high[at[own]], found.high[own] / found.rows[own])
+    low, high = np.nextafter(low, -np.inf)[regions.of_row], np.nextafter(high, np.inf)[regions.of_row]
+    open_ = ~np.isfinite(low) | ~np.isfinite(high)
+    ends = [np.where(open_, np.nan, end) for end in (low, high)]
+    middle = ends[0] + (ends[1] - ends[0]) / 2
+    error = np.maximum(ends[1] - middle, middle - ends[0])
+    shared = regions.times[regions.of_row]
+    out = pd.DataFrame(
+        {"row": np.arange(len(low)), "low": ends[0], "high": ends[1], "value": middle, "error": error, "shared": shared}
+    )
+    bounded = int((~open_).sum())
+    out.attrs.update(status="unknown" if failed else "bounds" if open_.any() else "exact", notes=lines)
+    out.attrs.update(bounded=bounded, widest=float(np.nanmax(error)) if bounded else None)
+    out.attrs.update(assumptions=list(release.assumptions))
+    return out
+
+
+def target_truth(
+    release: EncodedRelease, found: pd.DataFrame, truth: pd.DataFrame, label: str | None = None
+) -> dict[str, Any]:
+    """Return how many true targets (column `label`, else the last) lie inside their bounds, of rows of their own."""
+    name = str(truth.columns[-1]) if label is None else label
+    file = truth.attrs.get("file", "")
+    if len(truth) != len(found) or name not in truth.columns:
+        raise ReleaseError(f"has no {len(found):,} rows with a column '{name}'", file=file)
+    true = pd.to_numeric(truth[name]).to_numpy(dtype=np.float64)
+    asked = (found["shared"] == 1).to_numpy() & found["low"].notna().to_numpy()
+    inside = (found["low"].to_numpy() <= true) & (true <= found["high"].to_numpy())
+    return {
+        "inside": int((asked & inside).sum()),
+        "outside": int((asked & ~inside).sum()),
+        "farthest": float(np.abs(found["value"].to_numpy() - true)[asked].max(initial=0.0)),
+        "standard_deviation": float(true.std()),
+    }
