@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import recon
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import EncodedRelease
 from recon.frames.true_rows import TrueRows
+from solvers.leaf_values.residuals import used
 from solvers.statements.boosted import Boosted
 
 DATA = Path(os.environ.get("RECON_DATA", Path(__file__).parents[2] / "shared" / "data"))
@@ -88,3 +90,93 @@ def true_points(
     place[list(boosted.labels)] = np.arange(len(boosted.labels))
     np.add.at(times, (at.reshape(-1), place[part]), rows.times)
     return boosted, points, times
+
+
+def used_parts(boosted: Boosted, leaves: NDArray[np.int64], times: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return how much of its interval every figure of all trees uses, as far as is known: at most 1 for true rows."""
+    return np.concatenate([parts for parts, _ in used(boosted, leaves, times)])
+
+
+def exact_parts(
+    model: Any, boosted: Boosted, leaves: NDArray[np.int64], times: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Return how much of its interval every figure uses, from gradients as scikit-learn computes them, in rationals.
+
+    Stricter than `residuals.used`, which allows for what is not known of coefficients: here the library's own loss
+    computes gradients of the library's own scores, and the sums are exact. Hessians of `GradientBoosting*`, which are
+    computed from gradients, are the true ones. Of classifiers.
+    """
+    hist, classes = type(model).__name__.startswith("Hist"), len(boosted.labels)
+    start = model._baseline_prediction.ravel() if hist else model._raw_predict_init(np.zeros((1, model.n_features_in_)))
+    loss = model._loss
+    scores = np.tile(np.asarray(start, dtype=np.float64).reshape(1, -1), (len(leaves), 1))
+    parts, before, last = [], scores.copy(), 0
+    for t, tree in enumerate(boosted.trees):
+        if tree.round != last:
+            before, last = scores.copy(), tree.round
+        g, h = library_gradients(loss, before, tree.of, classes, np.float32 if hist else np.float64)
+        inside = np.zeros((len(tree), len(tree.step)), dtype=bool)
+        inside[np.repeat(np.arange(len(tree)), np.diff(tree.start)), tree.leaf] = True
+        at = [np.flatnonzero(leaves[:, t] == j) for j in range(len(tree.step))]
+        sums = [
+            [sum((whole(x[i, k]) ** e * int(times[i, k]) for i in p for k in range(classes)), Fraction(0)) for p in at]
+            for x, e in ((g, 1), (h, 1), (g, 2))
+        ]
+        for i in range(len(tree)):
+            factors = (tree.gradient[i], tree.hessian[i], tree.square[i])
+            total = sum(
+                Fraction(f) * sum(s[j] for j in np.flatnonzero(inside[i]).tolist())
+                for f, s in zip(factors, sums, strict=True)
+            )
+            low, high = Fraction(tree.low[i]), Fraction(tree.high[i])
+            parts.append(float(abs(total - (low + high) / 2) / ((high - low) / 2)) if high > low else np.inf)
+        scores[:, tree.of] += tree.step[leaves[:, t]]
+    return np.array(parts)
+
+
+def target_parts(model: Any, release: EncodedRelease, frame: pd.DataFrame) -> NDArray[np.float64]:
+    """Return how much of its interval every figure of a regression uses, from its own gradients, in rationals."""
+    boosted, blocks = release.statements.boosted[0], release.statements.blocks
+    rows, hist = TrueRows.of(release, frame), type(model).__name__.startswith("Hist")
+    target = frame.iloc[:, -1].to_numpy(dtype=np.float64)
+    scores, parts = np.full(len(frame), boosted.start[0]), []
+    for tree in boosted.trees:
+        leaf = rows.regions(blocks[tree.block].boxes)[rows.back]
+        g = (scores - target).astype(np.float32 if hist else np.float64)
+        for i in range(len(tree)):
+            at = np.isin(leaf, tree.members(i))
+            sums = [sum((whole(x) ** e for x in g[at]), Fraction(0)) for e in (1, 2)]
+            total = sums[0] * Fraction(tree.gradient[i]) + sums[1] * Fraction(tree.square[i])
+            low, high = Fraction(tree.low[i]), Fraction(tree.high[i])
+            parts.append(float(abs(total - (low + high) / 2) / ((high - low) / 2)) if high > low else np.inf)
+        scores = scores + tree.step[leaf]
+    assert (scores == (model._raw_predict(features_and_label(frame)[0]).ravel() if hist else scores)).all()
+    return np.array(parts)
+
+
+def library_gradients(loss: Any, scores: NDArray[np.float64], of: int, classes: int, kind: Any) -> tuple[Any, Any]:
+    """Return g as scikit-learn computes it and h (points, classes), for every point with every label."""
+    g, h = np.zeros((len(scores), classes), dtype=kind), np.zeros((len(scores), classes), dtype=np.longdouble)
+    for k in range(classes):
+        y = np.full(len(scores), float(k))
+        raw = scores[:, 0].copy() if scores.shape[1] == 1 else np.asfortranarray(scores)
+        shape = scores.shape[:1] if scores.shape[1] == 1 else scores.shape
+        out, second = np.empty(shape, dtype=kind, order="F"), np.empty(shape, dtype=kind, order="F")
+        loss.gradient_hessian(y, raw, gradient_out=out, hessian_out=second)
+        if kind is np.float64:
+            loss.gradient(y, raw, gradient_out=out)
+            exact = scores.astype(np.longdouble)
+            odds = (
+                np.exp(exact) if scores.shape[1] > 1 else np.concatenate([np.ones_like(exact), np.exp(exact)], axis=1)
+            )
+            p = odds[:, of if scores.shape[1] > 1 else 1] / odds.sum(axis=1)
+            h[:, k] = p * (1 - p)
+        else:
+            h[:, k] = second if second.ndim == 1 else second[:, of]
+        g[:, k] = out if out.ndim == 1 else out[:, of]
+    return g, h
+
+
+def whole(x: Any) -> Fraction:
+    """Return a float of any precision as the rational that it is."""
+    return Fraction(*x.as_integer_ratio())

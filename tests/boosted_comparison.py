@@ -23,6 +23,7 @@ import recon
 from encoders.domain.domain import Domain
 from encoders.domain.values import Listed
 from recon.frames.true_rows import TrueRows
+from recon.loading.settled import settled_release
 from solvers.leaf_values.residuals import used
 
 SLACK = 1e-9
@@ -74,7 +75,8 @@ class Case:
             first = self._framed(self.before)
             model = kinds[self.kind, self.regression](**{**options, "warm_start": True})
             model.fit(first.drop(columns=LABEL), first[LABEL])
-            return model.set_params(**{more: 2 * options[more]}).fit(frame.drop(columns=LABEL), frame[LABEL])
+            model.set_params(**{more: 2 * options[more]}).fit(frame.drop(columns=LABEL), frame[LABEL])
+            return model.set_params(warm_start=False)  # nothing in the file says that there were two calls
         model = kinds[self.kind, self.regression](**options)
         return model.fit(frame.drop(columns=LABEL), frame[LABEL], sample_weight=self.weights)
 
@@ -114,6 +116,9 @@ class Outcome:
     wrong: list[str] = field(default_factory=list)
     loose: list[str] = field(default_factory=list)
     read: str = "read"  # or why recon did not read the file
+    failed: list[str] = field(default_factory=list)  # why leaf values are not used
+    certified: int = 0  # verdicts with a certificate
+    missing: list[str] = field(default_factory=list)  # verdicts without the certificate that was asked for
     figures: int = 0  # of leaf values, checked in possible datasets
     most_used: float = 0.0  # of the interval of such a figure: at most 1
 
@@ -141,6 +146,8 @@ def compared(case: Case, limits: recon.Limits | None = None, certificates: bool 
     if release is not None:
         if not case.regression:
             check_figures(out, release)
+        lines = settled_release(release, limits).statements.loosened
+        out.failed = [line for line in lines if "its leaf values" in line]
         check_count(out, release, limits)
         check_profiles(out, release, limits, certificates)
         check_attribute(out, release, limits)
@@ -176,7 +183,7 @@ def check_figures(out: Outcome, release: recon.EncodedRelease, most: int = 40) -
         for z in out.worlds.z[::step]:
             times = np.zeros((len(kinds), max(1, len(model.labels))), dtype=np.int64)
             times[np.arange(len(kinds)), place] = z
-            for tree, part in zip(model.trees, used(model, leaves, times), strict=True):
+            for tree, (part, _) in zip(model.trees, used(model, leaves, times), strict=True):
                 out.figures += len(part)
                 out.most_used = max(out.most_used, float(part.max(initial=0)))
                 out.wrong += [
@@ -219,6 +226,9 @@ def check_profiles(
             row = [float(v) for v in frame.iloc[i]]
             counts = out.worlds.rows(row[:-1], row[-1]) if label else out.worlds.rows(row)
             profile_line(out, f"certify {row}", line, counts)
+            if certificates and line.verdict in ("certain", "impossible"):
+                out.certified += line.certificate is not None
+                out.missing += [f"{row} {line.verdict}"] if line.certificate is None else []
 
 
 def profile_line(out: Outcome, what: str, line: Any, counts: np.ndarray) -> None:

@@ -109,7 +109,7 @@ def boosted_tree(rng, tree, at, pairs, place, width):
     low, high = (np.array(x) for x in zip(*ends, strict=True))
     block, turn, of = place
     names = tuple(f"figure {i}" for i in range(len(members)))
-    step = rng.normal(size=leaves).astype(np.float32).astype(np.float64)
+    step = (0.3 * rng.normal(size=leaves)).astype(np.float32).astype(np.float64)
     leaf = np.array([j for one in members for j in one], dtype=np.int32)
     return BoostedTree(block, turn, of, step, start, leaf, a, b, q, low, high, names)
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from encoders.domain.domain import Domain
 from encoders.kinds.forest import KindEncoder as ForestEncoder
+from encoders.kinds.open_trees import counted, with_bounds
 from encoders.kinds.tree import shape
 from encoders.models.models import Boosting, Tree, TreeSums
 from encoders.parts.base import Encoder
@@ -30,7 +31,7 @@ class KindEncoder(Encoder[Boosting]):
 
     def check(self, model: Boosting, domain: Domain, place: str) -> None:
         """Refuse what a forest is refused for, and sums that do not fit trees, scores or label."""
-        self.forest.check(model.forest, domain, place)
+        self.forest.check(counted(model, place).forest, domain, place)
         check_scores(model, domain, place)
         last = 0
         for t, (tree, sums) in enumerate(zip(model.trees, model.sums, strict=True)):
@@ -46,7 +47,7 @@ class KindEncoder(Encoder[Boosting]):
 
     def total(self, model: Boosting) -> int | None:
         """Return the number of rows that every tree counts."""
-        return self.forest.total(model.forest)
+        return self.forest.total(counted(model).forest)
 
     def assumes(self, model: Boosting) -> tuple[str, ...]:
         """Return what leaf values rest on."""
@@ -61,7 +62,7 @@ class KindEncoder(Encoder[Boosting]):
         self, model: Boosting, cut: CutDomain, resolved: Resolutions, rows: Rows, place: str
     ) -> tuple[Block, ...]:
         """Return one partition per tree."""
-        return self.forest.blocks(model.forest, cut, resolved, rows, place)
+        return with_bounds(model, self.forest.blocks(counted(model).forest, cut, resolved, rows, place))
 
     def boosted(self, model: Boosting, blocks: Sequence[Block], first: int) -> tuple[Boosted, ...]:
         """Return the sums of gradients; without trees with sums nothing."""

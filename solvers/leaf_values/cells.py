@@ -23,9 +23,9 @@ from solvers.statements.release import ANY_LABEL, UNBOUNDED, Partition, Release
 Floats = NDArray[np.float64]
 
 
-def base_blocks(release: Release, model: int) -> list[int]:
-    """Return the partitions that cut cells before any tree: no tree of the model, regions that are disjoint boxes."""
-    trees = set(release.boosted[model].blocks)
+def base_blocks(release: Release) -> list[int]:
+    """Return the partitions that cut cells before any tree: no tree of a model, regions that are disjoint boxes."""
+    trees = {b for one in release.boosted for b in one.blocks}
     layout = Layout(release.domain)
     return [b for b, block in release.partitions.items() if b not in trees and boxes_of(layout, block) is not None]
 

@@ -22,6 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr, solve_triangular
 from scipy.optimize import linprog
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
 from solvers.foundation.errors import EngineError, Inconclusive, TooLarge
 from solvers.foundation.limits import Limits
@@ -38,6 +40,7 @@ FLOOR = 2.0**-24  # least half width of an exact statement in the embedding: wha
 NEW = 0.1  # what a statement must add to those chosen before it, in units of its interval
 DELTA = 0.999  # of LLL: closer to 1 is shorter and slower
 ROUNDS = 8  # of reduction, forms and bounds
+NOTHING = 1e-7  # half widths: a step so small is none, where weights are looked for
 WIDTH = 2.0  # of intervals, in doubles, that may hold one whole number only
 PHASE = "a lattice of cells was reduced"
 
@@ -135,17 +138,22 @@ class Sums:
         self.upper = [int(v) for v in given.upper[free]]
         self.forms: list[list[int]] = []
         self.ends: list[tuple[int, int]] = []
+        self._known: Any = None
 
     def rest(self, form: list[int], y: Floats, z: Floats) -> list[int]:
         """Return the coefficients of a form minus a weighted sum, over the free columns, times 2^(POINT + GRID)."""
         out = [v << (POINT + GRID) for v in form]
-        if len(y) and y.any():
-            taken = (self.matrix(1, len(y), whole(y, GRID)) * self.coefs).entries()
-            out = [v - int(w) for v, w in zip(out, taken, strict=True)]
-        for weight, other in zip(whole(z, GRID), self.forms, strict=True):
-            if weight:
-                out = [v - ((weight * w) << POINT) for v, w in zip(out, other, strict=True)]
+        for weights, rows, digits in ((y, self.coefs, 0), (z, self.known(), POINT)):
+            if weights.any():
+                taken = (self.matrix(1, len(weights), whole(weights, GRID)) * rows).entries()
+                out = [v - (int(w) << digits) for v, w in zip(out, taken, strict=True)]
         return out
+
+    def known(self) -> Any:
+        """Return the known forms as a matrix."""
+        if self._known is None or self._known.nrows() != len(self.forms):
+            self._known = self.matrix(len(self.forms), len(self.lower), [v for form in self.forms for v in form])
+        return self._known
 
     def bounds(self, form: list[int], y: Floats, z: Floats) -> tuple[int, int]:
         """Return the least and greatest whole number that a form can be by the sum with weights y and z."""
@@ -185,21 +193,28 @@ class Search:
         self.open, self.known = list(range(k)), list[int]()
         self.entry: list[int] = []  # of every known coordinate
         self.found: list[Found] = []
+        self._across: Any = None  # the basis of known coordinates, by columns
 
     def work(self) -> None:
-        """Reduce, take out what is known, bound what is not, until nothing changes."""
+        """Reduce, take out what is known, bound what is not, until nothing more becomes known."""
         for _ in range(ROUNDS):
-            before = len(self.found)
+            before = self.settled
             self.reduce()
             while self.open and self.take(self.by_squares()):
                 pass
-            if self.open and len(self.found) == before:
+            if self.open and self.settled == before:
                 self.take(self.by_programs())
             self.determined()
             if self.open and not self.contradicted:
                 self.bounded()
-            if not self.open or len(self.found) == before or self.contradicted:
+            if not self.open or self.settled == before or self.contradicted:
                 return
+
+    @property
+    def settled(self) -> int:
+        """Return how many coordinates and columns are known."""
+        sums = self.sums
+        return len(self.known) + sum(a == b for a, b in zip(sums.lower, sums.upper, strict=True))
 
     @property
     def contradicted(self) -> bool:
@@ -238,13 +253,11 @@ class Search:
 
     def by_programs(self) -> list[tuple[int, Floats, Floats]]:
         """Return the same by linear programs, which find the narrowest interval of every coordinate."""
-        steps = self.embedding()
+        programs = Programs(self.embedding())
         out = []
-        for place, i in enumerate(self.open):
+        for i, goal in zip(self.open, np.eye(len(self.open)), strict=True):
             self.limits.check(PHASE)
-            goal = np.zeros(len(self.open))
-            goal[place] = 1.0
-            top, weights = greatest(goal, steps, np.zeros(steps.shape[1]))
+            top, weights = programs.greatest(goal)
             if 2 * top < WIDTH:
                 out.append(self.split(i, weights))
         return out
@@ -281,8 +294,12 @@ class Search:
         none = np.zeros(len(self.known))
         rest = self.sums.rest(form, y, none)
         off = [v - w for v, w in zip(rest, whole(left, POINT + GRID), strict=True)]
-        of = [sum(a * b for a, b in zip(off, self.basis[i], strict=True)) for i in self.known]
-        return np.array([math.ldexp(float(v), -POINT - GRID) for v in of])
+        if not self.known:
+            return none
+        if self._across is None or self._across.ncols() != len(self.known):
+            self._across = self.sums.matrix([self.basis[i] for i in self.known]).transpose()
+        of = self.sums.matrix(1, len(off), off) * self._across
+        return floats(of, POINT + GRID)[0]
 
     def add(self, form: list[int], y: Floats, z: Floats, low: int, high: int) -> None:
         """Put one more entry on the list."""
@@ -310,7 +327,7 @@ class Search:
     def bounded(self) -> None:
         """Bound the columns that open vectors change, by linear programs."""
         steps, k = self.embedding(), len(self.free)
-        start = self.start(steps)
+        programs = Programs(steps, self.start(steps))
         for j in range(k):
             self.limits.check(PHASE)
             goal = np.array([float(self.basis[i][j]) for i in self.open])
@@ -318,7 +335,7 @@ class Search:
                 continue
             form = [int(c == j) for c in range(k)]
             for side in (1.0, -1.0):
-                _, weights = greatest(side * goal, steps, start)
+                _, weights = programs.greatest(side * goal)
                 _, y, left = self.split(0, side * weights)
                 z = self.of_known(form, y, left)
                 low, high = self.sums.bounds(form, y, z)
@@ -351,17 +368,31 @@ class Search:
         return np.concatenate([np.array(middle) / np.maximum(room, 2.0**-10), np.array(far) / self.half])
 
 
-def greatest(goal: Floats, steps: Floats, start: Floats) -> tuple[float, Floats]:
-    """Return the greatest goal c with |c steps - start| <= 1 (inf: none found), and the weights that prove it.
+class Programs:
+    """Linear programs over |c steps - start| <= 1, each over those columns that share an open vector with its goal."""
 
-    goal = steps weights, up to the solver's tolerance.
-    """
-    rows = np.vstack([steps.T, -steps.T])
-    found = linprog(-goal, rows, np.concatenate([1 + start, 1 - start]), bounds=(None, None), method="highs")
-    if found.status != 0 or found.fun is None:
-        return math.inf, np.zeros(steps.shape[1])
-    by = -found.ineqlin.marginals
-    return -float(found.fun), by[: steps.shape[1]] - by[steps.shape[1] :]
+    def __init__(self, steps: Floats, start: Floats | None = None) -> None:
+        self.steps, self.start = steps, np.zeros(steps.shape[1]) if start is None else start
+        self.touched = np.abs(steps) > NOTHING
+        meeting = csr_array(self.touched.astype(np.float64))
+        _, self.part = connected_components(meeting @ meeting.T, directed=False)
+
+    def greatest(self, goal: Floats) -> tuple[float, Floats]:
+        """Return the greatest goal c (inf: not found), and the weights of columns that prove it.
+
+        goal = steps weights, up to the solver's tolerance.
+        """
+        at = np.flatnonzero(np.isin(self.part, self.part[goal != 0]))
+        columns = np.flatnonzero(self.touched[at].any(axis=0))
+        rows, start = self.steps[np.ix_(at, columns)].T, self.start[columns]
+        weights = np.zeros(self.steps.shape[1])
+        ends = np.concatenate([1 + start, 1 - start])
+        found = linprog(-goal[at], np.vstack([rows, -rows]), ends, bounds=(None, None), method="highs")
+        if found.status != 0 or found.fun is None:
+            return math.inf, weights
+        by = -found.ineqlin.marginals
+        weights[columns] = by[: len(columns)] - by[len(columns) :]
+        return -float(found.fun), weights
 
 
 def chosen(scaled: Floats) -> NDArray[np.int64]:

@@ -140,10 +140,11 @@ def shrink(level: Level, row: Ints, e: Ints, k: Ints, top: Floats, bottom: Float
     if bool((lower > upper).any()):
         raise Contradicted("counts contradict what leaf values determine")
     n, source = len(at), given.source[rows]
+    first_low = np.concatenate([level.lower.ravel()[found[0][0]], lower.ravel()[found[1][0]]])  # upper ends come first
     level.lower, level.upper = lower, upper
     number, index = np.unique(source, return_inverse=True)
     weights = csr_matrix((np.ones(n), (np.arange(n), index.reshape(-1))), shape=(n, len(number)))
-    ends2 = lower.ravel()[at], upper.ravel()[at]
+    ends2 = first_low, upper.ravel()[at]
     level.record(Batch(np.arange(n + 1), level.columns.ravel()[at], np.ones(n, dtype=np.int64), *ends2, weights, number))
 
 

@@ -12,19 +12,25 @@ from solvers.statements.boosted import Boosted
 Floats = NDArray[np.float64]
 
 
-def used(
-    boosted: Boosted, leaves: NDArray[np.int64], lower: NDArray[np.int64], upper: NDArray[np.int64] | None = None
-) -> list[tuple[Floats, NDArray[np.bool_]]]:
-    """Return per tree and figure how far its sums are from the middle of its interval, over half the interval's width.
+def used(boosted: Boosted, leaves: NDArray[np.int64], times: NDArray[np.int64]) -> list[Floats]:
+    """Return per tree and figure how far its sum is from the middle of its interval, over half the interval's width.
 
-    Above 1: no sum of numbers within the coefficients' intervals is in the figure's interval. Rows (points, classes)
-    are between `lower` and `upper` (None: exactly `lower`): of the sums the nearest counts. The second arrays say which
-    figures are about numbers that are all known. `leaves` (points, trees) are the leaves of every point; fewer columns
-    than trees: the first trees. Cost: figures times points times classes.
+    Above 1: no sum of numbers within the coefficients' intervals is in the figure's interval. `leaves` (points, trees)
+    are the leaves of every point, `times` (points, classes) its rows. Cost: figures times points times classes.
+    """
+    return [part for part, _ in evaluated(boosted, leaves, times, times)]
+
+
+def evaluated(
+    boosted: Boosted, leaves: NDArray[np.int64], lower: NDArray[np.int64], upper: NDArray[np.int64]
+) -> list[tuple[Floats, NDArray[np.bool_]]]:
+    """Return the same for rows between `lower` and `upper`, of whose sums the nearest counts, and which are known.
+
+    The second arrays say which figures are about numbers that are all known. Fewer columns of `leaves` than trees: the
+    first trees.
     """
     wide = np.longdouble
     epsilon = float(np.finfo(wide).eps)
-    upper = lower if upper is None else upper
     out = []
     for t, (tree, rows) in enumerate(by_tree(boosted, leaves)):
         found = entries(tree, rows, leaves[:, t])

@@ -19,7 +19,7 @@ from solvers.foundation.limits import Limits
 from solvers.kernel.claims import Form, Refined
 from solvers.leaf_values.cells import Cells, System, base_blocks, counts, figures, first_cells, with_trees
 from solvers.leaf_values.peeling import Batch, Contradicted, Level, peel
-from solvers.leaf_values.residuals import used
+from solvers.leaf_values.residuals import evaluated
 from solvers.questions.query import SettledAnswer
 from solvers.statements.boosted import Boosted
 from solvers.statements.boxes import Boxes
@@ -112,7 +112,7 @@ class Settling:
     def __init__(self, release: Release, model: int, limits: Limits) -> None:
         self.release, self.boosted, self.limits = release, release.boosted[model], limits
         self.index = StatementIndex(release)
-        self.base = base_blocks(release, model)
+        self.base = base_blocks(release)
         self.labels = release.domain.labels
         self.most = limits.cells
 
@@ -250,7 +250,7 @@ class Settling:
         level = found.level
         alive = np.flatnonzero((level.upper > 0).any(axis=1))
         cells, lower, upper = found.cells.kept(alive), level.lower[alive], level.upper[alive]
-        parts = used(self.boosted, cells.leaves, lower, upper)
+        parts = evaluated(self.boosted, cells.leaves, lower, upper)
         worst = max((float(p.max(initial=0.0)) for p, _ in parts), default=0.0)
         if worst > 1.0:
             t = int(np.argmax([p.max(initial=0.0) for p, _ in parts]))

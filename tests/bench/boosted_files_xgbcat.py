@@ -1,7 +1,7 @@
 """Writes XGBoost and CatBoost models of COMPAS14 at library defaults, T trees, into a folder; not part of the tests.
 
-Usage: python tests/bench/boosted_files_xgbcat.py [FOLDER] (default /tmp/boosted): {xgb,cat}_nN_tT.json, and data_nN.csv,
-the rows they were fitted on. Needs xgboost and catboost.
+Usage: python tests/bench/boosted_files_xgbcat.py [FOLDER] (default /tmp/boosted): {xgb,cat}_nN_tT.json, and
+data_nN.csv, the rows they were fitted on. Needs xgboost and catboost.
 """
 
 from __future__ import annotations

@@ -39,6 +39,9 @@ def main(first: int, last: int, task: str, kinds: tuple[str, ...]) -> None:
         tally[f"tight {case.kind}" if found.tight else f"loose {case.kind}"] += 1
         tally["one world"] += found.worlds.multiset == 1
         tally["one world, found"] += found.worlds.multiset == 1 and found.tight
+        tally["leaf values not used"] += bool(found.failed)
+        if found.failed and len(case.rows):
+            print("FAILED", case.name, case.kind, *found.failed, sep="\n  ", flush=True)
         loose.update(line.split()[0] for line in found.loose)
         if found.wrong:
             tally["WRONG"] += 1

@@ -141,7 +141,7 @@ def guesses(release: Any, rows: Any, rest: Any) -> tuple[float, float]:
         return np.ascontiguousarray(true.codes[true.back]) if len(frame) else np.zeros((0, 1))
 
     rng, n = np.random.default_rng(0), len(rows)
-    every = coded(_with(rows, rest))
+    every = coded(both_of(rows, rest))
     ours, others = every[:n], every[n:]
     drawn, fresh = [], []
     for _ in range(DRAWS):
@@ -151,7 +151,7 @@ def guesses(release: Any, rows: Any, rest: Any) -> tuple[float, float]:
     return float(np.mean(drawn)), float(np.mean(fresh))
 
 
-def _with(rows: Any, rest: Any) -> Any:
+def both_of(rows: Any, rest: Any) -> Any:
     """Return two tables as one: codes of separate tables are not comparable."""
     import pandas as pd
 

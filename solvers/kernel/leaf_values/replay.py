@@ -27,7 +27,7 @@ from solvers.statements.boxes import Box, Boxes
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Domain, Partition, Release
 
 UNITS = BITS + 1  # sums of both ends of coefficients, which are twice their middles, are whole numbers of 2^-UNITS
-TOGETHER = 128  # forms checked at a time
+TOGETHER = 256  # forms checked at a time
 HELD = 1 << 20  # coefficients held as limbs at a time
 SUMMED = 1 << 12  # sources added up in doubles: with limbs of 24 and 16 bits sums stay below 2^53
 LIMB, SHORT = 24, 16  # bits of the limbs of coefficients, and of multipliers
@@ -64,6 +64,7 @@ class Replay:
         self.figures.over(self.cells)
         self.ancestor = [np.arange(len(self.cells), dtype=np.int64)]  # per stage: which of its cells each is part of
         self.known: list[Fact] = []
+        self._ends: dict[int, tuple[int, int]] = {}
 
     def run(self, steps: Sequence[Refined | Form]) -> None:
         """Follow all steps; raises `CertificateError` at the first that does not hold."""
@@ -149,6 +150,12 @@ class Replay:
 
     def ends(self, s: int) -> tuple[int, int]:
         """Return what a source says its sum lies between, in units of 2^-UNITS, rounded outwards."""
+        if s not in self._ends:
+            self._ends[s] = self.stated(s)
+        return self._ends[s]
+
+    def stated(self, s: int) -> tuple[int, int]:
+        """Return the ends of a source, worked out anew."""
         if s >= len(self.facts) + len(self.figures):
             fact = self.known[s - len(self.facts) - len(self.figures)]
             return fact.low << UNITS, fact.high << UNITS
@@ -233,18 +240,26 @@ class Replay:
 
     def shown(self, form: Form, middle: Whole, radius: Whole) -> tuple[int, int]:
         """Return between which whole numbers a form lies by its multipliers (`combined`) and the bounds of columns."""
-        rest = -middle
+        bottom, top = self.reach(form, *self.rest(form, middle, radius))
         columns, terms = [c for c, _ in form.terms], column([a for _, a in form.terms])
-        rest[columns] += terms * (form.over << UNITS)
-        most, least = rest + radius, rest - radius
-        top = int((most * np.where(most > 0, self.upper, self.lower)).sum())
-        bottom = int((least * np.where(least < 0, self.upper, self.lower)).sum())
-        for s, y in form.multipliers:
-            low, high = self.ends(s)
-            top, bottom = (top + y * high, bottom + y * low) if y > 0 else (top + y * low, bottom + y * high)
         ends = np.stack([terms * self.lower[columns], terms * self.upper[columns]])
         smallest = max(-(-bottom // (form.over << UNITS)), int(ends.min(axis=0).sum()))
         return smallest, min(top // (form.over << UNITS), int(ends.max(axis=0).sum()))
+
+    def rest(self, form: Form, middle: Whole, radius: Whole) -> tuple[Whole, Whole]:
+        """Return per column between what the form less its weighted sources lies, in units of 2^-UNITS / over."""
+        rest = -middle
+        rest[[c for c, _ in form.terms]] += column([a for _, a in form.terms]) * (form.over << UNITS)
+        return rest - radius, rest + radius
+
+    def reach(self, form: Form, least: Whole, most: Whole) -> tuple[int, int]:
+        """Return what the form's sources and a rest within the bounds of columns add up to, in the same units."""
+        bottom = int((least * np.where(least < 0, self.upper, self.lower)).sum())
+        top = int((most * np.where(most > 0, self.upper, self.lower)).sum())
+        for s, y in form.multipliers:
+            low, high = self.ends(s)
+            top, bottom = (top + y * high, bottom + y * low) if y > 0 else (top + y * low, bottom + y * high)
+        return bottom, top
 
     # ------------------------------------------------------------ what is left
 
@@ -302,7 +317,12 @@ def products(weights: Whole, entries: tuple[Ints, Ints, Whole], shape: tuple[int
             found = (left[:, j].reshape(weights.shape) @ dense).astype(np.int64)
             bits = LIMB * i + SHORT * j
             sums[bits] = sums[bits] + found if bits in sums else found
-    for bits, found in sums.items():
+    for bits in sorted(sums):
+        if bits not in sums:
+            continue
+        found = sums.pop(bits)
+        if bits + 8 in sums:  # sums are below 2^54: two of them fit into 63 bits
+            found = found + (sums.pop(bits + 8) << 8)
         out += found.astype(object) << bits
     return out
 

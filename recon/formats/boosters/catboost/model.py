@@ -80,7 +80,11 @@ def to_draft(booster: Booster, classes: Sequence[Value] | None) -> Draft:
     notes += [SIZES] if ones is None else []
     notes += [f"{LATER}: {why}"] if why and ones is not None and len(trees) > 1 else []
     return Draft(
-        Provenance(booster.form, kinds, (NOT_WEIGHTED, HELD_OUT, *([SAME_ROWS] if len(trees) > 1 else []), *([] if why else [NEEDED]))),
+        Provenance(
+            booster.form,
+            kinds,
+            (NOT_WEIGHTED, HELD_OUT, *([SAME_ROWS] if len(trees) > 1 else []), *([] if why else [NEEDED])),
+        ),
         tuple(Feature(name, name) for name in booster.names),
         models,
         values if ones is not None else None,

@@ -6,13 +6,13 @@ regularisation l2 adds v = -η G / (H + l2); with leaf_estimation_method Gradien
 splits (bootstrap) do not matter, all rows count once.
 
 What rounding moves (catboost 1.2, CPU; u = 2^-53):
-- leaf: delta = G / (H + l2) (online_predictor.h, CalcDeltaNewtonBody: a sum and a quotient), times η (NormalizeLeafValues):
-  4 roundings, |v| (H + l2) * 4 u;
-- G and H: 128 blocks of rows are added up, then the blocks (approx_calcer.cpp, CalcLeafDers; CB_THREAD_LIMIT): at most
-  ceil(n / 128) + 128 additions on the way of any row (Higham 2002, section 4.2), never more than the leaf's rows;
+- leaf: delta = G / (H + l2) (online_predictor.h, CalcDeltaNewtonBody), times η (NormalizeLeafValues): 4 roundings,
+  |v| (H + l2) * 4 u;
+- G and H: sums over the leaf's rows one by one (approx_calcer.cpp, CalcLeafDers; blocks of rows only beyond some size):
+  at most n additions on the way of any row (Higham 2002, section 4.2); 6,000 rows were seen to use half of that;
 - rows: the fold keeps e = exp(F), multiplied by exp(v) after every tree (UpdateAvrgApprox), exp by a table of 2^11
-  values and a cubic (FastExpInplace, fmath's expd_v, on x86): EXP below bounds its relative error; the first factor, exp
-  of the bias, is by the table of `fast_exp`: half the square of what 4 times 5 leading bits leave of the bias;
+  values and a cubic (FastExpInplace, fmath's expd_v, on x86): EXP below bounds its relative error; the first factor,
+  exp of the bias, is by the table of `fast_exp`: half the square of what 4 times 5 leading bits leave of the bias;
 - p = 1 - 1 / (1 + e), g = y - p, h = p (1 - p) (error_functions.cpp, CalcCrossEntropyDerRangeImpl): p is off by 3 u at
   most, g by u more, relative; h by 3 u + 4 u.
 `tests/bench/catboost_bounds.py` compares all of it with thousands of models whose rows are known.
@@ -23,6 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -34,10 +35,10 @@ from recon.formats.boosters.shared import Grown
 from solvers.statements.boosted import Gradients
 
 UNIT = 2.0**-53
-BLOCKS = 128  # CB_THREAD_LIMIT
 # Relative error of one exp by table and cubic for |x| <= 2: 2 |x| u from the reduction, u each of table, polynomial and
 # product, 2^-55 of the series: below 8 u; twice that is allowed, and it grows with |x|.
 EXP = 16 * UNIT
+FARTHEST = 300.0  # scores: their exponentials, and products of them, are normal doubles
 NEEDED = "CatBoost trained on an x86 CPU (elsewhere its exponential is coarser)"
 
 
@@ -74,13 +75,15 @@ def unusable(booster: Booster) -> str:
         return "values are computed leaf by leaf (dev_leafwise_approxes)"
     if boosting.get("model_shrink_rate") or boosting.get("posterior_sampling") or boosting.get("langevin"):
         return "earlier trees are shrunk or noise is added (model_shrink_rate, langevin)"
-    if any(isinstance(t, Symmetric) and None in t.splits or not isinstance(t, Symmetric) for t in booster.trees):
+    if any((isinstance(t, Symmetric) and None in t.splits) or not isinstance(t, Symmetric) for t in booster.trees):
         return "some trees are not symmetric or split on categories or texts"
     if any(len(t.value) != len(t.weight) for t in booster.trees if isinstance(t, Symmetric)):
         return "there are several values per leaf"
     rate, ridge = boosting.get("learning_rate"), settings.get("l2_leaf_reg")
     if not all(isinstance(v, (int, float)) and not isinstance(v, bool) and 0 <= v < 1e9 for v in (rate, ridge)):
         return "the file does not say learning_rate and l2_leaf_reg"
+    if largest(booster)[-1] > FARTHEST:
+        return "scores may leave what the library's exponential can hold"
     return "" if rate else "the learning rate is 0"
 
 
@@ -112,12 +115,13 @@ def step_error(values: Sequence[float]) -> float:
 
 def summed(booster: Booster) -> float:
     """Return how far the sum of the values in doubles may be from the true one."""
-    largest = abs(booster.bias or 0.0)
-    off = 0.0
-    for tree in booster.trees:
-        largest += max(map(abs, tree.value), default=0.0) if isinstance(tree, Symmetric) else 0.0
-        off += UNIT * largest
-    return off
+    return UNIT * sum(largest(booster))
+
+
+def largest(booster: Booster) -> list[float]:
+    """Return how large scores may be before the first tree, and after each."""
+    steps = (max(map(abs, t.value), default=0.0) for t in booster.trees if isinstance(t, Symmetric))
+    return list(accumulate(steps, initial=abs(booster.bias or 0.0)))
 
 
 def tree_sums(booster: Booster, tree: Symmetric, placed: Placed, t: int) -> TreeSums:
@@ -130,8 +134,7 @@ def tree_sums(booster: Booster, tree: Symmetric, placed: Placed, t: int) -> Tree
     node = np.array(placed.grown.leaves, dtype=np.int64)[kept]
     v, n = step[kept], rows[kept]
     newton = settings["leaf_estimation_method"] == "Newton"
-    total = float(rows.sum())
-    middle, error = leaf_interval(v, n, rate, ridge, newton, total)
+    middle, error = leaf_interval(v, n, rate, ridge, newton)
     zero = np.zeros(len(v))
     return TreeSums(
         t, 0, step, node, np.full(len(v), rate), v if newton else zero, zero,
@@ -140,12 +143,11 @@ def tree_sums(booster: Booster, tree: Symmetric, placed: Placed, t: int) -> Tree
 
 
 def leaf_interval(
-    v: NDArray[np.float64], n: NDArray[np.float64], rate: float, ridge: float, newton: bool, total: float
+    v: NDArray[np.float64], n: NDArray[np.float64], rate: float, ridge: float, newton: bool
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return middle and half width of η G + v H for leaves of n rows and value v (docstring of the module)."""
     most = n / 4 if newton else n  # of the denominator, without the regularisation
     middle = -v * ridge if newton else -v * (n + ridge)
     quotient = np.abs(v) * (most + ridge) * 4 * UNIT
-    additions = np.minimum(n, math.ceil(total / BLOCKS) + BLOCKS)
-    sums = additions * UNIT * 1.01 * (rate * n + (np.abs(v) * most if newton else 0.0))
+    sums = n * UNIT * 1.01 * (rate * n + (np.abs(v) * most if newton else 0.0))
     return middle, (quotient + sums) * 1.01 + np.abs(middle) * 4 * UNIT + 1e-290

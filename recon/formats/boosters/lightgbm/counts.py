@@ -25,7 +25,8 @@ MAX_STARTS = 64  # class totals that a root value of six digits may stand for
 class Round:
     """One tree of the first round: (leaves,) sizes, hessian sums, values; whether a leaf hangs on a categorical split.
 
-    `start` is the value of the root (six digits), `rate` the shrinkage that the tree names.
+    `start` is the value of the root (six digits), `rate` the shrinkage that the tree names. `off`: how far values and
+    weights may be off because somebody rounded them in print.
     """
 
     rows: NDArray[np.int64]
@@ -34,6 +35,7 @@ class Round:
     listed: NDArray[np.bool_]
     start: float
     rate: float
+    off: tuple[float, float] = (0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -129,13 +131,14 @@ def solutions(
     """Return the counts per leaf that explain all its leaves from one starting score."""
     rows = tree.rows.astype(np.float64)
     h = objective.hessian(share)
-    if bool((np.abs(tree.weight - rows * h) > rows * h * 4 * SINGLE + 1e-9).any()):
+    if bool((np.abs(tree.weight - rows * h) > rows * h * 4 * SINGLE + 1e-9 + tree.off[1]).any()):
         return []
     base, step = rows * share, (tree.value - start) / objective.sigmoid
     rates = (tree.rate,) if total is None else known.rates
+    off = tree.off[0] / objective.sigmoid
     if not rates or (not known.sure and total is None):
-        return by_trial(tree, base, step, rates)
-    return [c for rate in rates if (c := settled(tree, base, step, rate, known)) is not None]
+        return by_trial(tree, base, step, rates) if not off else []
+    return [c for rate in rates if (c := settled(tree, base, step, rate, known, off)) is not None]
 
 
 def by_trial(
@@ -152,9 +155,9 @@ def by_trial(
 
 
 def settled(
-    tree: Round, base: NDArray[np.float64], step: NDArray[np.float64], rate: float, known: Rates
+    tree: Round, base: NDArray[np.float64], step: NDArray[np.float64], rate: float, known: Rates, off: float = 0.0
 ) -> tuple[int, ...] | None:
-    """Return the counts for one learning rate, None unless each leaf has exactly one whole number."""
+    """Return the counts for one learning rate, None unless each leaf has exactly one whole number; steps are `off`."""
     if rate <= 0:
         return None
     out = []
@@ -164,7 +167,8 @@ def settled(
         options = set()
         for ridge in lambdas:
             moved = by * (weight + ridge) / rate
-            count = whole(start + moved, SINGLE * n + SIX_DIGITS * abs(moved) + 1e-6)
+            rounded = (off * (weight + ridge) + (abs(by) + off) * tree.off[1]) / rate
+            count = whole(start + moved, SINGLE * n + SIX_DIGITS * abs(moved) + 1e-6 + rounded)
             if count is not None and 0 <= count <= n:
                 options.add(count)
         if len(options) != 1:

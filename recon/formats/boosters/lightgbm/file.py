@@ -20,7 +20,7 @@ NONE, IS_ZERO, IS_NAN = 0, 1, 2  # what counts as missing at a split
 
 @dataclass
 class Stored:
-    """One tree as its file holds it; inner nodes 0.., leaves as -1 - leaf."""
+    """One tree as its file holds it; inner nodes 0.., leaves as -1 - leaf; `start`: the root's value."""
 
     place: str
     feature: list[int] = field(default_factory=list)
@@ -145,6 +145,7 @@ def text_tree(block: str, t: int) -> Stored:
     out.value, out.weight = numbers("leaf_value", leaves), numbers("leaf_weight", leaves)
     out.count = integers("leaf_count", leaves)
     out.start = numbers("internal_value", inner)[0]
+    found["threshold"] = found.get("threshold", "").replace("inf", "1e308")  # only missing values go right
     out.threshold = list(numbers("threshold", inner))
     if any(kind & 1 for kind in out.kind):
         sets = integer(found.get("num_cat", "0"), f"{place}.num_cat")
@@ -240,7 +241,8 @@ def json_tree(found: dict[str, Any], place: str) -> Stored:
     if isinstance(root, dict) and "split_feature" in root:
         out.start = real(root.get("internal_value", 0), f"{place}.tree_structure.internal_value")
     else:
-        out.start = real(root.get("leaf_value", 0), f"{place}.tree_structure.leaf_value") if isinstance(root, dict) else 0
+        held = root.get("leaf_value", 0) if isinstance(root, dict) else 0
+        out.start = real(held, f"{place}.tree_structure.leaf_value")
         return out
     todo: list[tuple[Any, str, list[int], int]] = [(root, f"{place}.tree_structure", [], 0)]
     while todo:

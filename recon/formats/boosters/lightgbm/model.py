@@ -29,7 +29,8 @@ from recon.formats.boosters.lightgbm.file import (
     looks_like_lightgbm_text,
     text_booster,
 )
-from recon.formats.boosters.lightgbm.sums import Grove, boosting
+from recon.formats.boosters.lightgbm.rates import Grove, digits
+from recon.formats.boosters.lightgbm.sums import boosting
 from recon.formats.boosters.shared import Grown, Split, label_name, opposite, refuse, split_of, sums
 from recon.formats.drafts.drafts import Draft
 from recon.formats.drafts.facts import Feature
@@ -39,10 +40,15 @@ from solvers.statements.release import Rows
 __all__ = ["looks_like_lightgbm_json", "looks_like_lightgbm_text", "read_lightgbm", "read_lightgbm_text"]
 
 ZERO = 1e-35  # what LightGBM takes for zero
+MAX_RATES = 8  # different learning rates of later trees that the first round may have had
 ENDLESS = 1e300  # how infinite thresholds are written
 SAMPLED_FOR_BINS = 200_000  # ranges and categories are those of so many rows at most
+CONFLICTS = 10_000  # rows from which on bundles may hold conflicts (Dataset, FindGroups)
 SAME_ROWS = "all trees were fitted on the same rows (no continued training)"
 NOT_STATED = "no rows were sampled (bagging, GOSS) and none weighted: the JSON form does not say so, use save_model"
+BUNDLED = (
+    "no two features that LightGBM bundled (enable_bundle) were both set: it puts such rows, up to 1 in 10,000, wrongly"
+)
 LOWER_BOUNDS = "rows were sampled for every tree: a leaf's count is a least number of training rows"
 
 
@@ -71,6 +77,8 @@ def to_draft(booster: Booster, classes: Sequence[Value] | None) -> Draft:
     notes = [SAME_ROWS] if len(grown) > 1 else []
     notes += [NOT_STATED] if booster.params is None else []
     notes += [LOWER_BOUNDS] if full is None else []
+    bundles = number(booster.params or {}, "enable_bundle", 1.0) != 0 and len(columns.names) > 1
+    notes += [BUNDLED] if bundles and full is not None and full >= CONFLICTS else []
     return Draft(
         Provenance(booster.form, kinds, tuple(notes)),
         tuple(Feature(name, name) for name in columns.names),
@@ -237,6 +245,8 @@ class Reading:
         for _, tree, _ in self.trees:
             if min(tree.count) < 0:
                 raise refuse(f"the count {min(tree.count)} is negative", f"{tree.place}.leaf_count")
+        grown = [tree for _, tree, _ in self.trees]
+        self.rounded = (digits([tree.value for tree in grown]), digits([tree.weight for tree in grown]))
         self.proved = {
             t: counts
             for t, tree, grown in self.trees
@@ -269,8 +279,8 @@ class Reading:
         classes = len(self.classes)
         soft = kind == "multiclass" and classes > 1
         objective = Objective(1.0, classes / (classes - 1), True) if soft else Objective(sigmoid)
-        later = [x.rate for i, x, _ in self.trees if i >= self.booster.per_round]
-        rates = tuple(dict.fromkeys(later)) if len(set(later)) == 1 else ()
+        later = dict.fromkeys(x.rate for i, x, _ in self.trees if i >= self.booster.per_round)
+        rates = tuple(later) if len(later) <= MAX_RATES else ()
         known = Rates(rates) if self.booster.params is None else parameters(self.booster.params, rates)
         if known is None or (self.booster.params is not None and bagged(self.booster.params)):
             return None
@@ -281,14 +291,18 @@ class Reading:
                     if grown.splits[child] is None:
                         by_set[grown.children[child][0]] = True
         arrays = (np.array(tree.count, dtype=np.int64), np.array(tree.weight), np.array(tree.value), by_set)
-        return class_counts(Round(*arrays, tree.start, tree.rate), objective, known)
+        held = Round(*arrays, tree.start, tree.rate, self.rounded)
+        found = class_counts(held, objective, known)
+        if found is None and known.ridges == (0.0,) and not by_set.any():
+            found = class_counts(held, objective, Rates(()))  # trained on, or at rates that changed: any rate
+        return found
 
     def statements(self) -> tuple[tuple[AnyModel, ...], tuple[CountKind, ...], list[str]]:
         """Return the models, the kinds of their counts, and what to say about them."""
         if self.exact_rows is None:
-            figures = [f for t, tree, g in self.trees for f in g.at_least(by_node(g, tree.count), f"tree {t}")]
+            least = [f for t, tree, g in self.trees for f in g.at_least(by_node(g, tree.count), f"tree {t}")]
             why = "only least numbers of rows are stated: the trees saw samples, or the file does not say that not"
-            return (Table(tuple(figures), "leaves"),), ("size",), [why]
+            return (Table(tuple(least), "leaves"),), ("size",), [why]
         binary = len(self.classes) == 2 and self.booster.per_round == 1
         groves: list[Grove] = []
         figures: list[Figure] = []

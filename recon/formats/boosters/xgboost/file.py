@@ -45,6 +45,7 @@ class Booster:
     trees: list[Stored]
     averaged: bool = False  # the starting scores are what the training rows average to (XGBoost 3.1 and later)
     hints: dict[str, AnyAttribute] = field(default_factory=dict)
+    dart: bool = False
 
     @property
     def dump(self) -> bool:
@@ -101,7 +102,8 @@ def json_booster(found: Any, form: str = "XGBoost, save_model JSON") -> Booster:
         raise ReleaseError("is no JSON of XGBoost's save_model(): 'learner' is missing")
     learner = found["learner"]
     booster = part(learner, "gradient_booster")
-    if booster.get("name") == "dart":
+    dart = booster.get("name") == "dart"
+    if dart:
         booster = part(learner, "gradient_booster", "gbtree")
     elif booster.get("name") != "gbtree":
         raise Unsupported(f"XGBoost's booster {str(booster.get('name'))[:40]!r} has no trees")
@@ -142,6 +144,7 @@ def json_booster(found: Any, form: str = "XGBoost, save_model JSON") -> Booster:
         ],
         str(params.get("boost_from_average")) == "1" and version_of(found) >= [3, 1],
         hints,
+        dart,
     )
 
 
@@ -207,12 +210,12 @@ def json_tree(
             a, b = out.grown.children[parent]
             out.grown.children[parent] = (here, b) if side == 0 else (a, here)
         out.grown.children.append((-1, -1))
-        out.cover.append(real(cover[node], f"{place}.sum_hessian[{node}]"))
+        out.cover.append(single(cover[node], f"{place}.sum_hessian[{node}]"))
         if left[node] == -1:
             out.grown.splits.append(None)
-            out.weight.append(real(condition[node], f"{place}.split_conditions[{node}]"))
+            out.weight.append(single(condition[node], f"{place}.split_conditions[{node}]"))
             continue
-        out.weight.append(real(weight[node], f"{place}.base_weights[{node}]"))
+        out.weight.append(single(weight[node], f"{place}.base_weights[{node}]"))
         k = integer(feature[node], f"{place}.split_indices[{node}]")
         if not 0 <= k < len(names):
             raise refuse(f"feature {k} is none of {len(names)}", f"{place}.split_indices[{node}]")

@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from encoders.domain.values import Value
-from encoders.models.models import AnyModel, CountKind, Figure, Forest, Provenance, Table
+from encoders.models.models import AnyModel, Boosting, CountKind, Figure, Forest, Provenance, Table, Tree
 from encoders.models.nodes import Support
 from recon.formats.boosters.shared import label_name, refuse
 from recon.formats.boosters.xgboost.counts import Cover, class_counts, sizes, starting_shares
 from recon.formats.boosters.xgboost.file import Booster, Stored, dump_booster, json_booster, part, real
+from recon.formats.boosters.xgboost.sums import MADE, Rates, gradients, rates_of, start, tree_sums, unusable
 from recon.formats.drafts.drafts import Draft
 from recon.formats.drafts.facts import Feature
 from recon.stored.binary.ubjson import read_ubjson
@@ -101,12 +102,16 @@ def to_draft(
     rows = max(int(cover.rows[0]) for cover in covers)
     notes = (*assumed, LOWER_BOUNDS if minimum else NOT_STATED if draws is None else NOT_WEIGHTED)
     if len(booster.trees) > len(first) and shares:
-        remarks.append(LATER)
+        found = "the trees saw samples of the rows" if minimum else later(booster, covers[0])
+        if isinstance(found, Rates):
+            models, notes = (boosting(booster, models[0], found, rows),), (*notes, MADE, found.note)
+        else:
+            remarks += [LATER, found]
     return Draft(
         Provenance(booster.form, kinds, notes),
         tuple(Feature(name, name) for name in booster.names),
         models,
-        labels if "exact" in kinds else None,
+        labels if "exact" in kinds or isinstance(models[0], Boosting) else None,
         label,
         rows=Rows(rows, None if minimum else rows),
         hints=booster.hints,
@@ -114,6 +119,22 @@ def to_draft(
         single=True,
         reader_notes=tuple(remarks),
     )
+
+
+def later(booster: Booster, cover: Cover) -> Rates | str:
+    """Return learning rate and lambda, with which all trees' figures are used, or why they are not."""
+    return unusable(booster) or rates_of(booster.trees[0], cover)
+
+
+def boosting(booster: Booster, first: AnyModel, rates: Rates, rows: int) -> Boosting:
+    """Return all trees with what their figures say; `first`: the first one, which counts rows."""
+    assert booster.base is not None
+    assert isinstance(first, Tree)
+    nothing = Support()
+    later = (tree.grown.tree([nothing] * len(tree.grown.splits), f"tree {t}") for t, tree in enumerate(booster.trees))
+    said = tuple(tree_sums(tree, t, rates, rows) for t, tree in enumerate(booster.trees))
+    score = (start(booster.base[0]),)
+    return Boosting((first, *list(later)[1:]), said, gradients(), score, score, (0, 1))
 
 
 def drawn(booster: Booster, trees: Sequence[tuple[int, Stored]]) -> bool:

@@ -52,6 +52,7 @@ LATER = "of the first tree classes are known, of later ones only how many rows a
 HIDDEN = "the classes are hidden, in the first tree too: only how many rows are in each leaf is known"
 REGRESSION = "a regression model: only how many rows are in each leaf is read"
 VALUES = "every leaf value is a statement on sums of gradients over the rows of its leaf"
+BOUNDED = f"{VALUES}, with a domain whose label has a least and a greatest value"
 OTHER_ROWS = "its trees count different rows, training was continued"
 HELD_OUT = "rows held out for early stopping, if any, are not among the training rows counted here"
 
@@ -82,7 +83,7 @@ def read(thing: Thing, form: str) -> Draft:
     if first is None:
         lines = (REGRESSION if classes is None else HIDDEN,)
     if not isinstance(values, str):
-        lines = (*(lines if first is not None else ()), VALUES)
+        lines = (*(lines if first is not None else ()), BOUNDED if values.per_size else VALUES)
     elif values:
         lines = (*lines, f"leaf values say nothing more: {values}")
     n = int(arrays[0].rows[0])
@@ -108,19 +109,19 @@ def leaf_values(thing: Thing, trees: list[TreeArrays], classes: Sequence[Value] 
     if thing.class_name.startswith("Ada"):
         return ""
     histogram, rate, loss = thing.class_name.startswith("Hist"), thing.get("learning_rate"), thing.get("loss")
-    if classes is None or len(classes) != 2:
-        return ""
-    if loss not in {"log_loss", "deviance"}:
+    if loss not in ({"squared_error", "ls", "least_squares"} if classes is None else {"log_loss", "deviance"}):
         return f"its loss is {loss!r}"
     if why := unusual(thing, trees):
         return why
+    number = 0 if classes is None else len(classes)
+    if number == 1 or len(trees) % (number if number > 2 else 1):
+        return "its trees do not fit its classes"
     if not isinstance(rate, (int, float)) or not 0 < rate < math.inf:
         return "its learning rate is no number above 0"
-    if max(int(t.rows[0]) for t in trees) > MOST_ROWS:
+    if int(trees[0].rows[0]) > MOST_ROWS:
         return "sums over so many rows are not bounded"
-    if histogram:
-        return histogram_values(thing, trees, float(rate))
-    return gradient_values(thing, trees, float(rate))
+    found = histogram_values if histogram else gradient_values
+    return found(thing, trees, float(rate), number)
 
 
 def unusual(thing: Thing, trees: list[TreeArrays]) -> str:

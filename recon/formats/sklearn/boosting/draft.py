@@ -2,22 +2,43 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import numpy as np
+
+from encoders.domain.values import Continuous, Grid, Listed, is_number
 from encoders.models.models import AnyModel, Boosting, Forest, TreeSums
 from recon.formats.drafts.binding import Binder
+from recon.formats.sklearn.boosting.rounding import Floats
 from recon.formats.sklearn.trees.draft import TreesDraft
 from solvers.statements.boosted import Gradients
 
 
 @dataclass(frozen=True, eq=False)
 class LeafValues:
-    """What the trees of a boosted model say beside counts; `labels` are class numbers of the draft, () for a target."""
+    """What the trees of a boosted model say beside counts; `labels` are class numbers of the draft, () for a target.
+
+    `per_size` (trees, figures of each): by how much intervals are wider per unit of the greatest gradient, where the
+    file does not bound that; `reach` is the greatest size of a score.
+    """
 
     gradients: Gradients
     start: tuple[float, ...]
     labels: tuple[int, ...]
     sums: tuple[TreeSums, ...]
+    per_size: tuple[Floats, ...] = ()
+    reach: float = 0.0
+
+    def within(self, greatest: float) -> tuple[TreeSums, ...]:
+        """Return the sums for targets of at most this size; none where that is needed and not known."""
+        if not self.per_size:
+            return self.sums
+        size = (greatest + self.reach) * (1 + 2.0**-20)  # gradients are rounded to single precision
+        return tuple(
+            replace(s, low=np.nextafter(s.low - w * size, -np.inf), high=np.nextafter(s.high + w * size, np.inf))
+            for s, w in zip(self.sums, self.per_size, strict=True)
+            if np.isfinite(size)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,17 +53,19 @@ class BoostingDraft(TreesDraft):
         forest, found = models[0], self.values
         if found is None or not isinstance(forest, Forest) or (found.labels and binder.domain.label is None):
             return models
+        sums = found.within(greatest_label(binder))
+        if not sums:
+            return models
         labels = binder.label_numbers(found.labels) if found.labels else ()
-        return (
-            Boosting(
-                forest.trees,
-                found.sums,
-                found.gradients,
-                found.start,
-                found.start,
-                labels,
-                "boosting",
-                None,
-                self.origin,
-            ),
-        )
+        start = found.start
+        return (Boosting(forest.trees, sums, found.gradients, start, start, labels, "boosting", None, self.origin),)
+
+
+def greatest_label(binder: Binder) -> float:
+    """Return the greatest size of a value of the domain's label, infinity where that is not known."""
+    label = binder.domain.label
+    if isinstance(label, Listed):
+        return max(abs(float(v)) if is_number(v) else np.inf for v in label.values)
+    if isinstance(label, Grid | Continuous) and label.minimum is not None and label.maximum is not None:
+        return max(abs(float(label.minimum)), abs(float(label.maximum)))
+    return float(np.inf)

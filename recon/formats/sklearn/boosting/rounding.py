@@ -8,6 +8,9 @@ rounding of the bound itself: n u stays below 10^-4.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -33,9 +36,25 @@ def around(middle: Floats, error: Floats) -> tuple[Floats, Floats]:
     return np.nextafter(middle - error * OWN, -np.inf), np.nextafter(middle + error * OWN, np.inf)
 
 
-def score_ends(start: float, steps: list[Floats]) -> tuple[Floats, Floats]:
-    """Return the least and greatest score (rounds + 1) that any row can have before each round, and at the end."""
-    low = start + np.cumsum([0.0, *(float(s.min()) for s in steps)])
-    high = start + np.cumsum([0.0, *(float(s.max()) for s in steps)])
-    slack = 1e-9 * (1.0 + np.maximum(np.abs(low), np.abs(high)))
-    return low - slack, high + slack
+@dataclass(frozen=True, eq=False)
+class ScoreEnds:
+    """How great scores can be: `size` (rounds + 1) before each round and at the end."""
+
+    size: Floats
+
+    @property
+    def travelled(self) -> float:
+        """Return the sum of the greatest scores over all rounds: what roundings of sums add up to, in units."""
+        return float(self.size.sum())
+
+    @classmethod
+    def of(cls, start: Sequence[float], steps: list[Floats]) -> ScoreEnds:
+        """Return the bounds for trees in the order of rounds, one per score and round."""
+        rounds, scores = len(steps) // len(start), len(start)
+        size = np.zeros(rounds + 1)
+        for k in range(scores):
+            mine = steps[k::scores]
+            low = start[k] + np.cumsum([0.0, *(float(s.min()) for s in mine)])
+            high = start[k] + np.cumsum([0.0, *(float(s.max()) for s in mine)])
+            size = np.maximum(size, np.maximum(np.abs(low), np.abs(high)))
+        return cls(size + 1e-9 * (1.0 + size))

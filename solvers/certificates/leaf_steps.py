@@ -1,0 +1,368 @@
+"""Leaves out of a proof by leaf values the steps that claims do not rest on, and shortens the numbers of the others.
+
+The steps are gone through once, believed, and each bound of a column is noted with the step that made it. Then, from
+what the claims need back to the start, each step that is needed names the bounds it rests on: of a weighted sum only
+those without which it says less than is claimed, mostly none. What is found is always verified anew.
+
+Source: Wetzler, Heule, Hunt, "DRAT-trim", SAT 2014 (the walk back from what is claimed).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.cells.bit_boxes import padded
+from solvers.foundation.array_types import Bits, Floats, Ints
+from solvers.foundation.limits import Limits
+from solvers.gradients.enclosed import BITS
+from solvers.kernel.claims import AnyClaim, AtLeast, AtMost, Form, NoWorld, OnlyWorld, Refined
+from solvers.kernel.facts import Facts
+from solvers.kernel.leaf_values.coefficients import Row
+from solvers.kernel.leaf_values.cutting import Cells
+from solvers.kernel.leaf_values.replay import UNITS, Fact, Replay
+from solvers.statements.boxes import Box
+
+FEW = 4  # multipliers of a form that is cheap to keep
+LOOSE = (
+    0.3  # of what a sum leaves between what it shows and what is claimed: given up for bounds that it need not rest on
+)
+ROUND = 0.2  # of the same, given up for multipliers of fewer digits
+TINY = 1e-9  # rows: where a sum has no room
+AHEAD = 64  # sums worked out together
+Steps = Sequence[Refined | Form]
+
+
+@dataclass(frozen=True, eq=False)
+class Bounds:
+    """Bounds on all columns, and the steps behind them (-1: none)."""
+
+    lower: Ints
+    upper: Ints
+    by_lower: Ints
+    by_upper: Ints
+
+    def copy(self) -> Bounds:
+        """Return a copy that can be changed."""
+        return Bounds(self.lower.copy(), self.upper.copy(), self.by_lower.copy(), self.by_upper.copy())
+
+    def parts(self, came: Ints, alone: Bits) -> Bounds:
+        """Return those of the parts of columns."""
+        return Bounds(
+            np.where(alone, self.lower[came], 0),
+            self.upper[came],
+            np.where(alone, self.by_lower[came], -1),
+            self.by_upper[came],
+        )
+
+    def behind(self, columns: Ints | Bits, low: bool = True, high: bool = True) -> set[int]:
+        """Return the steps behind the bounds of some columns."""
+        found = set(self.by_lower[columns].tolist()) if low else set()
+        return (found | (set(self.by_upper[columns].tolist()) if high else set())) - {-1}
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """What stood before the cells were cut: at step `at`."""
+
+    at: int
+    cells: Cells
+    ancestor: list[Ints]
+    now: Bounds
+    cheap: Bounds
+    dropped: Ints
+    first: int  # number of the first fact that the cut made
+
+
+class Traced(Replay):
+    """A replay that believes every step, and notes what each bound rests on.
+
+    `cheap` are the bounds by short sums alone, before any long one was used.
+    """
+
+    def __init__(self, facts: Facts, model: int, steps: Steps, limits: Limits) -> None:
+        super().__init__(facts, model, limits)
+        self.steps = steps
+        none = np.full(len(self.upper), -1, dtype=np.int64)
+        self.now = Bounds(self.lower, self.upper, none, none.copy())
+        self.cheap, self.short = self.now.copy(), True
+        self.stages: list[Stage] = []
+        self.origin: list[tuple[int, int]] = []  # per fact: the step that made it, and the column it is about
+        self.changes: list[tuple[int, int, int, int, int, int]] = []
+        self._rows: dict[int, Row] = {}
+        self._sizes: dict[int, float] = {}
+        for i, step in enumerate(limits.paced(steps, "steps are gone through")):
+            if isinstance(step, Refined):
+                self.cut(step, i)
+            else:
+                self.believe(step, i)
+
+    def row(self, s: int) -> Row:
+        """Return the coefficients of a source over the present columns, remembered."""
+        if s not in self._rows:
+            self._rows[s] = super().row(s)
+        return self._rows[s]
+
+    def cut(self, step: Refined, i: int) -> None:
+        """Cut the cells, and note what stood before."""
+        alive = self.alive
+        old, columns = np.flatnonzero(alive), np.arange(len(self.upper), dtype=np.int64).reshape(-1, self.labels)
+        first = len(self.known)
+        self.stages.append(
+            Stage(i, self.cells, self.ancestor, self.now, self.cheap, columns[~alive].reshape(-1), first)
+        )
+        self.refine(step, i)
+        parent = self.cells.parent
+        came = columns[old[parent]].reshape(-1)
+        alone = np.repeat((np.bincount(parent, minlength=len(old)) == 1)[parent], self.labels)
+        self.origin += [(i, j) for j in columns[alive].reshape(-1).tolist()]
+        self.now, self.cheap, self.short = self.now.parts(came, alone), self.cheap.parts(came, alone), True
+        self.lower, self.upper = self.now.lower, self.now.upper
+        self._rows, self._sizes = {}, {}
+
+    def believe(self, form: Form, i: int) -> None:
+        """Take over what a form says."""
+        columns = np.array([c for c, _ in form.terms], dtype=np.int64)
+        terms = np.array([a for _, a in form.terms], dtype=object)
+        self.known.append(Fact(len(self.ancestor) - 1, columns, terms, form.low, form.high))
+        self.origin.append((i, -1))
+        self.short &= len(form.multipliers) <= FEW
+        if len(form.terms) > 1 or form.terms[0][1] != 1:
+            return
+        j, now = form.terms[0][0], self.now
+        self.changes.append((i, j, int(now.lower[j]), int(now.upper[j]), int(now.by_lower[j]), int(now.by_upper[j])))
+        for bounds in (now, self.cheap) if self.short else (now,):
+            if form.low > bounds.lower[j]:
+                bounds.lower[j], bounds.by_lower[j] = form.low, i
+            if form.high < bounds.upper[j]:
+                bounds.upper[j], bounds.by_upper[j] = form.high, i
+
+    def size(self, s: int) -> float:
+        """Return how much a source can add up to within the cheap bounds, in units of 1."""
+        if s not in self._sizes:
+            row, ends = self.row(s), self.ends(s)
+            most = np.array([float(max(abs(a), abs(b))) for a, b in zip(row.low, row.high, strict=True)])
+            total = float(most @ self.cheap.upper[row.columns]) / 2.0**BITS
+            self._sizes[s] = total + float(max(abs(ends[0]), abs(ends[1]))) / 2.0**UNITS
+        return self._sizes[s]
+
+    # ------------------------------------------------------------ what claims rest on
+
+    def columns_for(self, claim: AnyClaim) -> set[int] | None:
+        """Return the steps behind the bounds that settle a claim by themselves; None where they do not."""
+        now = self.now
+        if isinstance(claim, NoWorld):
+            crossed = np.flatnonzero(now.lower > now.upper)[:1]
+            return now.behind(crossed) if len(crossed) else None
+        if isinstance(claim, OnlyWorld):
+            return now.behind(np.arange(len(now.lower)))
+        if isinstance(claim, AtMost):
+            met = self.touching(claim.box)
+            return now.behind(met, low=False) if int(now.upper[met].sum()) <= claim.rows else None
+        if isinstance(claim, AtLeast):
+            inside = np.flatnonzero(self.within(claim.box) & (now.lower > 0))
+            inside = inside[np.argsort(-now.lower[inside], kind="stable")]
+            enough = int(np.searchsorted(np.cumsum(now.lower[inside]), claim.rows)) + 1
+            chosen = inside[:enough]
+            return now.behind(chosen, high=False) if int(now.lower[chosen].sum()) >= claim.rows else None
+        return None
+
+    def touching(self, box: Box) -> Bits:
+        """Return the columns that share a possible row with a box."""
+        pieces, labels = self.split(box)
+        met = np.ones(len(self.cells.words), dtype=bool)
+        for span, mask in pieces:
+            met &= (self.cells.words[:, span] & mask).any(axis=1)
+        cells = np.zeros(len(self.cells), dtype=bool)
+        cells[self.cells.of[met]] = True
+        return np.asarray((cells[:, None] & labels).reshape(-1))
+
+    def within(self, box: Box) -> Bits:
+        """Return the columns all of whose rows lie in a box."""
+        pieces, labels = self.split(box)
+        beyond = np.zeros(len(self.cells.words), dtype=bool)
+        for span, mask in pieces:
+            beyond |= (self.cells.words[:, span] & ~mask).any(axis=1)
+        cells = np.ones(len(self.cells), dtype=bool)
+        cells[self.cells.of[beyond]] = False
+        return np.asarray((cells[:, None] & labels).reshape(-1))
+
+    def split(self, box: Box) -> tuple[list[tuple[slice, NDArray[np.uint64]]], Bits]:
+        """Return what a box allows of the attributes, and which labels."""
+        layout, label = self.cutter.layout, self.facts.release.domain.label
+        labels = np.ones(self.labels, dtype=bool)
+        out = []
+        for k, mask in box.literals:
+            if k == label:
+                labels &= np.array([bool(mask >> i & 1) for i in range(self.labels)])
+            else:
+                span = layout.span(k)
+                out.append((span, padded(mask, span.stop - span.start)))
+        return out, labels
+
+
+class Walk:
+    """The way back: which steps are needed, and what is kept of each."""
+
+    def __init__(self, traced: Traced) -> None:
+        self.traced, self.limits = traced, traced.limits
+        self.kept: dict[int, Refined | Form] = {}
+        self.needed: set[int] = set()
+        self.facts: dict[int, set[int]] = {}
+        self._sums: dict[int, tuple[Any, Any]] = {}
+
+    def back(self, needed: Iterable[int]) -> tuple[Refined | Form, ...]:
+        """Return the steps that the needed ones rest on and these, renumbered. The traced steps are used up."""
+        traced = self.traced
+        self.needed = set(needed)
+        for i in range(len(traced.steps) - 1, -1, -1):
+            if i % AHEAD == 0:
+                self.limits.check("steps are left out")
+            if traced.stages and traced.stages[-1].at == i:
+                self.uncut(i)
+                continue
+            if traced.changes and traced.changes[-1][0] == i:
+                _, j, *before = traced.changes.pop()
+                now = traced.now
+                now.lower[j], now.upper[j], now.by_lower[j], now.by_upper[j] = before
+            if i in self.needed:
+                self.kept[i] = self.form(i)
+        return self.renumbered()
+
+    def uncut(self, i: int) -> None:
+        """Go back before the cells were cut: what dropped cells and facts rest on is needed."""
+        traced = self.traced
+        stage = traced.stages.pop()
+        self.kept[i] = traced.steps[i]
+        traced.cells, traced.ancestor, traced.now, traced.cheap = stage.cells, stage.ancestor, stage.now, stage.cheap
+        traced.lower, traced.upper = stage.now.lower, stage.now.upper
+        traced._rows, traced._sizes, self._sums = {}, {}, {}
+        traced.figures.over(traced.cells)
+        self.needed |= stage.now.behind(stage.dropped, low=False)
+        self.needed |= stage.now.behind(np.array(sorted(self.facts.pop(i, set())), dtype=np.int64))
+
+    def form(self, i: int) -> Form:
+        """Return what is kept of a form, with as few digits as will do; what it rests on is needed."""
+        traced = self.traced
+        form = traced.steps[i]
+        assert isinstance(form, Form)
+        if i not in self._sums:
+            self.look_ahead(i)
+        least, most = traced.rest(form, *self._sums.pop(i))
+        lower, upper, slack = self.relaxed(form, most, least)
+        for s, _ in form.multipliers:
+            if s >= self.first_fact:
+                at, column = traced.origin[s - self.first_fact]
+                self.needed |= {at} if column < 0 else set()
+                if column >= 0:
+                    self.facts.setdefault(at, set()).add(column)
+        if len(form.terms) == 1:  # an end that moves no bound is not claimed
+            j = form.terms[0][0]
+            low = form.low if form.low > traced.now.lower[j] else int(lower[j])
+            form = replace(form, low=low, high=form.high if form.high < traced.now.upper[j] else int(upper[j]))
+        return shorter(form, slack, sum(map(traced.size, (s for s, _ in form.multipliers))))
+
+    @property
+    def first_fact(self) -> int:
+        """Return the number that the first fact has as a source."""
+        return len(self.traced.facts) + len(self.traced.figures)
+
+    def look_ahead(self, i: int) -> None:
+        """Work out the sums of this form and of those needed before it in the same stage."""
+        start = self.traced.stages[-1].at if self.traced.stages else -1
+        some = [n for n in sorted(self.needed, reverse=True) if start < n <= i and n not in self._sums][:AHEAD]
+        middle, radius = self.traced.combined([self.traced.steps[n] for n in some])  # type: ignore[misc]
+        self._sums |= {n: (middle[k], radius[k]) for k, n in enumerate(some)}
+
+    def relaxed(self, form: Form, most: Any, least: Any) -> tuple[Ints, Ints, float]:
+        """Return bounds that the form needs to be shown, the steps behind them added, and what is left over.
+
+        Every column has its start, its cheap or its present bounds: the least that leaves the form within its ends.
+        """
+        traced, unit = self.traced, float(form.over) * 2.0**UNITS
+        now, cheap = traced.now, traced.cheap
+        columns = [c for c, _ in form.terms]
+        up, down = (np.array([float(x) for x in ends.tolist()]) / unit for ends in (most, least))
+        room = self.room(form, most, least)
+        free = np.array([x in self.needed or x < 0 for x in now.by_upper.tolist()])
+        free &= np.array([x in self.needed or x < 0 for x in now.by_lower.tolist()])
+        barred = np.array(
+            [bool(traced.boosted.labels) and k not in traced.boosted.labels for k in range(traced.labels)]
+        )
+        top = np.where(np.tile(barred, len(traced.cells)), 0, traced.maximum)
+        lower, upper = np.where(free, now.lower, 0), np.where(free, now.upper, top)
+        if len(columns) > 1:  # ends of sums may be what the bounds say: they stay
+            free[columns] = True
+            lower[columns], upper[columns] = now.lower[columns], now.upper[columns]
+            self.needed |= now.behind(np.array(columns))
+        for better, share in ((cheap, LOOSE / 2), (now, LOOSE)):
+            price = cost(up, down, (lower, upper), (now.lower, now.upper), room)
+            order = np.argsort(price)
+            tight = order[np.cumsum(price[order]) > share]
+            lower[tight], upper[tight] = better.lower[tight], better.upper[tight]
+        self.needed |= cheap.behind(
+            np.flatnonzero((lower == cheap.lower) & (upper == cheap.upper) & ~free & ((lower > 0) | (upper < top)))
+        )
+        exact = ~free & ((lower != cheap.lower) | (upper != cheap.upper)) & ((lower > 0) | (upper < top))
+        self.needed |= now.behind(np.flatnonzero(exact))
+        used = float(cost(up, down, (lower, upper), (now.lower, now.upper), room).sum())
+        return lower, upper, max(0.0, 1.0 - used) * min(room)
+
+    def room(self, form: Form, most: Any, least: Any) -> tuple[float, float]:
+        """Return how many rows the sum may grow by, above and below, before it says less; infinite where it need not."""
+        traced, now = self.traced, self.traced.now
+        unit = form.over << UNITS
+        bottom, top = traced.reach(form, least, most)
+        above, below = (form.high + 1) * unit - top, bottom - (form.low - 1) * unit
+        if len(form.terms) == 1:
+            j = form.terms[0][0]
+            above = math.inf if form.high >= now.upper[j] else above
+            below = math.inf if form.low <= now.lower[j] else below
+        return max(above / unit, TINY), max(below / unit, TINY)
+
+    def renumbered(self) -> tuple[Refined | Form, ...]:
+        """Return the kept steps in order, facts by their new numbers."""
+        made: dict[int, list[int]] = {}
+        for number, (i, _) in enumerate(self.traced.origin):
+            made.setdefault(i, []).append(number)
+        new, out = dict[int, int](), list[Refined | Form]()
+        for i in sorted(self.kept):
+            step = self.kept[i]
+            if isinstance(step, Form):
+                pairs = (
+                    (s if s < self.first_fact else new[s - self.first_fact] + self.first_fact, y)
+                    for s, y in step.multipliers
+                )
+                step = replace(step, multipliers=tuple(pairs))
+            out.append(step)
+            for number in made[i]:
+                new[number] = len(new)
+        return tuple(out)
+
+
+def cost(
+    up: Floats, down: Floats, loose: tuple[Ints, Ints], tight: tuple[Ints, Ints], room: tuple[float, float]
+) -> Floats:
+    """Return per column which part of the room it takes to know only the loose bounds."""
+    above = up * (np.where(up > 0, loose[1], loose[0]) - np.where(up > 0, tight[1], tight[0]))
+    below = down * (np.where(down < 0, loose[1], loose[0]) - np.where(down < 0, tight[1], tight[0]))
+    return np.maximum(above / room[0], -below / room[1])
+
+
+def shorter(form: Form, slack: float, size: float) -> Form:
+    """Return a form with multipliers of fewer digits: rounding them moves its sum by less than a part of the slack.
+
+    `size`: what the sources add up to at most, each weighed by 1.
+    """
+    if len(form.multipliers) <= FEW or not slack > 0 or not math.isfinite(slack):
+        return form
+    bits = max(8, math.ceil(math.log2(max(size, 1.0) / (ROUND * slack))))
+    if form.over <= 1 << bits:
+        return form
+    pairs = ((s, ((y << bits + 1) + form.over) // (2 * form.over)) for s, y in form.multipliers)
+    return replace(form, over=1 << bits, multipliers=tuple((s, y) for s, y in pairs if y))
