@@ -23,7 +23,7 @@ from recon.answers.undecided import decide, why_open
 from recon.frames.naming import named_like
 from recon.loading.known_columns import known_rows
 from recon.loading.settled import proofs, settled_release
-from solvers.chain import ask
+from solvers.chain import answer
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.questions.query import Targets, TargetsAnswer
@@ -208,7 +208,8 @@ def targets(
     for number, model in enumerate(release.statements.boosted):
         if model.gradients.loss != "squared_error":
             continue
-        found = ask(release.statements, Targets(number, within=within), TargetsAnswer, limits)
+        found = answer(release.statements, Targets(number, within=within), limits)
+        assert isinstance(found, TargetsAnswer)
         if found.failed or found.boxes is None:
             lines.append(f"{model.name}: its leaf values are not used: {found.failed or 'nothing follows from them'}")
             continue
