@@ -302,7 +302,8 @@ def narrowed(given: Equations, low: Floats, high: Floats, moves: Floats) -> tupl
     x = on_grid(start + weights @ middle)
     middle, _ = residuals(given, x)
     used = np.concatenate([middle / half, (x - start) / room])
-    blur = np.concatenate([(given.matrix @ np.abs(x)) * 2.0**-48 / half, np.abs(x) * 2.0**-48 / room])
+    off = np.abs(x) * 2.0**-48 + 2.0 ** (1 - POINT // 2)  # of doubles, and of the grid
+    blur = np.concatenate([given.matrix @ off / half, off / room])
     worst = float(np.linalg.norm(used) / (np.sqrt(len(used)) * 1.001 + np.linalg.norm(blur)))
     exact = exactly(given.matrix, weights)
     shift, far = implied_by(exact, middle, half)
