@@ -323,7 +323,8 @@ def fitted(given: Equations, low: Floats, high: Floats, moves: Floats) -> Fit:
     x = on_grid(start + weights @ middle)
     middle, _ = residuals(given, x)
     used = np.concatenate([middle / half, (x - start) / room])
-    blur = np.concatenate([(given.matrix @ np.abs(x)) * 2.0**-48 / half, np.abs(x) * 2.0**-48 / room])
+    off = np.abs(x) * 2.0**-48 + 2.0 ** (1 - POINT // 2)  # of doubles, and of the grid
+    blur = np.concatenate([given.matrix @ off / half, off / room])
     worst = float(np.linalg.norm(used) / (np.sqrt(len(used)) * 1.001 + np.linalg.norm(blur)))
     return Fit(x, exactly(given.matrix, weights), worst)
 
