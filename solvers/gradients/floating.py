@@ -119,7 +119,7 @@ def sigmoid(scores: Floats, error: float) -> tuple[Interval, Interval]:
 
 
 def softmax(scores: Floats, of: int, error: float) -> tuple[Interval, Interval]:
-    """Return p = softmax(F) of one class and 1 - p for scores that are off by at most the error."""
+    """Return the share of one class by softmax, and 1 less it, for scores that are off by at most the error."""
     others = np.delete(scores, of, axis=1)
     top = others.max(axis=1)
     with np.errstate(over="ignore", under="ignore"):
@@ -148,7 +148,7 @@ def computed(law: Gradients, true: Interval) -> Interval:
 
 @dataclass(frozen=True, eq=False)
 class Coefficients:
-    """What a row of every point and class adds to every figure of a tree: `middle` ± `radius`, (figures, points, classes).
+    """What a row of every point and class adds to every figure: `middle` ± `radius`, (figures, points, classes).
 
     Zero where the point is in none of the figure's leaves.
     """
