@@ -6,6 +6,7 @@ import copy
 import ctypes.util
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,8 @@ import pytest
 from boosted_cases import true_points
 
 import recon
+from encoders.encode.encoder import encode
+from encoders.kinds.open_trees import is_open
 from encoders.models.models import Boosting
 from recon.formats.boosters.xgboost.counts import sizes, starting_shares
 from recon.formats.boosters.xgboost.file import json_booster
@@ -21,7 +24,9 @@ from recon.formats.boosters.xgboost.logarithm import single_log
 from recon.formats.boosters.xgboost.model import read_xgboost
 from recon.formats.boosters.xgboost.sums import MADE, Rates, depths, rates_of, start, tree_sums
 from recon.formats.detection import read_draft
+from recon.formats.drafts.binding import Binder
 from recon.frames.true_rows import violations
+from solvers.foundation.errors import ReleaseError
 from solvers.leaf_values.residuals import used
 from solvers.settling import strengthened
 from solvers.statements.release import Partition
@@ -168,3 +173,14 @@ def test_float32_figures_are_read_as_float32():
     booster = json_booster(found)
     assert booster.trees[1].cover[0] == float(np.float32(tree["sum_hessian"][0]))
     assert all(float(np.float32(w)) == w for w in booster.trees[1].weight)
+
+
+def test_some_tree_must_count_rows():
+    frame = rows()
+    domain = recon.Domain.from_frame(frame, label="y")
+    draft = read_xgboost(stored())
+    (model,) = draft.bound(Binder(draft, domain))
+    assert [is_open(tree) for tree in model.trees] == [False] + [True] * 7
+    silent = replace(model, trees=model.trees[1:], sums=model.sums[1:])
+    with pytest.raises(ReleaseError, match="no tree says how many rows"):
+        encode(domain, (silent,))
