@@ -134,7 +134,7 @@ def sums_of_cells(level: Level) -> Step | None:
     alike = np.where(at, given.middle == middle[:, None], True).all(axis=1)
     rows = np.ones(len(given), dtype=bool)
     rows[given.row[~alike]] = False
-    rows = rows & np.asarray(np.bincount(given.row[some & (middle != 0)], minlength=len(given)) > 0)
+    rows = np.logical_and(rows, np.bincount(given.row[some & (middle != 0)], minlength=len(given)) > 0)
     cells = np.flatnonzero(is_open.any(axis=1))
     known = known_sums(level)[0][cells] >= 0
     if not rows.any() or bool((known | (is_open.sum(axis=1)[cells] == 1)).all()):
@@ -269,6 +269,7 @@ def determine(level: Level, step: Step, limits: Limits) -> bool:
     limits.report(f"leaf values: {len(used):,} statements on {len(given.lower):,} numbers")
     with one_thread() if len(used) * len(given.lower) ** 2 < LARGE else nullcontext():
         found = decomposed(given, used, half)
+    with one_thread():  # products with few columns wait for each other more than they work
         point, residual = found.solved((given.low + given.high)[used] / 2 / half[used])
         contradiction(level, step, used, half, residual)
         good = np.flatnonzero((found.loose < NEAR) & (found.noise < NEAR) & ~step.known[found.variable])
