@@ -18,7 +18,7 @@ from solvers.foundation.limits import Limits
 from solvers.kernel.claims import Form, LeafValues, Refined, Regions
 from solvers.kernel.facts import Facts
 from solvers.kernel.leaf_values.replay import replayed
-from solvers.leaf_values import combining
+from solvers.leaf_values import combining, peeling
 from solvers.leaf_values.combining import Statements, around, implied
 from solvers.leaf_values.settling import settled
 from solvers.questions.query import SettledAnswer
@@ -104,6 +104,16 @@ def test_steps_are_made_when_asked_for_and_are_the_same_each_time() -> None:
     assert all(form.over & (form.over - 1) == 0 for form in listed if isinstance(form, Form))
     with pytest.raises(IndexError):
         steps[len(steps)]
+
+
+def test_weights_that_are_not_held_are_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    release, _ = case("hist", 4, 200, 12, max_depth=3)
+    held = settled(release.statements, 0, Limits(20))
+    monkeypatch.setattr(peeling, "HELD", 0)
+    found = settled(release.statements, 0, Limits(20))
+    assert len(found.steps) == len(held.steps)
+    out = replayed(Facts(release.statements), LeafValues(0, tuple(found.steps), Regions(())), Limits(20))
+    assert np.array_equal(out.upper.reshape(-1, out.labels)[out.alive], held.high)
 
 
 def test_hidden_weights_are_always_noticed() -> None:
