@@ -98,7 +98,7 @@ def true_points(
 
 def used_parts(boosted: Boosted, leaves: NDArray[np.int64], times: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return how much of its interval every figure of all trees uses, as far as is known: at most 1 for true rows."""
-    return np.concatenate([parts for parts, _ in used(boosted, leaves, times)])
+    return np.concatenate(used(boosted, leaves, times))
 
 
 def exact_parts(
@@ -170,11 +170,10 @@ def library_gradients(loss: Any, scores: NDArray[np.float64], of: int, classes: 
         if kind is np.float64:
             loss.gradient(y, raw, gradient_out=out)
             exact = scores.astype(np.longdouble)
-            odds = (
-                np.exp(exact) if scores.shape[1] > 1 else np.concatenate([np.ones_like(exact), np.exp(exact)], axis=1)
-            )
-            p = odds[:, of if scores.shape[1] > 1 else 1] / odds.sum(axis=1)
-            h[:, k] = p * (1 - p)
+            exact = exact if scores.shape[1] > 1 else np.concatenate([np.zeros_like(exact), exact], axis=1)
+            odds = np.exp(exact - exact.max(axis=1, keepdims=True))
+            mine = of if scores.shape[1] > 1 else 1
+            h[:, k] = odds[:, mine] / odds.sum(axis=1) * (np.delete(odds, mine, axis=1).sum(axis=1) / odds.sum(axis=1))
         else:
             h[:, k] = second if second.ndim == 1 else second[:, of]
         g[:, k] = out if out.ndim == 1 else out[:, of]

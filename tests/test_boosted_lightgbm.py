@@ -42,6 +42,7 @@ ODD = {
     "boosting: dart": "dart",
     "device_type: gpu": "gpu",
     "num_machines: 2": "num_machines",
+    "forcedsplits_filename: splits.json": "forcedsplits_filename",
     "monotone_constraints: 1,0,0,0,0": "monotone_constraints",
 }
 
@@ -74,7 +75,7 @@ def released(draft, frame):
 
 def parts(draft, frame):
     """Return per tree the used parts of the intervals for the true rows."""
-    return [part for part, _ in used(*true_points(released(draft, frame), frame))]
+    return used(*true_points(released(draft, frame), frame))
 
 
 def rounded(decimals):
@@ -179,6 +180,21 @@ def test_parameters_that_change_leaf_values_are_named(line):
     assert ODD[line] in odd_parameter(booster)
 
 
+@pytest.mark.parametrize("what", ["leaf_value=1e308", "leaf_weight=-1e308", "leaf_weight=1e300", "shrinkage=0"])
+def test_figures_without_sense_are_left_out(what):
+    key, _, number = what.partition("=")
+
+    def change(text):
+        last = text.rindex(f"{key}=")
+        line = text[last : text.index("\n", last)]
+        parts = line.partition("=")[2].split()
+        return text.replace(line, f"{key}={' '.join([number, *parts[1:]])}")
+
+    draft = draft_of("ridge.txt", change)
+    assert isinstance(draft.models[0], Forest)
+    assert "no figure of training" in str(draft.reader_notes)
+
+
 def test_other_objectives_are_named():
     for objective in ("multiclassova num_class:3", "regression", "lambdarank", ""):
         booster = replace(text_booster(text_of("ridge.txt")), objective=objective)
@@ -207,6 +223,8 @@ def test_lambda_and_rates_of_many_digits_are_solved():
         found = np.concatenate([s.high - s.low for s in draft_of(file).models[0].sums])
         assert found.max() < 1e-9
         assert max(part.max() for part in parts(draft_of(file), frame)) <= 1
+    assert "neither cut off nor smoothed" in str(draft_of("ridge.json").origin.notes)
+    assert "neither cut off nor smoothed" not in str(draft_of("ridge.txt").origin.notes)
 
 
 def test_large_files_say_that_bundles_are_assumed_clean():

@@ -14,6 +14,7 @@ from boosted_cases import (
     exact_parts,
     fit_gb,
     fit_hist,
+    library_gradients,
     parts_of,
     random_case,
     release_of,
@@ -28,12 +29,13 @@ from sklearn.preprocessing import StandardScaler
 from test_sklearn_files import BY_NAME, frame_of, released
 
 import recon
-from encoders.domain.values import Continuous, Listed
+from encoders.domain.values import Listed
 from encoders.models.models import Boosting, Forest
 from recon.formats.sklearn.boosting.histogram import exact_sums, hessians, least_share
 from recon.formats.sklearn.boosting.rounding import UNIT, pairwise
 from recon.frames.true_rows import violations
 from recon.loading.loading import draft_of
+from solvers.gradients.floating import rows_at
 
 FITS = {"gb2": 25, "hist2": 25, "gb3": 6, "hist3": 6, "gb4": 3, "hist4": 3, "gb0": 15, "hist0": 15}
 
@@ -78,6 +80,26 @@ def test_figures_hold_for_many_fits(family):
     for _ in range(20 * FITS[family]):
         case = random_case(rng, family, most=400, trees=8)
         assert (parts_of(case) <= 1).all(), (family, case.options, len(case.frame))
+
+
+@pytest.mark.parametrize("classes", [2, 3, 5])
+@pytest.mark.parametrize("fit", [fit_gb, fit_hist])
+def test_gradients_of_the_library_lie_within_what_is_said_of_them(fit, classes):
+    frame = rows(80, classes)
+    model = fit(frame, **({"n_estimators": 3} if fit is fit_gb else {"max_iter": 3}))
+    law = replace(released_from(model, frame).statements.boosted[0].gradients, score_error=0.0, start_error=0.0)
+    rng = np.random.default_rng(3)
+    widest = 38.0 if classes == 2 else 2.0  # of softmax the law is for scores as far apart as this model's
+    scores = (
+        rng.uniform(-1, 1, (4000, 1 if classes == 2 else classes)) * rng.choice([0.01, 0.1, 1.0], (4000, 1)) * widest
+    )
+    for of in range(scores.shape[1]):
+        g, h = library_gradients(model._loss, scores, of, classes, np.float32 if fit is fit_hist else np.float64)
+        said = rows_at(law, scores, of, classes, False)
+        assert (said.gradient.low <= g).all()
+        assert (g <= said.gradient.high).all()
+        assert (said.hessian.low[:, None] <= h).all()
+        assert (h <= said.hessian.high[:, None]).all()
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -224,6 +246,46 @@ def test_leaf_values_that_say_something_else_are_not_used(name):
     assert any(reason in line for line in release.reader_notes), release.reader_notes
 
 
+def changed(model, **values):
+    """Return a model with other attributes than it was fitted with: what anybody may write into a file."""
+    for name, value in values.items():
+        setattr(model, name, value)
+    return model
+
+
+def with_nodes(model, field: str, at: int, value):
+    """Return a histogram model with another figure at a node of its first tree."""
+    model._predictors[0][0].nodes[field][at] = value
+    return model
+
+
+HOSTILE = {
+    "loss": (lambda f: changed(fit_gb(f), loss=["log_loss"]), "loss"),
+    "criterion": (lambda f: changed(fit_gb(f), criterion=["mse"]), "criterion"),
+    "another criterion": (lambda f: changed(fit_gb(f), criterion="mae"), "criterion"),
+    "rate": (lambda f: changed(fit_hist(f), learning_rate="0.1"), "learning rate"),
+    "start": (lambda f: changed(fit_hist(f), _baseline_prediction=np.array([[np.nan]])), "the scores that it starts"),
+    "ridge": (lambda f: changed(fit_hist(f), l2_regularization=-1.0), "the scores that it starts"),
+    "value": (lambda f: with_nodes(fit_hist(f), "value", 1, 1e200), "not those of training"),
+    "rows": (lambda f: with_nodes(fit_hist(f), "count", 1, 3), "not those of training"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_figures_that_no_training_gives_are_not_used(name):
+    frame = rows(100)
+    make, reason = HOSTILE[name]
+    draft = draft_of(make(frame))
+    assert draft.values is None
+    assert any(reason in line for line in draft.reader_notes), draft.reader_notes
+
+
+def test_a_gain_that_is_no_number_leaves_values():
+    frame = rows(100)
+    release = released_from(with_nodes(fit_hist(frame, max_iter=1), "gain", 1, np.inf), frame)
+    assert set(named(release)) == {"value"}
+
+
 @pytest.mark.parametrize("loss", ["absolute_error", "huber", "quantile", "poisson", "gamma"])
 def test_regressions_of_other_losses_are_read_as_sizes(loss):
     frame = rows(100, 0).assign(y=lambda f: f["y"] ** 2 + 1)
@@ -273,8 +335,7 @@ def test_a_histogram_regression_needs_ends_of_the_label():
     model = fit_hist(frame, regressor=True, max_iter=3)
     wide = recon.Domain.from_frame(frame, label="y")
     assert isinstance(release_of(model, wide).models[0], Boosting)
-    open_ended = replace(wide, label=Continuous("y"))
-    assert isinstance(release_of(model, open_ended).models[0], Forest)
+    assert isinstance(release_of(model, replace(wide, label=None)).models[0], Forest)
 
 
 def test_first_trees_and_sizes_are_said_as_before():
