@@ -8,7 +8,6 @@ Source: Golub, Van Loan, "Matrix Computations", 4th edition, 2013, section 5.4 (
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -27,7 +26,6 @@ NEAR = 0.5  # rows: estimated errors of candidates
 CHUNK = 1 << 22  # numbers in a matrix of weights
 HELD = 1 << 23  # weights of one step that are held
 SPEED, COPIES = 2e10, 1.5  # operations in a second, matrices held at a time
-LARGE = 1e11  # statements times numbers squared: so many are decomposed on all threads
 GRID = 60  # binary digits of weights behind the point
 ROUNDS = 20
 
@@ -279,9 +277,8 @@ def determine(level: Level, step: Step, limits: Limits) -> bool:
     if not affordable(len(used), len(given.lower), limits):
         return False
     limits.report(f"leaf values: {len(used):,} statements on {len(given.lower):,} numbers")
-    with one_thread() if len(used) * len(given.lower) ** 2 < LARGE else nullcontext():
+    with one_thread():
         found = decomposed(given, used, half)
-    with one_thread():  # products with few columns wait for each other more than they work
         point, residual = found.solved((given.low + given.high)[used] / 2 / half[used])
         contradiction(level, step, used, half, residual)
         good = np.flatnonzero((found.loose < NEAR) & (found.noise < NEAR) & ~step.known[found.variable])
