@@ -8,8 +8,8 @@ Source: Golub, Van Loan, "Matrix Computations", 4th edition, 2013, section 5.4 (
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,6 @@ NEAR = 0.5  # rows: estimated errors of candidates
 CHUNK = 1 << 22  # numbers in a matrix of weights
 HELD = 1 << 23  # weights of one step that are held
 SPEED, COPIES = 2e10, 1.5  # operations in a second, matrices held at a time
-LARGE = 1e11  # statements times numbers squared: so many are decomposed on all threads
 GRID = 60  # binary digits of weights behind the point
 ROUNDS = 20
 
@@ -132,15 +131,16 @@ def sums_of_cells(level: Level) -> Step | None:
     first = np.argmax(at, axis=1)
     middle = given.middle[np.arange(len(at)), first]
     alike = np.where(at, given.middle == middle[:, None], True).all(axis=1)
-    rows = np.ones(len(given), dtype=bool)
+    rows: NDArray[np.bool_] = np.ones(len(given), dtype=bool)
     rows[given.row[~alike]] = False
-    rows = rows & np.asarray(np.bincount(given.row[some & (middle != 0)], minlength=len(given)) > 0)
+    said = np.bincount(given.row[some & (middle != 0)], minlength=len(given)) > 0
+    rows = np.asarray(rows & said, dtype=bool)
     cells = np.flatnonzero(is_open.any(axis=1))
     known = known_sums(level)[0][cells] >= 0
     if not rows.any() or bool((known | (is_open.sum(axis=1)[cells] == 1)).all()):
         return None
     kept = rows[given.row] & some
-    number, place = compact(rows), compact(is_open.any(axis=1))
+    number, place = compact(rows), compact(np.asarray(is_open.any(axis=1), dtype=bool))
     shape = (int(rows.sum()), len(cells))
     index = number[given.row[kept]], place[given.cell[kept]]
     matrix = csr_matrix((middle[kept], index), shape=shape)
@@ -224,24 +224,34 @@ def known_sums(level: Level) -> tuple[Ints, Ints]:
 
 
 @dataclass(eq=False)
-class Recomputed:
-    """The weights of many forms, computed again when they are asked for: rows of the forms `which` of a step."""
+class Again:
+    """A step whose decomposition is made again when somebody asks for it, once for all its forms."""
 
     step: Step
     used: Ints
     half: Floats
+
+    @cached_property
+    def found(self) -> Decomposition:
+        """Return the decomposition."""
+        return decomposed(self.step.statements, self.used, self.half)
+
+
+@dataclass(frozen=True, eq=False)
+class Recomputed:
+    """The weights of many forms, computed again when they are asked for: rows of the forms `which` of a step."""
+
+    again: Again
     which: Ints
-    known: Decomposition | None = None
 
     def __getitem__(self, forms: Any) -> Any:
         """Return the weights of some forms, sparse."""
         from scipy.sparse import csr_matrix
 
-        if self.known is None:
-            self.known = decomposed(self.step.statements, self.used, self.half)
-        place = np.argsort(self.known.variable)
-        at = place[np.searchsorted(self.known.variable, self.which[forms], sorter=place)]
-        return csr_matrix(with_helpers(self.step, weights_of(self.known, self.used, self.half, at)))
+        found, step = self.again.found, self.again.step
+        place = np.argsort(found.variable)
+        at = place[np.searchsorted(found.variable, self.which[forms], sorter=place)]
+        return csr_matrix(with_helpers(step, weights_of(found, self.again.used, self.again.half, at)))
 
 
 def weights_of(found: Decomposition, used: Ints, half: Floats, which: Ints) -> Floats:
@@ -267,7 +277,7 @@ def determine(level: Level, step: Step, limits: Limits) -> bool:
     if not affordable(len(used), len(given.lower), limits):
         return False
     limits.report(f"leaf values: {len(used):,} statements on {len(given.lower):,} numbers")
-    with one_thread() if len(used) * len(given.lower) ** 2 < LARGE else nullcontext():
+    with one_thread():
         found = decomposed(given, used, half)
         point, residual = found.solved((given.low + given.high)[used] / 2 / half[used])
         contradiction(level, step, used, half, residual)
@@ -278,14 +288,14 @@ def determine(level: Level, step: Step, limits: Limits) -> bool:
         near = around(given, near_by)
         changed = False
         piece = max(1, CHUNK // len(given.low))
-        later = len(good) * len(given.low) > HELD
+        again = Again(step, used, half) if len(good) * len(given.low) > HELD else None
         for i in range(0, len(good), piece):
             if limits.expired():
                 break
             limits.report(f"leaf values: {i:,} of {len(good):,} numbers")
             some = good[i : i + piece]
             weights = weights_of(found, used, half, some)
-            changed |= fix(level, step, near, near_by, found.variable[some], weights, (used, half) if later else None)
+            changed |= fix(level, step, near, near_by, found.variable[some], weights, again)
     return changed
 
 
@@ -321,11 +331,11 @@ def fix(
     at: Ints,
     which: Ints,
     weights: Floats,
-    later: tuple[Ints, Floats] | None,
+    again: Again | None,
 ) -> bool:
     """Take over the bounds of z[which] that weights prove, where they are one whole number, and record the proof.
 
-    `later`: what weights are computed from again when they are asked for, where they are too many to be held.
+    `again`: what weights are computed from when they are asked for, where they are too many to be held.
     """
     from scipy.sparse import csr_matrix
 
@@ -344,7 +354,7 @@ def fix(
     if bool(((value < given.lower[which]) | (value > given.upper[which])).any()):
         raise AssumptionError("leaf values and counts contradict each other")
     source = np.concatenate([given.source, level.given.source[step.helper]])
-    proof = csr_matrix(with_helpers(step, weights)) if later is None else Recomputed(step, *later, which)
+    proof = csr_matrix(with_helpers(step, weights)) if again is None else Recomputed(again, which)
     spans = [np.arange(step.start[j], step.start[j + 1]) for j in which.tolist()]
     start = np.concatenate([[0], np.cumsum([len(s) for s in spans])]).astype(np.int64)
     column = step.column[np.concatenate(spans)]

@@ -398,8 +398,8 @@ class SettledAnswer(Answer):
 
     `boxes` are the cells that can hold rows (of the attributes, without the label); outside of them is nobody. `steps`
     prove it (`solvers.kernel.claims.LeafValues`), each made when it is asked for. `surplus`: how many figures were left
-    over and hold, `worst`: the part of its interval that the farthest of them uses. `failed`: which assumption the figures contradict ("": none);
-    then nothing is said of any cell, and the status is "unknown".
+    over and hold, `worst`: the part of its interval that the farthest of them uses. `failed`: which assumption the
+    figures contradict ("": none); then nothing is said of any cell, and the status is "unknown".
     """
 
     boxes: Boxes | None = None

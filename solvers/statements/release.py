@@ -360,7 +360,8 @@ class Settled:
     """A release before its last block was added, and the proof of that block from boosted model number `model`.
 
     `steps` are those of `solvers.kernel.claims.LeafValues`, made when they are asked for. `surplus`
-    is how many figures were left over to check the model's assumptions with, `worst` the part of its interval that the farthest of them used (at most 1).
+    is how many figures were left over to check the model's assumptions with, `worst` the part of its interval that the
+    farthest of them used (at most 1).
     """
 
     before: Release
