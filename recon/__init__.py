@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from recon.frames.world import World as World
     from recon.inspection.inspecting import Inspection as Inspection
     from recon.inspection.inspecting import inspect as inspect
+    from recon.leaf_values.determined import determined as determined
+    from recon.leaf_values.remedies import first_trees as first_trees
+    from recon.leaf_values.remedies import remedies as remedies
+    from recon.leaf_values.remedies import rounded as rounded
     from recon.learners.private.dp_greedy_rule_list import DPGreedyRuleListClassifier as DPGreedyRuleListClassifier
     from recon.learners.rule_lists.bayesian_rule_list import BayesianRuleListClassifier as BayesianRuleListClassifier
     from recon.learners.rule_lists.bayesian_rule_list import (
@@ -67,6 +71,10 @@ _HOME = {
     "DPBayesianRuleListClassifier": "recon.learners.rule_lists.bayesian_rule_list",
     "DPGreedyRuleListClassifier": "recon.learners.private.dp_greedy_rule_list",
     "GreedyRuleListClassifier": "recon.learners.rule_lists.greedy_rule_list",
+    "determined": "recon.leaf_values.determined",
+    "first_trees": "recon.leaf_values.remedies",
+    "remedies": "recon.leaf_values.remedies",
+    "rounded": "recon.leaf_values.remedies",
     "Inspection": "recon.inspection.inspecting",
     "inspect": "recon.inspection.inspecting",
     "encode": "recon.loading.loading",

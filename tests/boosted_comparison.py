@@ -183,7 +183,7 @@ def check_figures(out: Outcome, release: recon.EncodedRelease, most: int = 40) -
         for z in out.worlds.z[::step]:
             times = np.zeros((len(kinds), max(1, len(model.labels))), dtype=np.int64)
             times[np.arange(len(kinds)), place] = z
-            for tree, (part, _) in zip(model.trees, used(model, leaves, times), strict=True):
+            for tree, part in zip(model.trees, used(model, leaves, times), strict=True):
                 out.figures += len(part)
                 out.most_used = max(out.most_used, float(part.max(initial=0)))
                 out.wrong += [

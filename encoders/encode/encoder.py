@@ -160,10 +160,13 @@ def asking(release: EncodedRelease, question: Question) -> EncodedRelease:
     encoder_for(question.kind).check(cast(AnyModel, question), domain, "of")
     found = assemble(domain, models, known, origins, release.file, level, release.known)
     statements, given = found.statements, release.statements
-    if given.settled is not None:  # blocks that leaf values prove stand behind those of the models
-        *published, asked = statements.blocks
-        proved = (recut(b, release.cut, found.cut) for b in given.blocks[len(published) :] if isinstance(b, Partition))
-        statements = replace(statements, blocks=(*published, *proved, asked))
+    *published, asked = statements.blocks
+    for i, (own, now) in enumerate(zip(given.blocks, published, strict=False)):
+        if isinstance(own, Partition) and len(own) != len(now):  # classes that leaf values contradict were dropped
+            published[i] = recut(own, release.cut, found.cut)
+    # blocks that leaf values prove stand behind those of the models
+    proved = (recut(b, release.cut, found.cut) for b in given.blocks[len(published) :] if isinstance(b, Partition))
+    statements = replace(statements, blocks=(*published, *proved, asked))
     statements = replace(statements, boosted=statements.boosted if given.boosted else (), loosened=given.loosened)
     return replace(release, cut=found.cut, statements=statements)
 

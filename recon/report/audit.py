@@ -19,7 +19,7 @@ from recon.auditing.auditing import (
 from recon.auditing.findings import Findings
 from recon.auditing.ground_truth import check_truth
 from recon.bounds.intervals import IntervalCells, interval_cells
-from recon.loading.settled import settled_release
+from recon.loading.settled import as_released, settled_release
 from recon.located.against_truth import compared
 from recon.measures.figures import empty
 from recon.measures.measures import measure
@@ -60,12 +60,12 @@ def audit(
         first = measure(release, convention, some)
     except EmptyConfidenceSet as error:
         none = empty(release, convention_of(release, convention), CountAnswer("unsat"))
-        return Report(Findings(release, none, group_disclosure(release), empty=emptiness(release, error, limits)))
+        return Report(Findings(release, none, group_disclosure(as_released(release)), empty=emptiness(release, error, limits)))
     checked = None if truth is None else check_truth(release, truth, population, first, seed, limits)
     bought = None if without_noise is None else what_noise_bought(release, without_noise, limits)
     proved = certificate_of(release, first, limits)
     cells = IntervalCells() if first.status == "unsat" else interval_cells(release, limits)
-    groups = group_disclosure(release)
+    groups = group_disclosure(as_released(release))
     beside = None if rows is None or truth is None or len(truth) != rows.rows else compared(rows, truth)
     located = Findings(release, first, groups, positions=rows, positions_truth=beside)
     return Report(replace(located, truth=checked, certificate=proved, bought=bought, stored=stored, intervals=cells))

@@ -19,6 +19,6 @@ def broken(boosted: Boosted, leaves: NDArray[np.int64], times: NDArray[np.int64]
     """
     if boosted.gradients.loss == "squared_error":
         return
-    for tree, (parts, _) in zip(boosted.trees, used(boosted, leaves, times), strict=True):
+    for tree, parts in zip(boosted.trees, used(boosted, leaves, times), strict=True):
         for i in np.flatnonzero(parts > 1).tolist():
             yield tree.names[i], float(parts[i])

@@ -1,0 +1,1 @@
+"""What the leaf values of boosted models give back, in figures and words, and what publishing them otherwise leaves."""

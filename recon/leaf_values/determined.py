@@ -1,0 +1,112 @@
+"""How many rows the leaf values of a boosted model determine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from encoders.encode.encoder import EncodedRelease
+from recon.loading.settled import as_released, proofs, settled_release
+from solvers.foundation.limits import Limits
+from solvers.statements.release import Partition, Release
+
+
+@dataclass(frozen=True)
+class Determined:
+    """What one boosted model determines of the `rows` rows, `trees` trees in all.
+
+    A row is known where its cell is proved to hold it: one leaf of every tree that was used, `with_label` where its
+    label is proved as well. `whole`: rows with label in cells that are one possible row, so that every value is known.
+    `cells`: how many can hold rows. `status`: "exact" where all rows are known with their label, "bounds", "unknown"
+    (nothing was found in the limits) or "failed": leaf values contradict what they assume, `failed` says what.
+    `surplus`: figures left over that hold, at most `worst` of their intervals.
+    """
+
+    name: str
+    rows: int
+    trees: int
+    known: int = 0
+    with_label: int = 0
+    whole: int = 0
+    cells: int = 0
+    status: str = "unknown"
+    failed: str = ""
+    surplus: int = 0
+    worst: float = 0.0
+
+
+def determined(release: EncodedRelease, limits: Limits | None = None) -> tuple[Determined, ...]:
+    """Return what every boosted model with classes determines; () where none says anything of classes.
+
+    Cost: that of `settled_release`, once per release.
+    """
+    found = settled_release(release, limits)
+    published = as_released(found).statements
+    proved = {one.before.boosted[one.model].name: (one, block) for one, block in proofs(found.statements)}
+    out = []
+    for model in published.boosted:
+        if not model.labels:
+            continue
+        base = Determined(model.name, published.rows.high or 0, len(model.trees))
+        if model.name in proved:
+            settled, block = proved[model.name]
+            out.append(of_block(found, base, block, settled.surplus, settled.worst))
+        else:
+            out.append(unproved(found.statements, base))
+    return tuple(out)
+
+
+def of_block(release: EncodedRelease, base: Determined, block: Partition, surplus: int, worst: float) -> Determined:
+    """Return what a block of cells says: bounds per cell and label."""
+    cells = len(block.boxes)
+    low, high = (np.zeros(cells, dtype=np.int64) for _ in range(2))
+    np.add.at(low, block.region, block.low)
+    np.add.at(high, block.region, block.high)
+    # all rows are in cells: what the others cannot hold is in this one
+    known = np.maximum(low, base.rows - (high.sum() - high))
+    single = single_rows(release, block)
+    status = "exact" if int(low.sum()) == base.rows else "bounds" if known.any() else "unknown"
+    return Determined(
+        base.name,
+        base.rows,
+        base.trees,
+        int(known.sum()),
+        int(low.sum()),
+        int(low[single].sum()),
+        int((high > 0).sum()),
+        status,
+        surplus=surplus,
+        worst=worst,
+    )
+
+
+def single_rows(release: EncodedRelease, block: Partition) -> NDArray[np.bool_]:
+    """Return which cells are one possible row: one value of every attribute but the label."""
+    label = release.statements.domain.label
+    sizes = [
+        np.array([hi - lo for lo, hi in map(cuts.bounds, range(len(cuts.edges) - 1))]) for cuts in release.cut.cuts
+    ]
+    out = np.zeros(len(block.boxes), dtype=bool)
+    for j in range(len(block.boxes)):
+        masks = dict(block.boxes[j].literals)
+        values = 1
+        for k, size in enumerate(sizes):
+            if k == label:
+                continue
+            mask = masks.get(k)
+            values *= sum(n for p, n in enumerate(size) if mask is None or mask >> p & 1)
+            if values > 1:
+                break
+        out[j] = values == 1
+    return out
+
+
+def unproved(release: Release, base: Determined) -> Determined:
+    """Return why a model proves nothing: its assumptions fail, or nothing was found."""
+    start = f"{base.name}: its leaf values are not used: "
+    for line in release.loosened:
+        if line.startswith(start):
+            return Determined(base.name, base.rows, base.trees, status="failed", failed=line.removeprefix(start))
+    return base
