@@ -460,6 +460,20 @@ def test_trimmed_steps_prove_the_same_with_less():
         assert len(json.dumps(steps_of(LeafValues(0, kept, Regions(()))))) < len(json.dumps(steps_of(proof)))
 
 
+def test_what_sources_determine_directly_rests_on_no_other_step():
+    world, proof, left = KNOWN
+    facts = Facts(world.release)
+    for j in np.flatnonzero(left.lower > 0).tolist():
+        traced = Traced(facts, 0, proof.steps, Limits())
+        assert traced.basis is not None
+        kept = Walk(traced).back(traced.now.behind(np.array([j])))
+        assert len(kept) <= 2
+        again = replayed(facts, LeafValues(0, kept, Regions(())), Limits())
+        assert again.lower[j] == left.lower[j]
+    silent = boosted_with(world, gradient=0.0, hessian=0.0, square=0.0)  # counts alone say nothing of labels
+    assert Traced(Facts(silent), 0, proof.steps[:1], Limits()).basis is None
+
+
 def test_facts_outlive_cuts():
     world = BoostedWorld(5, LAWS[0], rows=9)
     replay = Replay(Facts(world.release), 0, Limits())

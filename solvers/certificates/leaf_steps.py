@@ -10,7 +10,7 @@ Source: Wetzler, Heule, Hunt, "DRAT-trim", SAT 2014 (the walk back from what is 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.cells.bit_boxes import padded
+from solvers.certificates.bases import Basis, basis_of
 from solvers.foundation.array_types import Bits, Floats, Ints
 from solvers.foundation.limits import Limits
 from solvers.gradients.enclosed import BITS
@@ -96,6 +97,7 @@ class Traced(Replay):
         self.changes: list[tuple[int, int, int, int, int, int]] = []
         self._rows: dict[int, Row] = {}
         self._sizes: dict[int, float] = {}
+        self._basis: list[Basis | None] = []
         for i, step in enumerate(limits.paced(steps, "steps are gone through")):
             if isinstance(step, Refined):
                 self.cut(step, i)
@@ -123,7 +125,7 @@ class Traced(Replay):
         self.origin += [(i, j) for j in columns[alive].reshape(-1).tolist()]
         self.now, self.cheap, self.short = self.now.parts(came, alone), self.cheap.parts(came, alone), True
         self.lower, self.upper = self.now.lower, self.now.upper
-        self._rows, self._sizes = {}, {}
+        self._rows, self._sizes, self._basis = {}, {}, []
 
     def believe(self, form: Form, i: int) -> None:
         """Take over what a form says."""
@@ -142,12 +144,27 @@ class Traced(Replay):
             if form.high < bounds.upper[j]:
                 bounds.upper[j], bounds.by_upper[j] = form.high, i
 
+    @property
+    def start(self) -> Bounds:
+        """Return the bounds that columns have without any step."""
+        none = np.full(len(self.upper), -1, dtype=np.int64)
+        labels = [not self.boosted.labels or k in self.boosted.labels for k in range(self.labels)]
+        top = np.where(np.tile(labels, len(self.cells)), self.maximum, 0)
+        return Bounds(np.zeros_like(top), top, none, none)
+
+    @property
+    def basis(self) -> Basis | None:
+        """Return sources that determine every column by themselves, worked out once per stage; None where none do."""
+        if not self._basis:
+            self._basis = [basis_of(self, np.flatnonzero(self.start.upper > 0))]
+        return self._basis[0]
+
     def size(self, s: int) -> float:
-        """Return how much a source can add up to within the cheap bounds, in units of 1."""
+        """Return how much a source can add up to whatever is known of columns, in units of 1."""
         if s not in self._sizes:
             row, ends = self.row(s), self.ends(s)
             most = np.array([float(max(abs(a), abs(b))) for a, b in zip(row.low, row.high, strict=True)])
-            total = float(most @ self.cheap.upper[row.columns]) / 2.0**BITS
+            total = float(most.sum()) * self.maximum / 2.0**BITS
             self._sizes[s] = total + float(max(abs(ends[0]), abs(ends[1]))) / 2.0**UNITS
         return self._sizes[s]
 
@@ -214,6 +231,7 @@ class Walk:
         self.needed: set[int] = set()
         self.facts: dict[int, set[int]] = {}
         self._sums: dict[int, tuple[Any, Any]] = {}
+        self._direct: dict[int, Form | None] = {}
 
     def back(self, needed: Iterable[int]) -> tuple[Refined | Form, ...]:
         """Return the steps that the needed ones rest on and these, renumbered. The traced steps are used up."""
@@ -240,7 +258,8 @@ class Walk:
         self.kept[i] = traced.steps[i]
         traced.cells, traced.ancestor, traced.now, traced.cheap = stage.cells, stage.ancestor, stage.now, stage.cheap
         traced.lower, traced.upper = stage.now.lower, stage.now.upper
-        traced._rows, traced._sizes, self._sums = {}, {}, {}
+        traced._rows, traced._sizes, traced._basis = {}, {}, []
+        self._sums, self._direct = {}, {}
         traced.figures.over(traced.cells)
         self.needed |= stage.now.behind(stage.dropped, low=False)
         self.needed |= stage.now.behind(np.array(sorted(self.facts.pop(i, set())), dtype=np.int64))
@@ -250,6 +269,11 @@ class Walk:
         traced = self.traced
         form = traced.steps[i]
         assert isinstance(form, Form)
+        if len(form.multipliers) > FEW:
+            if i not in self._direct:
+                self.directly(i)
+            if (found := self._direct.pop(i)) is not None:
+                return found
         if i not in self._sums:
             self.look_ahead(i)
         least, most = traced.rest(form, *self._sums.pop(i))
@@ -271,10 +295,37 @@ class Walk:
         """Return the number that the first fact has as a source."""
         return len(self.traced.facts) + len(self.traced.figures)
 
+    def ahead(self, i: int, done: Mapping[int, Any]) -> list[int]:
+        """Return this form and some of those needed before it in the same stage."""
+        start = self.traced.stages[-1].at if self.traced.stages else -1
+        return [n for n in sorted(self.needed, reverse=True) if start < n <= i and n not in done][:AHEAD]
+
+    def directly(self, i: int) -> None:
+        """Try to show this form, and some needed before it, from sources alone, whatever is known of columns."""
+        traced, some, made = self.traced, self.ahead(i, self._direct), dict[int, Form]()
+        self._direct |= dict.fromkeys(some)
+        if traced.basis is None:
+            return
+        for n in some:
+            form = traced.steps[n]
+            if isinstance(form, Form) and len(form.multipliers) > FEW:
+                made[n] = traced.basis.form(form)
+        if not made:
+            return
+        middle, radius = traced.combined(list(made.values()))
+        saved, start = (traced.lower, traced.upper), traced.start
+        traced.lower, traced.upper = start.lower, start.upper
+        for k, (n, form) in enumerate(made.items()):
+            bottom, top = traced.reach(form, *traced.rest(form, middle[k], radius[k]))
+            unit = form.over << UNITS
+            slack = min((form.high + 1) * unit - top, bottom - (form.low - 1) * unit) / unit
+            if slack > TINY:
+                self._direct[n] = shorter(form, slack, sum(map(traced.size, (s for s, _ in form.multipliers))))
+        traced.lower, traced.upper = saved
+
     def look_ahead(self, i: int) -> None:
         """Work out the sums of this form and of those needed before it in the same stage."""
-        start = self.traced.stages[-1].at if self.traced.stages else -1
-        some = [n for n in sorted(self.needed, reverse=True) if start < n <= i and n not in self._sums][:AHEAD]
+        some = self.ahead(i, self._sums)
         middle, radius = self.traced.combined([self.traced.steps[n] for n in some])  # type: ignore[misc]
         self._sums |= {n: (middle[k], radius[k]) for k, n in enumerate(some)}
 
@@ -290,10 +341,7 @@ class Walk:
         room = self.room(form, most, least)
         free = np.array([x in self.needed or x < 0 for x in now.by_upper.tolist()])
         free &= np.array([x in self.needed or x < 0 for x in now.by_lower.tolist()])
-        barred = np.array(
-            [bool(traced.boosted.labels) and k not in traced.boosted.labels for k in range(traced.labels)]
-        )
-        top = np.where(np.tile(barred, len(traced.cells)), 0, traced.maximum)
+        top = traced.start.upper
         lower, upper = np.where(free, now.lower, 0), np.where(free, now.upper, top)
         if len(columns) > 1:  # ends of sums may be what the bounds say: they stay
             free[columns] = True
