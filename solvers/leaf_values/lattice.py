@@ -40,6 +40,7 @@ FLOOR = 2.0**-24  # least half width of an exact statement in the embedding: wha
 NEW = 0.1  # what a statement must add to those chosen before it, in units of its interval
 DELTA = 0.999  # of LLL: closer to 1 is shorter and slower
 ROUNDS = 8  # of reduction, forms and bounds
+LARGEST = 1 << 62  # coefficients and values of forms stay below: others keep them in 64 bits
 NOTHING = 1e-7  # half widths: a step so small is none, where weights are looked for
 WIDTH = 2.0  # of intervals, in doubles, that may hold one whole number only
 PHASE = "a lattice of cells was reduced"
@@ -279,7 +280,7 @@ class Search:
             self.limits.check(PHASE)
             z = self.of_known(self.dual[i], y, left)
             low, high = self.sums.bounds(self.dual[i], y, z)
-            if low < high:
+            if low < high or max(map(abs, (low, *self.dual[i]))) >= LARGEST:
                 continue
             self.add(self.dual[i], y, z, low, high)
             if low > high:

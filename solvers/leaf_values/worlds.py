@@ -23,10 +23,20 @@ from solvers.cells.bit_boxes import minus
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import EngineError, Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.leaf_values.cells import Cells, System, base_blocks, counts, figures, first_cells, with_trees
+from solvers.leaf_values.cells import (
+    AssumptionError,
+    Cells,
+    Level,
+    System,
+    base_blocks,
+    counts,
+    figures,
+    first_cells,
+    with_trees,
+)
 from solvers.leaf_values.combining import Statements
 from solvers.leaf_values.lattice import MOST, Search, Sums, unavailable
-from solvers.leaf_values.peeling import Contradicted, Level, propagate
+from solvers.leaf_values.peeling import propagate
 from solvers.programs.cpsat import FOUND, refuse, run, state
 from solvers.questions.query import Answer, MostLikely, WorldsAnswer
 from solvers.statements.boxes import Box
@@ -63,7 +73,7 @@ def one_world(release: Release, query: MostLikely, limits: Limits) -> Answer:
     problem = Problem.of(release, limits)
     try:
         propagate(problem.level)
-    except Contradicted as error:
+    except AssumptionError as error:
         return Answer("unsat", conflict=(str(error),))
     program = Program.of(problem.statements, limits)
     if program is None:
