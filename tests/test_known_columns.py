@@ -223,7 +223,7 @@ def test_everybodys_target_of_a_regression_is_bounded(tmp_path, capsys):
 
     dice = np.random.default_rng(5)
     people = pd.DataFrame(dice.normal(size=(40, 3)), columns=["a", "b", "c"])
-    target = people["a"] * 3 + dice.normal(size=40)
+    target = (people["a"] * 300 + 100 * dice.normal(size=40)).round()
     model = GradientBoostingRegressor(n_estimators=40, max_depth=5, random_state=0).fit(people, target)
     path, table, truth = (tmp_path / name for name in ("model.pkl", "people.csv", "truth.csv"))
     path.write_bytes(pickle.dumps(model))

@@ -60,7 +60,8 @@ def audit(
         first = measure(release, convention, some)
     except EmptyConfidenceSet as error:
         none = empty(release, convention_of(release, convention), CountAnswer("unsat"))
-        return Report(Findings(release, none, group_disclosure(as_released(release)), empty=emptiness(release, error, limits)))
+        groups = group_disclosure(as_released(release))
+        return Report(Findings(release, none, groups, empty=emptiness(release, error, limits)))
     checked = None if truth is None else check_truth(release, truth, population, first, seed, limits)
     bought = None if without_noise is None else what_noise_bought(release, without_noise, limits)
     proved = certificate_of(release, first, limits)

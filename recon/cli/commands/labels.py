@@ -30,9 +30,7 @@ if TYPE_CHECKING:
 
 EverybodysFeatures = Annotated[
     str,
-    typer.Option(
-        "--known-columns", help="Everybody's features (.csv, .parquet); labels left out or empty."
-    ),
+    typer.Option("--known-columns", help="Everybody's features (.csv, .parquet); labels left out or empty."),
 ]
 TrueLabels = Annotated[
     str | None, typer.Option("--truth", help="The true rows, in the order of the known ones, to compare with.")
