@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import warnings
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from sklearn.ensemble import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
 )
+from threadpoolctl import threadpool_limits
 
 import recon
 from encoders.domain.domain import Domain
@@ -49,7 +52,8 @@ def fit_hist(frame: pd.DataFrame, regressor: bool = False, weights: Any = None, 
     """Return histogram gradient boosting fitted on a frame whose last column is the label; 100 trees, no early stop."""
     kind = HistGradientBoostingRegressor if regressor else HistGradientBoostingClassifier
     x, y = features_and_label(frame)
-    return kind(**{"early_stopping": False, "random_state": 0, **options}).fit(x, y, sample_weight=weights)
+    with threadpool_limits(1):  # small fits lose much more by waiting for busy cores than they gain
+        return kind(**{"early_stopping": False, "random_state": 0, **options}).fit(x, y, sample_weight=weights)
 
 
 def fit_gb(frame: pd.DataFrame, regressor: bool = False, weights: Any = None, **options: Any) -> Any:
@@ -94,7 +98,7 @@ def true_points(
 
 def used_parts(boosted: Boosted, leaves: NDArray[np.int64], times: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return how much of its interval every figure of all trees uses, as far as is known: at most 1 for true rows."""
-    return np.concatenate([parts for parts, _ in used(boosted, leaves, times)])
+    return np.concatenate(used(boosted, leaves, times))
 
 
 def exact_parts(
@@ -166,11 +170,10 @@ def library_gradients(loss: Any, scores: NDArray[np.float64], of: int, classes: 
         if kind is np.float64:
             loss.gradient(y, raw, gradient_out=out)
             exact = scores.astype(np.longdouble)
-            odds = (
-                np.exp(exact) if scores.shape[1] > 1 else np.concatenate([np.ones_like(exact), np.exp(exact)], axis=1)
-            )
-            p = odds[:, of if scores.shape[1] > 1 else 1] / odds.sum(axis=1)
-            h[:, k] = p * (1 - p)
+            exact = exact if scores.shape[1] > 1 else np.concatenate([np.zeros_like(exact), exact], axis=1)
+            odds = np.exp(exact - exact.max(axis=1, keepdims=True))
+            mine = of if scores.shape[1] > 1 else 1
+            h[:, k] = odds[:, mine] / odds.sum(axis=1) * (np.delete(odds, mine, axis=1).sum(axis=1) / odds.sum(axis=1))
         else:
             h[:, k] = second if second.ndim == 1 else second[:, of]
         g[:, k] = out if out.ndim == 1 else out[:, of]
@@ -180,3 +183,69 @@ def library_gradients(loss: Any, scores: NDArray[np.float64], of: int, classes: 
 def whole(x: Any) -> Fraction:
     """Return a float of any precision as the rational that it is."""
     return Fraction(*x.as_integer_ratio())
+
+
+@dataclass(frozen=True)
+class Case:
+    """A random model, with the rows that it was fitted on (label last), their domain and the options."""
+
+    frame: pd.DataFrame
+    domain: Domain
+    model: Any
+    options: dict[str, Any]
+
+    @property
+    def release(self) -> EncodedRelease:
+        """Return the release of the model."""
+        return release_of(self.model, self.domain)
+
+
+def random_case(rng: np.random.Generator, family: str, most: int = 300, trees: int = 6) -> Case:
+    """Return a random small fit of "gb" or "hist" with 0 (a regression), 2, 3 or 4 classes ("gb0", "hist3", ...)."""
+    classes = int(family[-1])
+    n = int(rng.integers(10, most))
+    columns = int(rng.integers(1, 5))
+    kind = rng.integers(3)
+    x = rng.integers(0, 4, (n, columns)) if kind else np.round(rng.normal(size=(n, columns)), 3)
+    if kind == 1:
+        x = (x > 1).astype(int)
+    score = x @ rng.normal(size=columns) * rng.choice([0.1, 1.0, 4.0]) + rng.normal(size=n) * rng.choice([0.05, 1.0])
+    if classes:
+        rank = np.argsort(np.argsort(score)) * classes // n
+        y: Any = np.where(rng.random(n) < rng.choice([0.0, 0.2]), rng.integers(0, classes, n), rank)
+        y[:classes] = np.arange(classes)
+    else:
+        y = score * rng.choice([1e-3, 1.0, 1e4]) + rng.choice([0.0, 100.0])
+    frame = pd.DataFrame(x, columns=[f"x{i}" for i in range(columns)]).assign(y=y)
+    options = random_options(rng, family.startswith("hist"), trees)
+    fit = fit_hist if family.startswith("hist") else fit_gb
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = fit(frame, regressor=not classes, **options)
+    return Case(frame, Domain.from_frame(frame, label="y"), model, options)
+
+
+def random_options(rng: np.random.Generator, hist: bool, trees: int) -> dict[str, Any]:
+    """Return random options under which leaf values can be used."""
+    pick = {
+        "learning_rate": [0.01, 0.1, 0.3, 1.0],
+        "max_depth": [1, 2, 3, 6, None],
+        "max_features": [1.0, 0.5],
+        "random_state": [0, 1],
+    }
+    if hist:
+        pick |= {"l2_regularization": [0.0, 0.0, 1.0, 0.37], "max_leaf_nodes": [3, 8, 31, None], "max_iter": [trees]}
+        pick |= {"min_samples_leaf": [1, 2, 5, 20], "max_bins": [4, 255]}
+    else:
+        pick |= {"max_leaf_nodes": [None, None, 4, 12], "min_samples_leaf": [1, 1, 5], "n_estimators": [trees]}
+        pick |= {"ccp_alpha": [0.0, 0.0, 1e-3], "init": [None, None, "zero"], "max_features": [None, 0.5]}
+    return {name: values[int(rng.integers(len(values)))] for name, values in pick.items()}
+
+
+def parts_of(case: Case) -> NDArray[np.float64]:
+    """Return how much of its interval every figure of a random case uses, exactly."""
+    if not case.release.statements.boosted:
+        return np.zeros(0)
+    if len(case.release.statements.boosted[0].labels) == 0:
+        return target_parts(case.model, case.release, case.frame)
+    return exact_parts(case.model, *true_points(case.release, case.frame))

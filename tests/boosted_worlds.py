@@ -57,7 +57,9 @@ class Leaves:
         return next(j for j, held in enumerate(self.leaves) if all(v in held[k] for k, v in enumerate(row)))
 
     def boxes(self):
-        return Boxes.of([Box(tuple((k, sum(1 << v for v in held)) for k, held in enumerate(one))) for one in self.leaves])
+        return Boxes.of(
+            [Box(tuple((k, sum(1 << v for v in held)) for k, held in enumerate(one))) for one in self.leaves]
+        )
 
 
 class BoostedWorld:
@@ -70,7 +72,9 @@ class BoostedWorld:
         self.rows = [tuple(int(rng.integers(k)) for k in sizes) for _ in range(rows)]
         self.y = [int(v) for v in rng.integers(classes, size=rows)]
         self.start = tuple(float(np.float32(x)) for x in rng.normal(size=scores))
-        domain = Domain((*(Attribute(f"x{k}", (1,) * n) for k, n in enumerate(sizes)), Attribute("y", (1,) * classes)), len(sizes))
+        domain = Domain(
+            (*(Attribute(f"x{k}", (1,) * n) for k, n in enumerate(sizes)), Attribute("y", (1,) * classes)), len(sizes)
+        )
         blocks = [] if base is None else [base(self, domain)]
         now, trees = [list(self.start) for _ in self.rows], []
         for t in range(rounds):
@@ -82,7 +86,19 @@ class BoostedWorld:
                 found = boosted_tree(rng, tree, at, pairs, (len(blocks), t, of), width)
                 counts = np.bincount(at, minlength=len(tree.leaves))
                 names = tuple(f"leaf {j}" for j in range(len(tree.leaves)))
-                blocks.append(Partition(f"tree {t}", tree.boxes(), False, np.arange(len(names), dtype=np.int32), np.full(len(names), ANY_LABEL, dtype=np.int32), counts, counts, names, ()))
+                blocks.append(
+                    Partition(
+                        f"tree {t}",
+                        tree.boxes(),
+                        False,
+                        np.arange(len(names), dtype=np.int32),
+                        np.full(len(names), ANY_LABEL, dtype=np.int32),
+                        counts,
+                        counts,
+                        names,
+                        (),
+                    )
+                )
                 trees.append(found)
                 for i, j in enumerate(at):
                     total = now[i][of] + float(found.step[j])
@@ -155,9 +171,9 @@ def with_ends(replay, forms):
     return [Form(f.terms, f.over, f.multipliers, *ends) for f, ends in zip(forms, found, strict=True)]
 
 
-def proved(world, stages=None, rounds=2):
+def proved(world, stages=None, rounds=2, model=0):
     """Return a proof of bounds on all columns, cut in some stages (numbers of trees), and the replay behind it."""
-    replay = Replay(Facts(world.release), 0, Limits())
+    replay = Replay(Facts(world.release), model, Limits())
     steps = []
     for trees in stages or [len(world.boosted.trees)]:
         steps.append(Refined(trees))
@@ -169,4 +185,4 @@ def proved(world, stages=None, rounds=2):
             new = with_ends(replay, forms_for(replay, open_))
             replay.run(new)
             steps += new
-    return LeafValues(0, tuple(steps), Regions(())), replay
+    return LeafValues(model, tuple(steps), Regions(())), replay

@@ -66,7 +66,7 @@ def test_catboost_files_say_what_the_training_data_says(file):
         assert sizes == sorted(sum(c) for c in of["counts"])
         if t == 0 and "exact" in draft.origin.counts:
             assert sorted(s.counts for s in leaves_of(tree) if s.total) == sorted(tuple(c) for c in of["counts"])
-    assert ("exact" in draft.origin.counts) == (not any(w in file for w in ("classes", "regression", "lossguide")))
+    assert ("exact" in draft.origin.counts) == (not any(w in file for w in ("classes", "regression")))
 
 
 def test_categories_are_left_out_and_said():

@@ -314,7 +314,10 @@ def test_adaboost_for_regression_is_refused_with_a_sentence(tmp_path):
 def test_hidden_classes_are_not_said_to_be_known(tmp_path):
     x, y = numbers()
     three = y.where(x["c1"] > 2, 2)
-    hidden = recon.load(saved(tmp_path, ensemble.GradientBoostingClassifier(n_estimators=3).fit(x, three)))
+    several = recon.load(saved(tmp_path, ensemble.GradientBoostingClassifier(n_estimators=3).fit(x, three)))
+    assert not [s for s in several.reader_notes if "classes" in s]
+    resumed = ensemble.GradientBoostingClassifier(n_estimators=3, warm_start=True)
+    hidden = recon.load(saved(tmp_path, resumed.fit(x, three)))
     assert [s for s in hidden.reader_notes if "classes" in s] == [
         "the classes are hidden, in the first tree too: only how many rows are in each leaf is known"
     ]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -26,6 +26,7 @@ from solvers.statements.boxes import Box
 
 VERSION = 2  # 2: at a confidence below 1, which is named; 1: whatever the noise
 Json = dict[str, Any]
+SHARING = ("removals", "leaf_values")  # kinds of proofs whose steps several certificates of a result can share
 VALUES = ("rows", "profile_values", "regions", "truth")  # keys below which attributes, not results, have names
 
 
@@ -37,8 +38,8 @@ def sealed(content: Json) -> Json:
 def seal_of(content: Json) -> str:
     """Return the SHA-256 of a certificate without its seal, written as JSON with sorted keys and no spaces.
 
-    Of removals it covers the SHA-256 of the steps, so that a certificate has one seal whether it holds its steps or
-    names them.
+    Of removals and leaf values it covers the SHA-256 of the steps, so that a certificate has one seal whether it holds
+    its steps or names them.
     """
     return digest({key: value for key, value in naming_steps(content).items() if key != "seal"})
 
@@ -49,29 +50,50 @@ def digest(data: Any) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def naming_steps(content: Json, name: str | None = None) -> Json:
-    """Return a certificate whose proof, if it is one of removals, names its steps (their SHA-256) in their place."""
+def naming_steps(content: Json, names: Mapping[int, str] | None = None) -> Json:
+    """Return a certificate whose proof names its steps (their SHA-256) in their place where others can share them.
+
+    `names`: those of lists of steps that are known already, by the id of the list.
+    """
     proof = content.get("proof")
-    if not isinstance(proof, dict) or proof.get("kind") != "removals" or "steps" not in proof:
-        return content
-    rest = {key: value for key, value in proof.items() if key != "steps"}
-    return {**content, "proof": {**rest, "shared": digest(proof["steps"]) if name is None else name}}
+    return {**content, "proof": named_proof(proof, names or {})} if isinstance(proof, dict) else content
+
+
+def named_proof(proof: Json, names: Mapping[int, str], only: bool = False) -> Json:
+    """Return a proof that names its steps, and those of the proof inside it; `only`: those that `names` has."""
+    if proof.get("kind") not in SHARING:
+        return proof
+    out = dict(proof)
+    if "steps" in out and (not only or id(out["steps"]) in names):
+        steps = out.pop("steps")
+        out["shared"] = names[id(steps)] if id(steps) in names else digest(steps)
+    if isinstance(out.get("last"), dict):
+        out["last"] = named_proof(out["last"], names, only)
+    return out
 
 
 def sharing_steps(certificates: Sequence[Json | None]) -> list[Json | None]:
-    """Return certificates of one result, equal steps of removals held by the first of them and named by the others."""
+    """Return certificates of one result, equal steps held by the first of them and named by the others."""
     held: dict[int, str] = {}
     out: list[Json | None] = []
     for one in certificates:
         proof = None if one is None else one.get("proof")
-        steps = proof.get("steps") if isinstance(proof, dict) else None
-        if one is None or not isinstance(steps, list):
+        if one is None or not isinstance(proof, dict):
             out.append(one)
             continue
-        out.append(naming_steps(one, held[id(steps)]) if id(steps) in held else one)
-        if id(steps) not in held:
-            held[id(steps)] = digest(steps)
+        out.append({**one, "proof": named_proof(proof, held, only=True)})
+        for inner in with_steps(proof):
+            if id(inner["steps"]) not in held:
+                held[id(inner["steps"])] = digest(inner["steps"])
     return out
+
+
+def with_steps(proof: Any) -> Iterator[Json]:
+    """Yield a proof, and those inside it, that hold steps which others can share."""
+    while isinstance(proof, dict):
+        if proof.get("kind") in SHARING and isinstance(proof.get("steps"), list):
+            yield proof
+        proof = proof.get("last")
 
 
 Boxes = tuple[Box, Box]  # the parts that a profile meets, and those that it holds entirely

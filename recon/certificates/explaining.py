@@ -18,7 +18,9 @@ from solvers.kernel.claims import (
     Drat,
     Hall,
     Labelled,
+    LeafValues,
     Node,
+    Refined,
     Regions,
     Removal,
     Removals,
@@ -27,6 +29,7 @@ from solvers.kernel.claims import (
     Witness,
 )
 from solvers.kernel.facts import Facts
+from solvers.kernel.leaf_values.replay import replayed
 from solvers.kernel.proof_format import proof_from
 from solvers.statements.boxes import Box
 from solvers.statements.release import NO_COUNT, UNBOUNDED
@@ -47,7 +50,7 @@ def explained(
         at = release.at_confidence(level_of(whole))
         if at.confidence not in facts:
             facts[at.confidence] = Facts(at.statements)
-        if "shared" in whole["proof"]:
+        if shares(whole["proof"]):
             notes = ["the steps are those of another certificate of this result, told there"]
         else:
             notes = list(Teller(at, facts[at.confidence]).proof(proof_from(whole["proof"])))
@@ -75,6 +78,8 @@ class Teller:
             yield f"{len(proof.lines):,} clauses, each by unit propagation from the lowered release and those before"
         elif isinstance(proof, Removals):
             yield from self.removals(proof.steps)
+        elif isinstance(proof, LeafValues):
+            yield from self.leaf_values(proof)
         else:
             blocks = (
                 "all blocks"
@@ -107,6 +112,20 @@ class Teller:
             else:
                 yield f"row {step.row} is not in {value_text(problem, step.value)}: suppose it were, then"
                 yield from (f"  {line}" for line in self.removals(step.steps))
+
+    def leaf_values(self, proof: LeafValues) -> Iterator[str]:
+        """Yield the lines of bounds on cells by leaf values, and of the proof that uses them."""
+        labels = self.release.statements.domain.labels
+        for step in proof.steps:
+            if isinstance(step, Refined):
+                yield f"cells of the first {step.trees} trees:"
+                continue
+            terms = (f"{a if a != 1 else ''} z({c // labels}, {c % labels})".strip() for c, a in step.terms)
+            says = str(step.low) if step.low == step.high else f"{step.low} to {step.high}"
+            yield f"  {' + '.join(terms)}: {says}, by a sum of {len(step.multipliers):,} statements over {step.over}"
+        yield "z(cell, label) are rows; what is known of cells is one more block, by which:"
+        after = Facts(replayed(self.facts, proof, Limits()).release())
+        yield from Teller(self.release, after).proof(proof.last)
 
     def world(self, proof: Witness) -> Iterator[str]:
         """Yield the rows of a possible world."""
@@ -160,6 +179,11 @@ class Teller:
         """Return a cell by the row that names it."""
         box = Box(tuple((k, 1 << part) for k, part in enumerate(self.cells[i])))
         return f"rows like [{condition_text(self.release.cut, box)}]"
+
+
+def shares(proof: Any) -> bool:
+    """Return whether steps of a proof, or of one inside it, stand in another certificate."""
+    return isinstance(proof, dict) and ("shared" in proof or shares(proof.get("last")))
 
 
 def value_text(problem: RowProblem, v: int) -> str:

@@ -31,8 +31,8 @@ from solvers.certificates.certifier import Certifier
 from solvers.chain import ask
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
-from solvers.kernel.claims import AnyProof, AtLeast, AtMost, Claim, NoWorld, Proof, Removals
-from solvers.kernel.proof_format import proof_json
+from solvers.kernel.claims import AnyProof, AtLeast, AtMost, Claim, LeafValues, NoWorld, Proof, Removals
+from solvers.kernel.proof_format import proof_json, steps_json
 from solvers.questions.query import BoxMultipliers, MostLikely, Selections, Side, WorldsAnswer
 
 
@@ -55,7 +55,8 @@ def certificate_json(
     """
     level = None if release.certain else release.statements.confidence
     below = level is not None and level != 1
-    data, steps = (Written() if written is None else written).of(proof)
+    release, written = as_released(release), written or Written()
+    data = written.of(proof)
     content = {
         "recon_certificate": VERSION if below else 1,
         **({"confidence": level_json(level)} if level is not None and below else {}),
@@ -66,23 +67,28 @@ def certificate_json(
         "assumptions": list(as_released(release).assumptions),
         "proof": data,
     }
-    return content | {"seal": seal_of(naming_steps(content, steps))}
+    return content | {"seal": seal_of(naming_steps(content, written.names))}
 
 
 class Written:
-    """Proofs of one result as JSON; removals, which prove many claims at once, are written and hashed once."""
+    """Proofs of one result as JSON; steps that prove many claims at once are written and hashed once."""
 
     def __init__(self) -> None:
-        self.known: dict[int, tuple[AnyProof, Json, str]] = {}
+        self.known: dict[int, tuple[Any, list[Any]]] = {}
+        self.names: dict[int, str] = {}
 
-    def of(self, proof: AnyProof) -> tuple[Json, str | None]:
-        """Return a proof as JSON, and the SHA-256 of its steps where it is one of removals."""
-        if not isinstance(proof, Removals):
-            return proof_json(proof), None
-        if id(proof) not in self.known:
-            data = proof_json(proof)
-            self.known[id(proof)] = proof, data, digest(data["steps"])
-        return self.known[id(proof)][1:]
+    def of(self, proof: AnyProof) -> Json:
+        """Return a proof as JSON; `names` has the SHA-256 of its steps, by their id, where others can share them."""
+        if not isinstance(proof, Removals | LeafValues):
+            return proof_json(proof)
+        if id(proof.steps) not in self.known:
+            steps = steps_json(proof)
+            self.known[id(proof.steps)] = proof.steps, steps
+            self.names[id(steps)] = digest(steps)
+        steps = self.known[id(proof.steps)][1]
+        if isinstance(proof, Removals):
+            return {"kind": "removals", "steps": steps}
+        return {"kind": "leaf_values", "model": proof.model, "steps": steps, "last": self.of(proof.last)}
 
 
 def profile_certificates(
@@ -111,10 +117,11 @@ def profile_certificates(
                 certifier.limits.report(f"certificates: {i} of {len(verdicts)} profiles")
                 proofs[claims[i]] = None if certifier.limits.expired() else certifier.prove(claims[i])
     proofs |= certifier.trimmed([claim for claim, proof in proofs.items() if isinstance(proof, Removals)])
+    rooted = certifier.rooted({claim: proof for claim, proof in proofs.items()})
     profiles, written = profiles_json(release, frame), Written()
     out: list[Json | None] = [None] * len(verdicts)
     for i, claim in claims.items():
-        if (proof := proofs[claim]) is not None:
+        if (proof := rooted[claim]) is not None:
             stated = {"profile": profiles[i], **({"at_most": 0} if isinstance(claim, AtMost) else {"at_least": 1})}
             out[i] = certificate_json(release, certifier.fingerprint, stated, proof, written)
     return out
@@ -134,7 +141,7 @@ def position_certificate(
         return None
     stated = positions_json(release, claim)
     certified = located(stated, release)
-    proof = certifier.trimmed([certified]).get(certified)
+    proof = certifier.rooted({certified: certifier.trimmed([certified]).get(certified)})[certified]
     return None if proof is None else certificate_json(release, certifier.fingerprint, stated, proof)
 
 
@@ -148,7 +155,8 @@ def contradiction_certificate(release: EncodedRelease, limits: Limits | None) ->
     proof = certifier.prove(NoWorld())
     if isinstance(proof, Removals):
         proof = certifier.trimmed([NoWorld()]).get(NoWorld())
-    return None if proof is None else certificate_json(release, certifier.fingerprint, {"worlds": 0}, proof)
+    rooted = certifier.rooted({NoWorld(): proof})[NoWorld()]
+    return None if rooted is None else certificate_json(release, certifier.fingerprint, {"worlds": 0}, rooted)
 
 
 def world_certificate(release: EncodedRelease, world: World, limits: Limits | None) -> Json | None:
@@ -156,7 +164,8 @@ def world_certificate(release: EncodedRelease, world: World, limits: Limits | No
     release = as_proved(release)
     certifier = Certifier(release.statements, limits)
     indices, times = np.unique(world.indices(), axis=0, return_counts=True)
-    proof = certifier.prove(only_world(release, indices, times))
+    claimed = only_world(release, indices, times)
+    proof = certifier.rooted({claimed: certifier.prove(claimed)})[claimed]
     if proof is None:
         return None
     columns = [a.name for a in release.domain.all]

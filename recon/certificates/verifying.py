@@ -20,6 +20,7 @@ from typing import Any
 from encoders.encode.encoder import EncodedRelease
 from recon.certificates.agreement import VerifiedClaim, agreement
 from recon.certificates.certificate_format import (
+    SHARING,
     VALUES,
     VERSION,
     Boxes,
@@ -31,14 +32,24 @@ from recon.certificates.certificate_format import (
     level_of,
     profiles_in,
     seal_of,
+    with_steps,
 )
 from recon.files.named_files import MAX_FILES, located, read_regular
 from recon.formats.release.reading import strict_json
 from solvers.foundation.errors import CertificateError, NotVerified, ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.kernel.checker import Verifier
-from solvers.kernel.claims import AnyProof
-from solvers.kernel.proof_format import keys, printable, proof_from, quoted, text
+from solvers.kernel.claims import AnyProof, LeafValues, Removals
+from solvers.kernel.proof_format import (
+    MAX_MODELS,
+    keys,
+    leaf_steps,
+    number,
+    printable,
+    proof_from,
+    quoted,
+    text,
+)
 
 COMMON = {"recon_certificate", "release_files", "release_sha256", "statements_sha256", "claim"}
 CONTENT = COMMON | {"assumptions", "proof", "seal"}
@@ -206,7 +217,7 @@ class Readings:
         self.release, self.limits = release, limits
         self.known: dict[Fraction, tuple[EncodedRelease, Verifier]] = {}
         self.steps: dict[str, Any] = {}
-        self._read: dict[str, AnyProof] = {}
+        self._read: dict[tuple[str, str], Any] = {}
 
     def at(self, level: Fraction) -> tuple[EncodedRelease, Verifier]:
         """Return both at a confidence; `CertificateError` below 1 where no noise is unbounded."""
@@ -219,31 +230,42 @@ class Readings:
             self.known[level] = found, Verifier(found.statements, self.limits)
         return self.known[level]
 
-    def proof(self, data: Any) -> AnyProof:
+    def proof(self, data: Any, depth: int = 0) -> AnyProof:
         """Return a proof, also one whose steps stand in another certificate of the same result; those are read once."""
-        if not isinstance(data, dict) or data.get("kind") != "removals":
+        kind = data.get("kind") if isinstance(data, dict) else None
+        if kind not in SHARING:
             return proof_from(data)
+        known = {"kind", "steps"} if kind == "removals" else {"kind", "steps", "model", "last"}
         if "shared" in data:
-            keys(data, {"kind", "shared"}, "proof")
+            keys(data, known - {"steps"} | {"shared"}, "proof")
             if (name := text(data["shared"], "proof.shared")) not in self.steps:
                 raise CertificateError("its steps are those of another certificate, which this result does not hold")
         elif not isinstance(data.get("steps"), list) or (name := digest(data["steps"])) not in self.steps:
-            return proof_from(data)
-        if name not in self._read:
-            self._read[name] = proof_from(self.steps[name])
-        return self._read[name]
+            return proof_from(data, depth)
+        if (kind, name) not in self._read:
+            steps = self.steps[name]
+            self._read[kind, name] = (
+                proof_from({"kind": kind, "steps": steps}) if kind == "removals" else leaf_steps(steps)
+            )
+        found = self._read[kind, name]
+        if isinstance(found, Removals):
+            return found
+        keys(data, known if "steps" in data else known - {"steps"} | {"shared"}, "proof")
+        if depth >= MAX_MODELS:
+            raise CertificateError(f"proof.last is of more than {MAX_MODELS} boosted models")
+        return LeafValues(number(data["model"], "proof.model"), found, self.proof(data["last"], depth + 1))
 
 
 def shared_steps(certificates: Iterable[Json | None]) -> dict[str, Any]:
-    """Return the proofs by removals that certificates may share, by the SHA-256 of their steps."""
+    """Return the steps that certificates may share, by their SHA-256."""
     out, seen = {}, set()
     for one in certificates:
-        if one is None or kind_of(one) != "removals" or not isinstance(steps := one["proof"].get("steps"), list):
-            continue
-        if id(steps) not in seen:
-            seen.add(id(steps))
-            with suppress(TypeError, ValueError, RecursionError):  # what JSON cannot hold has no name
-                out[digest(steps)] = one["proof"]
+        for proof in with_steps(None if one is None else one.get("proof")):
+            steps = proof["steps"]
+            if id(steps) not in seen:
+                seen.add(id(steps))
+                with suppress(TypeError, ValueError, RecursionError):  # what JSON cannot hold has no name
+                    out[digest(steps)] = steps
     return out
 
 

@@ -94,5 +94,5 @@ def in_order(names: list[str], domain: Domain) -> dict[str, str]:
     found = [NUMBERED.fullmatch(name) for name in attributes]
     parts = [(m.group(1), int(m.group(2))) for m in found if m is not None]
     first = parts[0][1] if parts else 0
-    counted = first in (0, 1) and parts == [(parts[0][0], first + i) for i in range(len(attributes))]
+    counted = bool(parts) and first in (0, 1) and parts == [(parts[0][0], first + i) for i in range(len(attributes))]
     return dict(zip(names, attributes, strict=True)) if counted else {}

@@ -38,9 +38,14 @@ def with_known_columns(release: EncodedRelease, table: Table, label: str | None 
     Labels that it gives are known as well. `label`: the table's name for the domain's label. Raises `ReleaseError` for
     unknown columns, empty cells, values outside of the domain and another number of rows than the release's.
     """
-    frame, notes = named_like(known_table(table), release.domain, label)
+    frame, notes = named_like(known_table(table), release.domain, own_label(release.domain, label))
     found = with_known_rows(release, known_rows(release.domain, frame))
     return replace(found, reader_notes=(*found.reader_notes, *notes))
+
+
+def own_label(domain: Domain, label: str | None) -> str | None:
+    """Return the name of the label's column; None where the domain has no label: of a regression it is the target."""
+    return None if domain.label is None else label
 
 
 def known_rows(domain: Domain, frame: pd.DataFrame) -> KnownRows:
@@ -76,7 +81,7 @@ def widened(release: EncodedRelease, table: Table, label: str | None = None) -> 
     domain = release.domain
     if domain.source != GUESSED:
         return domain
-    frame, _ = named_like(known_table(table), domain, label)
+    frame, _ = named_like(known_table(table), domain, own_label(domain, label))
     rows = known_rows(domain, frame)
     tested = {a.name: a for a, cuts in zip(domain.all, release.cut.cuts, strict=True) if len(cuts.sizes) > 1}
     found, wider = {a.name: a for a in domain.attributes}, []

@@ -22,11 +22,12 @@ from recon.answers.exact import select_with
 from recon.answers.undecided import decide, why_open
 from recon.frames.naming import named_like
 from recon.loading.known_columns import known_rows
-from recon.loading.settled import settled_release
-from solvers.chain import ask
+from recon.loading.settled import proofs, settled_release
+from solvers.chain import answer
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.questions.query import Targets, TargetsAnswer
+from solvers.statements.release import ANY_LABEL
 
 Ints = NDArray[np.int64]
 NO_ROWS = "nobody's features are known: give --known-columns (recon.load(..., known_columns=...))"
@@ -97,23 +98,44 @@ def label_counts(
     """Return the bounds on rows per region and label, those of rows whose label is given taken off."""
     label = release.domain.label
     assert label is not None
-    count, frame = label.span[1], people(release, known, regions)
-    low, high = np.zeros((len(frame), count), dtype=np.int64), np.zeros((len(frame), count), dtype=np.int64)
-    exact, lines = True, list[str]()
-    for i in range(count):
-        selected = select_with(release, frame, label.name, [label.value_at(i)])
-        found = decide(release, selected, "ordered", limits)
-        low[:, i], high[:, i] = found.low, np.minimum(found.high, regions.times)
-        exact = exact and (found.status == "exact" or not found.open.any())
-        lines += why_open(found)
-    have = np.zeros_like(low)
+    have = np.zeros((len(regions.boxes), label.span[1]), dtype=np.int64)
     np.add.at(have, (regions.of_row[given >= 0], given[given >= 0]), 1)
+    low, high = proved_counts(release, regions, have)
+    rest, exact, lines = regions.times - have.sum(axis=1), True, list[str]()
+    left = np.flatnonzero((low < high).any(axis=1))
+    if len(left):
+        frame = people(release, known, regions).iloc[left]
+        for i in range(label.span[1]):
+            selected = select_with(release, frame, label.name, [label.value_at(i)])
+            found = decide(release, selected, "ordered", limits)
+            low[left, i] = np.maximum(low[left, i], found.low - have[left, i])
+            high[left, i] = np.minimum(high[left, i], found.high - have[left, i])
+            exact = exact and (found.status == "exact" or not found.open.any())
+            lines += why_open(found)
+        low, high = closed(low, high, rest)
+    exact = exact or bool((low == high).all())
+    return LabelCounts(low, high, rest, exact, () if exact else tuple(dict.fromkeys(lines)))
+
+
+def proved_counts(release: EncodedRelease, regions: Regions, have: Ints) -> tuple[Ints, Ints]:
+    """Return bounds on rows per region and label, given ones taken off, as far as leaf values say them outright."""
     rest = regions.times - have.sum(axis=1)
-    low = np.maximum(low - have, 0)
-    high = np.clip(high - have, 0, rest[:, None])
+    low, high = np.zeros_like(have), np.repeat(rest[:, None], have.shape[1], axis=1)
+    place = {box: i for i, box in enumerate(regions.boxes)}
+    for _, block in proofs(release.statements):
+        at = np.array([place.get(box, -1) for box in block.boxes], dtype=np.int64)[block.region]
+        known = (at >= 0) & (block.label != ANY_LABEL)
+        cell = at[known], block.label[known]
+        low[cell] = np.maximum(low[cell], block.low[known] - have[cell])
+        high[cell] = np.minimum(high[cell], block.high[known] - have[cell])
+    return closed(low, high, rest)
+
+
+def closed(low: Ints, high: Ints, rest: Ints) -> tuple[Ints, Ints]:
+    """Return bounds that add up to the rows of their region, each as near as the others allow."""
+    low, high = np.maximum(low, 0), np.clip(high, 0, rest[:, None])
     low = np.maximum(low, rest[:, None] - (high.sum(axis=1)[:, None] - high))
-    high = np.minimum(high, rest[:, None] - (low.sum(axis=1)[:, None] - low))
-    return LabelCounts(low, high, rest, exact, tuple(dict.fromkeys(lines)))
+    return low, np.minimum(high, rest[:, None] - (low.sum(axis=1)[:, None] - low))
 
 
 def people(release: EncodedRelease, known: KnownRows, regions: Regions) -> pd.DataFrame:
@@ -186,7 +208,8 @@ def targets(
     for number, model in enumerate(release.statements.boosted):
         if model.gradients.loss != "squared_error":
             continue
-        found = ask(release.statements, Targets(number, within=within), TargetsAnswer, limits)
+        found = answer(release.statements, Targets(number, within=within), limits)
+        assert isinstance(found, TargetsAnswer)
         if found.failed or found.boxes is None:
             lines.append(f"{model.name}: its leaf values are not used: {found.failed or 'nothing follows from them'}")
             continue

@@ -27,7 +27,7 @@ from solvers.figures.system import SelectionSums, SystemFigures
 from solvers.foundation.errors import CertificateError, EngineError, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.kernel.cells import Live, cells_at
-from solvers.kernel.claims import AtLeast, AtMost, Claim, Possible, Proof, Witness
+from solvers.kernel.claims import AnyProof, AtLeast, AtMost, Claim, Possible, Proof, Witness
 from solvers.questions.query import Extreme, ExtremeAnswer, MostLikely, Selections, WorldsAnswer
 from solvers.statements.boxes import Box
 from solvers.statements.release import World
@@ -67,8 +67,10 @@ def line_proofs(
     for at, those in levels:
         if those.any():
             prover = Prover(at, frame, limits)
-            for i in np.flatnonzero(those).tolist():
-                proofs[i] = list(prover.line(i, *lines[i]))
+            said = {i: list(prover.line(i, *lines[i])) for i in np.flatnonzero(those).tolist()}
+            prover.root()
+            for i, claims in said.items():
+                proofs[i] = list(prover.written_down(i, claims))
     return proofs
 
 
@@ -91,38 +93,50 @@ class Prover:
         self.profiles = profiles_json(release, frame)
         self.certifier = Certifier(release.statements, limits)
         self.worlds = Worlds(release, self.certifier, self.chosen, limits)
-        self.known: dict[Claim | Possible, Proof | Witness | None] = {}
+        self.known: dict[Claim | Possible, AnyProof | None] = {}
         self.room = MAX_NUMBERS
         self.written = Written()
 
-    def line(self, i: int, verdict: str, minimum: Any, maximum: Any, certificate: Json | None) -> Iterator[Json]:
-        """Yield the certificates of one line; none where nothing is said of its counts."""
+    def line(
+        self, i: int, verdict: str, minimum: Any, maximum: Any, certificate: Json | None
+    ) -> Iterator[tuple[Claim | Possible, Json]]:
+        """Yield what is claimed in one line and can be proved; nothing where nothing is said of its counts."""
         if verdict == "outside" or pd.isna(minimum) or pd.isna(maximum):
             return
-        if verdict == "unknown" and not self.release.statements.bags:  # bounds of rows told apart have proofs
+        stated = self.release.statements
+        if verdict == "unknown" and not stated.bags and stated.settled is None:  # other bounds have no proofs
             return
         (met, inside), rows = self.boxes[i], self.release.statements.rows.high
         has = None if certificate is None else certificate["claim"]
         if minimum > 0 and not (minimum == 1 and has is not None and "at_least" in has):
-            yield from self.proved(i, AtLeast(inside, int(minimum)), {"at_least": int(minimum)})
+            yield self.proved(i, AtLeast(inside, int(minimum))), {"at_least": int(minimum)}
         if (rows is None or maximum < rows) and not (maximum == 0 and has is not None and "at_most" in has):
-            yield from self.proved(i, AtMost(met, int(maximum)), {"at_most": int(maximum)})
+            yield self.proved(i, AtMost(met, int(maximum))), {"at_most": int(maximum)}
         if verdict == "possible" and minimum == 0:
-            yield from self.proved(i, Possible(met), {"possible": True})
+            yield self.proved(i, Possible(met)), {"possible": True}
 
-    def proved(self, i: int, claim: Claim | Possible, claim_json: Json) -> Iterator[Json]:
-        """Yield the certificate of a claim about profile i, if it is proved."""
+    def proved(self, i: int, claim: Claim | Possible) -> Claim | Possible:
+        """Return a claim about profile i, after a proof of it was looked for."""
         if claim not in self.known:
             self.limits.report(f"proving what is said of profile {i + 1}")
             self.known[claim] = None if self.limits.expired() else self.proof(i, claim)
-        if (proof := self.known[claim]) is None:
-            return
-        if isinstance(proof, Witness):
-            self.room -= sum(map(len, proof.parts))
-            if self.room < 0:
-                return
-        stated = {"profile": self.profiles[i], **claim_json}
-        yield certificate_json(self.release, self.certifier.fingerprint, stated, proof, self.written)
+        return claim
+
+    def root(self) -> None:
+        """Make proofs rest on what was published alone."""
+        self.known = self.certifier.rooted(self.known)
+
+    def written_down(self, i: int, claims: list[tuple[Claim | Possible, Json]]) -> Iterator[Json]:
+        """Yield the certificates of what was proved about profile i."""
+        for claim, said in claims:
+            if (proof := self.known[claim]) is None:
+                continue
+            if isinstance(proof, Witness):
+                self.room -= sum(map(len, proof.parts))
+                if self.room < 0:
+                    return
+            stated = {"profile": self.profiles[i], **said}
+            yield certificate_json(self.release, self.certifier.fingerprint, stated, proof, self.written)
 
     def proof(self, i: int, claim: Claim | Possible) -> Proof | Witness | None:
         """Return a proof that was verified; None where none was found."""

@@ -22,7 +22,7 @@ from recon.auditing.ground_truth import check_truth
 from recon.bounds.intervals import IntervalCells, interval_cells
 from recon.leaf_values.determined import determined
 from recon.leaf_values.remedies import remedies as remedies_of
-from recon.loading.settled import settled_release
+from recon.loading.settled import as_released, settled_release
 from recon.located.against_truth import compared
 from recon.measures.figures import empty
 from recon.measures.measures import measure
@@ -65,12 +65,14 @@ def audit(
         first = measure(release, convention, some)
     except EmptyConfidenceSet as error:
         none = empty(release, convention_of(release, convention), CountAnswer("unsat"))
-        return Report(Findings(release, none, group_disclosure(release), empty=emptiness(release, error, limits)))
+        groups = group_disclosure(as_released(release))
+        return Report(Findings(release, none, groups, empty=emptiness(release, error, limits)))
     checked = None if truth is None else check_truth(release, truth, population, first, seed, limits)
     bought = None if without_noise is None else what_noise_bought(release, without_noise, limits)
     proved = certificate_of(release, first, limits)
     cells = IntervalCells() if first.status == "unsat" else interval_cells(release, limits)
-    groups = group_disclosure(release)
+    # cells that leaf values prove are nothing that was published; where these fail, classes were dropped
+    groups = group_disclosure(as_released(release) if release.statements.settled is not None else release)
     beside = None if rows is None or truth is None or len(truth) != rows.rows else compared(rows, truth)
     located = Findings(release, first, groups, positions=rows, positions_truth=beside)
     located = with_leaf_values(located, truth, population, seed, limits if remedies else None)

@@ -189,7 +189,7 @@ class Report(Rendered):
         located = [] if found.positions is None else audit_lines(found.positions, found.positions_truth)
         out = [
             *([("What this file gives back, by position in the training file", located)] if located else []),
-            *([("What its leaf values give back", leaves)] if leaves else []),
+            *([("What the leaf values give back", leaves)] if leaves else []),
             *([("NOT ASSESSED", unassessed)] if unassessed else []),
             *([("What the file stores outright, without any attack", stored)] if stored else []),
             ("What an adversary is left with" + at, [*first, *certified_lines(found.certificate)]),

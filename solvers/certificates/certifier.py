@@ -15,6 +15,7 @@ import numpy as np
 from solvers.assignments.solving import Remembered, assigned
 from solvers.cells.bit_boxes import Layout, padded
 from solvers.cells.cutting import AnyCut, PartitionCut, labels_of
+from solvers.certificates.by_leaf_values import chain, rooted
 from solvers.certificates.search import Base, Search
 from solvers.certificates.trimming import places_left, trimmed
 from solvers.foundation.errors import CertificateError, EngineError, Inconclusive, Unsupported
@@ -22,6 +23,8 @@ from solvers.foundation.limits import SECONDS, Limits
 from solvers.kernel.cells import cuts_of, live_cells, start_of
 from solvers.kernel.checker import Verifier, negated, outside, possible_rows
 from solvers.kernel.claims import (
+    AnyClaim,
+    AnyProof,
     AtLeast,
     AtMost,
     Claim,
@@ -72,14 +75,35 @@ class Certifier:
         self.verifier = Verifier(release, self.limits)
         self.facts = self.verifier.facts
         self.blocks = tuple(range(len(release.blocks)))
+        self.settled = chain(release)
+        self.root = Verifier(self.settled[0].before, self.limits) if self.settled else self.verifier
 
     @property
     def fingerprint(self) -> str:
-        """Return the fingerprint of the statements, computed once per release."""
-        walked = self.release.derived.part(Walked)
+        """Return the fingerprint of the statements as they were published, computed once per release."""
+        walked = self.root.facts.release.derived.part(Walked)
         if walked.fingerprint is None:
-            walked.fingerprint = self.facts.fingerprint
+            walked.fingerprint = self.root.facts.fingerprint
         return walked.fingerprint
+
+    def rooted(self, proofs: Mapping[AnyClaim, AnyProof | None]) -> dict[AnyClaim, AnyProof | None]:
+        """Return proofs that rest on what was published alone: of a release that leaf values strengthened, with these.
+
+        Whoever gives a proof away passes it through here; claims that are proved together share steps.
+        """
+        if not self.settled:
+            return dict(proofs)
+        out, left = dict[AnyClaim, AnyProof | None](), dict[AnyClaim, AnyProof | None]()
+        plain = Certifier(self.root.facts.release, self.limits)
+        for claim, proof in proofs.items():
+            by_regions = plain.regions(claim) if proof is not None and isinstance(claim, AtMost | AtLeast) else None
+            try:
+                if by_regions is not None:
+                    self.root.verify(claim, by_regions)
+            except CertificateError:
+                by_regions = None
+            (left if by_regions is None else out)[claim] = proof if by_regions is None else by_regions
+        return out | rooted(self.root, self.settled, left, self.limits)
 
     def prove(self, claim: Claim, clauses: bool = True) -> Proof | None:
         """Return a proof that was verified, None where none was found within the limits.

@@ -21,7 +21,7 @@ from solvers.cells.bit_boxes import padded
 from solvers.foundation.array_types import Bits, Floats, Ints
 from solvers.foundation.limits import Limits
 from solvers.gradients.enclosed import BITS
-from solvers.kernel.claims import AnyClaim, AtLeast, AtMost, Form, NoWorld, OnlyWorld, Refined
+from solvers.kernel.claims import AnyClaim, AtLeast, AtMost, Form, Refined
 from solvers.kernel.facts import Facts
 from solvers.kernel.leaf_values.coefficients import Row
 from solvers.kernel.leaf_values.cutting import Cells
@@ -153,24 +153,23 @@ class Traced(Replay):
 
     # ------------------------------------------------------------ what claims rest on
 
-    def columns_for(self, claim: AnyClaim) -> set[int] | None:
-        """Return the steps behind the bounds that settle a claim by themselves; None where they do not."""
+    def behind(self, claim: AnyClaim) -> set[int] | None:
+        """Return the steps behind bounds that settle a claim by themselves; None where they do not."""
         now = self.now
-        if isinstance(claim, NoWorld):
-            crossed = np.flatnonzero(now.lower > now.upper)[:1]
-            return now.behind(crossed) if len(crossed) else None
-        if isinstance(claim, OnlyWorld):
-            return now.behind(np.arange(len(now.lower)))
         if isinstance(claim, AtMost):
             met = self.touching(claim.box)
             return now.behind(met, low=False) if int(now.upper[met].sum()) <= claim.rows else None
         if isinstance(claim, AtLeast):
-            inside = np.flatnonzero(self.within(claim.box) & (now.lower > 0))
-            inside = inside[np.argsort(-now.lower[inside], kind="stable")]
-            enough = int(np.searchsorted(np.cumsum(now.lower[inside]), claim.rows)) + 1
-            chosen = inside[:enough]
+            chosen = self.enough(claim)
             return now.behind(chosen, high=False) if int(now.lower[chosen].sum()) >= claim.rows else None
         return None
+
+    def enough(self, claim: AtLeast) -> Ints:
+        """Return columns inside the box that hold enough rows, as few as will do; all where they do not."""
+        lower = self.now.lower
+        inside = np.flatnonzero(self.within(claim.box) & (lower > 0))
+        inside = inside[np.argsort(-lower[inside], kind="stable")]
+        return inside[: int(np.searchsorted(np.cumsum(lower[inside]), claim.rows)) + 1]
 
     def touching(self, box: Box) -> Bits:
         """Return the columns that share a possible row with a box."""
@@ -314,16 +313,16 @@ class Walk:
         return lower, upper, max(0.0, 1.0 - used) * min(room)
 
     def room(self, form: Form, most: Any, least: Any) -> tuple[float, float]:
-        """Return how many rows the sum may grow by, above and below, before it says less; infinite where it need not."""
+        """Return by how many rows a sum may grow on each side before it says less; infinite where it moves none."""
         traced, now = self.traced, self.traced.now
         unit = form.over << UNITS
         bottom, top = traced.reach(form, least, most)
-        above, below = (form.high + 1) * unit - top, bottom - (form.low - 1) * unit
+        above, below = ((form.high + 1) * unit - top) / unit, (bottom - (form.low - 1) * unit) / unit
         if len(form.terms) == 1:
             j = form.terms[0][0]
             above = math.inf if form.high >= now.upper[j] else above
             below = math.inf if form.low <= now.lower[j] else below
-        return max(above / unit, TINY), max(below / unit, TINY)
+        return max(above, TINY), max(below, TINY)
 
     def renumbered(self) -> tuple[Refined | Form, ...]:
         """Return the kept steps in order, facts by their new numbers."""
@@ -351,7 +350,7 @@ def cost(
     """Return per column which part of the room it takes to know only the loose bounds."""
     above = up * (np.where(up > 0, loose[1], loose[0]) - np.where(up > 0, tight[1], tight[0]))
     below = down * (np.where(down < 0, loose[1], loose[0]) - np.where(down < 0, tight[1], tight[0]))
-    return np.maximum(above / room[0], -below / room[1])
+    return np.asarray(np.maximum(above / room[0], -below / room[1]), dtype=np.float64)
 
 
 def shorter(form: Form, slack: float, size: float) -> Form:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from solvers.foundation.limits import Limits
-from solvers.questions.engine import Engine
-from solvers.questions.query import Answer, Query, Settle, Targets
+from solvers.questions.engine import Engine, not_searched
+from solvers.questions.query import Answer, MostLikely, Query, Settle, Targets
 from solvers.statements.release import Release
 
 
@@ -14,14 +14,19 @@ class LeafValuesEngine(Engine):
     """Linear algebra with error bounds over cells, tree by tree, and lattice reduction for what is left."""
 
     name = "leaf_values"
-    answers: ClassVar[tuple[type, ...]] = (Settle, Targets)
-    about = "boosted models: rows per cell from leaf values, targets of regressions"
+    answers: ClassVar[tuple[type, ...]] = (Settle, Targets, MostLikely)
+    uses_leaf_values = True
+    about = "boosted models: rows per cell from leaf values, one world, targets of regressions"
 
     def refuses(self, release: Release, query: Query) -> str | None:
         """Return why leaf values are not used."""
         if not release.boosted:
             return "there are no leaf values of a boosted model"
-        return None
+        if not isinstance(query, MostLikely):
+            return None
+        if release.bags or release.observed:
+            return "bags that are known, and noisy counts, are not used together with leaf values"
+        return not_searched(release)
 
     def answer(self, release: Release, query: Query, limits: Limits) -> Answer:
         """Return the bounds on cells, or on the targets of their rows."""
@@ -29,6 +34,10 @@ class LeafValuesEngine(Engine):
             from solvers.leaf_values.targets import targets
 
             return targets(release, query, limits)
+        if isinstance(query, MostLikely):
+            from solvers.leaf_values.worlds import one_world
+
+            return one_world(release, query, limits)
         from solvers.leaf_values.settling import settled
 
         assert isinstance(query, Settle)

@@ -21,6 +21,9 @@ PAD = 1 << 20  # units of 2^-WORK that cover all roundings of `exp_of_minus`, fo
 TERMS = 24  # of Taylor's series, of arguments below 2^-SQUARED
 SQUARED = 8
 FARTHEST = 4_096 << WORK  # beyond, exp(-x) is only said to lie between 0 and exp(-4,096)
+QUOTIENT = 256  # bits behind the point of a quotient before it is rounded to float32
+CUT = 11_626_086 << WORK - 17  # 88.7 in single precision
+FLOOR = 15_111_573, 77  # 1e-16 in single precision, as (m, e): m * 2^-e
 DIGITS: dict[Precision, tuple[int, int, int]] = {"float64": (53, 1_074, 1_024), "float32": (24, 149, 128)}
 
 Ends = tuple[int, int]  # low, high
@@ -44,6 +47,8 @@ def contribution(law: Gradients, scores: tuple[float, ...], of: int, classes: in
     numbers = (law.scale, law.factor, law.relative, law.absolute, error, *scores)
     if not all(map(math.isfinite, numbers)) or not 0 <= law.relative < 1 or min(law.absolute, error) < 0:
         raise ValueError("scores, or errors of gradients, are no numbers that mean anything")
+    if law.stages == "float32":
+        return single_stages(law, scores[0], error)
     if law.loss == "log_loss":
         p, size, own = sigmoid(scores[0], law.scale, error), law.scale, classes - 1
     elif law.loss == "softmax":
@@ -60,6 +65,65 @@ def contribution(law: Gradients, scores: tuple[float, ...], of: int, classes: in
     return Contribution(
         tuple(present if k == own else absent for k in range(classes)), computed(law, times(squared, law.factor))
     )
+
+
+def single_stages(law: Gradients, score: float, error: float) -> Contribution:
+    """Return what a row contributes whose gradients are computed step by step in single precision: monotone steps.
+
+    Raises `ValueError` for other laws than log loss of scale and factor 1.
+    """
+    if law.loss != "log_loss" or law.scale != 1 or law.factor != 1:
+        raise ValueError("single precision step by step is that of log loss, not scaled")
+    (a, b), (e, f) = ratio(score), ratio(error)
+    s = max(b, f)
+    middle, off = -(a << s - b), e << s - f
+    least = single_share(law, above(middle + off, s, WORK), most=True)
+    most = single_share(law, below(middle - off, s, WORK), most=False)
+    absent, present, curve = (
+        (units(*low)[0], units(*high)[1])
+        for low, high in (
+            (least, most),
+            (less_one(*least), less_one(*most)),
+            (single_curve(least, most), single_curve(most, least)),
+        )
+    )
+    return Contribution((absent, present), curve)
+
+
+def single_share(law: Gradients, x: int, most: bool) -> tuple[int, int]:
+    """Return 1 / (1 + exp(x)) in single precision, as (m, e): m * 2^-e; x in units of 2^-WORK.
+
+    exp is off by the relative error before it is rounded, upwards if `most`, else downwards.
+    """
+    x = min(x, CUT)
+    low, high, s = exp_of_minus(abs(x))
+    if x > 0:
+        low, high = (1 << 2 * s) // high, -(-(1 << 2 * s) // low)
+    n, d = ratio(law.relative)
+    m, e = nearest((high << d) + high * n if most else (low << d) - low * n, s + d, "float32")
+    m, e = (m, e) if e >= 0 else (m << -e, 0)
+    m, e = nearest(m + (1 << e), e, "float32")
+    m, e = (m, e) if e >= 0 else (m << -e, 0)
+    whole, rest = divmod(1 << e + QUOTIENT, m)
+    return nearest(2 * whole + (rest > 0), QUOTIENT + 1, "float32")  # what is left of the division breaks ties
+
+
+def less_one(m: int, e: int) -> tuple[int, int]:
+    """Return p - 1 in single precision, for p = m * 2^-e up to 1."""
+    return nearest(m - (1 << e), e, "float32")
+
+
+def single_curve(a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
+    """Return a (1 - b), not below 1e-16, in single precision."""
+    m, e = less_one(*b)
+    n, f = nearest(-a[0] * m, a[1] + e, "float32")
+    g, h = FLOOR
+    return (n, f) if n << h > g << f else FLOOR
+
+
+def units(m: int, e: int) -> Ends:
+    """Return m * 2^-e in units of 2^-BITS, rounded down and up."""
+    return below(m, e, BITS), above(m, e, BITS)
 
 
 def sigmoid(score: float, scale: float, error: float) -> Dyadic:

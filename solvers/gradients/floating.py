@@ -74,6 +74,8 @@ def rows_at(law: Gradients, scores: Floats, of: int, classes: int, first: bool) 
     error = law.start_error if first else law.score_error
     if law.loss == "squared_error":
         raise ValueError("targets of regression are no classes")
+    if law.stages == "float32":
+        return single_stages(law, scores[:, 0], error)
     if law.loss == "log_loss":
         share, other = sigmoid(law.scale * scores[:, 0], abs(law.scale) * error)
     else:
@@ -89,6 +91,24 @@ def rows_at(law: Gradients, scores: Floats, of: int, classes: int, first: bool) 
     return Rows(gradient, computed(law, Interval(np.maximum(hessian.low, 0.0), hessian.high)))
 
 
+def single_stages(law: Gradients, scores: Floats, error: float) -> Rows:
+    """Return what rows contribute whose gradients are computed step by step in single precision: monotone steps.
+
+    Raises `ValueError` for other laws than log loss of scale and factor 1.
+    """
+    if law.loss != "log_loss" or law.scale != 1 or law.factor != 1:
+        raise ValueError("single precision step by step is that of log loss, not scaled")
+    one, off = np.float32(1), error + 2.0**-52 * np.abs(scores)
+    with np.errstate(over="ignore", under="ignore"):
+        low, high = (np.exp(np.minimum(-end, float(np.float32(88.7)))) for end in (scores + off, scores - off))
+        odds = widened(low, high, (law.relative + OWN) * (1 + OWN), 1e-300)
+        least, most = (one / (one + odds.high.astype(np.float32))), (one / (one + odds.low.astype(np.float32)))
+        floor = np.float32(1e-16)
+        curve = (np.maximum(a * (one - b), floor).astype(np.float64) for a, b in ((least, most), (most, least)))
+    ends = (np.stack([p, p - one], axis=1).astype(np.float64) for p in (least, most))
+    return Rows(Interval(*ends), Interval(*curve))
+
+
 def sigmoid(scores: Floats, error: float) -> tuple[Interval, Interval]:
     """Return p = 1 / (1 + exp(-F)) and 1 - p for scores that are off by at most the error."""
     with np.errstate(over="ignore", under="ignore"):
@@ -99,7 +119,7 @@ def sigmoid(scores: Floats, error: float) -> tuple[Interval, Interval]:
 
 
 def softmax(scores: Floats, of: int, error: float) -> tuple[Interval, Interval]:
-    """Return p = softmax(F) of one class and 1 - p for scores that are off by at most the error."""
+    """Return the share of one class by softmax, and 1 less it, for scores that are off by at most the error."""
     others = np.delete(scores, of, axis=1)
     top = others.max(axis=1)
     with np.errstate(over="ignore", under="ignore"):
@@ -128,7 +148,7 @@ def computed(law: Gradients, true: Interval) -> Interval:
 
 @dataclass(frozen=True, eq=False)
 class Coefficients:
-    """What a row of every point and class adds to every figure of a tree: `middle` ± `radius`, (figures, points, classes).
+    """What a row of every point and class adds to every figure: `middle` ± `radius`, (figures, points, classes).
 
     Zero where the point is in none of the figure's leaves.
     """

@@ -50,10 +50,10 @@ def proof_json(proof: AnyProof) -> dict[str, Any]:
         out = {"kind": "world", "rows": [list(parts) for parts in proof.parts], "times": list(proof.times)}
         return out | ({} if proof.instead is None else {"instead": [proof.instead[0], list(proof.instead[1])]})
     if isinstance(proof, Removals):
-        return {"kind": "removals", "steps": [removal_json(one) for one in proof.steps]}
+        return {"kind": "removals", "steps": steps_json(proof)}
     if isinstance(proof, LeafValues):
-        steps, last = [leaf_json(one) for one in proof.steps], proof_json(proof.last)
-        return {"kind": "leaf_values", "model": proof.model, "steps": steps, "last": last}
+        last = proof_json(proof.last)
+        return {"kind": "leaf_values", "model": proof.model, "steps": steps_json(proof), "last": last}
     return {
         "kind": proof.kind,
         "blocks": list(proof.blocks),
@@ -61,6 +61,13 @@ def proof_json(proof: AnyProof) -> dict[str, Any]:
         "sums": [{"over": s.over, "multipliers": [list(pair) for pair in s.multipliers]} for s in proof.sums],
         "tree": node_json(proof.tree),
     }
+
+
+def steps_json(proof: Removals | LeafValues) -> list[Any]:
+    """Return the steps of a proof as JSON."""
+    if isinstance(proof, Removals):
+        return [removal_json(one) for one in proof.steps]
+    return [leaf_json(one) for one in proof.steps]
 
 
 def node_json(node: Node) -> dict[str, Any]:
@@ -117,7 +124,7 @@ def proof_from(data: Any, depth: int = 0) -> AnyProof:
         keys(data, {"kind", "model", "steps", "last"}, "proof")
         if depth >= MAX_MODELS:
             raise CertificateError(f"proof.last is of more than {MAX_MODELS} boosted models")
-        steps = every(data["steps"], leaf_step, "proof.steps")
+        steps = leaf_steps(data["steps"])
         return LeafValues(number(data["model"], "proof.model"), steps, proof_from(data["last"], depth + 1))
     if kind not in ("propagation", "farkas", "branching"):
         known = "regions, propagation, farkas, branching, drat, removals, leaf_values and world"
@@ -212,6 +219,11 @@ def removal(data: Any, place: str, depth: int = 0) -> Removal:
         raise CertificateError(f"{place} has more than {MAX_ASSUMED} assumptions below each other")
     row, value = number(data[1], f"{place}[1]"), number(data[2], f"{place}[2]")
     return Assumed(row, value, every(data[3], lambda one, at: removal(one, at, depth + 1), f"{place}[3]"))
+
+
+def leaf_steps(data: Any) -> tuple[Refined | Form, ...]:
+    """Return the steps of a proof by leaf values."""
+    return every(data, leaf_step, "proof.steps")
 
 
 def leaf_step(data: Any, place: str) -> Refined | Form:

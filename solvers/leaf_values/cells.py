@@ -6,7 +6,8 @@ Cells are boxes: the regions of other partitions with disjoint boxes, then a lea
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from solvers.cells.bit_boxes import Covering, Layout, Words, packed, split
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import TooLarge
 from solvers.gradients.floating import by_tree, entries
+from solvers.leaf_values.combining import moved
 from solvers.statements.boosted import Boosted
 from solvers.statements.boxes import Box, Boxes
 from solvers.statements.numbering import StatementIndex
@@ -72,7 +74,7 @@ class Cells:
 
 
 def cut(cells: Cells, boxes: Boxes, impossible: Sequence[Box], most: int) -> tuple[Cells, Ints, Ints]:
-    """Return the parts of cells in disjoint boxes, the cells that they come from, and the boxes; `TooLarge` above `most`."""
+    """Return the parts of cells in disjoint boxes, their cells, and their boxes; raises `TooLarge` above `most`."""
     covering = Covering(cells.layout, boxes)
     piece, box = covering.meet(cells.words, everything(len(cells), len(boxes)))
     if len(piece) > most:
@@ -187,3 +189,92 @@ def figures(model: Boosted, cells: Cells, first: int) -> System:
         first += len(tree)
         found.append(System(given.figure, given.point, given.middle, given.radius, tree.low, tree.high, source))
     return System.joined(found, len(model.labels))
+
+
+class AssumptionError(Exception):
+    """No numbers of rows agree with the statements: an assumption about the training fails. `str` says which."""
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Forms i: Σ coefficient * x[column] over start[i]..start[i + 1] is in low[i]..high[i], by (k, sources) weights."""
+
+    start: Ints
+    column: Ints
+    coefficient: Ints
+    low: Ints
+    high: Ints
+    weights: Any
+    source: Ints
+
+    def __len__(self) -> int:
+        return len(self.low)
+
+
+@dataclass(eq=False)
+class Level:
+    """What is known about the rows x[cell, class] of the cells at a level; grows by facts, its bounds shrink.
+
+    `given` are counts and figures, then the facts of earlier levels; `added` those found here. `next` is the number
+    that the next fact has as a source.
+    """
+
+    given: System
+    lower: Ints
+    upper: Ints
+    next: int
+    columns: Ints  # (cells, classes): numbers in proofs
+    names: Any  # source -> what a statement is, in words
+    batches: list[Batch] = field(default_factory=list)
+
+    @property
+    def open(self) -> NDArray[np.bool_]:
+        """Return (cells, classes): which numbers are not known."""
+        return self.lower < self.upper
+
+    def record(self, batch: Batch) -> Ints:
+        """Keep a batch of forms and return their source numbers."""
+        self.batches.append(batch)
+        first = self.next
+        self.next += len(batch)
+        return np.arange(first, self.next, dtype=np.int64)
+
+
+def compact(kept: NDArray[np.bool_]) -> Ints:
+    """Return the number of each among those kept, -1 for others."""
+    return np.where(kept, np.cumsum(kept) - 1, -1)
+
+
+def flat(given: System, use: NDArray[np.bool_], rows: NDArray[np.bool_], number: Ints) -> tuple[Any, Any]:
+    """Return the coefficients and radii of some statements over the columns used, as sparse matrices by columns."""
+    from scipy.sparse import csr_matrix
+
+    kept = rows[given.row]
+    e, k = np.nonzero(use[given.cell] & kept[:, None] & ((given.middle != 0) | (given.radius != 0)))
+    index = number[given.row[e]], given.cell[e] * use.shape[1] + k
+    shape = (int(rows.sum()), use.size)
+    return csr_matrix((given.middle[e, k], index), shape=shape), csr_matrix((given.radius[e, k], index), shape=shape)
+
+
+def behind(level: Level, rows: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    """Return the intervals of some statements less what is known, rounded outwards."""
+    given, fixed = level.given, ~level.open
+    middle, radius = flat(given, fixed & (level.lower > 0), rows, compact(rows))
+    return moved(middle, radius, level.lower.ravel(), given.low[rows], given.high[rows])
+
+
+def add_facts(level: Level, batch: Batch, numbers: Ints, column: Ints) -> None:
+    """Add the forms of several columns to the statements of a level; `column` counts (cell, class) pairs."""
+    classes, several = level.lower.shape[1], np.diff(batch.start) > 1
+    if not several.any():
+        return
+    form = np.repeat(np.arange(len(batch)), np.diff(batch.start))
+    at = np.flatnonzero(several[form])
+    key = compact(several)[form[at]] * len(level.lower) + column[at] // classes
+    pairs, place = np.unique(key, return_inverse=True)
+    middle = np.zeros((len(pairs), classes))
+    np.add.at(middle, (place.reshape(-1), column[at] % classes), batch.coefficient[at].astype(np.float64))
+    ends = batch.low[several].astype(np.float64), batch.high[several].astype(np.float64)
+    row, cell = np.divmod(pairs, len(level.lower))
+    facts = System(row, cell, middle, np.zeros_like(middle), *ends, numbers[several])
+    level.given = System.joined([level.given, facts], classes)

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 UNIT = 2.0**-53
 TINY = 1e-290  # what underflow may take off
+RESOLVED = 1.0  # rows: directions known no better than this are taken as unknown
+FLOOR = 2.0**-52
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +45,8 @@ def implied(given: Statements, forms: Any, weights: Floats) -> tuple[Floats, Flo
     slack = 4 * (terms(given.middle) + 4) * UNIT
     size = np.abs(weights)
     rest = forms - weights @ given.middle
-    error = (size @ abs(given.middle) + np.abs(forms)) * slack + (size @ given.radius) * (1 + slack) + TINY
+    spread = abs(given.middle) * slack + given.radius
+    error = (size @ spread) * (1 + 2 * slack) + np.abs(forms) * slack + TINY
     more, less = rest + error, rest - error
     lower, upper = given.lower.astype(np.float64), given.upper.astype(np.float64)
     positive, negative = np.maximum(weights, 0.0), np.minimum(weights, 0.0)
@@ -57,7 +60,7 @@ def implied(given: Statements, forms: Any, weights: Floats) -> tuple[Floats, Flo
 
 
 def around(given: Statements, at: NDArray[np.int64]) -> Statements:
-    """Return the statements on x - at, for whole numbers `at`: sums of large counts then cost no digits. A is sparse."""
+    """Return the statements on x - at, for whole numbers `at`: large counts then cost no digits. A is sparse."""
     low, high = moved(given.middle, given.radius, at, given.low, given.high)
     return replace(given, low=low, high=high, lower=given.lower - at, upper=given.upper - at)
 
@@ -91,3 +94,71 @@ def terms(matrix: Any) -> int:
     if isinstance(matrix, np.ndarray):
         return int(matrix.shape[0])
     return int(matrix.getnnz(axis=0).max(initial=0))
+
+
+class Decomposition:
+    """Q R of scaled statements (m, n) with weights for combinations of them: no Q is formed. `scaled` is overwritten.
+
+    `variable[i]` has `noise[i]` rows of standard error; directions that are not resolved move it by `loose[i]` rows.
+    """
+
+    def __init__(self, scaled: Floats, reach: Floats) -> None:
+        from scipy.linalg import qr, solve_triangular
+
+        self.shape = scaled.shape
+        self.raw, r = qr(scaled, mode="raw", overwrite_a=True, check_finite=False)
+        self.q2: Floats | None = None
+        self.variable: NDArray[Any] = np.arange(scaled.shape[1])
+        rank = min(r.shape)
+        if r.shape[0] < r.shape[1] or not np.abs(np.diag(r)).min(initial=np.inf) > RESOLVED:
+            q2, r, self.variable = qr(r, mode="economic", pivoting=True, check_finite=False)
+            rank = int((np.abs(np.diag(r)) > RESOLVED).sum())
+            self.q2 = np.asarray(q2[:, :rank], dtype=np.float64)
+        self.inverse = solve_triangular(r[:rank, :rank], np.eye(rank), check_finite=False)
+        self.loose = np.abs(self.inverse @ r[:rank, rank:]) @ reach[self.variable[rank:]]
+        self.noise = np.sqrt((self.inverse**2).sum(axis=1))
+        self.variable = self.variable[:rank]
+
+    def times(self, columns: Floats, transposed: bool = False) -> Floats:
+        """Return Q (or its transpose) times columns (m, k)."""
+        from scipy.linalg.lapack import dormqr
+
+        tau = self.raw[1]
+        a = self.raw[0][:, : len(tau)]
+        trans = "T" if transposed else "N"
+        _, work, _ = dormqr("L", trans, a, tau, columns, -1)
+        out, _, _ = dormqr("L", trans, a, tau, columns, int(work[0]))
+        return np.asarray(out)
+
+    def solved(self, offset: Floats) -> tuple[Floats, Floats]:
+        """Return the least-squares values of the variables, and the residual."""
+        turned = self.times(offset[:, None], transposed=True)
+        n = min(self.shape)
+        top = turned[:n, 0].copy()
+        projected = top if self.q2 is None else self.q2.T @ top
+        turned[:n, 0] = 0.0 if self.q2 is None else top - self.q2 @ projected
+        return self.inverse @ projected, self.times(turned)[:, 0]
+
+    def weights(self, which: NDArray[np.int64]) -> Floats:
+        """Return (which, m): the weights whose combinations are these variables."""
+        inside = self.inverse[which] if self.q2 is None else self.inverse[which] @ self.q2.T
+        columns = np.zeros((self.shape[0], len(which)), order="F")
+        columns[: inside.shape[1]] = inside.T
+        return self.times(columns).T
+
+
+def scale(given: Statements) -> tuple[NDArray[np.int64], Floats]:
+    """Return the statements that say something, and the half width of every one with what rounding adds."""
+    reach = np.maximum(np.abs(given.lower), np.abs(given.upper)).astype(np.float64)
+    size = abs(given.middle) @ reach
+    half = (given.high - given.low) / 2 + given.radius @ reach + FLOOR * size + 1e-300
+    return np.flatnonzero((half < size) & np.isfinite(half)), half
+
+
+def decomposed(given: Statements, used: NDArray[np.int64], half: Floats) -> Decomposition:
+    """Return the decomposition of the statements that are used."""
+    from scipy.sparse import diags
+
+    reach = np.maximum(np.abs(given.lower), np.abs(given.upper)).astype(np.float64)
+    scaled = (diags(1 / half[used]) @ given.middle[used]).toarray(order="F")
+    return Decomposition(scaled, reach)

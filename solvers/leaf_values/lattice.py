@@ -238,18 +238,21 @@ class Search:
         change = run("solvers.leaf_values.lattice:transformed", rows, self.limits) if alone else transformed(rows)
         by = matrix([[int(v, 16) for v in row] for row in change])
         new = (by * matrix([self.basis[i] for i in self.open])).tolist()
-        forms = (by.inv(True).transpose() * matrix([self.dual[i] for i in self.open])).tolist()
+        back = by.inv(True)
+        if int((by * back)[0, 0]) < 0:  # python-flint 0.9 drops the sign of a determinant of -1
+            back = -back
+        forms = (back.transpose() * matrix([self.dual[i] for i in self.open])).tolist()
         for i, u, v in zip(self.open, new, forms, strict=True):
             self.basis[i], self.dual[i] = [int(x) for x in u], [int(x) for x in v]
 
-    def by_squares(self) -> list[tuple[int, Floats, Floats]]:
+    def by_squares(self, width: float = WIDTH) -> list[tuple[int, Floats, Floats]]:
         """Return the open coordinates that least squares bound well: (coordinate, weights, what is left on columns)."""
         steps = self.embedding()
         q, r = np.linalg.qr(steps.T)
         if not np.abs(np.diag(r)).min() > 0:
             return []
         weights = solve_triangular(r, q.T)
-        return [self.split(i, w) for i, w in zip(self.open, weights, strict=True) if 2 * np.abs(w).sum() < WIDTH]
+        return [self.split(i, w) for i, w in zip(self.open, weights, strict=True) if 2 * np.abs(w).sum() < width]
 
     def by_programs(self) -> list[tuple[int, Floats, Floats]]:
         """Return the same by linear programs, which find the narrowest interval of every coordinate."""
@@ -299,7 +302,8 @@ class Search:
         if self._across is None or self._across.ncols() != len(self.known):
             self._across = self.sums.matrix([self.basis[i] for i in self.known]).transpose()
         of = self.sums.matrix(1, len(off), off) * self._across
-        return floats(of, POINT + GRID)[0]
+        weights: Floats = floats(of, POINT + GRID)[0]
+        return weights
 
     def add(self, form: list[int], y: Floats, z: Floats, low: int, high: int) -> None:
         """Put one more entry on the list."""
@@ -327,7 +331,7 @@ class Search:
     def bounded(self) -> None:
         """Bound the columns that open vectors change, by linear programs."""
         steps, k = self.embedding(), len(self.free)
-        programs = Programs(steps, self.start(steps))
+        programs = Programs(steps, self.offset(self.near(steps)))
         for j in range(k):
             self.limits.check(PHASE)
             goal = np.array([float(self.basis[i][j]) for i in self.open])
@@ -344,18 +348,24 @@ class Search:
                     if low > high:
                         return
 
-    def start(self, steps: Floats) -> Floats:
-        """Return the middles of all intervals seen from a whole point with the known forms, in half widths."""
-        sums = self.sums
+    def ranges(self) -> list[tuple[int, int]]:
+        """Return the least and greatest value that the form of every open coordinate can have; proved."""
+        out = []
+        for i, y, left in self.by_squares(math.inf):
+            self.limits.check(PHASE)
+            out.append(self.sums.bounds(self.dual[i], y, self.of_known(self.dual[i], y, left)))
+        return out
+
+    def near(self, steps: Floats) -> list[int]:
+        """Return a whole point with the known forms, near the middles of all intervals."""
         point = [0] * len(self.free)
-        for i, (value, _) in zip(self.known, sums.ends, strict=True):
+        for i, (value, _) in zip(self.known, self.sums.ends, strict=True):
             point = [a + value * b for a, b in zip(point, self.basis[i], strict=True)]
-        for _ in range(2):
-            offset = self.offset(point)
-            moved = np.rint(np.linalg.lstsq(steps.T, offset)[0])
+        for _ in range(2 if self.open else 0):
+            moved = np.rint(np.linalg.lstsq(steps.T, self.offset(point))[0])
             for i, value in zip(self.open, moved.tolist(), strict=True):
                 point = [a + int(value) * b for a, b in zip(point, self.basis[i], strict=True)]
-        return self.offset(point)
+        return point
 
     def offset(self, point: list[int]) -> Floats:
         """Return the middles of columns' bounds and of statements minus what a point has, in half widths."""

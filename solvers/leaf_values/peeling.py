@@ -1,4 +1,4 @@
-"""Linear algebra with error bounds: whole numbers of rows that weighted sums of statements determine, taken out, and again.
+"""Linear algebra with error bounds: whole numbers of rows that weighted sums determine, taken out, and again.
 
 Weights are candidates from an orthogonal decomposition, never believed: every bound is that of `combining.implied`.
 Before anything is fixed the least-squares residual is tried as a contradiction of the statements.
@@ -8,8 +8,8 @@ Source: Golub, Van Loan, "Matrix Computations", 4th edition, 2013, section 5.4 (
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from contextlib import nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,69 +17,22 @@ from numpy.typing import NDArray
 
 from solvers.foundation.array_types import Ints
 from solvers.foundation.limits import Limits
-from solvers.leaf_values.cells import System
-from solvers.leaf_values.combining import Statements, around, implied, moved
+from solvers.leaf_values.cells import AssumptionError, Batch, Level, add_facts, behind, compact, flat
+from solvers.leaf_values.combining import Decomposition, Statements, around, decomposed, implied, moved, scale
+from solvers.native.threads import one_thread
 
 Floats = NDArray[np.float64]
-RESOLVED = 1.0  # rows: directions known no better than this are taken as unknown
 NEAR = 0.5  # rows: estimated errors of candidates
-FLOOR = 2.0**-52
-CHUNK = 1 << 24  # numbers in a matrix of weights
+CHUNK = 1 << 22  # numbers in a matrix of weights
+HELD = 1 << 23  # weights of one step that are held
+SPEED, COPIES = 2e10, 1.5  # operations in a second, matrices held at a time
+LARGE = 1e11  # statements times numbers squared: so many are decomposed on all threads
 GRID = 60  # binary digits of weights behind the point
 ROUNDS = 20
 
 
-class Contradicted(Exception):
-    """No numbers of rows agree with the statements: an assumption about the training fails. `str` says which."""
-
-
-@dataclass(frozen=True, eq=False)
-class Batch:
-    """Forms i: Σ coefficient * x[column] over start[i]..start[i + 1] in low[i]..high[i], by the weights (k, sources)."""
-
-    start: Ints
-    column: Ints
-    coefficient: Ints
-    low: Ints
-    high: Ints
-    weights: Any
-    source: Ints
-
-    def __len__(self) -> int:
-        return len(self.low)
-
-
-@dataclass(eq=False)
-class Level:
-    """What is known about the rows x[cell, class] of the cells at a level; grows by facts, its bounds shrink.
-
-    `given` are counts and figures, then the facts of earlier levels; `added` those found here. `next` is the number
-    that the next fact has as a source.
-    """
-
-    given: System
-    lower: Ints
-    upper: Ints
-    next: int
-    columns: Ints  # (cells, classes): numbers in proofs
-    names: Any  # source -> what a statement is, in words
-    batches: list[Batch] = field(default_factory=list)
-
-    @property
-    def open(self) -> NDArray[np.bool_]:
-        """Return (cells, classes): which numbers are not known."""
-        return self.lower < self.upper
-
-    def record(self, batch: Batch) -> Ints:
-        """Keep a batch of forms and return their source numbers."""
-        self.batches.append(batch)
-        first = self.next
-        self.next += len(batch)
-        return np.arange(first, self.next, dtype=np.int64)
-
-
 def peel(level: Level, limits: Limits) -> None:
-    """Fix what weighted sums determine until nothing changes or the time is up; raises `Contradicted`."""
+    """Fix what weighted sums determine until nothing changes or the time is up; raises `AssumptionError`."""
     for turn in range(ROUNDS):
         propagate(level)
         if not level.open.any():
@@ -111,7 +64,7 @@ def propagate(level: Level) -> None:
         most = np.bincount(row, upper[at].astype(np.float64), minlength=len(given))
         if bool((rows & ((least > given.high) | (most < given.low))).any()):
             i = int(np.flatnonzero(rows & ((least > given.high) | (most < given.low)))[0])
-            raise Contradicted(f"{level.names(int(given.source[i]))}: counts contradict what leaf values determine")
+            raise AssumptionError(f"{level.names(int(given.source[i]))}: counts contradict what leaf values determine")
         top = (given.high - least)[row] + lower[at]
         bottom = (given.low - most)[row] + upper[at]
         better = (top < upper[at]) | (bottom > lower[at])
@@ -138,14 +91,16 @@ def shrink(level: Level, row: Ints, e: Ints, k: Ints, top: Floats, bottom: Float
         found.append((column[first], row[first], values, np.full(len(first), sign, dtype=np.int64)))
     at, rows, _, _ = (np.concatenate(x) for x in zip(*found, strict=True))
     if bool((lower > upper).any()):
-        raise Contradicted("counts contradict what leaf values determine")
+        raise AssumptionError("counts contradict what leaf values determine")
     n, source = len(at), given.source[rows]
     first_low = np.concatenate([level.lower.ravel()[found[0][0]], lower.ravel()[found[1][0]]])  # upper ends come first
     level.lower, level.upper = lower, upper
     number, index = np.unique(source, return_inverse=True)
     weights = csr_matrix((np.ones(n), (np.arange(n), index.reshape(-1))), shape=(n, len(number)))
     ends2 = first_low, upper.ravel()[at]
-    level.record(Batch(np.arange(n + 1), level.columns.ravel()[at], np.ones(n, dtype=np.int64), *ends2, weights, number))
+    level.record(
+        Batch(np.arange(n + 1), level.columns.ravel()[at], np.ones(n, dtype=np.int64), *ends2, weights, number)
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +109,8 @@ class Step:
 
     Row i is statement `rows[i]` of the level. z[j] is the sum of the columns over start[j]..start[j + 1]. Statement
     `helper[c]` says the sum of a cell one of whose columns was taken out (c of them), `taken` (rows, c) are the
-    coefficients of these columns: a combination with weights w contains the helpers -w @ taken times.
+    coefficients of these columns: a combination with weights w contains the helpers -w @ taken times. `known`: z is
+    said by one statement.
     """
 
     statements: Statements
@@ -163,6 +119,7 @@ class Step:
     column: Ints
     helper: Ints
     taken: Any
+    known: NDArray[np.bool_]
 
 
 def sums_of_cells(level: Level) -> Step | None:
@@ -177,13 +134,10 @@ def sums_of_cells(level: Level) -> Step | None:
     alike = np.where(at, given.middle == middle[:, None], True).all(axis=1)
     rows = np.ones(len(given), dtype=bool)
     rows[given.row[~alike]] = False
-    used = np.zeros(len(given), dtype=bool)
-    used[given.row[some & (middle != 0)]] = True
-    rows &= used
-    cells = np.flatnonzero(is_open.sum(axis=1) > 1)
-    single = is_open.sum(axis=1) == 1
+    rows = rows & np.asarray(np.bincount(given.row[some & (middle != 0)], minlength=len(given)) > 0)
     cells = np.flatnonzero(is_open.any(axis=1))
-    if not rows.any() or bool(single[cells].all()):
+    known = known_sums(level)[0][cells] >= 0
+    if not rows.any() or bool((known | (is_open.sum(axis=1)[cells] == 1)).all()):
         return None
     kept = rows[given.row] & some
     number, place = compact(rows), compact(is_open.any(axis=1))
@@ -199,12 +153,12 @@ def sums_of_cells(level: Level) -> Step | None:
     start = np.concatenate([[0], np.cumsum(is_open.sum(axis=1)[cells])])
     found = Statements(matrix, radius, low, high, given.source[numbers], cells, lower, upper)
     none = np.zeros(0, dtype=np.int64)
-    return Step(found, numbers, start, c * is_open.shape[1] + k, none, csr_matrix((len(numbers), 0)))
+    return Step(found, numbers, start, c * is_open.shape[1] + k, none, csr_matrix((len(numbers), 0)), known)
 
 
 def single_columns(level: Level) -> Step | None:
     """Return all statements on the open columns; one of each cell whose sum is known is taken out."""
-    from scipy.sparse import csr_matrix, diags
+    from scipy.sparse import csr_matrix
 
     given, is_open = level.given, level.open
     classes = is_open.shape[1]
@@ -242,30 +196,7 @@ def single_columns(level: Level) -> Step | None:
     low, high = np.nextafter(low - wide, -np.inf), np.nextafter(high + wide, np.inf)
     found = Statements(matrix, rounding.tocsr(), low, high, given.source[numbers], mine, lower, upper)
     coefficients = middle[:, taken]
-    return Step(found, numbers, np.arange(z + 1), mine, helper[known], coefficients)
-
-
-def compact(kept: NDArray[np.bool_]) -> Ints:
-    """Return the number of each among those kept, -1 for others."""
-    return np.where(kept, np.cumsum(kept) - 1, -1)
-
-
-def flat(given: System, use: NDArray[np.bool_], rows: NDArray[np.bool_], number: Ints) -> tuple[Any, Any]:
-    """Return the coefficients and radii of some statements over the columns used, as sparse matrices by columns."""
-    from scipy.sparse import csr_matrix
-
-    kept = rows[given.row]
-    e, k = np.nonzero(use[given.cell] & kept[:, None] & ((given.middle != 0) | (given.radius != 0)))
-    index = number[given.row[e]], given.cell[e] * use.shape[1] + k
-    shape = (int(rows.sum()), use.size)
-    return csr_matrix((given.middle[e, k], index), shape=shape), csr_matrix((given.radius[e, k], index), shape=shape)
-
-
-def behind(level: Level, rows: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    """Return the intervals of some statements less what is known, rounded outwards."""
-    given, fixed = level.given, ~level.open
-    middle, radius = flat(given, fixed & (level.lower > 0), rows, compact(rows))
-    return moved(middle, radius, level.lower.ravel(), given.low[rows], given.high[rows])
+    return Step(found, numbers, np.arange(z + 1), mine, helper[known], coefficients, np.zeros(z, dtype=bool))
 
 
 def known_sums(level: Level) -> tuple[Ints, Ints]:
@@ -292,48 +223,76 @@ def known_sums(level: Level) -> tuple[Ints, Ints]:
     return helper, total
 
 
-def determine(level: Level, step: Step, limits: Limits) -> bool:
-    """Fix what the statements of a step determine, and return whether something was; raises `Contradicted`."""
-    from scipy.linalg import qr, solve_triangular
+@dataclass(eq=False)
+class Recomputed:
+    """The weights of many forms, computed again when they are asked for: rows of the forms `which` of a step."""
 
+    step: Step
+    used: Ints
+    half: Floats
+    which: Ints
+    known: Decomposition | None = None
+
+    def __getitem__(self, forms: Any) -> Any:
+        """Return the weights of some forms, sparse."""
+        from scipy.sparse import csr_matrix
+
+        if self.known is None:
+            self.known = decomposed(self.step.statements, self.used, self.half)
+        place = np.argsort(self.known.variable)
+        at = place[np.searchsorted(self.known.variable, self.which[forms], sorter=place)]
+        return csr_matrix(with_helpers(self.step, weights_of(self.known, self.used, self.half, at)))
+
+
+def weights_of(found: Decomposition, used: Ints, half: Floats, which: Ints) -> Floats:
+    """Return (which, statements): weights as multiples of a power of two."""
+    out = np.zeros((len(which), len(half)))
+    out[:, used] = rounded(found.weights(which) / half[used])
+    return out
+
+
+def with_helpers(step: Step, weights: Floats) -> Floats:
+    """Return the weights of the statements of a step and, behind them, of the sums that columns were taken out by."""
+    if not len(step.helper):
+        return weights
+    return np.concatenate([weights, rounded(np.asarray(-(weights @ step.taken)))], axis=1)
+
+
+def determine(level: Level, step: Step, limits: Limits) -> bool:
+    """Fix what the statements of a step determine, and return whether something was; raises `AssumptionError`."""
     given = step.statements
-    reach = np.maximum(np.abs(given.lower), np.abs(given.upper)).astype(np.float64)
-    size = abs(given.middle) @ reach
-    half = (given.high - given.low) / 2 + given.radius @ reach + FLOOR * size + 1e-300
-    used = np.flatnonzero((half < size) & np.isfinite(half))
+    used, half = scale(step.statements)
     if not len(used):
         return False
-    offset = (given.low + given.high)[used] / 2 / half[used]
-    scaled = given.middle[used].toarray()
-    scaled /= half[used][:, None]
-    limits.report(f"leaf values: {scaled.shape[0]:,} statements on {scaled.shape[1]:,} numbers")
-    q, r = qr(scaled, mode="economic", overwrite_a=True, check_finite=False)
-    q2, r2, pivot = qr(r, mode="economic", pivoting=True, check_finite=False)
-    rank = int((np.abs(np.diag(r2)) > RESOLVED).sum())
-    q = q @ q2[:, :rank]
-    projected = q.T @ offset
-    contradiction(level, step, used, half, offset - q @ projected)
-    if not rank or limits.expired():
+    if not affordable(len(used), len(given.lower), limits):
         return False
-    inverse = solve_triangular(r2[:rank, :rank], np.eye(rank), check_finite=False)
-    loose = np.abs(inverse @ r2[:rank, rank:]) @ reach[pivot[rank:]]
-    noise = np.sqrt((inverse**2).sum(axis=1))
-    good = np.flatnonzero((loose < NEAR) & (noise < NEAR))
-    if not len(good):
-        return False
-    point = np.zeros(len(reach))
-    point[pivot[:rank]] = inverse @ projected
-    at = np.clip(np.rint(point), given.lower, given.upper).astype(np.int64)
-    near = around(given, at)
-    changed = False
-    piece = max(1, CHUNK // len(given.low))
-    for i in range(0, len(good), piece):
-        if limits.expired():
-            break
-        weights = np.zeros((len(good[i : i + piece]), len(given.low)))
-        weights[:, used] = rounded((inverse[good[i : i + piece]] @ q.T) / half[used])
-        changed |= fix(level, step, near, at, pivot[good[i : i + piece]], weights)
+    limits.report(f"leaf values: {len(used):,} statements on {len(given.lower):,} numbers")
+    with one_thread() if len(used) * len(given.lower) ** 2 < LARGE else nullcontext():
+        found = decomposed(given, used, half)
+        point, residual = found.solved((given.low + given.high)[used] / 2 / half[used])
+        contradiction(level, step, used, half, residual)
+        good = np.flatnonzero((found.loose < NEAR) & (found.noise < NEAR) & ~step.known[found.variable])
+        at = np.zeros(len(given.lower))
+        at[found.variable] = point
+        near_by = np.clip(np.rint(at), given.lower, given.upper).astype(np.int64)
+        near = around(given, near_by)
+        changed = False
+        piece = max(1, CHUNK // len(given.low))
+        later = len(good) * len(given.low) > HELD
+        for i in range(0, len(good), piece):
+            if limits.expired():
+                break
+            limits.report(f"leaf values: {i:,} of {len(good):,} numbers")
+            some = good[i : i + piece]
+            weights = weights_of(found, used, half, some)
+            changed |= fix(level, step, near, near_by, found.variable[some], weights, (used, half) if later else None)
     return changed
+
+
+def affordable(statements: int, numbers: int, limits: Limits) -> bool:
+    """Return whether memory and time are enough for a decomposition and its weights."""
+    seconds = 5.0 * statements * numbers**2 / SPEED
+    return statements * numbers * COPIES * 8 < limits.memory and seconds < limits.left()
 
 
 def rounded(weights: Floats) -> Floats:
@@ -343,7 +302,7 @@ def rounded(weights: Floats) -> Floats:
 
 
 def contradiction(level: Level, step: Step, used: Ints, half: Floats, residual: Floats) -> None:
-    """Raise `Contradicted` where the residual of least squares, as a weighted sum of statements, leaves no numbers."""
+    """Raise `AssumptionError` where the residual of least squares, as a weighted sum, leaves no numbers."""
     worst = float(np.abs(residual).max(initial=0.0))
     if worst <= 1.0:
         return
@@ -352,11 +311,22 @@ def contradiction(level: Level, step: Step, used: Ints, half: Floats, residual: 
     low, high = implied(step.statements, np.zeros((1, len(step.statements.lower))), weights)
     if low[0] > 0 or high[0] < 0:
         i = int(step.rows[used[np.argmax(np.abs(residual))]])
-        raise Contradicted(f"{level.names(int(level.given.source[i]))} misses by {worst:.1e} times its bound")
+        raise AssumptionError(f"{level.names(int(level.given.source[i]))} misses by {worst:.1e} times its bound")
 
 
-def fix(level: Level, step: Step, near: Statements, at: Ints, which: Ints, weights: Floats) -> bool:
-    """Take over the bounds of z[which] that weights prove, where they are one whole number, and record the proof."""
+def fix(
+    level: Level,
+    step: Step,
+    near: Statements,
+    at: Ints,
+    which: Ints,
+    weights: Floats,
+    later: tuple[Ints, Floats] | None,
+) -> bool:
+    """Take over the bounds of z[which] that weights prove, where they are one whole number, and record the proof.
+
+    `later`: what weights are computed from again when they are asked for, where they are too many to be held.
+    """
     from scipy.sparse import csr_matrix
 
     forms = np.zeros((len(which), len(at)))
@@ -364,7 +334,7 @@ def fix(level: Level, step: Step, near: Statements, at: Ints, which: Ints, weigh
     low, high = implied(near, forms, weights)
     least, most = np.ceil(low) + at[which], np.floor(high) + at[which]
     if bool((least > most).any()):
-        raise Contradicted("no whole number of rows is left for a cell")
+        raise AssumptionError("no whole number of rows is left for a cell")
     found = np.flatnonzero(least == most)
     if not len(found):
         return False
@@ -372,32 +342,19 @@ def fix(level: Level, step: Step, near: Statements, at: Ints, which: Ints, weigh
     which, weights = which[found], weights[found]
     given = step.statements
     if bool(((value < given.lower[which]) | (value > given.upper[which])).any()):
-        raise Contradicted("leaf values and counts contradict each other")
-    helpers = rounded(np.asarray(-(weights @ step.taken))) if len(step.helper) else np.zeros((len(value), 0))
+        raise AssumptionError("leaf values and counts contradict each other")
     source = np.concatenate([given.source, level.given.source[step.helper]])
-    proof = csr_matrix(np.concatenate([weights, helpers], axis=1))
+    proof = csr_matrix(with_helpers(step, weights)) if later is None else Recomputed(step, *later, which)
     spans = [np.arange(step.start[j], step.start[j + 1]) for j in which.tolist()]
     start = np.concatenate([[0], np.cumsum([len(s) for s in spans])]).astype(np.int64)
     column = step.column[np.concatenate(spans)]
-    many = np.diff(start) > 1
-    batch = Batch(start, level.columns.ravel()[column], np.ones(len(column), dtype=np.int64), value, value, proof, source)
+    batch = Batch(
+        start, level.columns.ravel()[column], np.ones(len(column), dtype=np.int64), value, value, proof, source
+    )
     numbers = level.record(batch)
-    single = np.flatnonzero(~many)
+    single = np.flatnonzero(np.diff(start) == 1)
     flat_lower, flat_upper = level.lower.ravel(), level.upper.ravel()
     flat_lower[column[start[single]]] = value[single]
     flat_upper[column[start[single]]] = value[single]
-    if many.any():
-        level.given = with_facts(level, [column[start[i] : start[i + 1]] for i in np.flatnonzero(many)], value[many], numbers[many])
+    add_facts(level, batch, numbers, column)
     return True
-
-
-def with_facts(level: Level, forms: Sequence[Ints], value: Ints, numbers: Ints) -> System:
-    """Return the statements of a level with sums of columns of one cell each that are known now."""
-    classes = level.lower.shape[1]
-    middle = np.zeros((len(forms), classes))
-    for i, columns in enumerate(forms):
-        middle[i, columns % classes] = 1.0
-    cell = np.array([int(columns[0]) // classes for columns in forms], dtype=np.int64)
-    ends = value.astype(np.float64)
-    facts = System(np.arange(len(forms)), cell, middle, np.zeros_like(middle), ends, ends.copy(), numbers)
-    return System.joined([level.given, facts], classes)

@@ -7,6 +7,7 @@ Cells are refined tree by tree; at every level weighted sums of counts, figures 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import overload
 
@@ -17,17 +18,36 @@ from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.kernel.claims import Form, Refined
-from solvers.leaf_values.cells import Cells, System, base_blocks, counts, figures, first_cells, with_trees
-from solvers.leaf_values.peeling import Batch, Contradicted, Level, peel
+from solvers.leaf_values.cells import (
+    AssumptionError,
+    Batch,
+    Cells,
+    Level,
+    System,
+    add_facts,
+    base_blocks,
+    behind,
+    compact,
+    counts,
+    figures,
+    first_cells,
+    flat,
+    with_trees,
+)
+from solvers.leaf_values.combining import Statements
+from solvers.leaf_values.lattice import MOST, reduced
+from solvers.leaf_values.peeling import affordable, peel
 from solvers.leaf_values.residuals import evaluated
-from solvers.questions.query import SettledAnswer
-from solvers.statements.boosted import Boosted
+from solvers.questions.query import SettledAnswer, Status
 from solvers.statements.boxes import Boxes
 from solvers.statements.numbering import StatementIndex
 from solvers.statements.release import Release
 
-AT_ONCE = 3_000  # columns that one decomposition takes, where all the trees are tried at once
+AT_ONCE = 0.7  # of the time, where all the trees are tried at once
+MOST_CELLS = 10_000  # there
 GROWTH = 1.3  # of the cells from level to level
+LATTICE = 0.25  # of the time left for one reduction, and of numbers and seconds at most, before the last level
+FEW, SHORT, LONG = 100, 10.0, 20.0
 LEAST = 64  # cells that a level may have more than the one before, whatever its size
 
 
@@ -92,7 +112,7 @@ def settled(release: Release, model: int, limits: Limits) -> SettledAnswer:
     work = Settling(release, model, limits)
     try:
         return work.answer()
-    except Contradicted as error:
+    except AssumptionError as error:
         reason = "rows were weighted or drawn, or training was continued or set up otherwise than the file says"
         return SettledAnswer("unknown", failed=f"{error}: {reason}")
 
@@ -121,11 +141,11 @@ class Settling:
         last = len(self.boosted.trees)
         best = None
         start = first_cells(self.release, self.base, self.most)
-        try:
-            cells, _ = with_trees(self.release, self.boosted, start, last, AT_ONCE // len(self.boosted.labels))
-            best = self.through([last])
-        except TooLarge:
-            pass
+        with suppress(TooLarge):
+            cells, _ = with_trees(self.release, self.boosted, start, last, min(self.most, MOST_CELLS))
+            leaves = sum(len(tree.step) for tree in self.boosted.trees)
+            if affordable(leaves + len(self.boosted), len(cells), self.limits.share(AT_ONCE)):
+                best = self.through([last])
         if best is None or (best.level.open.any() and not self.limits.expired()):
             other = self.through(None)
             if best is None or known(other) > known(best):
@@ -143,7 +163,7 @@ class Settling:
         facts = System.joined([], len(self.boosted.labels))
         after = len(self.index) + len(self.boosted)
         parts: list[Refined | Batch] = []
-        done = 0
+        done, spent = 0, 0.0
         level = self.level(cells, low, high, facts, after)
         while done < len(self.boosted.trees):
             if self.limits.expired() and done:
@@ -155,10 +175,15 @@ class Settling:
             level = self.level(cells, level.lower, level.upper, facts, level.next)
             self.limits.report(f"leaf values: {done} of {len(self.boosted.trees)} trees, {len(cells):,} cells")
             peel(level, self.limits)
+            last = done == len(self.boosted.trees)
+            most, seconds = (MOST, LONG) if last else (FEW, SHORT - spent)
+            begun = self.limits.elapsed()
+            while level.open.sum() <= most and seconds > 0:
+                if not by_lattice(level, self.limits.share(LATTICE, seconds)):
+                    break
+                peel(level, self.limits)
+            spent += self.limits.elapsed() - begun
             parts += level.batches
-            first = len(level.given) - len(level.given.source)
-            facts = level.given
-            assert first == 0
         return Outcome(cells, level, parts)
 
     def level(self, cells: Cells, lower: Ints, upper: Ints, facts: System, after: int) -> Level:
@@ -179,8 +204,10 @@ class Settling:
             s -= len(tree)
         return "a fact"
 
-    def refined(self, cells: Cells, level: Level, facts: System, levels: list[int] | None) -> tuple[Cells, Level, Refined]:
-        """Return the cells that can hold rows cut by the next trees, what is known of them, and the step of the proof."""
+    def refined(
+        self, cells: Cells, level: Level, facts: System, levels: list[int] | None
+    ) -> tuple[Cells, Level, Refined]:
+        """Return the cells that can hold rows, cut by the next trees, what is known of them, and the step taken."""
         alive = np.flatnonzero((level.upper > 0).any(axis=1))
         old = cells.kept(alive)
         done, last = cells.leaves.shape[1], len(self.boosted.trees)
@@ -255,12 +282,14 @@ class Settling:
         if worst > 1.0:
             t = int(np.argmax([p.max(initial=0.0) for p, _ in parts]))
             name = self.boosted.trees[t].names[int(np.argmax(parts[t][0]))]
-            raise Contradicted(f"{name} misses by {worst:.1e} times its bound")
+            raise AssumptionError(f"{name} misses by {worst:.1e} times its bound")
         surplus = sum(int(fixed.sum()) for _, fixed in parts) - int((lower == upper).sum())
         low = np.zeros((len(alive), self.labels), dtype=np.int64)
         high = np.zeros_like(low)
         low[:, list(self.boosted.labels)], high[:, list(self.boosted.labels)] = lower, upper
-        status = "exact" if bool((low == high).all()) and cells.leaves.shape[1] == len(self.boosted.trees) else "bounds"
+        status: Status = (
+            "exact" if bool((low == high).all()) and cells.leaves.shape[1] == len(self.boosted.trees) else "bounds"
+        )
         steps = Steps(found.parts)
         return SettledAnswer(
             status,
@@ -279,5 +308,55 @@ def known(found: Outcome) -> int:
     return int(level.lower[~level.open].sum())
 
 
-__all__ = ["Settling", "Steps", "settled"]
-_ = (Boosted, NDArray)
+def by_lattice(level: Level, limits: Limits) -> bool:
+    """Take over what lattice reduction proves of few open numbers; return whether bounds on them shrank."""
+    from scipy.sparse import csr_matrix
+
+    given, is_open = level.given, level.open
+    x = np.flatnonzero(is_open.ravel())
+    if not 1 < len(x) <= MOST or limits.expired():
+        return False
+    rows = np.zeros(len(given), dtype=bool)
+    rows[given.row[(is_open[given.cell] & (given.middle != 0)).any(axis=1)]] = True
+    middle, radius = flat(given, is_open, rows, compact(rows))
+    low, high = behind(level, rows)
+    source = given.source[rows]
+    lower, upper = level.lower.ravel()[x], level.upper.ravel()[x]
+    most = abs(middle[:, x]) @ upper
+    said = np.flatnonzero((low > -most) | (high < most))
+    dense = middle[:, x].toarray()[said], radius[:, x].toarray()[said]
+    statements = Statements(*dense, *finite(low[said], high[said], most[said]), source[said], x, lower, upper)
+    found = reduced(statements, limits)
+    if not found:
+        return False
+    if found[-1].low > found[-1].high:
+        raise AssumptionError("no whole numbers of rows are left")
+    size = len(said) + len(found)
+    weights = np.zeros((len(found), size))
+    for i, one in enumerate(found):
+        weights[i, : len(one.weights)] = one.weights
+    start = np.concatenate([[0], np.cumsum([len(one.terms) for one in found])]).astype(np.int64)
+    column = x[np.array([j for one in found for j, _ in one.terms], dtype=np.int64)]
+    coefficient = np.array([v for one in found for _, v in one.terms], dtype=np.int64)
+    ends = np.array([one.low for one in found]), np.array([one.high for one in found])
+    numbers = np.arange(level.next, level.next + len(found), dtype=np.int64)
+    proof = csr_matrix(weights)
+    batch = Batch(
+        start, level.columns.ravel()[column], coefficient, *ends, proof, np.concatenate([source[said], numbers])
+    )
+    level.record(batch)
+    flat_lower, flat_upper = level.lower.ravel(), level.upper.ravel()
+    before = int((flat_upper - flat_lower).sum())
+    for i in np.flatnonzero((np.diff(start) == 1) & (coefficient[start[:-1]] == 1)).tolist():
+        j = column[start[i]]
+        flat_lower[j], flat_upper[j] = max(flat_lower[j], ends[0][i]), min(flat_upper[j], ends[1][i])
+    add_facts(level, batch, numbers, column)
+    return int((flat_upper - flat_lower).sum()) < before
+
+
+def finite(
+    low: NDArray[np.float64], high: NDArray[np.float64], most: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return intervals without infinite ends: no sum is beyond `most`."""
+    far = np.nextafter(most * (1 + 2.0**-40), np.inf)
+    return np.maximum(low, -far), np.minimum(high, far)

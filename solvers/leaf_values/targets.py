@@ -33,7 +33,7 @@ from solvers.statements.boxes import Boxes
 from solvers.statements.release import ANY_LABEL, Partition, Release
 
 POINT = 90  # binary digits behind the point of scores and targets, in exact sums
-ROUNDS = 4  # of least squares, each with the intervals of the one before
+ROUNDS = 6  # with the same weights, each with the intervals of the one before
 BETTER = 0.5  # an interval so much narrower is worth one more round
 LEAST = 1e-6  # of the widest interval: what narrower ones count for in least squares
 CUT = 1e-13  # of the largest singular value: what is smaller is noise
@@ -223,19 +223,19 @@ def bounded(model: Boosted, points: Points, given: Equations, query: Targets, li
         single = implied
     least, most = inwards(*single) if query.whole else single
     low, high = np.nextafter(n * least, -np.inf), np.nextafter(n * most, np.inf)
-    worst = 0.0
+    fit: Fit | None = None
     for _ in range(ROUNDS):
         limits.check(PHASE)
         if (low > high).any():
             return None
         before = high - low
-        low, high, used = narrowed(given, low, high, moved(given, n, least, most))
+        low, high, fit = narrowed(given, low, high, moved(given, n, least, most), fit)
         low, high = inwards(low, high) if query.whole else (low, high)
-        worst = max(worst, used)
         least, most = np.where(alone, np.maximum(least, low), least), np.where(alone, np.minimum(most, high), most)
-        if worst > 1 or not (high - low < BETTER * before).any():
+        if fit.worst > 1 or not (high - low < BETTER * before).any():
             break
-    return None if (low > high).any() else Bounds(low, high, worst)
+    assert fit is not None
+    return None if (low > high).any() else Bounds(low, high, fit.worst)
 
 
 def inwards(low: Floats, high: Floats) -> tuple[Floats, Floats]:
@@ -290,8 +290,29 @@ def contracted(given: Equations, limits: Limits) -> tuple[Floats, Floats] | None
     return None
 
 
-def narrowed(given: Equations, low: Floats, high: Floats, moves: Floats) -> tuple[Floats, Floats, float]:
-    """Return narrower bounds on sums of targets from finite ones, and how much of them the best fit uses."""
+def narrowed(
+    given: Equations, low: Floats, high: Floats, moves: Floats, fit: Fit | None = None
+) -> tuple[Floats, Floats, Fit]:
+    """Return narrower bounds on sums of targets from finite ones; with the fit of an earlier round, or a new one."""
+    fit = fit or fitted(given, low, high, moves)
+    middle, half = residuals(given, fit.x)
+    shift, far = implied_by(fit.weights, middle, half + moves)
+    before = np.maximum(high - fit.x, fit.x - low) * (1 + 2.0**-50)
+    room = (far + fit.weights.rest @ before) * (1 + 2.0**-40) + (np.abs(fit.x) + np.abs(shift)) * 2.0**-51 + TINY
+    return np.maximum(low, fit.x + shift - room), np.minimum(high, fit.x + shift + room), fit
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """The best sums of targets `x` (cells,), the weights behind them, and `worst`; see `TargetsAnswer`."""
+
+    x: Floats
+    weights: Weights
+    worst: float
+
+
+def fitted(given: Equations, low: Floats, high: Floats, moves: Floats) -> Fit:
+    """Return the sums of targets that use least of the figures' intervals and of finite bounds, by least squares."""
     start = on_grid(low + (high - low) / 2)
     middle, half = residuals(given, start)
     half = half + moves
@@ -302,13 +323,10 @@ def narrowed(given: Equations, low: Floats, high: Floats, moves: Floats) -> tupl
     x = on_grid(start + weights @ middle)
     middle, _ = residuals(given, x)
     used = np.concatenate([middle / half, (x - start) / room])
-    blur = np.concatenate([(given.matrix @ np.abs(x)) * 2.0**-48 / half, np.abs(x) * 2.0**-48 / room])
+    off = np.abs(x) * 2.0**-48 + 2.0 ** (1 - POINT // 2)  # of doubles, and of the grid
+    blur = np.concatenate([given.matrix @ off / half, off / room])
     worst = float(np.linalg.norm(used) / (np.sqrt(len(used)) * 1.001 + np.linalg.norm(blur)))
-    exact = exactly(given.matrix, weights)
-    shift, far = implied_by(exact, middle, half)
-    before = np.maximum(high - x, x - low) * (1 + 2.0**-50)
-    room = (far + exact.rest @ before) * (1 + 2.0**-40) + (np.abs(x) + np.abs(shift)) * 2.0**-51 + TINY
-    return np.maximum(low, x + shift - room), np.minimum(high, x + shift + room), worst
+    return Fit(x, exactly(given.matrix, weights), worst)
 
 
 def moved(given: Equations, n: Floats, least: Floats, most: Floats) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, Self
@@ -397,15 +397,15 @@ class SettledAnswer(Answer):
     """Bounds on the rows per cell and label, (cells, labels) int64; "exact" where all of them are known.
 
     `boxes` are the cells that can hold rows (of the attributes, without the label); outside of them is nobody. `steps`
-    prove it (`solvers.kernel.claims.LeafValues`). `surplus`: how many figures were left over and hold, `worst`: the
-    part of its interval that the farthest of them uses. `failed`: which assumption the figures contradict ("": none);
+    prove it (`solvers.kernel.claims.LeafValues`), each made when it is asked for. `surplus`: how many figures were left
+    over and hold, `worst`: the part of its interval that the farthest of them uses. `failed`: which assumption the figures contradict ("": none);
     then nothing is said of any cell, and the status is "unknown".
     """
 
     boxes: Boxes | None = None
     low: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
     high: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
-    steps: tuple[Any, ...] = ()
+    steps: Sequence[Any] = ()
     surplus: int = 0
     worst: float = 0.0
     failed: str = ""

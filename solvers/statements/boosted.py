@@ -33,6 +33,10 @@ class Gradients:
     the nearest number of `rounded` precision. Scores add up in `scores` precision, each sum rounded; `score_error` is
     how far a score may be off by then (what the file does not hold to the last bit), `start_error` one before the
     first round.
+
+    `stages` float32 (log loss, scale and factor 1): the numbers are those of single precision, rounded step by step:
+    e = exp(min(-F, 88.7)), within `relative` of its size before it is rounded; p = 1 / (1 + e), g = p - y,
+    h = max(p (1 - p), 1e-16). `absolute` and `rounded` are not used.
     """
 
     loss: Loss
@@ -44,6 +48,7 @@ class Gradients:
     absolute: float = 0.0
     score_error: float = 0.0
     start_error: float = 0.0
+    stages: Precision = "float64"
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ worlds, captured rows); Suciu et al., "Probabilistic Databases", 2011.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -359,13 +359,13 @@ class Release:
 class Settled:
     """A release before its last block was added, and the proof of that block from boosted model number `model`.
 
-    `steps` are those of `solvers.kernel.claims.LeafValues`. `surplus` is how many figures were left over to check the
-    model's assumptions with, `worst` the part of its interval that the farthest of them used (at most 1).
+    `steps` are those of `solvers.kernel.claims.LeafValues`, made when they are asked for. `surplus`
+    is how many figures were left over to check the model's assumptions with, `worst` the part of its interval that the farthest of them used (at most 1).
     """
 
     before: Release
     model: int
-    steps: tuple[Any, ...] = field(repr=False)
+    steps: Sequence[Any] = field(repr=False)
     surplus: int
     worst: float
 

@@ -45,7 +45,7 @@ class Worst:
     def add(self, boosted: Boosted, points: NDArray[np.int64], times: NDArray[np.int64], what: object) -> None:
         """Compare one model with its rows."""
         self.models += 1
-        for tree, (part, _) in zip(boosted.trees, used(boosted, points, times), strict=True):
+        for tree, part in zip(boosted.trees, used(boosted, points, times), strict=True):
             self.figures += len(part)
             worst = float(part.max(initial=0.0))
             if worst > self.largest:

@@ -14,7 +14,6 @@ from typing import Any
 
 import catboost
 import numpy as np
-import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from boosted_cases import true_points

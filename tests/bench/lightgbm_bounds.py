@@ -148,7 +148,7 @@ def worst(model: Boosting, booster: Booster, leaf: NDArray[np.int64], y: NDArray
     points, at = np.unique(leaves, axis=0, return_inverse=True)
     times = np.zeros((len(points), len(model.labels)), dtype=np.int64)
     np.add.at(times, (at.reshape(-1), y), 1)
-    return max((float(part.max()) for part, _ in used(boosted, points, times) if len(part)), default=0.0)
+    return max((float(part.max()) for part in used(boosted, points, times) if len(part)), default=0.0)
 
 
 def checked(rng: np.random.Generator, kind: str) -> tuple[str, float, float]:

@@ -50,11 +50,13 @@ def to_gradients(part: BoostingPart, place: str) -> Gradients:
     """Return how the library computes gradients."""
     given = part.gradients
     names = [f.name for f in fields(Gradients)]
-    numbers = {n: double(getattr(given, n), f"{place}.{n}") for n in names if n not in ("loss", "scores", "rounded")}
+    numbers = {
+        n: double(getattr(given, n), f"{place}.{n}") for n in names if n not in ("loss", "scores", "rounded", "stages")
+    }
     for name in ("scale", "factor"):
         if numbers[name] <= 0:
             raise ReleaseError(f"{name} must be above 0, not {numbers[name]:g}", place=f"{place}.{name}")
-    return Gradients(given.loss, given.scores, given.rounded, **numbers)
+    return Gradients(given.loss, given.scores, given.rounded, **numbers, stages=given.stages)
 
 
 def to_sums(tree: BoostedTreePart, place: str) -> TreeSums:

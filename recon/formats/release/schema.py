@@ -247,12 +247,13 @@ class GradientsPart(Part, kw_only=True):
     `log_loss`: p = 1 / (1 + exp(-scale F)), g = scale (p - y), h = factor scale^2 p (1 - p). `softmax`: p is that of
     the class, g = p - [y = k], h = factor p (1 - p). `squared_error`: g = F - y, h = 1. What is computed lies within
     `relative` times its size plus `absolute` of that and is rounded to `rounded`; scores add up in `scores` precision
-    and may be off by `score_error` (`start_error` before the first round).
+    and may be off by `score_error` (`start_error` before the first round). `stages`: each step is rounded.
     """
 
     loss: Literal["log_loss", "softmax", "squared_error"]
     scores: Literal["float64", "float32"] = "float64"
     rounded: Literal["float64", "float32"] = "float64"
+    stages: Literal["float64", "float32"] = "float64"
     scale: Number = 1.0
     factor: Number = 1.0
     relative: Amount = 0.0

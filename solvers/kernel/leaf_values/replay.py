@@ -220,9 +220,8 @@ class Replay:
             radius += size @ off * (1 + 2.0**-52 * (len(rows) + 4))  # none below 0: in any order sums are off by less
         if not np.isfinite(radius).all():
             raise CertificateError("the numbers of a step are too large to be added up")
-        out = np.empty(radius.shape, dtype=object)
-        out[:] = [[int(x) + 1 if x else 0 for x in row] for row in (radius * (1 + 2.0**-40)).tolist()]
-        return middle, out
+        found = column([int(x) + 1 if x else 0 for x in (radius * (1 + 2.0**-40)).reshape(-1).tolist()])
+        return middle, found.reshape(radius.shape)
 
     def check_form(self, form: Form, i: int, middle: Whole, radius: Whole) -> None:
         """Refuse a form unless its multipliers, and the bounds of columns, leave no whole number outside its ends."""

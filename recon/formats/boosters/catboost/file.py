@@ -51,11 +51,15 @@ class Symmetric:
 
 @dataclass(frozen=True)
 class Branching:
-    """Any other tree: per node its split (None: on categories) and children, both -1 at a leaf; weight of leaves."""
+    """Any other tree: per node its split (None: on categories) and children, both -1 at a leaf; weight of leaves.
+
+    `value` of leaves is () where there are several of each.
+    """
 
     splits: tuple[tuple[int, float] | None, ...]
     children: tuple[tuple[int, int], ...]
     weight: tuple[float, ...]
+    value: tuple[float, ...] = ()
 
     @property
     def of_leaves(self) -> tuple[float, ...]:
@@ -157,7 +161,7 @@ def cbm_trees(core: Table, known: Sequence[tuple[int, float] | None]) -> list[Sy
         if count:
             diffs = core.buffer.array(start + 4, "<u2", 2 * count).reshape(-1, 2)
             leaves = core.numbers(11, "<u4")
-            return branching(splits, sizes, diffs, leaves, weights, dimension)
+            return branching(splits, sizes, diffs, leaves, (weights, values), dimension)
     out: list[Symmetric | Branching] = []
     at = leaf = 0
     for t, size in enumerate(sizes):
@@ -175,17 +179,19 @@ def cbm_trees(core: Table, known: Sequence[tuple[int, float] | None]) -> list[Sy
 
 
 def branching(
-    splits: Sequence[tuple[int, float] | None], sizes: Sequence[int], diffs: Any, leaves: Any, weights: Any, wide: int
+    splits: Sequence[tuple[int, float] | None], sizes: Sequence[int], diffs: Any, leaves: Any, figures: Any, wide: int
 ) -> list[Symmetric | Branching]:
     """Return trees whose nodes name how much further their children stand (0: here ends the way, at this leaf)."""
     if len(diffs) != len(splits) or len(leaves) != len(splits):
         raise refuse("not every node has its children", "NonSymmetricStepNodes")
     out: list[Symmetric | Branching] = []
+    weights, values = figures
     start = 0
     for t, size in enumerate(sizes):
         grown: list[tuple[int, int]] = []
         tests: list[tuple[int, float] | None] = []
         weight: list[float] = []
+        value: list[float] = []
         for i in range(size):
             left, right = (int(d) for d in diffs[start + i])
             tests.append(splits[start + i])
@@ -195,13 +201,14 @@ def branching(
             if len(mine) != 1 or i + max(left, right) >= size or (leaf == 0xFFFFFFFF and not (left and right)):
                 raise refuse(f"the links of node {i} make no tree", f"tree {t}")
             weight += weighed(mine, t)
-        out.append(with_leaves(tests, grown, weight, t))
+            value.append(finite(float(values[leaf]), f"tree {t}") if wide == 1 and leaf != 0xFFFFFFFF else 0.0)
+        out.append(with_leaves(tests, grown, weight, value if wide == 1 else [], t))
         start += size
     return out
 
 
 def with_leaves(
-    tests: list[tuple[int, float] | None], grown: list[tuple[int, int]], weight: list[float], t: int
+    tests: list[tuple[int, float] | None], grown: list[tuple[int, int]], weight: list[float], value: list[float], t: int
 ) -> Branching:
     """Return the tree with a leaf of its own on every side that ends at a node with one child."""
     for i in range(len(grown)):
@@ -212,10 +219,12 @@ def with_leaves(
             tests.append(None)
             weight.append(weight[i])
             weight[i] = 0.0
+            value += value[i : i + 1]
+            value[i : i + 1] = [0.0] if value else []
     reached = [c for pair in grown for c in pair if c >= 0]
     if len(set(reached)) != len(reached) or len(reached) != len(grown) - 1 or len(grown) > MAX_NODES:
         raise refuse("some node is reached by no path or by two", f"tree {t}")
-    return Branching(tuple(tests), tuple(grown), tuple(weight))
+    return Branching(tuple(tests), tuple(grown), tuple(weight), tuple(value))
 
 
 # ------------------------------------------------------------------ JSON
@@ -290,6 +299,7 @@ def json_branching(root: Any, t: int, columns: int) -> Branching:
     tests: list[tuple[int, float] | None] = []
     grown: list[tuple[int, int]] = []
     weight: list[float] = []
+    value: list[float] = []
     todo: list[tuple[Any, int, int]] = [(root, -1, 0)]
     while todo:
         node, parent, side = todo.pop()
@@ -303,11 +313,13 @@ def json_branching(root: Any, t: int, columns: int) -> Branching:
         if "split" not in node:
             tests.append(None)
             weight += weighed([node.get("weight")], t)
+            value += [finite(node["value"], f"trees[{t}]")] if isinstance(node.get("value"), (int, float)) else []
             continue
         tests.append(json_split(node["split"], t, columns))
         weight.append(0.0)
+        value.append(0.0)
         todo += [(node.get("right"), here, 1), (node.get("left"), here, 0)]
-    return Branching(tuple(tests), tuple(grown), tuple(weight))
+    return Branching(tuple(tests), tuple(grown), tuple(weight), tuple(value) if len(value) == len(weight) else ())
 
 
 def json_split(found: Any, t: int, columns: int) -> tuple[int, float] | None:

@@ -18,7 +18,7 @@ from encoders.domain.values import Test, Value
 from encoders.models.models import AnyModel, Boosting, CountKind, Forest, Provenance, Tree
 from encoders.models.nodes import Support
 from recon.formats.boosters.catboost.file import MEMORY, Booster, Branching, Symmetric, cbm_booster, json_booster
-from recon.formats.boosters.catboost.sums import NEEDED, Placed, gradients, group, tree_sums, unusable
+from recon.formats.boosters.catboost.sums import NEEDED, Placed, gradients, group, inner_splits, tree_sums, unusable
 from recon.formats.boosters.shared import Grown, Split, label_name, sums
 from recon.formats.drafts.drafts import Draft
 from recon.formats.drafts.facts import Feature
@@ -72,18 +72,23 @@ def to_draft(booster: Booster, classes: Sequence[Value] | None) -> Draft:
     ]  # fmt: skip
     kinds: tuple[CountKind, ...] = ("size",) if ones is None else ("exact",) if len(trees) == 1 else ("exact", "size")
     models: tuple[AnyModel, ...] = (Tree(trees[0].nodes, "tree"),) if len(trees) == 1 else (Forest(tuple(trees)),)
-    why = unusable(booster) or (SIZES if ones is None else "")
-    if not why:
+    why = unusable(booster)
+    if ones is not None and not why:
         models = (boosting(booster, every, trees[0]),)
-    split_else = any(s is None for tree in booster.trees for s in inner(tree))
+    split_else = any(s is None for tree in booster.trees for s in inner_splits(tree))
     notes = [TOGETHER] if split_else else []
-    notes += [SIZES] if ones is None else []
-    notes += [f"{LATER}: {why}"] if why and ones is not None and len(trees) > 1 else []
+    notes += [SIZES] if ones is None else [LATER] if why and len(trees) > 1 else []
+    notes += [f"leaf values are not used: {why}"] if why else []
     return Draft(
         Provenance(
             booster.form,
             kinds,
-            (NOT_WEIGHTED, HELD_OUT, *([SAME_ROWS] if len(trees) > 1 else []), *([] if why else [NEEDED])),
+            (
+                NOT_WEIGHTED,
+                HELD_OUT,
+                *([SAME_ROWS] if len(trees) > 1 else []),
+                *([] if why or ones is None else [NEEDED]),
+            ),
         ),
         tuple(Feature(name, name) for name in booster.names),
         models,
@@ -100,8 +105,7 @@ def boosting(booster: Booster, every: Sequence[tuple[Grown, list[int]]], first: 
     """Return all trees with what their values say; `first`: the first one with the classes of its leaves."""
     trees, said = [], []
     for t, (tree, (grown, counts)) in enumerate(zip(booster.trees, every, strict=True)):
-        assert isinstance(tree, Symmetric)
-        number = paths(tree.splits, booster)[1]
+        number = paths(tree.splits, booster)[1] if isinstance(tree, Symmetric) else nested_order(tree)
         placed = Placed(grown, tuple(number[i] for i in grown.leaves), tuple(counts[i] for i in grown.leaves))
         trees.append(grown.tree([Support(count=n) for n in counts], f"tree {t}") if t else first)
         said.append(tree_sums(booster, tree, placed, t))
@@ -119,13 +123,6 @@ def refuse_weights(booster: Booster) -> None:
     objective = group(booster.params, "loss_function").get("type")
     if objective is not None and objective not in OBJECTIVES:
         raise Unsupported(f"leaf weights of CatBoost's objective {str(objective)[:40]!r} were never compared with rows")
-
-
-def inner(tree: Symmetric | Branching) -> list[tuple[int, float] | None]:
-    """Return the splits of a tree's inner nodes."""
-    if isinstance(tree, Symmetric):
-        return list(tree.splits)
-    return [s for s, (left, _) in zip(tree.splits, tree.children, strict=True) if left >= 0]
 
 
 def whole(weight: float, t: int) -> int:
@@ -227,6 +224,19 @@ def nested(tree: Branching, booster: Booster, t: int) -> tuple[Grown, list[int]]
     return out, sums(out, of_leaves)
 
 
+def nested_order(tree: Branching) -> dict[int, int]:
+    """Return of every leaf of `nested`, without splits on categories, its node in the file."""
+    found, todo = {}, [0]
+    for here in range(len(tree.splits)):
+        node = todo.pop()
+        left, right = tree.children[node]
+        if left < 0:
+            found[here] = node
+        else:
+            todo += [right, left]
+    return found
+
+
 def split_at(booster: Booster, column: int, border: float) -> Split:
     """Return the split "at most the border" (left) of a column; the outermost borders tell missing values alone."""
     one = booster.columns[column]
@@ -257,7 +267,9 @@ def first_classes(booster: Booster, classes: Sequence[Value]) -> list[int] | Non
     rate, ridge = boosting.get("learning_rate"), settings.get("l2_leaf_reg")
     how, steps = settings.get("leaf_estimation_method"), settings.get("leaf_estimation_iterations")
     objective = group(booster.params, "loss_function").get("type")
-    if not isinstance(tree, Symmetric) or len(tree.value) != len(tree.weight) or booster.bias is None:
+    if len(tree.value) != len(tree.weight) or booster.bias is None:
+        return None
+    if isinstance(tree, Branching) and None in inner_splits(tree):
         return None
     if objective != "Logloss" or len(classes) != 2 or steps != 1 or how not in {"Newton", "Gradient"}:
         return None
@@ -273,5 +285,8 @@ def first_classes(booster: Booster, classes: Sequence[Value]) -> list[int] | Non
         if abs(k - round(k)) > NEAR * max(1.0, weight) or not 0 <= round(k) <= weight or NEAR * weight > 0.1:
             return None
         found.append(round(k))
+    if isinstance(tree, Branching):
+        grown, _ = nested(tree, booster, 0)
+        return sums(grown, {here: found[node] for here, node in nested_order(tree).items()})
     kept = [i for i, s in enumerate(tree.splits) if s is not None]
     return level_by_level([tree.splits[i] for i in kept], merged(found, kept), booster, 0)[1]

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.models.models import TreeSums
-from recon.formats.boosters.catboost.file import Booster, Symmetric
+from recon.formats.boosters.catboost.file import Booster, Branching, Symmetric
 from recon.formats.boosters.shared import Grown
 from solvers.statements.boosted import Gradients
 
@@ -44,11 +44,18 @@ NEEDED = "CatBoost trained on an x86 CPU (elsewhere its exponential is coarser)"
 
 @dataclass(frozen=True, eq=False)
 class Placed:
-    """A tree as it was read: the number in the file of every leaf, and its rows, in the order of the nodes."""
+    """A tree as it was read: the number in the file of every leaf (or its node there), its rows, in order of nodes."""
 
     grown: Grown
     number: tuple[int, ...]
     rows: tuple[int, ...]
+
+
+def inner_splits(tree: Symmetric | Branching) -> list[tuple[int, float] | None]:
+    """Return the splits of a tree's inner nodes."""
+    if isinstance(tree, Symmetric):
+        return list(tree.splits)
+    return [s for s, (left, _) in zip(tree.splits, tree.children, strict=True) if left >= 0]
 
 
 def group(found: dict[str, Any], key: str) -> dict[str, Any]:
@@ -62,7 +69,7 @@ def unusable(booster: Booster) -> str:
     settings, boosting = group(booster.params, "tree_learner_options"), group(booster.params, "boosting_options")
     objective = group(booster.params, "loss_function")
     if objective.get("type") != "Logloss" or objective.get("params"):
-        return f"leaf values of the objective {str(objective.get('type'))[:40]} are not used"
+        return f"those of the objective {str(objective.get('type'))[:40]} are not derived"
     if booster.bias is None:
         return "scores are scaled, or start from several biases"
     if settings.get("leaf_estimation_iterations") != 1:
@@ -75,9 +82,9 @@ def unusable(booster: Booster) -> str:
         return "values are computed leaf by leaf (dev_leafwise_approxes)"
     if boosting.get("model_shrink_rate") or boosting.get("posterior_sampling") or boosting.get("langevin"):
         return "earlier trees are shrunk or noise is added (model_shrink_rate, langevin)"
-    if any((isinstance(t, Symmetric) and None in t.splits) or not isinstance(t, Symmetric) for t in booster.trees):
-        return "some trees are not symmetric or split on categories or texts"
-    if any(len(t.value) != len(t.weight) for t in booster.trees if isinstance(t, Symmetric)):
+    if any(None in inner_splits(t) for t in booster.trees):
+        return "some trees split on categories or texts"
+    if any(len(t.value) != len(t.weight) for t in booster.trees):
         return "there are several values per leaf"
     rate, ridge = boosting.get("learning_rate"), settings.get("l2_leaf_reg")
     if not all(isinstance(v, (int, float)) and not isinstance(v, bool) and 0 <= v < 1e9 for v in (rate, ridge)):
@@ -90,7 +97,7 @@ def unusable(booster: Booster) -> str:
 def gradients(booster: Booster) -> Gradients:
     """Return how gradients follow from scores, with what the scores may be off after all trees."""
     first = started(booster.bias or 0.0)
-    each = sum(step_error(t.value) for t in booster.trees if isinstance(t, Symmetric))
+    each = sum(step_error(t.value) for t in booster.trees)
     return Gradients(
         "log_loss",
         relative=4 * UNIT,
@@ -120,11 +127,11 @@ def summed(booster: Booster) -> float:
 
 def largest(booster: Booster) -> list[float]:
     """Return how large scores may be before the first tree, and after each."""
-    steps = (max(map(abs, t.value), default=0.0) for t in booster.trees if isinstance(t, Symmetric))
+    steps = (max(map(abs, t.value), default=0.0) for t in booster.trees)
     return list(accumulate(steps, initial=abs(booster.bias or 0.0)))
 
 
-def tree_sums(booster: Booster, tree: Symmetric, placed: Placed, t: int) -> TreeSums:
+def tree_sums(booster: Booster, tree: Symmetric | Branching, placed: Placed, t: int) -> TreeSums:
     """Return what the values of one tree say, a figure for every leaf with rows."""
     settings, boosting = group(booster.params, "tree_learner_options"), group(booster.params, "boosting_options")
     rate, ridge = float(np.float32(boosting["learning_rate"])), float(np.float32(settings["l2_leaf_reg"]))

@@ -138,7 +138,8 @@ def solutions(
     off = tree.off[0] / objective.sigmoid
     if not rates or (not known.sure and total is None):
         return by_trial(tree, base, step, rates) if not off else []
-    return [c for rate in rates if (c := settled(tree, base, step, rate, known, off)) is not None]
+    found = [c for rate in rates if (c := settled(tree, base, step, rate, known, off)) is not None]
+    return found if found or known.sure or off else by_trial(tree, base, step, rates)
 
 
 def by_trial(
@@ -148,6 +149,7 @@ def by_trial(
     error: NDArray[np.float64] = SINGLE * tree.rows.astype(np.float64) + 1e-6
     if rates and rates[0] > 0:  # lambda is unknown: base + step H / rate + step lambda / rate; 0 is tried by itself
         fixed = base + step * tree.weight / rates[0]
+        error = error + SIX_DIGITS * np.abs(fixed - base)
         zero = settled(tree, base, step, rates[0], Rates(tuple(rates)))
         found = {tuple(c.tolist()) for c in one_unknown(fixed, step / rates[0], tree.rows, error)}
         return list(found | ({zero} if zero is not None else set()))

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from encoders.domain.values import AnyAttribute, Continuous, Listed, Test, Value, exact
-from encoders.models.models import AnyModel, CountKind, Figure, Forest, Provenance, Table
+from encoders.models.models import AnyModel, Boosting, CountKind, Figure, Forest, Provenance, Table
 from encoders.models.nodes import Support
 from recon.formats.boosters.lightgbm.counts import Objective, Rates, Round, class_counts, number, parameters
 from recon.formats.boosters.lightgbm.file import (
@@ -43,6 +43,10 @@ ZERO = 1e-35  # what LightGBM takes for zero
 MAX_RATES = 8  # different learning rates of later trees that the first round may have had
 ENDLESS = 1e300  # how infinite thresholds are written
 SAMPLED_FOR_BINS = 200_000  # ranges and categories are those of so many rows at most
+NOT_CUT = (
+    "leaf values were neither cut off nor smoothed (lambda_l1, max_delta_step, path_smooth, quantized gradients): the "
+    "JSON form does not say so, use save_model"
+)
 CONFLICTS = 10_000  # rows from which on bundles may hold conflicts (Dataset, FindGroups)
 SAME_ROWS = "all trees were fitted on the same rows (no continued training)"
 NOT_STATED = "no rows were sampled (bagging, GOSS) and none weighted: the JSON form does not say so, use save_model"
@@ -76,6 +80,7 @@ def to_draft(booster: Booster, classes: Sequence[Value] | None) -> Draft:
     full = found.exact_rows
     notes = [SAME_ROWS] if len(grown) > 1 else []
     notes += [NOT_STATED] if booster.params is None else []
+    notes += [NOT_CUT] if booster.params is None and any(isinstance(m, Boosting) for m in models) else []
     notes += [LOWER_BOUNDS] if full is None else []
     bundles = number(booster.params or {}, "enable_bundle", 1.0) != 0 and len(columns.names) > 1
     notes += [BUNDLED] if bundles and full is not None and full >= CONFLICTS else []

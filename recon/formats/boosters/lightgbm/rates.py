@@ -27,6 +27,7 @@ READ = 2.0**-47  # relative: parameters read by LightGBM's own parser
 SIX = 5.1e-6  # relative: six digits
 SEVERAL = 3  # trees of one rate
 SHORT = 5  # significant digits up to which a parameter printed with six is taken for the parameter itself
+FINE = 7  # significant digits that only the JSON form of a model has that was never read back from a text
 FULL = 13  # decimals: some value of a model has more, unless somebody rounded them
 
 
@@ -198,15 +199,13 @@ def by_pairs(leaves: Sequence[Leaf]) -> Span | None:
 def rate_of(booster: Booster, tree: Stored, first: Span, rounded: float) -> Span:
     """Return the learning rate of a later tree: that of the first round if it is printed alike, or as it is printed.
 
-    Six digits; fewer of them are taken for the rate itself where several trees have them (rates may be scheduled). The
-    JSON form has 17. `first` is solved from the first round's values, unless they were `rounded` in print.
+    Six digits are kept; fewer of them are taken for the rate itself where several trees have them (rates may be
+    scheduled). `first` is solved from the first round's values, unless they were `rounded` in print.
     """
-    if booster.params is None:
-        return Span.near(tree.rate, READ)
     if not rounded and float(f"{first.low:.6g}") <= tree.rate <= float(f"{first.high:.6g}"):
         return first
-    several = sum(t.rate == tree.rate for t in booster.trees) >= SEVERAL
-    return Span.near(tree.rate, READ if several and significant(tree.rate) <= SHORT else SIX)
+    places, several = significant(tree.rate), sum(t.rate == tree.rate for t in booster.trees) >= SEVERAL
+    return Span.near(tree.rate, READ if places > FINE or (several and places <= SHORT) else SIX)
 
 
 def by_list(booster: Booster, g: Grove, onehot: int) -> list[bool | None]:

@@ -18,6 +18,7 @@ from recon.formats.boosters.lightgbm.file import NONE, Stored
 Floats = NDArray[np.float64]
 MAX_BOXES = 4096
 MAX_WORK = 400_000_000  # boxes times leaves times cut features
+MAX_CELLS = 4_000_000  # boxes times leaves of one tree: 32 MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +73,8 @@ def chosen(trees: Sequence[Stored], boxes: int) -> Cuts:
         for feature, threshold, kind in zip(tree.feature, tree.threshold, tree.kind, strict=True):
             if isinstance(threshold, float) and plain(kind):
                 weight[feature, threshold] += spread  # type: ignore[assignment]
-    most = min(boxes, MAX_WORK // max(1, 12 * sum(len(tree.value) for tree in trees)))
+    leaves = [len(tree.value) for tree in trees]
+    most = min(boxes, MAX_WORK // (12 * sum(leaves)), MAX_CELLS // max(leaves))
     taken: dict[int, list[float]] = {}
     many = 1
     for (feature, threshold), _ in weight.most_common():

@@ -29,6 +29,7 @@ from solvers.foundation.errors import Unsupported
 from solvers.statements.boosted import Gradients
 
 Floats = NDArray[np.float64]
+LARGE = 1e7
 
 
 def odd_parameter(booster: Booster) -> str | None:
@@ -43,6 +44,7 @@ def odd_parameter(booster: Booster) -> str | None:
     keys = ("lambda_l1", "max_delta_step", "path_smooth", "linear_tree", "use_quantized_grad", "is_unbalance")
     found = [key for key in keys if number(params, key, 0.0)]
     found += ["scale_pos_weight"] if number(params, "scale_pos_weight", 1.0) != 1 else []
+    found += ["forcedsplits_filename"] if params.get("forcedsplits_filename") else []
     found += ["monotone_constraints"] if booster.monotone or params.get("monotone_constraints") else []
     found += ["num_machines"] if number(params, "num_machines", 1.0) > 1 else []
     return f"'{found[0]}' is set" if found else None
@@ -60,6 +62,8 @@ def boosting(booster: Booster, groves: Sequence[Grove], proved: Mapping[int, Seq
     per_round = booster.per_round
     if any(t not in proved for t in range(per_round)) or [g.number for g in groves[:per_round]] != [*range(per_round)]:
         raise Unsupported("the rows of each class in the first round are not proved")
+    if not all(sensible(g.stored) for g in groves):
+        raise Unsupported("some leaf value, weight or learning rate is no figure of training")
     rate, setting = solved(booster, groves[:per_round], proved, settled(booster, groves, proved))
     last = min(last, complete(booster, groves))
     found = []
@@ -71,6 +75,12 @@ def boosting(booster: Booster, groves: Sequence[Grove], proved: Mapping[int, Seq
         found.append(tree_sums(booster, g, setting, known, own) if use else TreeSums(turn, of, steps, *nothing()))
     trees, base = tuple(g.tree for g in groves), (0.0,) * per_round
     return Boosting(trees, tuple(found), setting.law, setting.start, base, (*range(max(2, per_round)),))
+
+
+def sensible(tree: Stored) -> bool:
+    """Return whether the figures of a tree are of a size that training can give."""
+    values = max(map(abs, tree.value)) < LARGE and 1 / LARGE < tree.rate < LARGE
+    return values and min(tree.weight) >= 0 and max(tree.weight) < LARGE * LARGE
 
 
 def settled(booster: Booster, groves: Sequence[Grove], proved: Mapping[int, Sequence[int]]) -> Setting:
@@ -147,7 +157,8 @@ def tree_sums(booster: Booster, g: Grove, setting: Setting, known: tuple[Sizes, 
     lists = by_list(booster, g, setting.onehot)
     figures: list[tuple[int, str, tuple[float, float, float, float]]] = []
     for node, j in zip(g.grown.leaves, g.order, strict=True):
-        weight, by = g.stored.weight[j], off.hessian[node] + setting.weight
+        weight = g.stored.weight[j]
+        by = off.hessian[node] + setting.weight + 2 * UNIT * weight
         if lists[j] is not None:
             above = above_of(g.stored.value[j], setting, of, turn)
             ridge = setting.listed if lists[j] else setting.ridge

@@ -47,12 +47,16 @@ KINDS = (
     "GradientBoostingRegressor",
     "HistGradientBoostingRegressor",
 )
+CRITERIA = {"deprecated", "friedman_mse", "squared_error", "mse"}  # all of them publish variances
+COMMON_LOSSES = (1, 4)  # the version in which gradient boosting took over the losses of histogram gradient boosting
+MOST_FIGURE = 1e100  # squares and sums of what is larger are no finite doubles
 DOUBLE, SINGLE = 1e-9, 4e-6  # relative error of a leaf value: computed in double, or from single precision
 LATER = "of the first tree classes are known, of later ones only how many rows are in each leaf"
 HIDDEN = "the classes are hidden, in the first tree too: only how many rows are in each leaf is known"
 REGRESSION = "a regression model: only how many rows are in each leaf is read"
 VALUES = "every leaf value is a statement on sums of gradients over the rows of its leaf"
-BOUNDED = f"{VALUES}, with a domain whose label has a least and a greatest value"
+REGRESSED = "a regression model: how many rows are in each leaf, and their mean residual, is read"
+BOUNDED = ", the latter with a domain whose label has a least and a greatest value"
 OTHER_ROWS = "its trees count different rows, training was continued"
 HELD_OUT = "rows held out for early stopping, if any, are not among the training rows counted here"
 
@@ -83,7 +87,8 @@ def read(thing: Thing, form: str) -> Draft:
     if first is None:
         lines = (REGRESSION if classes is None else HIDDEN,)
     if not isinstance(values, str):
-        lines = (*(lines if first is not None else ()), BOUNDED if values.per_size else VALUES)
+        known = REGRESSED if classes is None else VALUES
+        lines = (*(lines if first is not None else ()), known + (BOUNDED if values.per_size else ""))
     elif values:
         lines = (*lines, f"leaf values say nothing more: {values}")
     n = int(arrays[0].rows[0])
@@ -109,8 +114,10 @@ def leaf_values(thing: Thing, trees: list[TreeArrays], classes: Sequence[Value] 
     if thing.class_name.startswith("Ada"):
         return ""
     histogram, rate, loss = thing.class_name.startswith("Hist"), thing.get("learning_rate"), thing.get("loss")
+    if not isinstance(loss, str):
+        return "its loss is none of the library's"
     if loss not in ({"squared_error", "ls", "least_squares"} if classes is None else {"log_loss", "deviance"}):
-        return f"its loss is {loss!r}"
+        return f"its loss is {loss[:40]!r}"
     if why := unusual(thing, trees):
         return why
     number = 0 if classes is None else len(classes)
@@ -118,10 +125,28 @@ def leaf_values(thing: Thing, trees: list[TreeArrays], classes: Sequence[Value] 
         return "its trees do not fit its classes"
     if not isinstance(rate, (int, float)) or not 0 < rate < math.inf:
         return "its learning rate is no number above 0"
-    if int(trees[0].rows[0]) > MOST_ROWS:
-        return "sums over so many rows are not bounded"
+    if int(trees[0].rows[0]) > MOST_ROWS or not all(map(trained, trees)):
+        return "its figures are not those of training"
+    recent = fitted_by(thing) >= COMMON_LOSSES
+    if number > 2 and not recent:
+        return "so old a version (before 1.4) computes shares of classes in another way"
     found = histogram_values if histogram else gradient_values
-    return found(thing, trees, float(rate), number)
+    return found(thing, trees, float(rate), number, recent)
+
+
+def trained(tree: TreeArrays) -> bool:
+    """Return whether figures of a tree are numbers of a sane size, and rows of nodes those of their children."""
+    inner = ~tree.leaf
+    below = tree.rows[tree.left[inner]] + tree.rows[tree.right[inner]]
+    numbers = np.concatenate([tree.value.ravel(), tree.impurity])
+    return bool((tree.rows > 0).all() and (below == tree.rows[inner]).all() and (np.abs(numbers) < MOST_FIGURE).all())
+
+
+def fitted_by(thing: Thing) -> tuple[int, int]:
+    """Return the version that wrote the file, (0, 0) where it does not say."""
+    parts = str(thing.get("_sklearn_version")).split(".")[:2]
+    known = len(parts) == 2 and all(p.isdigit() and len(p) < 6 for p in parts)
+    return (int(parts[0]), int(parts[1])) if known else (0, 0)
 
 
 def unusual(thing: Thing, trees: list[TreeArrays]) -> str:
@@ -134,8 +159,10 @@ def unusual(thing: Thing, trees: list[TreeArrays]) -> str:
         return "rows were weighted (sample_weight)"
     if thing.get("warm_start"):
         return "training may have been continued (warm_start)"
-    constraints = thing.get("monotonic_cst")
-    if constraints is not None:
+    criterion = thing.get("criterion", "deprecated")
+    if not thing.class_name.startswith("Hist") and not (isinstance(criterion, str) and criterion in CRITERIA):
+        return "its trees hold no variances of gradients (criterion)"
+    if thing.get("monotonic_cst") is not None:
         return "values are clipped by monotonic constraints (monotonic_cst)"
     return ""
 
@@ -177,7 +204,7 @@ def first_counts(thing: Thing, tree: TreeArrays, classes: int) -> NodeCounts | N
         return solved_leaves(tree, 1 / (1 + math.exp(-float(start[0]))), float(rate), float(ridge), SINGLE)
     init = thing.get("init_")
     prior = init.get("class_prior_") if isinstance(init, Thing) and init.class_name == "DummyClassifier" else None
-    if not isinstance(prior, np.ndarray) or len(prior) != 2 or thing.get("loss") not in {"log_loss", "deviance"}:
+    if not isinstance(prior, np.ndarray) or len(prior) != 2 or thing.get("loss") not in ("log_loss", "deviance"):
         return None
     if not np.allclose(tree.rows, tree.weighted, rtol=1e-9, atol=0):
         return None

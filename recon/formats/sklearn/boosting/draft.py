@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from encoders.domain.values import Continuous, Grid, Listed, is_number
+from encoders.domain.values import Grid, Listed, exact, is_number
 from encoders.models.models import AnyModel, Boosting, Forest, TreeSums
 from recon.formats.drafts.binding import Binder
 from recon.formats.sklearn.boosting.rounding import Floats
@@ -65,7 +65,7 @@ def greatest_label(binder: Binder) -> float:
     """Return the greatest size of a value of the domain's label, infinity where that is not known."""
     label = binder.domain.label
     if isinstance(label, Listed):
-        return max(abs(float(v)) if is_number(v) else np.inf for v in label.values)
-    if isinstance(label, Grid | Continuous) and label.minimum is not None and label.maximum is not None:
+        return max(abs(float(exact(v))) if is_number(v) else np.inf for v in label.values)
+    if isinstance(label, Grid):
         return max(abs(float(label.minimum)), abs(float(label.maximum)))
     return float(np.inf)

@@ -40,6 +40,7 @@ from recon.stored.objects.things import Thing
 from solvers.statements.boosted import Gradients
 
 TINY = 1e-290  # exp(-F) may overflow or underflow
+OLD = 8 * UNIT  # versions before 1.4 take y - expit(F)
 SATURATED = 30.0  # scores beyond which p (1 - p) may be lost in rounding
 LEAST_SHARE = 1e-12  # of a class: shares are cut to what doubles tell from 0
 NOT_KNOWN = "the model that it starts from is not known"
@@ -53,8 +54,13 @@ class Rough:
     absolute: float
 
 
-def leaf_values(thing: Thing, trees: list[TreeArrays], rate: float, classes: int) -> LeafValues | str:
-    """Return what a model says, or why nothing is read off its leaf values; `classes` 0: of a regression."""
+def leaf_values(
+    thing: Thing, trees: list[TreeArrays], rate: float, classes: int, recent: bool = True
+) -> LeafValues | str:
+    """Return what a model says, or why nothing is read off its leaf values.
+
+    `classes` 0: of a regression; `recent`: fitted by version 1.4 or a later one, otherwise of at most two classes.
+    """
     scores = classes if classes > 2 else 1
     found = first_scores(thing.get("init_"), classes)
     if isinstance(found, str):
@@ -67,9 +73,11 @@ def leaf_values(thing: Thing, trees: list[TreeArrays], rate: float, classes: int
         every = tuple(tree_means(tree, step, t) for t, (tree, step) in enumerate(zip(trees, steps, strict=True)))
         return LeafValues(Gradients("squared_error", score_error=drift, start_error=error), start, (), every)
     rough = Rough(10.0, 5.0)
-    law = Gradients("log_loss", relative=8 * UNIT, absolute=TINY, score_error=drift, start_error=error)
+    law = Gradients(
+        "log_loss", relative=8 * UNIT, absolute=TINY if recent else OLD, score_error=drift, start_error=error
+    )
     if classes > 2:
-        off = 4 * (6.0 + 2 * float(ends.size.max()))
+        off = 4 * (6.0 + 2 * float(ends.size[:-1].max()))
         rough = Rough(off + 2 * classes + 8, classes + 8.0)
         law = Gradients("softmax", "float64", "float64", 1.0, 1.0, off * UNIT, (classes + 4) * UNIT, drift, error)
     factor = (classes - 1) / classes if classes > 2 else 1.0

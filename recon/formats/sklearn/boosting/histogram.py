@@ -46,6 +46,7 @@ from solvers.statements.boosted import Gradients
 
 RELATIVE = 16 * UNIT
 TINY = 1e-290  # exp(-F) may underflow
+OLD = 8 * UNIT  # the first versions take expit(F) - y
 QUARTER = 0.2500001  # h <= 1/4, rounded to single precision
 BINS = 257
 WIDE = 0.25  # ends of a sum that are farther apart tell no numbers of rows apart
@@ -97,8 +98,13 @@ def histogram_tree(predictor: Any, features: int, place: str) -> TreeArrays:
     return found
 
 
-def leaf_values(thing: Thing, trees: list[TreeArrays], rate: float, classes: int) -> LeafValues | str:
-    """Return what a model says, or why nothing is read off its leaf values; `classes` 0: of a regression."""
+def leaf_values(
+    thing: Thing, trees: list[TreeArrays], rate: float, classes: int, recent: bool = True
+) -> LeafValues | str:
+    """Return what a model says, or why nothing is read off its leaf values.
+
+    `classes` 0: of a regression; `recent`: fitted by version 1.4 or a later one, otherwise of at most two classes.
+    """
     raw, ridge = thing.get("_baseline_prediction"), thing.get("l2_regularization")
     scores = classes if classes > 2 else 1
     start = np.asarray(raw, dtype=float).ravel() if isinstance(raw, (np.ndarray, float)) else np.zeros(0)
@@ -113,9 +119,9 @@ def leaf_values(thing: Thing, trees: list[TreeArrays], rate: float, classes: int
         ]
         law = Gradients("squared_error", rounded="float32")
         return LeafValues(law, first, (), tuple(a for a, _ in pairs), tuple(b for _, b in pairs), float(size.max()))
-    law = Gradients("log_loss", rounded="float32", relative=RELATIVE, absolute=TINY)
+    law = Gradients("log_loss", rounded="float32", relative=RELATIVE, absolute=TINY if recent else OLD)
     if classes > 2:
-        off = (4 * (6.0 + 2 * float(size.max())) + 2 * classes + 16) * UNIT
+        off = (4 * (6.0 + 2 * float(size[:-1].max())) + 2 * classes + 16) * UNIT
         law = Gradients("softmax", "float64", "float32", 1.0, 1.0, off, (classes + 4) * UNIT)
     every = []
     for t, (tree, gain, step) in enumerate(zip(trees, gains(thing), steps, strict=True)):

@@ -1,0 +1,170 @@
+"""Figures of XGBoost's later rounds: the true rows are in every interval, changed ones are not; the rest is named."""
+
+from __future__ import annotations
+
+import copy
+import ctypes.util
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from boosted_cases import true_points
+
+import recon
+from encoders.models.models import Boosting
+from recon.formats.boosters.xgboost.counts import sizes, starting_shares
+from recon.formats.boosters.xgboost.file import json_booster
+from recon.formats.boosters.xgboost.logarithm import single_log
+from recon.formats.boosters.xgboost.model import read_xgboost
+from recon.formats.boosters.xgboost.sums import MADE, Rates, depths, rates_of, start, tree_sums
+from recon.formats.detection import read_draft
+from recon.frames.true_rows import violations
+from solvers.leaf_values.residuals import used
+from solvers.settling import strengthened
+from solvers.statements.release import Partition
+
+GOLDEN = Path(__file__).parent / "golden" / "boosted"
+USED = {"xgb_honest.json": (0.3, 1.0), "xgb_shrunk.ubj": (0.1, 2.5)}
+
+
+def rows():
+    return pd.read_csv(GOLDEN / "xgbcat.csv")
+
+
+def release(file):
+    return recon.load(GOLDEN / file, domain=recon.Domain.from_frame(rows(), label="y"))
+
+
+def parts_used(found, frame):
+    return np.concatenate(used(*true_points(found, frame)))
+
+
+def stored(name="honest"):
+    return json.loads((GOLDEN / f"xgb_{name}.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("file", USED)
+def test_the_truth_is_inside_and_changed_rows_are_not(file):
+    frame, found = rows(), release(file)
+    parts = parts_used(found, frame)
+    assert len(parts) > 100
+    assert 0.5 < parts.max() <= 1  # rounding to float32 is used up, and nothing more
+    assert MADE in str(found.assumptions)
+    assert f"learning_rate {USED[file][0]}, reg_lambda {USED[file][1]:.6g}" in str(found.assumptions)
+    for i in (0, 7, 99):
+        other = frame.copy()
+        other.loc[i, "y"] = 1 - other.loc[i, "y"]
+        assert parts_used(found, other).max() > 1e3
+
+
+def test_figures_give_back_every_row():
+    frame, found = rows(), release("xgb_long.ubj")
+    proved = strengthened(found.statements)
+    last = proved.blocks[-1]
+    assert isinstance(last, Partition)
+    assert proved.settled.surplus > 500
+    assert proved.settled.worst <= 1
+    assert (last.low == last.high).all()
+    assert int(last.low.sum()) == len(frame)
+    assert list(violations(found, frame)) == []
+
+
+def test_later_trees_say_between_how_many_rows_their_leaves_have():
+    frame, found = rows(), release("xgb_honest.json")
+    boosted, points, times = true_points(found, frame)
+    for tree in boosted.trees[1:]:
+        block = found.statements.blocks[tree.block]
+        size = np.zeros(len(tree.step), dtype=np.int64)
+        np.add.at(size, points[:, tree.block], times.sum(axis=1))
+        assert (block.low <= size).all()
+        assert (size <= block.high).all()
+        assert (block.low > 0).all()  # min_child_weight 1: at least four rows
+        assert (block.high < len(frame)).all()
+
+
+@pytest.mark.parametrize(("name", "why"), [
+    ("dart", "dropped and scaled"), ("alpha", "no usual pair"), ("clipped", "no usual pair"), ("odd", "no usual pair"),
+    ("drawn", "samples of the rows"),
+])  # fmt: skip
+def test_what_is_not_used_is_named(name, why):
+    draft = read_xgboost(stored(name))
+    assert not any(isinstance(m, Boosting) for m in draft.models)
+    assert why in str(draft.reader_notes)
+
+
+def test_several_trees_per_round_are_not_used():
+    draft = read_xgboost(stored("forest"))
+    assert not any(isinstance(m, Boosting) for m in draft.models)
+
+
+def test_whole_weights_look_like_repeated_rows_and_are_assumed_away():
+    draft = read_draft((GOLDEN / "xgb_weights.json").read_bytes(), 1 << 28)
+    assert draft.rows.low == 160 + 54  # every third row twice: nothing in the file tells them from two rows
+    assert any("no row was weighted" in note for note in draft.origin.notes)
+
+
+def first(name="honest"):
+    booster = json_booster(stored(name))
+    shares, factor = starting_shares(booster)
+    return booster.trees[0], sizes(booster.trees[0], shares[0], factor)
+
+
+def test_rates_are_those_of_the_first_tree_or_none():
+    tree, cover = first()
+    assert rates_of(tree, cover) == Rates(float(np.float32(0.3)), 1.0)
+    changed = copy.deepcopy(tree)
+    leaf = next(i for i, s in enumerate(tree.grown.splits) if s is None)
+    changed.weight[leaf] *= 1.01
+    assert "no usual pair" in rates_of(changed, cover)
+    stump = copy.deepcopy(tree)
+    stump.weight = [0.0] * len(stump.weight)
+    assert rates_of(stump, cover).startswith(("no", "more than one"))
+
+
+def test_the_start_is_what_float32_arithmetic_gives():
+    assert start(0.5) == 0
+    for base in (0.1, 0.45087427, 0.9, 0.3):
+        assert abs(start(base) - math.log(base / (1 - base))) < 6e-7
+        assert float(np.float32(start(base))) == start(base)
+
+
+def test_the_logarithm_is_that_of_the_c_library():
+    """Compared with the library here where it is glibc; within a unit of the true logarithm anywhere."""
+    random = np.random.default_rng(0)
+    numbers = np.exp(random.normal(0, 3, 3000)).astype(np.float32).tolist()
+    for x in numbers:
+        true = math.log(x)
+        assert abs(single_log(x) - true) <= 0.82 * float(np.spacing(np.float32(abs(true))))
+    name = ctypes.util.find_library("m")
+    if name == "libm.so.6":
+        library = ctypes.CDLL(name)
+        library.logf.restype, library.logf.argtypes = ctypes.c_float, [ctypes.c_float]
+        assert [library.logf(x) for x in numbers] == list(map(single_log, numbers))
+    for wrong in (0.0, -1.0, math.inf, 1e-45):
+        with pytest.raises(ValueError, match="logarithm"):
+            single_log(wrong)
+
+
+def test_intervals_hold_the_files_rounding_and_the_sums():
+    tree, _ = first()
+    said = tree_sums(tree, 0, Rates(float(np.float32(0.3)), 1.0), 160)
+    count = len(tree.cover)
+    assert said.what[:count] == ("cover",) * count
+    for i in range(count):
+        assert said.low[i] < tree.cover[i] < said.high[i]
+        step = float(np.spacing(np.float32(tree.cover[i])))
+        assert step <= said.high[i] - said.low[i] < 3 * step
+    leaves = [w for w in said.what if w == "value"]
+    assert len(leaves) == len(said.step) == len(tree.grown.leaves)
+    assert depths(tree).max() == 3
+
+
+def test_float32_figures_are_read_as_float32():
+    found = stored()
+    tree = found["learner"]["gradient_booster"]["model"]["trees"][1]
+    booster = json_booster(found)
+    assert booster.trees[1].cover[0] == float(np.float32(tree["sum_hessian"][0]))
+    assert all(float(np.float32(w)) == w for w in booster.trees[1].weight)
