@@ -54,7 +54,7 @@ def share_equal(real: NDArray[Any], guess: NDArray[Any]) -> float:
 def true_rows(release: EncodedRelease, found: Determined, truth: pd.DataFrame) -> int | None:
     """Return how many rows proved with their label are true rows of that cell and label; None where none is proved."""
     for settled, block in proofs(settled_release(release).statements):
-        if settled.before.boosted[settled.model].name == found.name:
+        if settled.model == found.number:
             counts = TrueRows.of(release, truth).per_statement(block, release.statements.domain.label)
             return int(np.minimum(block.low, counts)[block.label != ANY_LABEL].sum())
     return None

@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import pandas as pd
+
 from encoders.encode.encoder import EncodedRelease
 from recon.auditing.matching import Comparison
 from recon.bounds.disclosure import ValueDisclosure
 from recon.bounds.intervals import IntervalCells
 from recon.inspection.inspecting import Inspection
+from recon.leaf_values.determined import Determined
 from recon.located.placed_rows import PlacedRows
 from recon.measures.figures import Measures
 from recon.noisy.posterior import Posterior
@@ -112,7 +115,9 @@ class Findings:
     outright, besides what its counts say. `intervals`: cells that were suppressed or published as intervals, and what
     is left of them. `empty`: nothing else was found, for no dataset fits at this confidence. `positions`: what is
     proved about the row at every position of the training file (None: rows have none, or nothing was found in time),
-    `positions_truth`: the true rows beside it (None: not given, or not in the order of `fit`).
+    `positions_truth`: the true rows beside it (None: not given, or not in the order of `fit`). `determined`: how many
+    rows leaf values of boosted models give back, `determined_truth` the true rows beside each, `remedies` what is given
+    back if they are published otherwise (None: not asked).
     """
 
     release: EncodedRelease
@@ -126,3 +131,6 @@ class Findings:
     intervals: IntervalCells = field(default_factory=IntervalCells)
     positions: PlacedRows | None = None
     positions_truth: Mapping[str, Any] | None = None
+    determined: tuple[Determined, ...] = ()
+    determined_truth: tuple[Mapping[str, Any] | None, ...] = ()
+    remedies: pd.DataFrame | None = None

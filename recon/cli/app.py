@@ -42,6 +42,7 @@ from recon.console.options import (
     Population,
     ProfileFile,
     Quiet,
+    Remedies,
     ReportOut,
     Seconds,
     Seed,
@@ -152,7 +153,8 @@ def audit(
     rows: KnownRows = None, known: KnownColumns = None, label: LabelName = None, convention: ConventionName = None,
     truth: Truth = None, population: Population = None, seed: Seed = 0, digits: Digits = 10_000, out: ReportOut = None,
     seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000, confidence: Confidence = 0.95,
-    without_noise: WithoutNoise = None, json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
+    without_noise: WithoutNoise = None, remedies: Remedies = False, json: Json = False, quiet: Quiet = False,
+    log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Report what a release gives away: worlds, uncertainty, who is exposed, what its counts say by themselves."""
     from recon.auditing.auditing import stored_outright
@@ -168,7 +170,7 @@ def audit(
         real, people = (table_like(release, path, label) for path in (truth, population))
         exact = None if without_noise is None else open_release([without_noise], domain, independent, limits)
         report = run(release, None, convention=convention, truth=real, population=people, without_noise=exact,
-                     limits=limits, seed=seed)  # fmt: skip
+                     limits=limits, seed=seed, remedies=remedies)  # fmt: skip
     write_text(report.written_as(".json" if json else suffix(out), digits), out, private=True)
     if report.findings.empty is not None and (json or out):
         print_lines(f"recon: {report.findings.empty.found}", file=sys.stderr)

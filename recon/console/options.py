@@ -167,6 +167,9 @@ Truth = Annotated[str | None, typer.Option("--truth", help="The true rows (.csv,
 WithoutNoise = Annotated[
     str | None, typer.Option("--without-noise", help="The same release with exact counts: what did the noise buy?")
 ]
+Remedies = Annotated[
+    bool, typer.Option("--remedies", help="Of boosted models: what do rounded leaf values, or fewer trees, give back?")
+]
 Population = Annotated[
     str | None, typer.Option("--population", help="Other rows of the same kind, for the fresh-sample baseline.")
 ]

@@ -16,6 +16,7 @@ from recon.inspection.documents.leftovers import member_leftovers
 from recon.inspection.documents.published import completed, draft_findings, rows_of
 from recon.inspection.findings.claims import CLAIMS, MIDWAY
 from recon.inspection.findings.findings import EXAMPLES, LEVELS, Finding, Level, merged, not_understood, plain
+from recon.inspection.findings.leaf_values import boosted
 from recon.inspection.findings.refusing import naming
 from recon.inspection.findings.rules import Rule, rules_of
 from recon.inspection.findings.severity import graded, of_object
@@ -35,6 +36,7 @@ _WHAT_NO_READER_THOUGHT_OF = (TypeError, ValueError, ArithmeticError, LookupErro
 
 _HOMONYMS = frozenset({"Node", "Rule", "Winsorizer"})
 SURE = ("sklearn", "imodels")  # libraries whose sources say what predictions read
+TREES = frozenset(["tree", "histogram-tree"])  # rules of what boosted models are made of
 UNKNOWN_CLASS = (
     "of a class that no rule knows to predict without it: take it out before saving if predictions do not need it"
 )
@@ -114,7 +116,9 @@ def inspect_stored(stored: Stored, data: bytes, file: str, memory: int) -> Inspe
     """Return the inspection of an opened file, `data` its content as it stands."""
     rows, found = inspect_graph(stored.root, memory)
     found += member_leftovers(data) if stored.format == "skops" else []
-    rows, findings = completed(rows, found, data, memory)
+    trees = any(one.rule in TREES for one in found)
+    names = [thing.class_name for thing in things_of(list(traverse(stored.root)))] if trees else []
+    rows, findings = completed(rows, found, data, memory, boosted(names))
     return Inspection(file, stored.format, stored.sha256, rows, tuple(findings))
 
 
@@ -126,7 +130,7 @@ def _inspect_document(data: bytes, file: str, memory: int) -> Inspection:
         kind, rows, findings = _as_read(content, memory)
     else:
         kind, rows, findings = known
-        rows, findings = completed(rows, findings, content, memory)
+        rows, findings = completed(rows, findings, content, memory, boosted([kind]))
     kind += "" if len(content) == len(data) else ", gzip"
     return Inspection(file, kind, hashlib.sha256(data).hexdigest(), rows, tuple(findings))
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from encoders.domain.values import Continuous
 from encoders.encode.encoder import EncodedRelease
 from recon.loading.settled import as_released, proofs, settled_release
 from solvers.foundation.limits import Limits
@@ -15,7 +16,7 @@ from solvers.statements.release import Partition, Release
 
 @dataclass(frozen=True)
 class Determined:
-    """What one boosted model determines of the `rows` rows, `trees` trees in all.
+    """What boosted model number `number` of a release determines of the `rows` rows, `trees` trees in all.
 
     A row is known where its cell is proved to hold it: one leaf of every tree that was used, `with_label` where its
     label is proved as well. `whole`: rows with label in cells that are one possible row, so that every value is known.
@@ -25,6 +26,7 @@ class Determined:
     """
 
     name: str
+    number: int
     rows: int
     trees: int
     known: int = 0
@@ -44,14 +46,14 @@ def determined(release: EncodedRelease, limits: Limits | None = None) -> tuple[D
     """
     found = settled_release(release, limits)
     published = as_released(found).statements
-    proved = {one.before.boosted[one.model].name: (one, block) for one, block in proofs(found.statements)}
+    proved = {one.model: (one, block) for one, block in proofs(found.statements)}
     out = []
-    for model in published.boosted:
+    for number, model in enumerate(published.boosted):
         if not model.labels:
             continue
-        base = Determined(model.name, published.rows.high or 0, len(model.trees))
-        if model.name in proved:
-            settled, block = proved[model.name]
+        base = Determined(model.name, number, published.rows.high or 0, len(model.trees))
+        if number in proved:
+            settled, block = proved[number]
             out.append(of_block(found, base, block, settled.surplus, settled.worst))
         else:
             out.append(unproved(found.statements, base))
@@ -68,15 +70,13 @@ def of_block(release: EncodedRelease, base: Determined, block: Partition, surplu
     known = np.maximum(low, base.rows - (high.sum() - high))
     single = single_rows(release, block)
     status = "exact" if int(low.sum()) == base.rows else "bounds" if known.any() else "unknown"
-    return Determined(
-        base.name,
-        base.rows,
-        base.trees,
-        int(known.sum()),
-        int(low.sum()),
-        int(low[single].sum()),
-        int((high > 0).sum()),
-        status,
+    return replace(
+        base,
+        known=int(known.sum()),
+        with_label=int(low.sum()),
+        whole=int(low[single].sum()),
+        cells=int((high > 0).sum()),
+        status=status,
         surplus=surplus,
         worst=worst,
     )
@@ -84,10 +84,10 @@ def of_block(release: EncodedRelease, base: Determined, block: Partition, surplu
 
 def single_rows(release: EncodedRelease, block: Partition) -> NDArray[np.bool_]:
     """Return which cells are one possible row: one value of every attribute but the label."""
-    label = release.statements.domain.label
-    sizes = [
-        np.array([hi - lo for lo, hi in map(cuts.bounds, range(len(cuts.edges) - 1))]) for cuts in release.cut.cuts
-    ]
+    domain = release.statements.domain
+    label, sizes = domain.label, [a.sizes for a in domain.attributes]
+    if any(isinstance(cuts.attribute, Continuous) for cuts in release.cut.cuts):
+        return np.zeros(len(block.boxes), dtype=bool)  # a part of any numbers is never one value
     out = np.zeros(len(block.boxes), dtype=bool)
     for j in range(len(block.boxes)):
         masks = dict(block.boxes[j].literals)
@@ -108,5 +108,5 @@ def unproved(release: Release, base: Determined) -> Determined:
     start = f"{base.name}: its leaf values are not used: "
     for line in release.loosened:
         if line.startswith(start):
-            return Determined(base.name, base.rows, base.trees, status="failed", failed=line.removeprefix(start))
+            return replace(base, status="failed", failed=line.removeprefix(start))
     return base

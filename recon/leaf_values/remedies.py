@@ -96,7 +96,7 @@ def loosened(law: Gradients) -> Gradients:
 
 
 def drift(model: Boosting, half: float) -> list[float]:
-    """Return per round how far scores of rounded leaf values may be off: steps before it, and rounding of their sums."""
+    """Return per round how far scores of rounded values may be off: the steps before it, and rounding of their sums."""
     last = max(sums.round for sums in model.sums)
     size = np.zeros(last + 2)
     for sums in model.sums:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 from encoders.encode.encoder import EncodedRelease
 from solvers.foundation.limits import Limits
@@ -60,27 +59,6 @@ def leaf_value_lines(before: Release, found: Release) -> Iterator[str]:
         name = proved.before.boosted[proved.model].name
         held = f"{proved.surplus:,} surplus figures hold" if proved.surplus else "no figure is left over to check that"
         yield f"{name}: leaf values: {known:,} of {rows:,} rows are known, with their label; {held}"
-
-
-def what_leaf_values_say(release: EncodedRelease) -> list[str]:
-    """Return the lines of a release that has what its leaf values prove, or of why they are not used; [] of others."""
-    return list(leaf_value_lines(as_released(release).statements, release.statements))
-
-
-def leaf_values_json(release: EncodedRelease) -> list[dict[str, Any]]:
-    """Return the same as objects ready for JSON, one per model whose leaf values were asked."""
-    before, found = as_released(release).statements, release.statements
-    failed = [{"failed": line} for line in found.loosened[len(before.loosened) :]]
-    return failed + [
-        {
-            "model": proved.before.boosted[proved.model].name,
-            "rows": before.rows.high,
-            "rows_known": int(block.low.sum()),
-            "surplus": proved.surplus,
-            "worst": proved.worst,
-        }
-        for proved, block in proofs(found)
-    ]
 
 
 def proofs(release: Release) -> list[tuple[Settled, Partition]]:

@@ -16,9 +16,12 @@ from recon.auditing.auditing import (
     stored_outright,
     what_noise_bought,
 )
+from recon.auditing.determined_rows import beside_truth
 from recon.auditing.findings import Findings
 from recon.auditing.ground_truth import check_truth
 from recon.bounds.intervals import IntervalCells, interval_cells
+from recon.leaf_values.determined import determined
+from recon.leaf_values.remedies import remedies as remedies_of
 from recon.loading.settled import as_released, settled_release
 from recon.located.against_truth import compared
 from recon.measures.figures import empty
@@ -41,11 +44,13 @@ def audit(
     without_noise: EncodedRelease | None = None,
     limits: Limits | None = None,
     seed: int = 0,
+    remedies: bool = False,
 ) -> Report:
     """Return the report on a release: worlds, uncertainty left, exposure, group disclosure and, given it, the truth.
 
     `truth` are the real training rows, `population` other rows of the same kind (for the fresh-sample baseline).
-    `without_noise` is the same release with exact counts, to say what the noise bought. Raises what `count`
+    `without_noise` is the same release with exact counts, to say what the noise bought. `remedies`: work out what
+    boosted models give back with rounded leaf values or fewer trees (at most a minute each). Raises what `count`
     raises. A `policy` is refused by this version.
     """
     if policy is not None:
@@ -66,7 +71,25 @@ def audit(
     bought = None if without_noise is None else what_noise_bought(release, without_noise, limits)
     proved = certificate_of(release, first, limits)
     cells = IntervalCells() if first.status == "unsat" else interval_cells(release, limits)
-    groups = group_disclosure(as_released(release))
+    # cells that leaf values prove are nothing that was published; where these fail, classes were dropped
+    groups = group_disclosure(as_released(release) if release.statements.settled is not None else release)
     beside = None if rows is None or truth is None or len(truth) != rows.rows else compared(rows, truth)
     located = Findings(release, first, groups, positions=rows, positions_truth=beside)
+    located = with_leaf_values(located, truth, population, seed, limits if remedies else None)
     return Report(replace(located, truth=checked, certificate=proved, bought=bought, stored=stored, intervals=cells))
+
+
+def with_leaf_values(
+    found: Findings, truth: pd.DataFrame | None, population: pd.DataFrame | None, seed: int, remedied: Limits | None
+) -> Findings:
+    """Return the findings with what leaf values give back, and, where limits are given for it, published otherwise."""
+    if found.measures.status == "unsat":
+        return found
+    release = found.release
+    known = determined(release)  # settled before
+    if not known:
+        return found
+    beside = tuple(None if truth is None else beside_truth(release, one, truth, population, seed) for one in known)
+    trees = [t for t in (10, 30) if t < max(one.trees for one in known)]
+    table = None if remedied is None else remedies_of(release, trees=trees, limits=remedied)
+    return replace(found, determined=known, determined_truth=beside, remedies=table)

@@ -11,7 +11,8 @@ from recon.auditing.findings import Findings, TruthCheck
 from recon.bounds.bound_answer import BoundAnswer
 from recon.certificates.certificate_format import certified_lines
 from recon.formats.drafts.suggesting import not_assessed_json, not_assessed_lines
-from recon.loading.settled import leaf_values_json, what_leaf_values_say
+from recon.leaf_values.wording import audit_json as leaf_value_json
+from recon.leaf_values.wording import audit_lines as leaf_value_lines
 from recon.located.wording import audit_json, audit_lines
 from recon.measures.figures import Measures
 from recon.report.group_report import SHOWN, exposure_lines, group_json, group_lines, interval_lines, rows_text
@@ -142,10 +143,11 @@ class Report(Rendered):
         head = {"audit": 1, "file": found.release.file, "read_from": provenance_json(found.release)}
         if found.empty is not None:
             return head | empty_json(found.empty)
+        leaf_values = found.determined, found.determined_truth, found.remedies
         out = {
             **head,
             **({} if found.positions is None else {"positions": audit_json(found.positions, found.positions_truth)}),
-            **({"leaf_values": leaves} if (leaves := leaf_values_json(found.release)) else {}),
+            **({"leaf_values": leaf_value_json(*leaf_values)} if found.determined else {}),
             "without_row_order": headline_json(found.measures, digits),
             "not_assessed": not_assessed_json(found.release),
             **count_json(found.release, found.measures, digits),
@@ -183,7 +185,7 @@ class Report(Rendered):
         first = lines or worlds_lines(found.measures)
         unassessed, hidden = not_assessed_lines(found.release), interval_lines(found.intervals)
         stored = [line for one in found.stored for line in stored_lines(one)]
-        leaves = what_leaf_values_say(found.release)
+        leaves = leaf_value_lines(found.determined, found.determined_truth, found.remedies)
         located = [] if found.positions is None else audit_lines(found.positions, found.positions_truth)
         out = [
             *([("What this file gives back, by position in the training file", located)] if located else []),

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from recon.inspection.findings.findings import Finding, Level
+from recon.inspection.findings.leaf_values import leaf_value_findings
 from recon.inspection.findings.severity import graded, is_counting, of_draft, of_models, with_sizes
 from solvers.foundation.errors import Inconclusive, ReconError
 
@@ -27,15 +28,17 @@ _AUDIT = "recon count and recon audit work out what follows"
 _INHERENT = "inherent in the model: release it without counts, or round, suppress or noise them before"
 
 
-def completed(rows: int | None, findings: list[Finding], data: bytes, memory: int) -> tuple[int | None, list[Finding]]:
+def completed(
+    rows: int | None, findings: list[Finding], data: bytes, memory: int, boosted: bool = False
+) -> tuple[int | None, list[Finding]]:
     """Return the number of rows and the findings with what the file's reader says, where the rules left it open.
 
-    The file is read a second time only then. What no reader reads adds nothing. The level of counts is what all of
-    them together allow.
+    The file is read a second time only then, and where it is a boosted model, whose leaf values are rated. What no
+    reader reads adds nothing. The level of counts is what all of them together allow.
     """
     known = any(one.rule in LEARNER_RULES for one in findings)
     sized = all(one.smallest is not None for one in findings if is_counting(one.rule))
-    if rows is not None and known and sized:
+    if rows is not None and known and sized and not boosted:
         return rows, graded(findings)
     from recon.formats.detection import read_draft
 
@@ -48,7 +51,8 @@ def completed(rows: int | None, findings: list[Finding], data: bytes, memory: in
     if draft is None:
         return rows, graded(findings)
     found = with_sizes(findings, draft) + draft_findings(draft, findings)
-    return rows_of(draft) if rows is None else rows, graded(found)
+    rows = rows_of(draft) if rows is None else rows
+    return rows, graded([*found, *(leaf_value_findings(draft, rows) if boosted else [])])
 
 
 def rows_of(draft: Draft) -> int | None:
