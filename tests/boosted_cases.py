@@ -24,8 +24,8 @@ import recon
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import EncodedRelease
 from recon.frames.true_rows import TrueRows
+from solvers.gradients.boosted import Boosted
 from solvers.leaf_values.residuals import used
-from solvers.statements.boosted import Boosted
 
 DATA = Path(os.environ.get("RECON_DATA", Path(__file__).parents[2] / "shared" / "data"))
 LABEL = "recidivate-within-two-years:1"

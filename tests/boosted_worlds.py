@@ -7,10 +7,10 @@ import math
 import numpy as np
 
 from solvers.foundation.limits import Limits
+from solvers.gradients.boosted import Boosted, BoostedTree, Gradients
 from solvers.kernel.claims import Form, LeafValues, Refined, Regions
 from solvers.kernel.facts import Facts
 from solvers.kernel.leaf_values.replay import Replay
-from solvers.statements.boosted import Boosted, BoostedTree, Gradients
 from solvers.statements.boxes import Attribute, Box, Boxes, Domain
 from solvers.statements.release import ANY_LABEL, Partition, Release, Rows
 

@@ -22,8 +22,8 @@ from encoders.models.nodes import Node, Support
 from recon.formats.release.reading import parse, to_models
 from recon.formats.release.writing import dump, release_json
 from solvers.foundation.errors import ReleaseError
+from solvers.gradients.boosted import Gradients
 from solvers.gradients.floating import by_tree, coefficients
-from solvers.statements.boosted import Gradients
 from solvers.statements.release import Rows
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -28,6 +28,7 @@ from solvers.certificates.by_leaf_values import rooted
 from solvers.certificates.leaf_steps import Traced, Walk
 from solvers.foundation.errors import CertificateError, NotVerified
 from solvers.foundation.limits import Limits
+from solvers.gradients.boosted import Gradients
 from solvers.gradients.enclosed import BITS, WORK, added, contribution, exp_of_minus, nearest
 from solvers.gradients.floating import rows_at
 from solvers.kernel.checker import Verifier
@@ -46,7 +47,6 @@ from solvers.kernel.claims import (
 from solvers.kernel.facts import Facts
 from solvers.kernel.leaf_values.replay import Replay, limbs, products, replayed
 from solvers.kernel.proof_format import proof_from, proof_json
-from solvers.statements.boosted import Gradients
 from solvers.statements.boxes import Box, Boxes
 from solvers.statements.release import ANY_LABEL, Loose, Partition, Region, Rows, Settled, Statement
 

@@ -12,9 +12,9 @@ from scipy.optimize import linprog
 from solvers.chain import answer
 from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
+from solvers.gradients.boosted import Boosted, BoostedTree, Gradients
 from solvers.leaf_values import targets as room
 from solvers.questions.query import Targets
-from solvers.statements.boosted import Boosted, BoostedTree, Gradients
 from solvers.statements.boxes import Attribute, Box, Boxes, Domain
 from solvers.statements.release import ANY_LABEL, Partition, Release, Rows
 

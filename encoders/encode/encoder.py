@@ -28,8 +28,8 @@ from solvers.foundation.collector import collector_paused
 from solvers.foundation.derived import Derived
 from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported
 from solvers.foundation.exact import exact_number, level_text
+from solvers.gradients.boosted import Boosted
 from solvers.statements.bags import Bags
-from solvers.statements.boosted import Boosted
 from solvers.statements.release import Block, Observed, Partition, Release, Rows
 
 INTERVALS = "noisy counts are intervals"  # how the assumption begins that a posterior does not make

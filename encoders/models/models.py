@@ -18,8 +18,8 @@ from encoders.domain.values import Value
 from encoders.models.ledger import Ledger
 from encoders.models.nodes import Node, Nodes, Published, Support
 from solvers.foundation.errors import ReleaseError
+from solvers.gradients.boosted import Gradients
 from solvers.noise.laws import Law, Neighbours
-from solvers.statements.boosted import Gradients
 
 __all__ = ["Node", "Nodes", "Published", "Support"]  # of `encoders.models.nodes`; what follows is public as well
 

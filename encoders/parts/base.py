@@ -10,8 +10,8 @@ from encoders.domain.domain import Condition, Domain
 from encoders.domain.values import Position
 from encoders.parts.cut_domain import CutDomain
 from encoders.parts.resolutions import Resolutions
+from solvers.gradients.boosted import Boosted
 from solvers.statements.bags import Bags
-from solvers.statements.boosted import Boosted
 from solvers.statements.release import Block, Observed, Rows
 
 M = TypeVar("M")

@@ -102,9 +102,7 @@ KnownRows = Annotated[
 ]
 KnownColumns = Annotated[
     str | None,
-    typer.Option(
-        "--known-columns", help="Everybody's features (.csv, .parquet); labels left out or empty."
-    ),
+    typer.Option("--known-columns", help="Everybody's features (.csv, .parquet); labels left out or empty."),
 ]
 # Eager: read before --out, whose check looks at it.
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.", is_eager=True)]

@@ -19,7 +19,7 @@ from encoders.parts.statistics import Group, bounds, number, numbers_of
 from recon.frames.selections import frame_ranges, select_frame, whole_rows
 from solvers.figures.leaf_values import broken as broken_figures
 from solvers.foundation.errors import ReleaseError
-from solvers.statements.boosted import Boosted
+from solvers.gradients.boosted import Boosted
 from solvers.statements.boxes import Box, Boxes, Region
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Choice, Loose, Partition, Statement
 

@@ -27,7 +27,7 @@ from recon.leaf_values.determined import Determined, determined
 from recon.loading.settled import as_released
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.statements.boosted import Gradients
+from solvers.gradients.boosted import Gradients
 
 DECIMALS = (8, 6, 5, 4, 3)
 UP = 1 + 1e-9  # of widths, for the rounding of what is worked out here

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.gradients.boosted import Boosted
 from solvers.leaf_values.residuals import used
-from solvers.statements.boosted import Boosted
 
 
 def broken(boosted: Boosted, leaves: NDArray[np.int64], times: NDArray[np.int64]) -> Iterator[tuple[str, float]]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.statements.boosted import Boosted, BoostedTree, Gradients
+from solvers.gradients.boosted import Boosted, BoostedTree, Gradients
 
 Floats = NDArray[np.float64]
 OWN = 2.0**-49  # relative: exp, a sum, a quotient and a product of doubles, and then some

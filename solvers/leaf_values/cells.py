@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from solvers.cells.bit_boxes import Covering, Layout, Words, packed, split
 from solvers.foundation.array_types import Ints
 from solvers.foundation.errors import TooLarge
+from solvers.gradients.boosted import Boosted
 from solvers.gradients.floating import by_tree, entries
 from solvers.leaf_values.combining import moved
-from solvers.statements.boosted import Boosted
 from solvers.statements.boxes import Box, Boxes
 from solvers.statements.numbering import StatementIndex
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Partition, Release

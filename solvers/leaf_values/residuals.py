@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.gradients.boosted import Boosted
 from solvers.gradients.floating import by_tree, entries
 from solvers.leaf_values.combining import UNIT
-from solvers.statements.boosted import Boosted
 
 Floats = NDArray[np.float64]
 

@@ -26,9 +26,9 @@ from solvers.cells.bit_boxes import Covering, Layout, packed
 from solvers.foundation.array_types import Floats, Ints
 from solvers.foundation.errors import TooLarge, Unsupported
 from solvers.foundation.limits import Limits
+from solvers.gradients.boosted import Boosted
 from solvers.leaf_values.combining import TINY, UNIT
 from solvers.questions.query import Status, Targets, TargetsAnswer
-from solvers.statements.boosted import Boosted
 from solvers.statements.boxes import Boxes
 from solvers.statements.release import ANY_LABEL, Partition, Release
 

@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.foundation.derived import Derived
+from solvers.gradients.boosted import Boosted
 from solvers.statements.bags import Bags
-from solvers.statements.boosted import Boosted
 from solvers.statements.boxes import Attribute, Box, Boxes, Domain, Region
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from encoders.domain.domain import Domain
+from solvers.gradients.boosted import Boosted
 from solvers.leaf_values.residuals import used
-from solvers.statements.boosted import Boosted
 
 
 def synthetic(random: np.random.Generator, gaps: bool = False, classes: int = 2) -> tuple[pd.DataFrame, Domain]:

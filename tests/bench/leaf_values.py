@@ -117,7 +117,7 @@ def known(release: Any, found: Any, rows: Any) -> tuple[int, int]:
     np.add.at(times, (cell, true.parts[label].argmax(axis=1)[true.codes[:, label]]), true.times)
     assert ((found.low <= times) & (times <= found.high)).all(), "the truth is excluded"
     fixed = found.low == found.high
-    total = getattr(found, 'total_low', found.low.sum(axis=1)), getattr(found, 'total_high', found.high.sum(axis=1))
+    total = getattr(found, "total_low", found.low.sum(axis=1)), getattr(found, "total_high", found.high.sum(axis=1))
     assert ((total[0] <= times.sum(axis=1)) & (times.sum(axis=1) <= total[1])).all(), "a true total is excluded"
     return int(times.sum(axis=1)[total[0] == total[1]].sum()), int(times[fixed].sum())
 

@@ -22,8 +22,8 @@ from encoders.kinds.boosting import boosted_tree
 from encoders.models.models import Boosting
 from recon.formats.boosters.lightgbm.file import Booster, json_booster, text_booster
 from recon.formats.boosters.lightgbm.model import Columns, grow, read_lightgbm, read_lightgbm_text
+from solvers.gradients.boosted import Boosted
 from solvers.leaf_values.residuals import used
-from solvers.statements.boosted import Boosted
 
 PLAIN = ("plain", "rate", "ridge", "sigmoid", "no average", "threads", "columns", "missing", "categories", "extra")
 PLAIN += ("goss", "classes", "rounded", "large", "strong", "continued", "schedule", "json", "deep", "zero as missing")

@@ -18,7 +18,7 @@ from encoders.models.models import Boosting, Tree, TreeSums
 from encoders.models.nodes import Nodes
 from recon.formats.release.schema import BoostedNodePart, BoostedTreePart, BoostingPart, SumPart
 from solvers.foundation.errors import ReleaseError
-from solvers.statements.boosted import Gradients
+from solvers.gradients.boosted import Gradients
 
 OWN = ("value", "weight")  # sums that have a key of their own, at most one of each per node
 FACTORS = ("gradient", "hessian", "square")

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from encoders.models.models import TreeSums
 from recon.formats.boosters.catboost.file import Booster, Branching, Symmetric
 from recon.formats.boosters.shared import Grown
-from solvers.statements.boosted import Gradients
+from solvers.gradients.boosted import Gradients
 
 UNIT = 2.0**-53
 # Relative error of one exp by table and cubic for |x| <= 2: 2 |x| u from the reduction, u each of table, polynomial and

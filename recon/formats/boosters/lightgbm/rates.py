@@ -19,8 +19,8 @@ from recon.formats.boosters.lightgbm.file import Booster, Stored
 from recon.formats.boosters.lightgbm.summing import EPSILON, UNIT
 from recon.formats.boosters.shared import Grown, sums
 from solvers.foundation.errors import Unsupported
+from solvers.gradients.boosted import Gradients
 from solvers.gradients.floating import rows_at
-from solvers.statements.boosted import Gradients
 
 OFF = 2.0**-49  # relative: eight roundings of quotients, sums and products of doubles, and as much again
 READ = 2.0**-47  # relative: parameters read by LightGBM's own parser

@@ -26,7 +26,7 @@ from recon.formats.boosters.lightgbm.rates import value_above as above_of
 from recon.formats.boosters.lightgbm.reach import MAX_BOXES, Reach, before
 from recon.formats.boosters.lightgbm.summing import EPSILON, UNIT, Sizes, errors
 from solvers.foundation.errors import Unsupported
-from solvers.statements.boosted import Gradients
+from solvers.gradients.boosted import Gradients
 
 Floats = NDArray[np.float64]
 LARGE = 1e7

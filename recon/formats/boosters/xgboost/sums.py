@@ -27,7 +27,7 @@ from recon.formats.boosters.shared import sums
 from recon.formats.boosters.xgboost.counts import Cover
 from recon.formats.boosters.xgboost.file import Booster, Stored
 from recon.formats.boosters.xgboost.logarithm import single_log
-from solvers.statements.boosted import Gradients
+from solvers.gradients.boosted import Gradients
 
 Floats = NDArray[np.float64]
 HALF = 2.0**-24  # half a unit in the last place of float32, relative

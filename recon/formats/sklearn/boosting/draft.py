@@ -11,7 +11,7 @@ from encoders.models.models import AnyModel, Boosting, Forest, TreeSums
 from recon.formats.drafts.binding import Binder
 from recon.formats.sklearn.boosting.rounding import Floats
 from recon.formats.sklearn.trees.draft import TreesDraft
-from solvers.statements.boosted import Gradients
+from solvers.gradients.boosted import Gradients
 
 
 @dataclass(frozen=True, eq=False)

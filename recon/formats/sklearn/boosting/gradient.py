@@ -37,7 +37,7 @@ from recon.formats.sklearn.boosting.residuals import pairs, residuals
 from recon.formats.sklearn.boosting.rounding import OWN, UNIT, Floats, ScoreEnds, around, pairwise
 from recon.formats.sklearn.trees.arrays import TreeArrays
 from recon.stored.objects.things import Thing
-from solvers.statements.boosted import Gradients
+from solvers.gradients.boosted import Gradients
 
 TINY = 1e-290  # exp(-F) may overflow or underflow
 OLD = 8 * UNIT  # versions before 1.4 take y - expit(F)

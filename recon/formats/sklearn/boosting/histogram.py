@@ -42,7 +42,7 @@ from recon.formats.sklearn.boosting.rounding import OWN, UNIT, Floats, ScoreEnds
 from recon.formats.sklearn.trees.arrays import TreeArrays
 from recon.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
-from solvers.statements.boosted import Gradients
+from solvers.gradients.boosted import Gradients
 
 RELATIVE = 16 * UNIT
 TINY = 1e-290  # exp(-F) may underflow
