@@ -14,7 +14,7 @@ from solvers.questions.query import Settle, SettledAnswer
 from solvers.statements.boxes import Box, Boxes
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Block, Partition, Release, Settled
 
-SETTLING = 0.6  # of the time for leaf values, before what they prove is asked about
+SETTLING = 0.8  # of the time for leaf values, before what they prove is asked about
 KIND = "leaf values"
 
 
@@ -97,6 +97,6 @@ def cells_block(release: Release, boxes: Boxes, low: NDArray[np.int64], high: ND
     if release.domain.label is None:
         label[:] = ANY_LABEL
     ends = np.append(low.ravel(), 0), np.append(high.ravel(), 0)
-    named = tuple(f"cell {i}" for i in range(k)) + ("any other",)
+    named = (*tuple(f"cell {i}" for i in range(k)), "any other")
     texts = tuple(map(str, range(labels)))
     return Partition(KIND, every, True, region, label, *ends, named, texts)

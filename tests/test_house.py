@@ -55,7 +55,7 @@ def test_public_names_are_there():
 
 @pytest.mark.parametrize("room", ROOMS, ids=lambda p: str(p.relative_to(ROOT)))
 def test_a_room_has_few_modules_and_one_purpose(room):
-    """Two to eight modules (engines and kinds of models: one each), rooms within it apart, and a line that says what for."""
+    """Two to eight modules (engines and kinds of models: one each), rooms within it apart, and a line: what for."""
     purpose = ast.get_docstring(ast.parse((room / "__init__.py").read_text(encoding="utf-8")))
     assert purpose is not None
     assert purpose.splitlines()[0].endswith(".")

@@ -168,8 +168,8 @@ class TreeSums:
     """What one tree of a boosted model publishes beside counts.
 
     `step` (leaves, in file order): what each leaf adds to score `of` when round `round` ends. Figure i is about the
-    rows of node `node[i]`: low[i] <= gradient[i] Σg + hessian[i] Σh + square[i] Σg² <= high[i], exactly as these doubles
-    stand, for gradients g and hessians h of `Gradients`. `what[i]` says in a word what was published ("value").
+    rows of node `node[i]`: low[i] <= gradient[i] Σg + hessian[i] Σh + square[i] Σg² <= high[i], exactly as these
+    doubles stand, for gradients g and hessians h of `Gradients`. `what[i]` says in a word what was published ("value").
     """
 
     round: int

@@ -117,7 +117,7 @@ def profile_certificates(
                 certifier.limits.report(f"certificates: {i} of {len(verdicts)} profiles")
                 proofs[claims[i]] = None if certifier.limits.expired() else certifier.prove(claims[i])
     proofs |= certifier.trimmed([claim for claim, proof in proofs.items() if isinstance(proof, Removals)])
-    rooted = certifier.rooted({claim: proof for claim, proof in proofs.items()})
+    rooted = certifier.rooted(dict(proofs.items()))
     profiles, written = profiles_json(release, frame), Written()
     out: list[Json | None] = [None] * len(verdicts)
     for i, claim in claims.items():

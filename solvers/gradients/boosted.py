@@ -87,7 +87,8 @@ class Boosted:
 
     `start`: the scores (one, or one per class) from which the gradients of the first round follow; `base`: those to
     which steps add up (LightGBM's first tree contains the start: 0). `labels[k]`: the label index of class k (two
-    classes: of 0 and 1), no row has another label; () where the target is a number. `left_out`: a line beside answers that do not use it.
+    classes: of 0 and 1), no row has another label; () where the target is a number. `left_out`: a line beside answers
+    that do not use it.
     """
 
     name: str
