@@ -1,11 +1,12 @@
-"""How the released models in `examples/releases` were made (needs scikit-learn, lightgbm and the data, which are not shipped).
+"""How the released models in `examples/releases` were made.
 
     python examples/make_releases.py FOLDER_WITH_COMPAS_AND_ADULT
 
-Each release of a model holds it with its counts and the domain read off the training rows; no raw row, but for
-the default forest of diabetes, whose file is as it was saved and whose rows scikit-learn publishes. The other forest's
-domain is read off all 7,206 people, of whom 300 train it. The boosted model is of
-200 people who were made up; its domain says what each column can be. The census block needs no data: its figures are published.
+Needs scikit-learn, lightgbm and the data, which are not shipped. Each release of a model holds it with its counts and
+the domain read off the training rows; no raw row, but for the default forest of diabetes, whose file is as it was
+saved and whose rows scikit-learn publishes. The other forest's domain is read off all 7,206 people, of whom 300 train
+it. The boosted model is of 200 people who were made up; its domain says what each column can be. The census block
+needs no data: its figures are published.
 """
 
 from __future__ import annotations

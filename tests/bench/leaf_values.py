@@ -11,7 +11,8 @@ rows that the model was fitted on: a wrong one ends the line. `rows known`: rows
 whose number of rows is proved, `with label`: the same per label, `whole`: those of them whose cell is one possible
 row, so that every value is known. `marginals`: rows that n draws of independent columns with the true frequencies have
 in common with the truth (mean of 20), `fresh sample`: the same for n other rows of the same data (where they are
-fewer: rows drawn again), both as far as the model's trees tell rows apart. Seconds are of the processor, `wall s` beside; every line runs in a process of its own.
+fewer: rows drawn again), both as far as the model's trees tell rows apart. Seconds are of the processor, `wall s`
+beside; every line runs in a process of its own.
 
 `labels`, `targets`: floats, the features of everybody known. `commonest`: labels right if everybody had the commonest,
 `predicted`: if the model's own predictions are taken; of targets the mean error of the mean and of the predictions.
