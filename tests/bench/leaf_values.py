@@ -1,8 +1,6 @@
 """Boosted models: rows and labels that leaf values give back, beside what marginals and a fresh sample would guess.
 
     python tests/bench/leaf_values.py [defaults few adult labels targets rounded trees drawn certificates] [--small]
-    python tests/bench/leaf_values.py rounded trees > figures.txt
-    python tests/bench/leaf_values.py --draw trees figures.txt > docs/boosting-trees.svg      # or rounded
 
 Needs scikit-learn, lightgbm, xgboost, catboost and the data folder (RECON_DATA). Models are fitted at library defaults
 (100 trees) on n rows drawn with seed 0 (all rows: as they stand), stored as files and read with `recon.load`; the
@@ -362,6 +360,11 @@ def few(library: str) -> list[Cells]:
     return boosted("compas14", library, None, trees=10, depth=4)
 
 
+def adult(trees: int) -> list[Cells]:
+    """Read a LightGBM model of all rows of Adult19."""
+    return boosted("adult19", "lightgbm", None, trees=trees)
+
+
 SECTIONS = {
     "defaults": Section(
         "COMPAS14, library defaults, 100 trees",
@@ -374,7 +377,7 @@ SECTIONS = {
     "adult": Section(
         "Adult19, library defaults",
         COLUMNS,
-        lambda trees: boosted("adult19", "lightgbm", None, trees=trees),
+        adult,
         ((200,),),
         (),
     ),
@@ -424,9 +427,4 @@ SECTIONS = {
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--draw"]:
-        from boosting_curves import draw
-
-        draw(sys.argv[2], sys.argv[3])
-    else:
-        print_sections(SECTIONS, sys.argv[1:])
+    print_sections(SECTIONS, sys.argv[1:])
