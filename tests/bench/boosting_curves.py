@@ -31,12 +31,15 @@ Line = tuple[str, list[tuple[float, ...]]]
 
 
 def table(path: str, name: str) -> tuple[list[str], dict[str, list[Line]]]:
-    """Return the points across, and per set of rows the lines of a section: who, and a point's shares in percent."""
+    """Return the points across, and per set of rows the lines of a section: who, and a point's shares in percent.
+
+    Lines are as long as shares are printed: further points have none.
+    """
     text = Path(path).read_text(encoding="utf-8").split(f"\n{name}: ", 1)[1].split("\n\n")[1]
     head, _, *lines = ([cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines())
     found: dict[str, list[Line]] = {}
     for rows, who, *cells in lines:
-        shares = [tuple(float(part) for part in cell.split(" / ")) for cell in cells]
+        shares = [tuple(float(part) for part in cell.split(" / ")) for cell in cells if "/" in cell]
         found.setdefault(rows, []).append((who, shares))
     return head[2:], found
 
@@ -72,7 +75,7 @@ def panel(x: int, rows: str, across: list[str], lines: list[Line], parts: tuple[
         print(f'<text class="small" x="{at:.1f}" y="{TOP + HIGH + 16}" text-anchor="middle">{said}</text>')
     for k, (_, shares) in enumerate(lines):
         for part, kind in zip(parts, ("", " label"), strict=True):
-            spots = [(at, TOP + HIGH * (1 - s[part] / 100)) for at, s in zip(places, shares, strict=True)]
+            spots = [(at, TOP + HIGH * (1 - s[part] / 100)) for at, s in zip(places, shares, strict=False)]
             print(f'<path class="curve l{k}{kind}" d="M{"L".join(f"{a:.1f} {b:.1f}" for a, b in spots)}"/>')
             if not kind:
                 for a, b in spots:
