@@ -14,8 +14,8 @@ beside; every line runs in a process of its own.
 
 `labels`, `targets`: floats, the features of everybody known. `commonest`: labels right if everybody had the commonest,
 `predicted`: if the model's own predictions are taken; of targets the mean error of the mean and of the predictions.
-`rounded`: `recon.rounded`, as shares of rows known / with label; `file`: leaf values and weights of LightGBM's text so
-rounded. `trees`: `recon.first_trees`. `drawn`: rows drawn for every tree; rows known are those that are left to know.
+`rounded`: `recon.rounded`, shares of rows known / with label / whole. `trees`: `recon.first_trees`.
+`drawn`: rows drawn for every tree; rows known are those that are left to know.
 """
 
 from __future__ import annotations
@@ -74,9 +74,7 @@ def fitted(library: str, x: Any, y: Any, path: Path, **options: Any) -> tuple[Pa
         plain = x.rename(columns=lambda c: str(c).replace(":", "_"))
         own = {"n_estimators": trees, "max_depth": depth or -1, "n_jobs": 1, "verbose": -1, **more}
         model = getattr(lightgbm, f"LGBM{kind}")(**own).fit(plain, y)
-        text = model.booster_.model_to_string()
-        text = rounded_text(text, options["decimals"]) if "decimals" in options else text
-        (path / "model.txt").write_text(text, encoding="utf-8")
+        model.booster_.save_model(str(path / "model.txt"))
         return path / "model.txt", model
     if library == "xgboost":
         import xgboost
@@ -298,16 +296,12 @@ def shares(release: Any, rows: Any) -> str:
 
 
 def rounded(library: str, n: int | None) -> list[Cells]:
-    """Publish leaf values with fewer decimals; `file`: hessians as well."""
+    """Publish leaf values with fewer decimals."""
     import recon
 
     rows, _, domain = rows_of("compas14", n)
-    kind = library.partition(" ")[0]
-    if library.endswith("file"):
-        releases = [read(kind, rows, domain, **({} if k is None else {"decimals": k})) for k in (None, *DECIMALS)]
-    else:
-        release = read(kind, rows, domain)
-        releases = [release, *(recon.rounded(release, k) for k in DECIMALS)]
+    release = read(library, rows, domain)
+    releases = [release, *(recon.rounded(release, k) for k in DECIMALS)]
     return [[f"compas14 {len(rows):,}", library, *(shares(one, rows) for one in releases)]]
 
 
