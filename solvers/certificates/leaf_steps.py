@@ -175,11 +175,40 @@ class Traced(Replay):
         now = self.now
         if isinstance(claim, AtMost):
             met = self.touching(claim.box)
-            return now.behind(met, low=False) if int(now.upper[met].sum()) <= claim.rows else None
+            if int(now.upper[met].sum()) <= claim.rows:
+                return now.behind(met, low=False)
         if isinstance(claim, AtLeast):
             chosen = self.enough(claim)
-            return now.behind(chosen, high=False) if int(now.lower[chosen].sum()) >= claim.rows else None
+            if int(now.lower[chosen].sum()) >= claim.rows:
+                return now.behind(chosen, high=False)
+        return self.behind_totals(claim)
+
+    def behind_totals(self, claim: AnyClaim) -> set[int] | None:
+        """Return the steps behind bounds on the rows of cells, whatever their label, that settle a claim, or None."""
+        cells = self.whole_cells(claim)
+        if cells is None:
+            return None
+        side = 0 if isinstance(claim, AtLeast) else 1
+        facts = self.totals()[2 + side][cells]
+        columns = (cells[facts < 0][:, None] * self.labels + np.arange(self.labels)).reshape(-1)
+        return {self.origin[f][0] for f in facts[facts >= 0].tolist()} | self.now.behind(columns, side == 0, side == 1)
+
+    def whole_cells(self, claim: AnyClaim) -> Ints | None:
+        """Return the cells whose bounds on rows, whatever their label, settle a claim; None where these do not."""
+        least, most, _, _ = self.totals()
+        if isinstance(claim, AtMost):
+            cells = np.flatnonzero(self.touching(claim.box).reshape(-1, self.labels).any(axis=1))
+            return cells if int(most[cells].sum()) <= claim.rows else None
+        if isinstance(claim, AtLeast):
+            cells = np.flatnonzero(self.within(claim.box).reshape(-1, self.labels).all(axis=1))
+            return cells if int(least[cells].sum()) >= claim.rows else None
         return None
+
+    def behind_all(self) -> set[int]:
+        """Return the steps behind all that is left after the last one: bounds per label, and on rows."""
+        every = self.now.behind(np.arange(len(self.lower)))
+        facts = {f for by in self.totals()[2:] for f in by.tolist()} - {-1}
+        return every | {self.origin[f][0] for f in facts}
 
     def enough(self, claim: AtLeast) -> Ints:
         """Return columns inside the box that hold enough rows, as few as will do; all where they do not."""

@@ -291,6 +291,7 @@ class Settling:
             "exact" if bool((low == high).all()) and cells.leaves.shape[1] == len(self.boosted.trees) else "bounds"
         )
         steps = Steps(found.parts)
+        least, most = self.totals(level)
         return SettledAnswer(
             status,
             boxes=Boxes.of(cells.boxes()),
@@ -299,7 +300,24 @@ class Settling:
             steps=steps,
             surplus=max(0, surplus),
             worst=worst,
+            total_low=least[alive],
+            total_high=most[alive],
         )
+
+    def totals(self, level: Level) -> tuple[Ints, Ints]:
+        """Return bounds on the rows of every cell, whatever their class: as the kernel's replay works them out.
+
+        Sums of bounds, the number of rows, and proved forms that are about all classes of one cell, once each.
+        """
+        given, classes = level.given, level.lower.shape[1]
+        low, high = level.lower.sum(axis=1), np.minimum(level.upper.sum(axis=1), self.release.rows.high or 0)
+        entries = np.bincount(given.row, (given.middle != 0).any(axis=1), minlength=len(given))
+        whole = (given.middle == 1).all(axis=1) & (entries[given.row] == 1) & (classes > 1)
+        at = np.flatnonzero(whole & (given.source >= len(self.index) + len(self.boosted))[given.row])
+        row, cell = given.row[at], given.cell[at]
+        np.maximum.at(low, cell, np.minimum(given.low[row], self.release.rows.high or 0).astype(np.int64))
+        np.minimum.at(high, cell, np.maximum(given.high[row], -1).astype(np.int64))
+        return low, high
 
 
 def known(found: Outcome) -> int:
