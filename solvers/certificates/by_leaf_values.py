@@ -11,7 +11,8 @@ from contextlib import suppress
 
 import numpy as np
 
-from solvers.certificates.leaf_steps import Steps, Traced, Walk
+from solvers.certificates.leaf_bounds import Steps
+from solvers.certificates.leaf_steps import Traced, Walk
 from solvers.foundation.errors import CertificateError, Inconclusive, NotVerified
 from solvers.foundation.limits import Limits
 from solvers.kernel.checker import Verifier
