@@ -50,7 +50,7 @@ from solvers.kernel.proof_format import proof_from, proof_json
 from solvers.questions.query import SettledAnswer
 from solvers.settling import with_block
 from solvers.statements.boxes import Box, Boxes
-from solvers.statements.release import ANY_LABEL, Loose, Partition, Region, Rows, Settled, Statement
+from solvers.statements.release import ANY_LABEL, UNBOUNDED, Loose, Partition, Region, Rows, Settled, Statement
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -227,10 +227,10 @@ def mutated(rng, steps):
 
 def test_mutated_proofs_show_nothing_false_and_both_checkers_say_so():
     rng, accepted, refused = random.Random(4), 0, 0
-    for world, stages in CASES[:6]:
+    for world, stages in CASES[:5]:
         proof, _ = proved(world, stages, rounds=1)
         facts, data = Facts(world.release), plain(world.release)
-        for _ in range(10):
+        for _ in range(5):
             steps = mutated(rng, steps_of(proof))
             other = Checker(data, 0)
             try:
@@ -264,7 +264,7 @@ def test_mutated_proofs_show_nothing_false_and_both_checkers_say_so():
             truth = other.truth(world.rows, world.y)
             assert (found.lower <= truth).all()
             assert (truth <= found.upper).all()
-    assert min(accepted, refused) > 12
+    assert min(accepted, refused) > 4
 
 
 # ---------------------------------------------------------------- forgeries
@@ -349,6 +349,12 @@ def test_odd_models_are_refused_by_name():
         huge = replace(FORM, multipliers=((first, y), (first + 2, y)))
         changed = boosted_with(wide, hessian=1e308, gradient=1e308)
         assert "too large to be added up" in refused(changed, [Refined(len(wide.boosted.trees)), huge])
+    far = replace(FORM, multipliers=((first, 1 << 1000), (first + 2, 1)))
+    assert "too large to be added up" in refused(wide.release, [Refined(len(wide.boosted.trees)), far])
+    endless = replace(release.blocks[0], high=np.full_like(release.blocks[0].high, UNBOUNDED))
+    assert "statement 0 has no two ends" in refused(
+        replace(release, blocks=(endless, *release.blocks[1:])), [Refined(trees), FORM]
+    )
     single = replace(WORLD.release, rows=Rows(0, None))
     with pytest.raises(CertificateError, match="number of rows is unbounded"):
         Verifier(single).verify(NoWorld(), LeafValues(0, (), Regions(())))
@@ -449,7 +455,7 @@ def test_figures_out_of_reach_leave_the_model_in():
 
 
 def test_trimmed_steps_prove_the_same_with_less():
-    for world, stages in CASES[:6]:
+    for world, stages in CASES[:3]:
         proof, left = proved(world, stages)
         facts = Facts(world.release)
         traced = Traced(facts, 0, proof.steps, Limits())

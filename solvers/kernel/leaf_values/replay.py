@@ -217,7 +217,9 @@ class Replay:
             off = np.zeros((len(rows), len(self.upper)))
             off[at_row, columns] = upwards(high - low)
             size = upwards(np.abs(weights).reshape(-1)).reshape(weights.shape)
-            radius += size @ off * (1 + 2.0**-52 * (len(rows) + 4))  # none below 0: in any order sums are off by less
+            more = 1 + 2.0**-52 * (len(rows) + 4)  # none is below 0: in any order sums are off by less
+            with np.errstate(over="ignore", invalid="ignore"):  # what is no number is refused below
+                radius += size @ off * more
         if not np.isfinite(radius).all():
             raise CertificateError("the numbers of a step are too large to be added up")
         found = column([int(x) + 1 if x else 0 for x in (radius * (1 + 2.0**-40)).reshape(-1).tolist()])
