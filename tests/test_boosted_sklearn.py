@@ -370,3 +370,12 @@ def test_labels_in_the_order_of_the_domain():
     release = release_of(model, turned)
     assert release.statements.boosted[0].labels == (1, 0)
     assert exact_parts(model, *true_points(release, frame)).max() <= 1
+
+
+@pytest.mark.parametrize("kind", ["hist", "gb"])
+def test_trees_of_one_leaf_still_say_how_many_rows_have_each_class(kind):
+    frame = pd.DataFrame({"a": [0, 0, 0, 0, 0], "y": [1, 0, 1, 1, 0]})
+    model = (fit_hist if kind == "hist" else fit_gb)(frame)
+    release = released_from(model, frame)
+    first = release.statements.blocks[0]
+    assert (len(first), first.low.tolist(), first.high.tolist()) == (2, [2, 3], [2, 3])

@@ -194,8 +194,8 @@ def first_counts(thing: Thing, tree: TreeArrays, classes: int) -> NodeCounts | N
         unit = replace(tree, weighted=tree.weighted / each, value=masses(tree) / each)
         found = row_counts(unit, None, None, None)
         return NodeCounts(found.classes, found.size) if found.whole else None
-    if classes != 2 or len(tree.left) == 1 or thing.get("class_weight") is not None:
-        return None  # one leaf has value 0 whatever the classes are
+    if classes != 2 or thing.get("class_weight") is not None:
+        return None
     if thing.class_name.startswith("Hist"):
         raw, rate, ridge = thing.get("_baseline_prediction"), thing.get("learning_rate"), thing.get("l2_regularization")
         start = np.asarray(raw, dtype=float).ravel() if isinstance(raw, (np.ndarray, float)) else np.zeros(0)
@@ -214,12 +214,14 @@ def first_counts(thing: Thing, tree: TreeArrays, classes: int) -> NodeCounts | N
 def solved_leaves(tree: TreeArrays, p: float, rate: float, ridge: float, error: float) -> NodeCounts | None:
     """Return the classes of every leaf from its value; None where they are not whole within the rounding error.
 
-    The root's share of class 1 must be p over all rows: the leaves then add up to it.
+    The root's share of class 1 must be p over all rows: the leaves then add up to it. Of a tree of one leaf p alone says
+    it: the residuals of all rows add up to 0, whatever the classes are.
     """
     leaf, n = tree.leaf, tree.rows.astype(float)
     if not 0 < p < 1 or n[0] * error * 8 > 1:
         return None
-    ones = tree.value[:, 0] / rate * (n * p * (1 - p) + ridge) + n * p
+    values = tree.value[:, 0] if len(tree.left) > 1 else np.zeros(1)
+    ones = values / rate * (n * p * (1 - p) + ridge) + n * p
     rounded = np.rint(ones)
     off = np.abs(ones - rounded)[leaf]
     if (off > np.minimum(0.25, error * 8 * n[leaf] + 1e-6)).any() or (rounded[leaf] < 0).any():
