@@ -17,6 +17,7 @@ from encoders.domain.values import AnyAttribute, Listed, Test, Value, is_number
 from recon.formats.boosters.shared import MAX_NODES, Grown, Split, refuse, split_of
 from solvers.foundation.errors import ReleaseError, Unsupported
 
+WHOLES = 2.0**16  # whole and half numbers below it are thresholds of counts, codes and their middles
 LARGEST = float(np.finfo(np.float32).max)
 
 
@@ -225,10 +226,25 @@ def json_tree(
             out.grown.splits.append(Split(names[k], Test(values=values, missing=not missing_left), None))
             todo += [(left[node], here, 1), (right[node], here, 0)]
             continue
-        threshold = single(condition[node], f"{place}.split_conditions[{node}]")
-        out.grown.splits.append(split_of(names[k], Test(high=threshold, high_open=True, missing=missing_left), True))
+        end, is_open = below_single(single(condition[node], f"{place}.split_conditions[{node}]"))
+        out.grown.splits.append(split_of(names[k], Test(high=end, high_open=is_open, missing=missing_left), True))
         todo += [(right[node], here, 1), (left[node], here, 0)]
     return out
+
+
+def below_single(threshold: float) -> tuple[float, bool]:
+    """Return the end, and whether it is open, of the numbers that are below a threshold once rounded to float32.
+
+    XGBoost rounds every value first, and its thresholds are often values of the training rows: 13.05 itself is below
+    the float32 nearest to it, 13.0500002, yet goes right. The end lies midway to the float32 before; a tie goes to the
+    even one. Whole and half numbers stay as they are: a double that is rounded to one of them is that number, but for
+    rounding errors of computed columns.
+    """
+    if abs(threshold) < WHOLES and 2 * threshold == int(2 * threshold):
+        return threshold, True
+    single = np.float32(threshold)
+    before = np.nextafter(single, np.float32(-np.inf))
+    return (float(before) + threshold) / 2, int(single.view(np.uint32)) & 1 == 0
 
 
 def category_sets(found: Mapping[str, Any], place: str) -> dict[int, tuple[int, ...]]:
