@@ -196,4 +196,4 @@ def test_values_are_rounded_to_single_precision_before_they_are_compared():
         for x in tried + [(a + b) / 2 for a in tried for b in tried]:
             assert (np.float32(x) < single) == (x < end or (x == end and not is_open)), (single, x)
     assert below_single(3.0, True) == (3.0, True)
-    assert 13.0499997 < below_single(float(np.float32(13.05)), True)[0] < 13.05  # the value itself goes right
+    assert 13.0499997 < below_single(float(np.float32(13.05)), False)[0] < 13.05  # the value itself goes right
