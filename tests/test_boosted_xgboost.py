@@ -19,7 +19,7 @@ from encoders.encode.encoder import encode
 from encoders.kinds.open_trees import is_open
 from encoders.models.models import Boosting
 from recon.formats.boosters.xgboost.counts import sizes, starting_shares
-from recon.formats.boosters.xgboost.file import json_booster
+from recon.formats.boosters.xgboost.file import below_single, json_booster
 from recon.formats.boosters.xgboost.logarithm import single_log
 from recon.formats.boosters.xgboost.model import read_xgboost
 from recon.formats.boosters.xgboost.sums import MADE, Rates, depths, rates_of, start, tree_sums
@@ -184,3 +184,16 @@ def test_some_tree_must_count_rows():
     silent = replace(model, trees=model.trees[1:], sums=model.sums[1:])
     with pytest.raises(ReleaseError, match="no tree says how many rows"):
         encode(domain, (silent,))
+
+
+def test_values_are_rounded_to_single_precision_before_they_are_compared():
+    rng = np.random.default_rng(3)
+    thresholds = [13.05, 3.84, 0.1, 1.0, 2.0, -7.3, -1.0, 1e-30, 2.0**24 + 2, *rng.normal(size=200)]
+    for single in np.array(thresholds, dtype=np.float32):
+        end, is_open = below_single(float(single), False)
+        near = [np.nextafter(single, np.float32(side)) for side in (-np.inf, np.inf)]
+        tried = [float(x) for x in (single, *near)] + [end, np.nextafter(end, -np.inf), np.nextafter(end, np.inf)]
+        for x in tried + [(a + b) / 2 for a in tried for b in tried]:
+            assert (np.float32(x) < single) == (x < end or (x == end and not is_open)), (single, x)
+    assert below_single(3.0, True) == (3.0, True)
+    assert 13.0499997 < below_single(float(np.float32(13.05)), False)[0] < 13.05  # the value itself goes right

@@ -6,7 +6,7 @@ Format: XGBoost, doc/model.schema and src/tree/tree_model.cc, versions 1.0 to 3.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -17,6 +17,7 @@ from encoders.domain.values import AnyAttribute, Listed, Test, Value, is_number
 from recon.formats.boosters.shared import MAX_NODES, Grown, Split, refuse, split_of
 from solvers.foundation.errors import ReleaseError, Unsupported
 
+WHOLES = 2.0**24  # whole numbers up to it are float32 numbers
 LARGEST = float(np.finfo(np.float32).max)
 
 
@@ -118,6 +119,9 @@ def json_booster(found: Any, form: str = "XGBoost, save_model JSON") -> Booster:
         raise refuse("a name stands twice", "learner.feature_names")
     called = names or [f"f{i}" for i in range(size)]
     categories = category_names(model.get("cats"), called)
+    types = learner.get("feature_types")
+    typed = zip(called, types, strict=False) if isinstance(types, list) else ()
+    whole = {name for name, kind in typed if kind in ("int", "i")}
     groups = listed(model, "tree_info", "model")
     trees = listed(model, "trees", "model", len(groups))
     parallel = part(model, "gbtree_model_param").get("num_parallel_tree", 1)
@@ -139,7 +143,7 @@ def json_booster(found: Any, form: str = "XGBoost, save_model JSON") -> Booster:
         base_scores(params.get("base_score", "5E-1")),
         max(1, integer(parallel, "model.gbtree_model_param.num_parallel_tree")),
         [
-            json_tree(tree, f"trees[{t}]", integer(group, "model.tree_info"), called, categories)
+            json_tree(tree, f"trees[{t}]", integer(group, "model.tree_info"), called, categories, whole)
             for t, (tree, group) in enumerate(zip(trees, groups, strict=True))
         ],
         str(params.get("boost_from_average")) == "1" and version_of(found) >= [3, 1],
@@ -184,9 +188,14 @@ def category_names(found: Any, names: Sequence[str]) -> dict[str, list[Value]]:
 
 
 def json_tree(
-    found: Any, place: str, group: int, names: Sequence[str], categories: Mapping[str, list[Value]]
+    found: Any,
+    place: str,
+    group: int,
+    names: Sequence[str],
+    categories: Mapping[str, list[Value]],
+    whole: Set[str] = frozenset(),
 ) -> Stored:
-    """Return one tree from its arrays."""
+    """Return one tree from its arrays; `whole` are the features that are whole numbers."""
     if not isinstance(found, dict):
         raise refuse("no object", place)
     out, left = Stored(place, group), listed(found, "left_children", place)
@@ -225,10 +234,24 @@ def json_tree(
             out.grown.splits.append(Split(names[k], Test(values=values, missing=not missing_left), None))
             todo += [(left[node], here, 1), (right[node], here, 0)]
             continue
-        threshold = single(condition[node], f"{place}.split_conditions[{node}]")
-        out.grown.splits.append(split_of(names[k], Test(high=threshold, high_open=True, missing=missing_left), True))
+        end, is_open = below_single(single(condition[node], f"{place}.split_conditions[{node}]"), names[k] in whole)
+        out.grown.splits.append(split_of(names[k], Test(high=end, high_open=is_open, missing=missing_left), True))
         todo += [(right[node], here, 1), (left[node], here, 0)]
     return out
+
+
+def below_single(threshold: float, whole: bool) -> tuple[float, bool]:
+    """Return the end, and whether it is open, of the numbers that are below a threshold once rounded to float32.
+
+    XGBoost rounds every value first, and its thresholds are often values of the training rows: 13.05 itself is below
+    the float32 nearest to it, 13.0500002, yet goes right. The end lies midway to the float32 before; a tie goes to the
+    even one. `whole`: values are whole numbers, of which small ones are not rounded.
+    """
+    if threshold == 0 or (whole and abs(threshold) <= WHOLES):
+        return threshold, True
+    single = np.float32(threshold)
+    before = np.nextafter(single, np.float32(-np.inf))
+    return (float(before) + threshold) / 2, int(single.view(np.uint32)) & 1 == 0
 
 
 def category_sets(found: Mapping[str, Any], place: str) -> dict[int, tuple[int, ...]]:
