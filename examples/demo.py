@@ -1,4 +1,4 @@
-"""`make demo`: audits three released models in full and two in short, asks about people, gives a forest back."""
+"""`make demo`: audits four released models in full and two in short, asks about people, gives a forest back."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ LABEL = "Recidivate-Within-Two-Years"
 
 
 def main() -> None:
-    """Print the audits of a default forest, a tree and a rule list, two shorter ones, and verdicts about people."""
+    """Print the audits of a forest, a boosted model, a tree and a rule list, two shorter ones, verdicts on people."""
     print(recon.audit(recon.load(RELEASES / "diabetes_forest.joblib")).to_text())
+    boosted = recon.load(RELEASES / "boosted_model.txt", domain=str(RELEASES / "boosted_domain.json"))
+    print(recon.audit(boosted).to_text())
     for name in ("compas_tree", "compas_rule_list"):
         print(recon.audit(recon.load(RELEASES / f"{name}.json")).to_text())
     print("The same, in short, of two models of 48,842 people")

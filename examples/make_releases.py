@@ -1,10 +1,12 @@
-"""How the released models in `examples/releases` were made (needs scikit-learn and the data, which are not shipped).
+"""How the released models in `examples/releases` were made.
 
     python examples/make_releases.py FOLDER_WITH_COMPAS_AND_ADULT
 
-Each release of a model holds it with its counts and the domain read off the training rows; no raw row, but for
-the default forest of diabetes, whose file is as it was saved and whose rows scikit-learn publishes. The other forest's
-domain is read off all 7,206 people, of whom 300 train it. The census block needs no data: its figures are published.
+Needs scikit-learn, lightgbm and the data, which are not shipped. Each release of a model holds it with its counts and
+the domain read off the training rows; no raw row, but for the default forest of diabetes, whose file is as it was
+saved and whose rows scikit-learn publishes. The other forest's domain is read off all 7,206 people, of whom 300 train
+it. The boosted model is of 200 people who were made up; its domain says what each column can be. The census block
+needs no data: its figures are published.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from recon.formats.release.writing import dump, release_json
 HERE = Path(__file__).parent / "releases"
 TREE_DEPTH, LIST_LENGTH = 5, 10
 FOREST_ROWS, FOREST_TREES = 300, 30
+BOOSTED_ROWS = 200
 
 CENSUS_ABOUT = (
     "The census block of seven people of Garfinkel, Abowd, Martindale, Understanding Database Reconstruction Attacks "
@@ -94,6 +97,28 @@ def default_forest() -> None:
     rows.to_csv(HERE / "diabetes_rows.csv", index=False)
 
 
+def made_up_people(n: int = BOOSTED_ROWS) -> pd.DataFrame:
+    """Return people drawn at random, whose illness depends on the rest."""
+    rng = np.random.default_rng(0)
+    age, smokes = rng.integers(0, 5, n), (rng.random(n) < 0.3).astype(int)
+    male, weight = rng.integers(0, 2, n), rng.integers(0, 3, n)
+    score = -2 + 0.5 * age + 0.9 * smokes + 0.7 * weight - 0.4 * male - 0.3 * age * smokes
+    ill = (rng.random(n) < 1 / (1 + np.exp(-score))).astype(int)
+    return pd.DataFrame({"age_band": age, "weight_band": weight, "smokes": smokes, "male": male, "ill": ill})
+
+
+def boosted_model() -> None:
+    """Train LightGBM with the defaults on binned data, and store its text and the domain."""
+    import lightgbm
+
+    rows = made_up_people()
+    model = lightgbm.LGBMClassifier(n_jobs=1, verbose=-1).fit(rows.drop(columns="ill"), rows["ill"])
+    model.booster_.save_model(str(HERE / "boosted_model.txt"))
+    attributes = [{"name": name, "min": 0, "max": int(rows[name].max())} for name in rows.columns[:-1]]
+    domain = {"recon": 1, "domain": {"attributes": attributes, "label": {"name": "ill", "values": [0, 1]}}}
+    (HERE / "boosted_domain.json").write_text(dump(domain), encoding="utf-8")
+
+
 def write(file: str, release: recon.EncodedRelease) -> None:
     """Write a release of a model, and print how many worlds it leaves."""
     text = dump(release_json(release.domain, release.models, release.rows))
@@ -137,6 +162,7 @@ def main(data: str) -> None:
     forest(data)
     pickled_forest(data)
     default_forest()
+    boosted_model()
     census_block()
 
 

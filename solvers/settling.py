@@ -5,17 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from solvers.chain import answer, part_of
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
+from solvers.kernel.leaf_values.blocks import cells_blocks
 from solvers.questions.query import Settle, SettledAnswer
 from solvers.statements.boxes import Box, Boxes
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Block, Partition, Release, Settled
 
 SETTLING = 0.8  # of the time for leaf values, before what they prove is asked about
-KIND = "leaf values"
 
 
 @dataclass(slots=True)
@@ -81,22 +80,12 @@ def only_sizes(block: Block) -> Block:
 
 
 def with_block(release: Release, model: int, proved: SettledAnswer) -> Release:
-    """Return a release with the proved rows of a model's cells as one more block."""
+    """Return a release with the proved rows of a model's cells as further blocks: by label, then whatever their label.
+
+    The second one only where it says more than the first.
+    """
     assert proved.boxes is not None
-    block = cells_block(release, proved.boxes, proved.low, proved.high)
+    boxes = Boxes.of([*proved.boxes, Box()])
+    blocks = cells_blocks(release, boxes, proved.low, proved.high, (proved.total_low, proved.total_high))
     settled = Settled(release, model, proved.steps, proved.surplus, proved.worst)
-    return replace(release, blocks=(*release.blocks, block), settled=settled)
-
-
-def cells_block(release: Release, boxes: Boxes, low: NDArray[np.int64], high: NDArray[np.int64]) -> Partition:
-    """Return the partition of cells (disjoint boxes) with bounds per label (cells, labels); nobody is elsewhere."""
-    k, labels = low.shape
-    every = Boxes.of([*(boxes[i] for i in range(k)), Box()])
-    region = np.append(np.repeat(np.arange(k), labels), k).astype(np.int32)
-    label = np.append(np.tile(np.arange(labels), k), ANY_LABEL).astype(np.int32)
-    if release.domain.label is None:
-        label[:] = ANY_LABEL
-    ends = np.append(low.ravel(), 0), np.append(high.ravel(), 0)
-    named = (*tuple(f"cell {i}" for i in range(k)), "any other")
-    texts = tuple(map(str, range(labels)))
-    return Partition(KIND, every, True, region, label, *ends, named, texts)
+    return replace(release, blocks=(*release.blocks, *blocks), settled=settled)

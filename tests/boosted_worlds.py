@@ -21,11 +21,17 @@ LAWS = (
     Gradients("log_loss", scores="float32", rounded="float32", relative=2.0**-22, score_error=1e-7, start_error=1e-7),
     Gradients("softmax", factor=1.5, relative=2.0**-48),
     Gradients("softmax", rounded="float32", relative=1e-6),
+    Gradients("log_loss", "float32", "float32", relative=2.0**-31, stages="float32"),
 )
 
 
 def computed(law, scores, of, y):
     """Return a row's gradient and hessian in doubles, as a library might have them."""
+    if law.stages == "float32":
+        one, f = np.float32(1), np.float32(scores[0])
+        e = np.float32(math.exp(float(min(-f, np.float32(88.7)))))
+        p = one / (one + e)
+        return float(p - np.float32(y)), float(max(p * (one - p), np.float32(1e-16)))
     if law.loss == "log_loss":
         p, here, size = 1 / (1 + math.exp(-law.scale * scores[0])), y == 1, law.scale
     else:

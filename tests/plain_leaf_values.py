@@ -112,6 +112,8 @@ class Model:
     ) -> list[tuple[Fraction, Fraction]]:
         law = self.law
         off = Fraction(law.start_error if first else law.score_error)
+        if law.stages == "float32":
+            return self.in_stages([rounded(Fraction(scores[0]) + d, "float32") for d in (-off, off)], label == 1)
         if law.loss == "log_loss":
             size, mine = Fraction(law.scale), label == 1
             odds = [(Fraction(0), Fraction(0)), tuple(sorted((size * (Fraction(scores[0]) + d)) for d in (-off, off)))]
@@ -128,6 +130,22 @@ class Model:
         top = Fraction(1, 4) if p[0] <= Fraction(1, 2) <= p[1] else max(curve)
         h = sorted(Fraction(law.factor) * size * size * x for x in (min(curve), top))
         return [self.computed(g), self.computed(h)]
+
+    def in_stages(self, f: list[Fraction], mine: bool) -> list[tuple[Fraction, Fraction]]:
+        """Return intervals around g and h worked out in single precision, every step rounded."""
+        demand(self.law.loss == "log_loss" and self.law.scale == self.law.factor == 1, "no such stages")
+        off, ends = Fraction(self.law.relative), []
+        for score, pick, share in ((f[0], 1, 1 + off), (f[1], 0, 1 - off)):
+            e = rounded(exp(min(-score, rounded(Fraction("88.7"), "float32")))[pick] * share, "float32")
+            ends.append(rounded(1 / rounded(1 + e, "float32"), "float32"))
+        g = [rounded(p - mine, "float32") for p in ends]
+        least = rounded(Fraction("1e-16"), "float32")
+        h, p = [], ends[0]
+        while p <= ends[1]:
+            h.append(max(rounded(p * rounded(1 - p, "float32"), "float32"), least))
+            p = Fraction(float(np.nextafter(np.float32(float(p)), np.float32(2))))
+            demand(len(h) < 10_000, "too many numbers between the ends")
+        return [(g[0], g[1]), (min(h), max(h))]
 
     def computed(self, ends: list[Fraction]) -> tuple[Fraction, Fraction]:
         relative, absolute = Fraction(self.law.relative), Fraction(self.law.absolute)
@@ -272,6 +290,18 @@ class Checker:
         """Return the bounds of all columns in order."""
         order = [(c, k) for c in self.order for k in range(self.labels)]
         return [self.lower[c] for c in order], [self.upper[c] for c in order]
+
+    def totals(self) -> tuple[list[int], list[int]]:
+        """Return bounds on the rows of every cell, whatever their label."""
+        labels, out = self.model.model.labels, []
+        for c in self.order:
+            least = sum(self.lower[c, k] for k in range(self.labels))
+            most = min(self.release.rows[1], sum(self.upper[c, k] for k in range(self.labels)))
+            for weights, low, high in self.facts:
+                if len(labels) > 1 and weights == {(c, k): 1 for k in labels}:
+                    least, most = max(least, low), min(most, high)
+            out.append((least, most))
+        return [x for x, _ in out], [x for _, x in out]
 
     def truth(self, rows: Any, labels: Any) -> np.ndarray:
         """Return how many of some rows (parts, without label) lie in every column."""

@@ -128,6 +128,11 @@ def test_readme_shows_the_real_output_of_the_demo():
     assert shown is not None
     out = demo()
     assert out.startswith(shown.group(1).rstrip("\n").removesuffix("..."))
+    boosted = re.search(
+        r"```text\n(Audit of \S*boosted_model.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.S
+    )
+    assert boosted is not None
+    assert boosted.group(1).rstrip("\n").removesuffix("...") in out
     last = re.search(r"```\n(What a forest .*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.S)
     assert last is not None
     assert out.rstrip().endswith(last.group(1).rstrip())

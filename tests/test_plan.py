@@ -355,3 +355,9 @@ def test_counting_a_tree_loads_no_networkx():
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout
     assert out == "False\n"
+
+
+def test_the_plan_says_that_leaf_values_are_solved_first():
+    planned = recon.plan(recon.load(ROOT / "tests" / "golden" / "boosted_log.json"))
+    assert planned.to_dict()["solved_first"] == ["boosting"]
+    assert any("leaf values are solved first" in line for line in planned.lines())

@@ -211,7 +211,18 @@ def replayed(limits, steps=0):
     return lambda: Replay(verifier().facts, verifier().live((0,)), proof, limits()).check(AtMost(box(a=1), 1))
 
 
+def by_leaf_values(steps=(), models=1):
+    """Read a proof by the leaf values of so many models, one in the other."""
+    proof = {"kind": "regions", "statements": []}
+    for _ in range(models):
+        proof = {"kind": "leaf_values", "model": 0, "steps": list(steps), "last": proof}
+    return lambda: proof_from(proof)
+
+
 READING: dict[str, tuple[str, Forgery]] = {
+    "no step of leaf values": (r"proof.steps\[0\] is no step that begins with", by_leaf_values([["formed", 1]])),
+    "a step of leaf values cut short": (r"proof.steps\[0\] is no step that begins with", by_leaf_values([["refined"]])),
+    "too many boosted models": ("proof.last is of more than 20 boosted models", by_leaf_values(models=21)),
     "another kind": ("proof.kind is 'rat': this version reads", read(kind="rat")),
     "no kind": ("proof has no 'kind'", read(kind=None)),
     "no object": ("proof has no 'kind'", lambda: proof_from([])),

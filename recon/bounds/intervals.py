@@ -27,8 +27,8 @@ from solvers.figures.partition import PartitionFigures
 from solvers.figures.system import SystemFigures
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
+from solvers.kernel.leaf_values.blocks import KIND, TOTALS
 from solvers.questions.query import Decide, DecideAnswer, Extreme, ExtremeAnswer
-from solvers.settling import KIND as LEAF_VALUES
 from solvers.statements.release import UNBOUNDED
 
 MAX_CELLS = 10_000  # that are asked about
@@ -175,7 +175,7 @@ def open_counts(release: EncodedRelease, limits: Limits) -> list[IntervalCell]:
     """Return the counts of trees and rule lists that an open number of rows leaves open."""
     out = []
     for b, block in release.statements.partitions.items():
-        if tells(block) and not release.noisy and block.kind != LEAF_VALUES:
+        if tells(block) and not release.noisy and block.kind not in (KIND, TOTALS):
             for s in np.flatnonzero(block.low != block.high).tolist():
                 minimum, maximum, tight = of_statement(release, b, s, limits)
                 published = None if int(block.high[s]) == UNBOUNDED else int(block.high[s])

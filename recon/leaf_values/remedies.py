@@ -75,6 +75,7 @@ def published_otherwise(release: EncodedRelease, change: Callable[[Boosting], Bo
 
 def rounded_model(model: Boosting, decimals: int) -> Boosting:
     """Return a boosted model with rounded leaf values and nothing else but sizes; see the head of this module."""
+    model = quotients(model)
     half = 0.5 * 10.0**-decimals * UP
     slopes = steepest(model.gradients)
     unit = [per_unit(model, of) for of in range(len(model.base))]
@@ -86,6 +87,66 @@ def rounded_model(model: Boosting, decimals: int) -> Boosting:
     note = NOTE.format(decimals)
     origin = model.origin and replace(model.origin, notes=(*model.origin.notes, note), counts=("size",))
     return replace(model, trees=tuple(map(only_sizes, model.trees)), sums=sums, gradients=law, origin=origin)
+
+
+def quotients(model: Boosting) -> Boosting:
+    """Return a model whose leaves with a sum of gradients and one of hessians say their value instead.
+
+    LightGBM's weights give both sums exactly; without them a value v = -eta G / (H + penalty) says one equation,
+    G + b H = -b penalty with b = v / eta. The interval holds for any b: both sums' intervals make it.
+    """
+    pairs = [both_sums(tree, sums) for tree, sums in zip(model.trees, model.sums, strict=True)]
+    if not any(len(p[0]) for p in pairs):
+        return model
+    penalty, out = penalty_of(model, pairs), []
+    for sums, (at, weight, _) in zip(model.sums, pairs, strict=True):
+        if len(at) == 0:
+            out.append(sums)
+            continue
+        (total, total_width), (mass, mass_width) = middles(sums, at), middles(sums, weight)
+        b = -total / (mass + penalty)
+        centre = total + b * mass
+        wide = (total_width + np.abs(b) * mass_width + 2.0**-50 * (np.abs(total) + np.abs(b) * mass)) * UP
+        ends = np.zeros(len(at)), centre - wide, centre + wide
+        what = (VALUE,) * len(at)
+        out.append(TreeSums(sums.round, sums.of, sums.step, sums.node[at], np.ones(len(at)), b, *ends, what))
+    return replace(model, sums=tuple(out))
+
+
+def both_sums(tree: Tree, sums: TreeSums) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the figures that are a leaf's sum of gradients alone, those of its hessians, and the leaves."""
+    at, leaf = leaf_places(tree, sums)
+    alone = sums.hessian[at] == 0
+    at, leaf = at[alone], leaf[alone]
+    mass = np.flatnonzero((sums.gradient == 0) & (sums.square == 0) & (sums.hessian != 0))
+    place = {int(sums.node[i]): int(i) for i in mass}
+    has = np.array([int(sums.node[i]) in place for i in at], dtype=bool)
+    at, leaf = at[has], leaf[has]
+    return at, np.array([place[int(sums.node[i])] for i in at], dtype=np.int64), leaf
+
+
+def middles(sums: TreeSums, at: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the middles and half widths of sums that stand alone in their figures."""
+    scale = sums.gradient[at] + sums.hessian[at]  # one of them is 0
+    return (sums.low[at] + sums.high[at]) / 2 / scale, (sums.high[at] - sums.low[at]) / 2 / np.abs(scale)
+
+
+def penalty_of(
+    model: Boosting, pairs: Sequence[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]
+) -> float:
+    """Return what is added to hessians, by the leaves whose steps are quotients: -G / step = (H + penalty) / eta."""
+    left, right = [np.zeros(0)], [np.zeros(0)]
+    for sums, (at, weight, leaf) in zip(model.sums, pairs, strict=True):
+        if sums.round or model.base == model.start:
+            use = sums.step[leaf] != 0
+            left.append(middles(sums, weight[use])[0])
+            right.append(-middles(sums, at[use])[0] / sums.step[leaf[use]])
+    mass, ratio = np.concatenate(left), np.concatenate(right)
+    if len(mass) < 2:
+        return 0.0
+    slope, shift = np.linalg.lstsq(np.stack([mass, np.ones(len(mass))], axis=1), ratio, rcond=None)[0]
+    found = float(shift / slope) if slope else 0.0
+    return found if found > 1e-6 else 0.0
 
 
 def loosened(law: Gradients) -> Gradients:

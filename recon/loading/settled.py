@@ -62,10 +62,10 @@ def leaf_value_lines(before: Release, found: Release) -> Iterator[str]:
 
 
 def proofs(release: Release) -> list[tuple[Settled, Partition]]:
-    """Return the blocks that leaf values prove, each with its proof, in the order in which they were added."""
+    """Return the blocks by label that leaf values prove, each with its proof, in the order in which they were added."""
     out: list[tuple[Settled, Partition]] = []
     while release.settled is not None:
-        block = release.blocks[-1]
+        block = release.blocks[len(release.settled.before.blocks)]  # one with totals may follow
         assert isinstance(block, Partition)
         out.append((release.settled, block))
         release = release.settled.before

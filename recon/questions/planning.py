@@ -56,6 +56,7 @@ QUESTIONS = {
     "attain": "a world in which sums take given values",
 }
 WIDEST = 160  # columns of a table, where the terminal is wider
+SOLVED_FIRST = "its leaf values are solved first (leaf_values); questions are then asked with what that proves"
 NAMED = 12  # attributes of a component named in text
 
 
@@ -85,6 +86,11 @@ class Plan:
         if self.left.conflict:
             return "unsat" if self.release.certain else "empty"
         return "unknown" if self.left.late or self.interaction.late else "exact"
+
+    @property
+    def boosted(self) -> tuple[str, ...]:
+        """Return the boosted models whose leaf values are solved before any question is asked."""
+        return tuple(model.name for model in self.release.statements.boosted)
 
     def asked(self, question: str) -> tuple[str, ...]:
         """Return the engines that do not refuse a question, in the order in which they are asked."""
@@ -118,6 +124,7 @@ class Plan:
                 "edges": None if self.interaction.reason else self.interaction.edges,
                 "components": None if self.interaction.reason else [list(c) for c in self.interaction.components],
             },
+            "solved_first": list(self.boosted),
             "convention": self.convention,
             "questions": [
                 {
@@ -137,6 +144,7 @@ class Plan:
         yield ""
         yield from left_lines(self.left)
         yield from interaction_lines(self.interaction)
+        yield from (f"{name}: {SOLVED_FIRST}" for name in self.boosted)
         yield ""
         asked = [(name, " > ".join(self.asked(name)) or "none: every engine refuses") for name in self.steps]
         yield from table_lines(("question", f"engines in this order (convention: {self.convention})"), asked)

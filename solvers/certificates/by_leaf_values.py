@@ -6,17 +6,22 @@ those that some claims rest on; claims proved together share them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 import numpy as np
 
+from solvers.certificates.leaf_bounds import Steps
 from solvers.certificates.leaf_steps import Traced, Walk
-from solvers.foundation.errors import CertificateError, Inconclusive
+from solvers.foundation.errors import CertificateError, Inconclusive, NotVerified
 from solvers.foundation.limits import Limits
 from solvers.kernel.checker import Verifier
 from solvers.kernel.claims import AnyClaim, AnyProof, AtLeast, AtMost, LeafValues, Regions
 from solvers.kernel.facts import Facts
+from solvers.kernel.leaf_values.blocks import say_more
 from solvers.statements.release import Release, Settled
+
+WHOLE = 0.5  # of the time left, for proofs that rest on all that leaf values say
 
 
 def chain(release: Release) -> list[Settled]:
@@ -34,31 +39,50 @@ def rooted(
     """Return proofs about the release before leaf values were used (`verifier` checks them); None where there is none.
 
     `proofs` are about the strengthened release. Claims that bounds on cells settle by themselves are proved with the
-    steps behind these bounds alone; all others with the steps behind all bounds. Cost: a pass over the steps, and the
-    weighted sums of those that are kept.
+    steps behind these bounds alone; all others with the steps behind all bounds, which may take a part of the time
+    left (`WHOLE`): what then is not done has no proof. Cost: a pass over the steps, and the weighted sums of those
+    that are kept.
     """
     found: dict[AnyClaim, AnyProof | None] = dict.fromkeys(proofs)
     wanted = [claim for claim, proof in proofs.items() if proof is not None]
     if not wanted:
         return found
-    try:
-        last = settled[-1]
-        traced = Traced(Facts(last.before, limits), last.model, last.steps, limits)
+    last = settled[-1]
+    with suppress(CertificateError, Inconclusive):
+        facts = Facts(last.before, limits)
+        traced = Traced(facts, last.model, last.steps, limits)
         behind = {claim: traced.behind(claim) for claim in wanted}
-        local = {claim for claim, steps in behind.items() if steps is not None}
         needed = set[int]().union(*(steps for steps in behind.values() if steps is not None))
-        rest = [claim for claim in wanted if claim not in local]
-        if rest:  # such proofs name what all the steps leave: then these serve all claims
-            needed |= traced.now.behind(np.arange(len(traced.lower)))
-        steps = Walk(traced).back(needed)
-        traced = Traced(Facts(last.before, limits), last.model, steps, limits)
-        for claim in wanted:
-            proof = regions(traced, claim) if claim in local else proofs[claim]
-            if proof is not None:
-                found[claim] = checked(verifier, settled, LeafValues(last.model, steps, proof), claim)
-    except (CertificateError, Inconclusive):
-        pass
+        local = [claim for claim in wanted if behind[claim] is not None]
+        if len(local) < len(wanted):  # such proofs name what all the steps leave: these may then serve all claims
+            part = limits.share(WHOLE)
+            try:
+                whole = Traced(facts, last.model, last.steps, part)
+                steps = Walk(whole).back(whole.behind_all())
+                again = Traced(facts, last.model, steps, part)
+                with_proofs = {claim: regions(again, claim) or proofs[claim] for claim in wanted}
+                checking = Verifier(verifier.facts.release, part)
+                return found | all_checked(checking, settled, steps, with_proofs)
+            except (CertificateError, Inconclusive):
+                limits.report(
+                    "leaf values: a proof of all they say takes too long; claims about single cells are proved"
+                )
+        if local:
+            steps = Walk(traced).back(needed)
+            again = Traced(facts, last.model, steps, limits)
+            found |= all_checked(verifier, settled, steps, {claim: regions(again, claim) for claim in local})
     return found
+
+
+def all_checked(
+    verifier: Verifier, settled: Sequence[Settled], steps: Steps, proofs: Mapping[AnyClaim, AnyProof | None]
+) -> dict[AnyClaim, AnyProof | None]:
+    """Return the proofs by these steps that were verified, None for others; raises `NotVerified` when time is up."""
+    model = settled[-1].model
+    return {
+        claim: None if proof is None else checked(verifier, settled, LeafValues(model, tuple(steps), proof), claim)
+        for claim, proof in proofs.items()
+    }
 
 
 def checked(verifier: Verifier, settled: Sequence[Settled], proof: LeafValues, claim: AnyClaim) -> LeafValues | None:
@@ -67,20 +91,34 @@ def checked(verifier: Verifier, settled: Sequence[Settled], proof: LeafValues, c
         proof = LeafValues(one.model, tuple(one.steps), proof)
     try:
         verifier.verify(claim, proof)
+    except NotVerified:
+        raise
     except CertificateError:
         return None
     return proof
 
 
 def regions(traced: Traced, claim: AnyClaim) -> Regions | None:
-    """Return regions of the block that the steps leave which settle a claim."""
+    """Return regions of the blocks that the steps leave which settle a claim, None where none do."""
     facts, labels = traced.facts, traced.labels
     alive = traced.alive
     number = facts.rows + (np.cumsum(alive) - 1)[:, None] * labels + np.arange(labels)
-    statement = np.where(alive[:, None], number, facts.rows + int(alive.sum()) * labels).reshape(-1)
-    if isinstance(claim, AtMost):  # where dropped cells are, nobody is: the last region, which counts 0
-        every = {*statement[traced.touching(claim.box)].tolist(), facts.rows + int(alive.sum()) * labels}
-        return Regions(tuple(sorted(every)))
+    other = (
+        facts.rows + int(alive.sum()) * labels
+    )  # where dropped cells are, nobody is: the last region, which counts 0
+    statement = np.where(alive[:, None], number, other).reshape(-1)
+    if isinstance(claim, AtMost):
+        met = traced.touching(claim.box)
+        if int(traced.upper[met].sum()) <= claim.rows:
+            return Regions(tuple(sorted({*statement[met].tolist(), other})))
     if isinstance(claim, AtLeast):
-        return Regions(tuple(sorted(statement[traced.enough(claim)].tolist())))
-    return None
+        chosen = traced.enough(claim)
+        if int(traced.lower[chosen].sum()) >= claim.rows:
+            return Regions(tuple(sorted(statement[chosen].tolist())))
+    cells = traced.whole_cells(claim)
+    totals = traced.totals()[:2]
+    low, high = (x.reshape(-1, labels)[alive] for x in (traced.lower, traced.upper))
+    if cells is None or not say_more((totals[0][alive], totals[1][alive]), low, high, facts.release.rows.high):
+        return None
+    named = {other + 1 + int(i) for i in (np.cumsum(alive) - 1)[cells[alive[cells]]]}
+    return Regions(tuple(sorted(named | ({other + 1 + int(alive.sum())} if isinstance(claim, AtMost) else set()))))

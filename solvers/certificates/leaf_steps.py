@@ -10,7 +10,7 @@ Source: Wetzler, Heule, Hunt, "DRAT-trim", SAT 2014 (the walk back from what is 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from solvers.cells.bit_boxes import padded
 from solvers.certificates.bases import Basis, basis_of
-from solvers.foundation.array_types import Bits, Floats, Ints
+from solvers.certificates.leaf_bounds import FEW, Bounds, Steps, cost, outlines, shorter
+from solvers.foundation.array_types import Bits, Ints
 from solvers.foundation.limits import Limits
 from solvers.gradients.enclosed import BITS
 from solvers.kernel.claims import AnyClaim, AtLeast, AtMost, Form, Refined
@@ -29,42 +30,11 @@ from solvers.kernel.leaf_values.cutting import Cells
 from solvers.kernel.leaf_values.replay import UNITS, Fact, Replay
 from solvers.statements.boxes import Box
 
-FEW = 4  # multipliers of a form that is cheap to keep
 LOOSE = (
     0.3  # of what a sum leaves between what it shows and what is claimed: given up for bounds that it need not rest on
 )
-ROUND = 0.2  # of the same, given up for multipliers of fewer digits
 TINY = 1e-9  # rows: where a sum has no room
 AHEAD = 64  # sums worked out together
-Steps = Sequence[Refined | Form]
-
-
-@dataclass(frozen=True, eq=False)
-class Bounds:
-    """Bounds on all columns, and the steps behind them (-1: none)."""
-
-    lower: Ints
-    upper: Ints
-    by_lower: Ints
-    by_upper: Ints
-
-    def copy(self) -> Bounds:
-        """Return a copy that can be changed."""
-        return Bounds(self.lower.copy(), self.upper.copy(), self.by_lower.copy(), self.by_upper.copy())
-
-    def parts(self, came: Ints, alone: Bits) -> Bounds:
-        """Return those of the parts of columns."""
-        return Bounds(
-            np.where(alone, self.lower[came], 0),
-            self.upper[came],
-            np.where(alone, self.by_lower[came], -1),
-            self.by_upper[came],
-        )
-
-    def behind(self, columns: Ints | Bits, low: bool = True, high: bool = True) -> set[int]:
-        """Return the steps behind the bounds of some columns."""
-        found = set(self.by_lower[columns].tolist()) if low else set()
-        return (found | (set(self.by_upper[columns].tolist()) if high else set())) - {-1}
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,11 +68,11 @@ class Traced(Replay):
         self._rows: dict[int, Row] = {}
         self._sizes: dict[int, float] = {}
         self._basis: list[Basis | None] = []
-        for i, step in enumerate(limits.paced(steps, "steps are gone through")):
+        for i, step in enumerate(limits.paced(outlines(steps), "steps are gone through")):
             if isinstance(step, Refined):
                 self.cut(step, i)
             else:
-                self.believe(step, i)
+                self.believe(*step, i)
 
     def row(self, s: int) -> Row:
         """Return the coefficients of a source over the present columns, remembered."""
@@ -127,13 +97,13 @@ class Traced(Replay):
         self.lower, self.upper = self.now.lower, self.now.upper
         self._rows, self._sizes, self._basis = {}, {}, []
 
-    def believe(self, form: Form, i: int) -> None:
-        """Take over what a form says."""
+    def believe(self, form: Form, multipliers: int, i: int) -> None:
+        """Take over what a form with so many multipliers says."""
         columns = np.array([c for c, _ in form.terms], dtype=np.int64)
         terms = np.array([a for _, a in form.terms], dtype=object)
         self.known.append(Fact(len(self.ancestor) - 1, columns, terms, form.low, form.high))
         self.origin.append((i, -1))
-        self.short &= len(form.multipliers) <= FEW
+        self.short &= multipliers <= FEW
         if len(form.terms) > 1 or form.terms[0][1] != 1:
             return
         j, now = form.terms[0][0], self.now
@@ -175,11 +145,40 @@ class Traced(Replay):
         now = self.now
         if isinstance(claim, AtMost):
             met = self.touching(claim.box)
-            return now.behind(met, low=False) if int(now.upper[met].sum()) <= claim.rows else None
+            if int(now.upper[met].sum()) <= claim.rows:
+                return now.behind(met, low=False)
         if isinstance(claim, AtLeast):
             chosen = self.enough(claim)
-            return now.behind(chosen, high=False) if int(now.lower[chosen].sum()) >= claim.rows else None
+            if int(now.lower[chosen].sum()) >= claim.rows:
+                return now.behind(chosen, high=False)
+        return self.behind_totals(claim)
+
+    def behind_totals(self, claim: AnyClaim) -> set[int] | None:
+        """Return the steps behind bounds on the rows of cells, whatever their label, that settle a claim, or None."""
+        cells = self.whole_cells(claim)
+        if cells is None:
+            return None
+        side = 0 if isinstance(claim, AtLeast) else 1
+        facts = self.totals()[2 + side][cells]
+        columns = (cells[facts < 0][:, None] * self.labels + np.arange(self.labels)).reshape(-1)
+        return {self.origin[f][0] for f in facts[facts >= 0].tolist()} | self.now.behind(columns, side == 0, side == 1)
+
+    def whole_cells(self, claim: AnyClaim) -> Ints | None:
+        """Return the cells whose bounds on rows, whatever their label, settle a claim; None where these do not."""
+        least, most, _, _ = self.totals()
+        if isinstance(claim, AtMost):
+            cells = np.flatnonzero(self.touching(claim.box).reshape(-1, self.labels).any(axis=1))
+            return cells if int(most[cells].sum()) <= claim.rows else None
+        if isinstance(claim, AtLeast):
+            cells = np.flatnonzero(self.within(claim.box).reshape(-1, self.labels).all(axis=1))
+            return cells if int(least[cells].sum()) >= claim.rows else None
         return None
+
+    def behind_all(self) -> set[int]:
+        """Return the steps behind all that is left after the last one: bounds per label, and on rows."""
+        every = self.now.behind(np.arange(len(self.lower)))
+        facts = {f for by in self.totals()[2:] for f in by.tolist()} - {-1}
+        return every | {self.origin[f][0] for f in facts}
 
     def enough(self, claim: AtLeast) -> Ints:
         """Return columns inside the box that hold enough rows, as few as will do; all where they do not."""
@@ -232,6 +231,8 @@ class Walk:
         self.facts: dict[int, set[int]] = {}
         self._sums: dict[int, tuple[Any, Any]] = {}
         self._direct: dict[int, Form | None] = {}
+        self._made: dict[int, Form] = {}
+        self.first_fact = len(traced.facts) + len(traced.figures)  # the number that the first fact has as a source
 
     def back(self, needed: Iterable[int]) -> tuple[Refined | Form, ...]:
         """Return the steps that the needed ones rest on and these, renumbered. The traced steps are used up."""
@@ -267,8 +268,8 @@ class Walk:
     def form(self, i: int) -> Form:
         """Return what is kept of a form, with as few digits as will do; what it rests on is needed."""
         traced = self.traced
-        form = traced.steps[i]
-        assert isinstance(form, Form)
+        form = self.step(i)
+        self._made.pop(i)
         if len(form.multipliers) > FEW:
             if i not in self._direct:
                 self.directly(i)
@@ -290,10 +291,13 @@ class Walk:
             form = replace(form, low=low, high=form.high if form.high < traced.now.upper[j] else int(upper[j]))
         return shorter(form, slack, sum(map(traced.size, (s for s, _ in form.multipliers))))
 
-    @property
-    def first_fact(self) -> int:
-        """Return the number that the first fact has as a source."""
-        return len(self.traced.facts) + len(self.traced.figures)
+    def step(self, i: int) -> Form:
+        """Return form i, made once while it is worked with."""
+        if i not in self._made:
+            found = self.traced.steps[i]
+            assert isinstance(found, Form)
+            self._made[i] = found
+        return self._made[i]
 
     def ahead(self, i: int, done: Mapping[int, Any]) -> list[int]:
         """Return this form and some of those needed before it in the same stage."""
@@ -307,8 +311,8 @@ class Walk:
         if traced.basis is None:
             return
         for n in some:
-            form = traced.steps[n]
-            if isinstance(form, Form) and len(form.multipliers) > FEW:
+            form = self.step(n)
+            if len(form.multipliers) > FEW:
                 made[n] = traced.basis.form(form)
         if not made:
             return
@@ -326,7 +330,7 @@ class Walk:
     def look_ahead(self, i: int) -> None:
         """Work out the sums of this form and of those needed before it in the same stage."""
         some = self.ahead(i, self._sums)
-        middle, radius = self.traced.combined([self.traced.steps[n] for n in some])  # type: ignore[misc]
+        middle, radius = self.traced.combined([self.step(n) for n in some])
         self._sums |= {n: (middle[k], radius[k]) for k, n in enumerate(some)}
 
     def relaxed(self, form: Form, most: Any, least: Any) -> tuple[Ints, Ints, float]:
@@ -390,26 +394,3 @@ class Walk:
             for number in made[i]:
                 new[number] = len(new)
         return tuple(out)
-
-
-def cost(
-    up: Floats, down: Floats, loose: tuple[Ints, Ints], tight: tuple[Ints, Ints], room: tuple[float, float]
-) -> Floats:
-    """Return per column which part of the room it takes to know only the loose bounds."""
-    above = up * (np.where(up > 0, loose[1], loose[0]) - np.where(up > 0, tight[1], tight[0]))
-    below = down * (np.where(down < 0, loose[1], loose[0]) - np.where(down < 0, tight[1], tight[0]))
-    return np.asarray(np.maximum(above / room[0], -below / room[1]), dtype=np.float64)
-
-
-def shorter(form: Form, slack: float, size: float) -> Form:
-    """Return a form with multipliers of fewer digits: rounding them moves its sum by less than a part of the slack.
-
-    `size`: what the sources add up to at most, each weighed by 1.
-    """
-    if len(form.multipliers) <= FEW or not slack > 0 or not math.isfinite(slack):
-        return form
-    bits = max(8, math.ceil(math.log2(max(size, 1.0) / (ROUND * slack))))
-    if form.over <= 1 << bits:
-        return form
-    pairs = ((s, ((y << bits + 1) + form.over) // (2 * form.over)) for s, y in form.multipliers)
-    return replace(form, over=1 << bits, multipliers=tuple((s, y) for s, y in pairs if y))

@@ -264,7 +264,9 @@ class LeafValues:
     Cells are cut by the partitions of the release that are trees of no boosted model before the first step (the last
     region of a first-match list is left out where it counts 0). What is left after the last step is one more block of
     the release, a partition: a region per cell that can hold rows, in order, with the bounds per label, and a last one
-    for everything else, without rows. `last` is a proof over that release; of worlds, over the release without the
+    for everything else, without rows. Where the bounds on a cell's rows, whatever their label, say more than those per
+    label and the number of rows (a fact is about all labels of the model in one cell, once each), one more partition of
+    the same regions has these. `last` is a proof over that release; of worlds, over the release without the
     models of which that says all.
     """
 

@@ -75,6 +75,18 @@ class Steps(Sequence[Refined | Form]):
         part = self.parts[p]
         return part if isinstance(part, Refined) else form(part, i - int(self.first[p]))
 
+    def outlines(self) -> Iterator[Refined | tuple[Form, int]]:
+        """Yield the steps, forms without their multipliers but with how many there are: much cheaper."""
+        for part in self.parts:
+            if isinstance(part, Refined):
+                yield part
+                continue
+            sizes = np.diff(part.weights.indptr).tolist()
+            start, low, high = part.start.tolist(), part.low.tolist(), part.high.tolist()
+            terms = list(zip(part.column.tolist(), part.coefficient.tolist(), strict=True))
+            for i, size in enumerate(sizes):
+                yield Form(tuple(terms[start[i] : start[i + 1]]), 1, (), int(low[i]), int(high[i])), size
+
     def __iter__(self) -> Iterator[Refined | Form]:
         for part in self.parts:
             if isinstance(part, Refined):
@@ -291,6 +303,7 @@ class Settling:
             "exact" if bool((low == high).all()) and cells.leaves.shape[1] == len(self.boosted.trees) else "bounds"
         )
         steps = Steps(found.parts)
+        least, most = self.totals(level)
         return SettledAnswer(
             status,
             boxes=Boxes.of(cells.boxes()),
@@ -299,7 +312,24 @@ class Settling:
             steps=steps,
             surplus=max(0, surplus),
             worst=worst,
+            total_low=least[alive],
+            total_high=most[alive],
         )
+
+    def totals(self, level: Level) -> tuple[Ints, Ints]:
+        """Return bounds on the rows of every cell, whatever their class: as the kernel's replay works them out.
+
+        Sums of bounds, the number of rows, and proved forms that are about all classes of one cell, once each.
+        """
+        given, classes = level.given, level.lower.shape[1]
+        low, high = level.lower.sum(axis=1), np.minimum(level.upper.sum(axis=1), self.release.rows.high or 0)
+        entries = np.bincount(given.row, (given.middle != 0).any(axis=1), minlength=len(given))
+        whole = (given.middle == 1).all(axis=1) & (entries[given.row] == 1) & (classes > 1)
+        at = np.flatnonzero(whole & (given.source >= len(self.index) + len(self.boosted))[given.row])
+        row, cell = given.row[at], given.cell[at]
+        np.maximum.at(low, cell, np.minimum(given.low[row], self.release.rows.high or 0).astype(np.int64))
+        np.minimum.at(high, cell, np.maximum(given.high[row], -1).astype(np.int64))
+        return low, high
 
 
 def known(found: Outcome) -> int:

@@ -399,7 +399,8 @@ class SettledAnswer(Answer):
     `boxes` are the cells that can hold rows (of the attributes, without the label); outside of them is nobody. `steps`
     prove it (`solvers.kernel.claims.LeafValues`), each made when it is asked for. `surplus`: how many figures were left
     over and hold, `worst`: the part of its interval that the farthest of them uses. `failed`: which assumption the
-    figures contradict ("": none); then nothing is said of any cell, and the status is "unknown".
+    figures contradict ("": none); then nothing is said of any cell, and the status is "unknown". `total_low`,
+    `total_high` (cells,): bounds on the rows per cell whatever their label; by default the sums of those per label.
     """
 
     boxes: Boxes | None = None
@@ -409,6 +410,14 @@ class SettledAnswer(Answer):
     surplus: int = 0
     worst: float = 0.0
     failed: str = ""
+    total_low: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    total_high: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+
+    def __post_init__(self) -> None:
+        """Fill in the totals that are not given."""
+        for name, ends in (("total_low", self.low), ("total_high", self.high)):
+            if len(getattr(self, name)) != len(ends):
+                object.__setattr__(self, name, ends.sum(axis=1))
 
 
 @dataclass(frozen=True, eq=False)

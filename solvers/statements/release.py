@@ -357,7 +357,7 @@ class Release:
 
 @dataclass(frozen=True, eq=False)
 class Settled:
-    """A release before its last block was added, and the proof of that block from boosted model number `model`.
+    """A release before its last blocks were added, and the proof of these from boosted model number `model`.
 
     `steps` are those of `solvers.kernel.claims.LeafValues`, made when they are asked for. `surplus`
     is how many figures were left over to check the model's assumptions with, `worst` the part of its interval that the

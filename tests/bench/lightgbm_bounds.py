@@ -15,7 +15,7 @@ from typing import Any
 
 import lightgbm
 import numpy as np
-from boosted_files_lgb import rounded
+from leaf_values import rounded_text
 from numpy.typing import NDArray
 
 from encoders.kinds.boosting import boosted_tree
@@ -156,7 +156,7 @@ def checked(rng: np.random.Generator, kind: str) -> tuple[str, float, float]:
     booster, x, y = trained(rng, kind)
     text = booster.model_to_string()
     if kind == "rounded":
-        text = rounded(text, int(rng.integers(3, 10)))
+        text = rounded_text(text, int(rng.integers(3, 10)))
     if kind == "json":
         dumped = json.loads(json.dumps(booster.dump_model()))
         draft, parsed = read_lightgbm(dumped), json_booster(dumped)

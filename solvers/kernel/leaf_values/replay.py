@@ -20,11 +20,12 @@ from solvers.foundation.limits import Limits
 from solvers.gradients.enclosed import BITS
 from solvers.kernel.claims import Form, LeafValues, Refined
 from solvers.kernel.facts import Facts
+from solvers.kernel.leaf_values.blocks import cells_blocks
 from solvers.kernel.leaf_values.coefficients import Figures, Row, Whole, column
 from solvers.kernel.leaf_values.cutting import Cutter
 from solvers.kernel.proof_format import printable
 from solvers.statements.boxes import Box, Boxes
-from solvers.statements.release import ANY_LABEL, UNBOUNDED, Domain, Partition, Release
+from solvers.statements.release import ANY_LABEL, UNBOUNDED, Release
 
 UNITS = BITS + 1  # sums of both ends of coefficients, which are twice their middles, are whole numbers of 2^-UNITS
 TOGETHER = 256  # forms checked at a time
@@ -32,7 +33,6 @@ HELD = 1 << 20  # coefficients held as limbs at a time
 SUMMED = 1 << 12  # sources added up in doubles: with limbs of 24 and 16 bits sums stay below 2^53
 LIMB, SHORT = 24, 16  # bits of the limbs of coefficients, and of multipliers
 LONGEST = 1_024  # bits of a number in a proof
-KIND = "leaf values"
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,7 +217,9 @@ class Replay:
             off = np.zeros((len(rows), len(self.upper)))
             off[at_row, columns] = upwards(high - low)
             size = upwards(np.abs(weights).reshape(-1)).reshape(weights.shape)
-            radius += size @ off * (1 + 2.0**-52 * (len(rows) + 4))  # none below 0: in any order sums are off by less
+            more = 1 + 2.0**-52 * (len(rows) + 4)  # none is below 0: in any order sums are off by less
+            with np.errstate(over="ignore", invalid="ignore"):  # what is no number is refused below
+                radius += size @ off * more
         if not np.isfinite(radius).all():
             raise CertificateError("the numbers of a step are too large to be added up")
         found = column([int(x) + 1 if x else 0 for x in (radius * (1 + 2.0**-40)).reshape(-1).tolist()])
@@ -267,7 +269,35 @@ class Replay:
         alive, given = self.alive, self.facts.release
         boxes = self.cutter.boxes(self.cells.kept(alive))
         low, high = (x.reshape(-1, self.labels)[alive] for x in (self.lower, self.upper))
-        return replace(given, blocks=(*given.blocks, cells_block(given.domain, Boxes.of([*boxes, Box()]), low, high)))
+        least, most, _, _ = self.totals()
+        more = cells_blocks(given, Boxes.of([*boxes, Box()]), low, high, (least[alive], most[alive]))
+        return replace(given, blocks=(*given.blocks, *more))
+
+    def totals(self) -> tuple[Ints, Ints, Ints, Ints]:
+        """Return between what the rows of every cell lie, whatever their label, and by which facts (-1: by none).
+
+        Sums of bounds, the number of rows, and facts that by now are about all labels of one cell, once each.
+        """
+        least, most = (x.reshape(-1, self.labels).sum(axis=1) for x in (self.lower, self.upper))
+        most = np.minimum(most, self.maximum)
+        by = np.full((2, len(least)), -1, dtype=np.int64)
+        labels = sorted(self.boosted.labels)
+        for i, fact in enumerate(self.known):
+            if not 1 < len(labels) <= len(fact.columns):
+                continue
+            if self.limits.expired():
+                raise NotVerified("not verified: the time was up")
+            row = self.fact_row(fact)
+            cells, found = row.columns // self.labels, row.columns % self.labels
+            if found.tolist() != labels or cells.min() < cells.max() or any(x != 1 << BITS for x in row.low):
+                continue
+            c = cells[0]
+            low, high = min(fact.low, self.maximum), max(fact.high, -1)
+            if low > least[c]:
+                least[c], by[0, c] = low, i
+            if high < most[c]:
+                most[c], by[1, c] = high, i
+        return least, most, by[0], by[1]
 
     def fixed(self) -> bool:
         """Return whether all is known: every column, over the cells of all trees, and every figure can be met."""
@@ -286,18 +316,6 @@ def replayed(facts: Facts, proof: LeafValues, limits: Limits) -> Replay:
     out = Replay(facts, proof.model, limits)
     out.run(proof.steps)
     return out
-
-
-def cells_block(domain: Domain, boxes: Boxes, low: Ints, high: Ints) -> Partition:
-    """Return the partition of cells (the last box is everything else) with bounds per label (cells, labels)."""
-    k, labels = low.shape
-    region = np.append(np.repeat(np.arange(k), labels), k).astype(np.int32)
-    label = np.append(np.tile(np.arange(labels), k), ANY_LABEL).astype(np.int32)
-    if domain.label is None:
-        label[:] = ANY_LABEL
-    ends = np.append(low.reshape(-1), 0), np.append(high.reshape(-1), 0)
-    named = (*(f"cell {i}" for i in range(k)), "any other")
-    return Partition(KIND, boxes, True, region, label, *ends, named, tuple(map(str, range(labels))))
 
 
 def products(weights: Whole, entries: tuple[Ints, Ints, Whole], shape: tuple[int, int]) -> Whole:

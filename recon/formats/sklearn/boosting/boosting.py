@@ -214,8 +214,8 @@ def first_counts(thing: Thing, tree: TreeArrays, classes: int) -> NodeCounts | N
 def solved_leaves(tree: TreeArrays, p: float, rate: float, ridge: float, error: float) -> NodeCounts | None:
     """Return the classes of every leaf from its value; None where they are not whole within the rounding error.
 
-    The root's share of class 1 must be p over all rows: the leaves then add up to it. Of a tree of one leaf p alone says
-    it: the residuals of all rows add up to 0, whatever the classes are.
+    The root's share of class 1 must be p over all rows: the leaves then add up to it. Of a tree of one leaf p alone
+    says it: the residuals of all rows add up to 0, whatever the classes are.
     """
     leaf, n = tree.leaf, tree.rows.astype(float)
     if not 0 < p < 1 or n[0] * error * 8 > 1:
