@@ -12,7 +12,7 @@ from test_leaf_values import case
 
 from solvers.foundation.limits import Limits
 from solvers.leaf_values import peeling, settling
-from solvers.leaf_values.cells import Level, System, first_cells, with_trees
+from solvers.leaf_values.cells import AssumptionError, Level, System, first_cells, with_trees
 from solvers.leaf_values.combining import Statements, implied, moved
 from solvers.leaf_values.settling import Settling, settled
 from solvers.settling import strengthened
@@ -50,27 +50,36 @@ def test_what_is_moved_behind_known_numbers_stays_inside(radius: float) -> None:
             assert Fraction(float(low[0])) <= left <= Fraction(float(high[0]))
 
 
-def one_moved(release: Release, tree: int, figure: int) -> Release:
+def one_moved(release: Release, tree: int, figure: int, by: float = 1e-5) -> Release:
     """Return a release with one figure moved by far more than its width."""
     model = release.boosted[0]
     changed = model.trees[tree]
     move = np.zeros(len(changed))
-    move[figure] = 1e-5
+    move[figure] = by
     changed = replace(changed, low=changed.low + move, high=changed.high + move)
     trees = tuple(changed if t == tree else one for t, one in enumerate(model.trees))
     return replace(release, boosted=(replace(model, trees=trees),))
 
 
-def test_each_surplus_check_notices_a_moved_figure_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_figure_that_proofs_do_not_feel_is_noticed_when_all_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     release = case("hist", 5, 300, 20, max_depth=3)[0].statements
-    spoiled = [one_moved(release, 19, i) for i in range(2)]
-    with monkeypatch.context() as without:
-        without.setattr(peeling, "contradiction", lambda *_: None)
-        assert all(settled(one, 0, Limits(20)).failed for one in spoiled)
-    with monkeypatch.context() as without:
-        nothing = [(np.zeros(0), np.zeros(0, dtype=bool))]
-        without.setattr(settling, "evaluated", lambda *_: nothing)
-        assert all(settled(one, 0, Limits(20)).failed for one in spoiled)
+    spoiled = one_moved(release, 19, 1, 1e-12)
+    assert "tree 19" in settled(spoiled, 0, Limits(20)).failed
+    monkeypatch.setattr(settling, "evaluated", lambda *_: [(np.zeros(0), np.zeros(0, dtype=bool))])
+    assert not settled(spoiled, 0, Limits(20)).failed  # so that it is the evaluation which notices
+
+
+def test_a_contradiction_is_noticed_before_anything_is_fixed() -> None:
+    release = case("hist", 5, 300, 20, max_depth=3)[0].statements
+    for change, fails in ((0.0, False), (1e-5, True)):
+        level = first_level(one_moved(release, 19, 1, change))
+        step = peeling.single_columns(level)
+        assert step is not None
+        if not fails:
+            assert peeling.determine(level, step, Limits(20))
+            continue
+        with pytest.raises(AssumptionError, match="misses by"):
+            peeling.determine(level, step, Limits(20))
 
 
 def first_level(release: Release) -> Level:
