@@ -13,10 +13,10 @@ import numpy as np
 
 from solvers.certificates.leaf_bounds import Steps
 from solvers.certificates.leaf_steps import Traced, Walk
-from solvers.foundation.errors import CertificateError, Inconclusive, NotVerified
+from solvers.foundation.errors import CertificateError, Inconclusive
 from solvers.foundation.limits import Limits
 from solvers.kernel.checker import Verifier
-from solvers.kernel.claims import AnyClaim, AnyProof, AtLeast, AtMost, LeafValues, Regions
+from solvers.kernel.claims import AnyClaim, AnyProof, AtLeast, AtMost, Form, LeafValues, Refined, Regions
 from solvers.kernel.facts import Facts
 from solvers.kernel.leaf_values.blocks import say_more
 from solvers.statements.release import Release, Settled
@@ -62,11 +62,14 @@ def rooted(
                 again = Traced(facts, last.model, steps, part)
                 with_proofs = {claim: regions(again, claim) or proofs[claim] for claim in wanted}
                 checking = Verifier(verifier.facts.release, part)
-                return found | all_checked(checking, settled, steps, with_proofs)
+                found |= all_checked(checking, settled, steps, with_proofs)
+                if not part.expired():
+                    return found
             except (CertificateError, Inconclusive):
                 limits.report(
                     "leaf values: a proof of all they say takes too long; claims about single cells are proved"
                 )
+        local = [claim for claim in local if found[claim] is None]
         if local:
             steps = Walk(traced).back(needed)
             again = Traced(facts, last.model, steps, limits)
@@ -77,23 +80,26 @@ def rooted(
 def all_checked(
     verifier: Verifier, settled: Sequence[Settled], steps: Steps, proofs: Mapping[AnyClaim, AnyProof | None]
 ) -> dict[AnyClaim, AnyProof | None]:
-    """Return the proofs by these steps that were verified, None for others; raises `NotVerified` when time is up."""
-    model = settled[-1].model
-    return {
-        claim: None if proof is None else checked(verifier, settled, LeafValues(model, tuple(steps), proof), claim)
-        for claim, proof in proofs.items()
-    }
+    """Return the proofs by these steps that were verified, None for others and where time did not suffice."""
+    layers = [(settled[-1].model, tuple(steps)), *((one.model, tuple(one.steps)) for one in reversed(settled[:-1]))]
+    found: dict[AnyClaim, AnyProof | None] = dict.fromkeys(proofs)
+    for claim, proof in proofs.items():
+        if verifier.limits.expired():
+            break
+        found[claim] = None if proof is None else checked(verifier, layers, proof, claim)
+    return found
 
 
-def checked(verifier: Verifier, settled: Sequence[Settled], proof: LeafValues, claim: AnyClaim) -> LeafValues | None:
-    """Return a proof with what earlier models prove around it, if it is verified."""
-    for one in reversed(settled[:-1]):
-        proof = LeafValues(one.model, tuple(one.steps), proof)
+def checked(
+    verifier: Verifier, layers: Sequence[tuple[int, tuple[Refined | Form, ...]]], last: AnyProof, claim: AnyClaim
+) -> AnyProof | None:
+    """Return a proof with what models prove around it (number and steps, the last model first), if it is verified."""
+    proof = last
+    for model, steps in layers:
+        proof = LeafValues(model, steps, proof)
     try:
         verifier.verify(claim, proof)
-    except NotVerified:
-        raise
-    except CertificateError:
+    except CertificateError:  # not verified in time, too
         return None
     return proof
 
@@ -103,9 +109,7 @@ def regions(traced: Traced, claim: AnyClaim) -> Regions | None:
     facts, labels = traced.facts, traced.labels
     alive = traced.alive
     number = facts.rows + (np.cumsum(alive) - 1)[:, None] * labels + np.arange(labels)
-    other = (
-        facts.rows + int(alive.sum()) * labels
-    )  # where dropped cells are, nobody is: the last region, which counts 0
+    other = facts.rows + int(alive.sum()) * labels  # dropped cells, where nobody is: the last region, which counts 0
     statement = np.where(alive[:, None], number, other).reshape(-1)
     if isinstance(claim, AtMost):
         met = traced.touching(claim.box)
