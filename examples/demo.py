@@ -14,7 +14,7 @@ LABEL = "Recidivate-Within-Two-Years"
 def main() -> None:
     """Print the audits of a forest, a boosted model, a tree and a rule list, two shorter ones, verdicts on people."""
     print(recon.audit(recon.load(RELEASES / "diabetes_forest.joblib")).to_text())
-    boosted = recon.load(RELEASES / "boosted_model.txt", domain=str(RELEASES / "boosted_domain.json"))
+    boosted = recon.load(RELEASES / "boosted_model.txt", domain=str(RELEASES.parent / "boosted_domain.json"))
     print(recon.audit(boosted).to_text())
     for name in ("compas_tree", "compas_rule_list"):
         print(recon.audit(recon.load(RELEASES / f"{name}.json")).to_text())

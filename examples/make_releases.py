@@ -116,7 +116,7 @@ def boosted_model() -> None:
     model.booster_.save_model(str(HERE / "boosted_model.txt"))
     attributes = [{"name": name, "min": 0, "max": int(rows[name].max())} for name in rows.columns[:-1]]
     domain = {"recon": 1, "domain": {"attributes": attributes, "label": {"name": "ill", "values": [0, 1]}}}
-    (HERE / "boosted_domain.json").write_text(dump(domain), encoding="utf-8")
+    (HERE.parent / "boosted_domain.json").write_text(dump(domain), encoding="utf-8")
 
 
 def write(file: str, release: recon.EncodedRelease) -> None:

@@ -17,7 +17,7 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 @pytest.fixture(scope="module")
 def release():
     folder = EXAMPLES / "releases"
-    return recon.load(folder / "boosted_model.txt", domain=str(folder / "boosted_domain.json"))
+    return recon.load(folder / "boosted_model.txt", domain=str(folder.parent / "boosted_domain.json"))
 
 
 @pytest.fixture(scope="module")

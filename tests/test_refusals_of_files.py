@@ -16,7 +16,7 @@ import pytest
 from test_refusals import raised, unreached
 
 import recon
-from recon.certificates.certificate_format import claim_of, level_of, sealed
+from recon.certificates.certificate_format import claim_of, digest, level_of, sealed
 from recon.certificates.verifying import Readings, check, opened
 from recon.files.named_files import MAX_NAME, located, read_regular
 from solvers.foundation.limits import Limits
@@ -99,7 +99,18 @@ def read(kind, most=99):
     return run
 
 
+def models_in_models(release, good, folder):
+    """Read a proof by the leaf values of 21 models whose steps another certificate holds."""
+    proof = {"kind": "regions", "statements": []}
+    for _ in range(21):
+        proof = {"kind": "leaf_values", "model": 0, "shared": digest([]), "last": proof}
+    readings = Readings(release, Limits())
+    readings.steps[digest([])] = []
+    return readings.proof(proof)
+
+
 FORGERIES = {
+    "too many boosted models": ("proof.last is of more than 20 boosted models", models_in_models),
     "no claim": ("the claim is no object", lambda release, good, folder: claim_of([], release)),
     "some worlds": ("only that there is no world", claim(worlds=1)),
     "worlds and more": (r"the claim has \['profile2', 'worlds'\] instead", claim(worlds=0, profile2={})),

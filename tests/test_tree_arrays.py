@@ -245,7 +245,8 @@ def test_every_part_of_the_published_schema_refuses_unknown_keys():
     for name, part in {**schema["$defs"], "release": schema}.items():
         assert part["additionalProperties"] is False, name
     kinds = [schema["$defs"][one["$ref"].split("/")[-1]] for one in schema["properties"]["models"]["items"]["anyOf"]]
-    assert {k["properties"]["kind"]["enum"][0] for k in kinds} == {"tree", "rule_list", "rule_set", "forest", "table"}
+    named = {"tree", "rule_list", "rule_set", "forest", "table", "boosting"}
+    assert {k["properties"]["kind"]["enum"][0] for k in kinds} == named
     assert all("kind" in k["required"] for k in kinds)
     assert schema["$defs"]["NodePart"]["properties"].keys() >= {"if", "then", "else", "counts", "count", "distinct"}
     assert json.dumps(schema)

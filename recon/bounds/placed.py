@@ -42,13 +42,14 @@ def same_mean(
     """Return the mean of a group where what is proved of the rows leaves one only; None elsewhere.
 
     Exact where the worlds can be counted; else an answer of status "bounds" whose ends are equal, because that there is
-    a world is not proved.
+    a world is not proved. So it is where some rows are impossible: places say nothing of them, and a group that may have
+    a row attribute by attribute may have none.
     """
     low, high = mean_of_places(release, where, name, located)
     if low is None or high is None or low != high:
         return None
     found = BoundAnswer("bounds", engine=located.engine, seconds=located.seconds, min=float(low), max=float(high))
-    if located.status != "exact":
+    if located.status != "exact" or release.statements.impossible:
         return found
     counted = ask(release.statements, Count("ordered"), CountAnswer, limits)
     return replace(found, status="exact", expectation=found.min) if counted.status == "exact" else found

@@ -7,7 +7,7 @@ import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import CONFIDENCE, EncodedRelease, confidence_level
@@ -24,11 +24,13 @@ from recon.formats.drafts.names import with_own_names
 from recon.formats.release import reading
 from recon.formats.rules import streed
 from recon.formats.sklearn.pipelines.folds import Folds
-from recon.loading.known_columns import Table, known_table, widened, with_known_columns
 from recon.stored.containers import open_stored, unpacked
 from solvers.foundation.collector import collector_paused
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
+
+if TYPE_CHECKING:
+    from recon.loading.known_columns import Table
 
 BY_NAME = (
     "files were joined by the names of attributes and label: what is called differently counts as different (--domain)"
@@ -60,6 +62,8 @@ def load(
         release = _loaded(paths, domain, confidence)
         if known_columns is None:
             return release
+        from recon.loading.known_columns import known_table, widened, with_known_columns  # with pandas
+
         table = known_table(known_columns)
         wider = widened(release, table, label)
         if wider is not release.domain:

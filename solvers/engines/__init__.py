@@ -18,8 +18,8 @@ COUNTERS = (
     ("approxmc", "ApproxMCEngine"),
 )
 ENGINES = (
-    ("leaf_values", "LeafValuesEngine"),
     ("closed_form", "ClosedFormEngine"),
+    ("leaf_values", "LeafValuesEngine"),
     ("likeliest", "LikeliestEngine"),
     ("assignments", "AssignmentsEngine"),
     ("draws", "DrawsEngine"),
