@@ -87,5 +87,5 @@ def with_block(release: Release, model: int, proved: SettledAnswer) -> Release:
     assert proved.boxes is not None
     boxes = Boxes.of([*proved.boxes, Box()])
     blocks = cells_blocks(release, boxes, proved.low, proved.high, (proved.total_low, proved.total_high))
-    settled = Settled(release, model, proved.steps, proved.surplus, proved.worst)
+    settled = Settled(release, model, proved.steps, proved.surplus, proved.worst, "; ".join(proved.trail))
     return replace(release, blocks=(*release.blocks, *blocks), settled=settled)

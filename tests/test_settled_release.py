@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from pathlib import Path
 
@@ -143,3 +144,11 @@ def test_the_true_rows_keep_leaf_values_and_others_break_them():
         (first, *_) = violations(release, frame(rows))
         assert "times as far from it as what is published allows" in first
         assert first.startswith("boosting, tree ")
+
+
+def test_without_lattices_the_answer_says_which_extra_would_help(monkeypatch):
+    """A release that leaf values leave open: `boosted_open.json`."""
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *more: None if name == "flint" else find(name, *more))
+    release = settled_release(recon.load(GOLDEN / "boosted_open.json"))
+    assert any("recon-worlds[lattice]" in line for line in release.assumptions)

@@ -42,8 +42,8 @@ def same_mean(
     """Return the mean of a group where what is proved of the rows leaves one only; None elsewhere.
 
     Exact where the worlds can be counted; else an answer of status "bounds" whose ends are equal, because that there is
-    a world is not proved. So it is where some rows are impossible: places say nothing of them, and a group that may have
-    a row attribute by attribute may have none.
+    a world is not proved. So it is where some rows are impossible: places say nothing of them, and a group that may
+    have a row attribute by attribute may have none.
     """
     low, high = mean_of_places(release, where, name, located)
     if low is None or high is None or low != high:

@@ -59,6 +59,8 @@ def leaf_value_lines(before: Release, found: Release) -> Iterator[str]:
         name = proved.before.boosted[proved.model].name
         held = f"{proved.surplus:,} surplus figures hold" if proved.surplus else "no figure is left over to check that"
         yield f"{name}: leaf values: {known:,} of {rows:,} rows are known, with their label; {held}"
+        if proved.note:
+            yield f"{name}: leaf values: {proved.note}"
 
 
 def proofs(release: Release) -> list[tuple[Settled, Partition]]:

@@ -35,7 +35,7 @@ from solvers.leaf_values.cells import (
     with_trees,
 )
 from solvers.leaf_values.combining import Statements
-from solvers.leaf_values.lattice import MOST, reduced
+from solvers.leaf_values.lattice import MOST, reduced, unavailable
 from solvers.leaf_values.peeling import affordable, peel
 from solvers.leaf_values.residuals import evaluated
 from solvers.questions.query import SettledAnswer, Status
@@ -314,6 +314,7 @@ class Settling:
             worst=worst,
             total_low=least[alive],
             total_high=most[alive],
+            trail=(unavailable(),) if status != "exact" and unavailable() else (),
         )
 
     def totals(self, level: Level) -> tuple[Ints, Ints]:

@@ -361,7 +361,7 @@ class Settled:
 
     `steps` are those of `solvers.kernel.claims.LeafValues`, made when they are asked for. `surplus`
     is how many figures were left over to check the model's assumptions with, `worst` the part of its interval that the
-    farthest of them used (at most 1).
+    farthest of them used (at most 1). `note`: what would have been tried as well, and why it was not ("": nothing).
     """
 
     before: Release
@@ -369,6 +369,7 @@ class Settled:
     steps: Sequence[Any] = field(repr=False)
     surplus: int
     worst: float
+    note: str = ""
 
 
 @dataclass(frozen=True, eq=False)
