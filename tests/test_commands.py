@@ -172,7 +172,7 @@ def test_domain_convert_schema_engines(tree, tmp_path, capsys):
     assert json.loads(out)["title"] == "ReleasePart"
     code, out, _ = run(capsys, "engines", "--json")
     known = [e["name"] for e in json.loads(out)]
-    assert known[:6] == ["leaf_values", "closed_form", "likeliest", "assignments", "draws", "histogram"]
+    assert known[:6] == ["closed_form", "leaf_values", "likeliest", "assignments", "draws", "histogram"]
     assert {"cpsat", "lp", "rows"} <= set(known)
     assert all(e["status"] == "available" for e in json.loads(out))
 

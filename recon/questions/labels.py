@@ -30,7 +30,7 @@ from solvers.questions.query import Targets, TargetsAnswer
 from solvers.statements.release import ANY_LABEL
 
 Ints = NDArray[np.int64]
-NO_LABEL = "no file says anything of a label, and none is a regression whose leaf values are read (recon.targets)"
+NO_LABEL = "no file says anything of a label, and none is a regression whose leaf values are read"
 NO_ROWS = "nobody's features are known: give --known-columns (recon.load(..., known_columns=...))"
 
 
@@ -70,7 +70,8 @@ def labels(release: EncodedRelease, limits: Limits | None = None) -> pd.DataFram
     if known is None:
         raise Unsupported(NO_ROWS)
     if label is None:
-        raise Unsupported("; ".join((NO_LABEL, *release.reader_notes)))
+        why = "of a regression ask for targets (recon.targets)" if is_regression(release) else NO_LABEL
+        raise Unsupported("; ".join((why, *release.reader_notes)))
     given = known_labels(known, release.domain)
     if (given >= 0).all():
         message = f"every row's '{label.name}' is given: leave the column out, or empty where it is not known"
