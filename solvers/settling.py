@@ -14,6 +14,7 @@ from solvers.questions.query import Settle, SettledAnswer
 from solvers.statements.boxes import Box, Boxes
 from solvers.statements.release import ANY_LABEL, UNBOUNDED, Block, Partition, Release, Settled
 
+NOT_USED = "its leaf values are not used"  # and why, behind the name of a model
 SETTLING = 0.8  # of the time for leaf values, before what they prove is asked about
 
 
@@ -55,7 +56,7 @@ def settle_all(release: Release, limits: Limits) -> Release:
         if not isinstance(proved, SettledAnswer):
             raise TypeError(f"{proved.engine} answered Settle with a {type(proved).__name__}")
         if proved.failed:
-            line = f"{model.name}: its leaf values are not used: {proved.failed}"
+            line = f"{model.name}: {NOT_USED}: {proved.failed}"
             blocks = tuple(only_sizes(b) if i in model.blocks else b for i, b in enumerate(found.blocks))
             found = replace(found, blocks=blocks, loosened=(*found.loosened, line))
             continue

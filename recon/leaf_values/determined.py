@@ -11,6 +11,7 @@ from encoders.domain.values import Continuous
 from encoders.encode.encoder import EncodedRelease
 from recon.loading.settled import as_released, proofs, settled_release
 from solvers.foundation.limits import Limits
+from solvers.settling import NOT_USED
 from solvers.statements.release import Partition, Release
 
 
@@ -105,7 +106,7 @@ def single_rows(release: EncodedRelease, block: Partition) -> NDArray[np.bool_]:
 
 def unproved(release: Release, base: Determined) -> Determined:
     """Return why a model proves nothing: its assumptions fail, or nothing was found."""
-    start = f"{base.name}: its leaf values are not used: "
+    start = f"{base.name}: {NOT_USED}: "
     for line in release.loosened:
         if line.startswith(start):
             return replace(base, status="failed", failed=line.removeprefix(start))

@@ -51,14 +51,18 @@ def as_released(release: EncodedRelease) -> EncodedRelease:
     return release.derived.part(Unsettled).release or release
 
 
+def held(surplus: int) -> str:
+    """Return in words how many figures were left over to check what leaf values assume, and hold."""
+    return f"{surplus:,} surplus figures hold" if surplus else "no figure is left over to check that"
+
+
 def leaf_value_lines(before: Release, found: Release) -> Iterator[str]:
     """Yield what leaf values say, model by model: how many rows, or why they are not used."""
     yield from found.loosened[len(before.loosened) :]
     for proved, block in proofs(found):
         rows, known = before.rows.high or 0, int(block.low.sum())
         name = proved.before.boosted[proved.model].name
-        held = f"{proved.surplus:,} surplus figures hold" if proved.surplus else "no figure is left over to check that"
-        yield f"{name}: leaf values: {known:,} of {rows:,} rows are known, with their label; {held}"
+        yield f"{name}: leaf values: {known:,} of {rows:,} rows are known, with their label; {held(proved.surplus)}"
         if proved.note:
             yield f"{name}: leaf values: {proved.note}"
 

@@ -22,11 +22,12 @@ from recon.answers.exact import select_with
 from recon.answers.undecided import decide, why_open
 from recon.frames.naming import named_like
 from recon.loading.known_columns import known_rows
-from recon.loading.settled import proofs, settled_release
+from recon.loading.settled import held, proofs, settled_release
 from solvers.chain import answer
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.questions.query import Targets, TargetsAnswer
+from solvers.settling import NOT_USED
 from solvers.statements.release import ANY_LABEL
 
 Ints = NDArray[np.int64]
@@ -213,11 +214,10 @@ def targets(
         found = answer(release.statements, Targets(number, within=within), limits)
         assert isinstance(found, TargetsAnswer)
         if found.failed or found.boxes is None:
-            lines.append(f"{model.name}: its leaf values are not used: {found.failed or 'nothing follows from them'}")
+            lines.append(f"{model.name}: {NOT_USED}: {found.failed or 'nothing follows from them'}")
             continue
         failed = False
-        held = f"{found.surplus:,} surplus figures hold" if found.surplus else "no figure is left over to check that"
-        lines.append(f"{model.name}: {held}")
+        lines.append(f"{model.name}: {held(found.surplus)}")
         place = {box: i for i, box in enumerate(regions.boxes)}
         at = np.array([place.get(found.boxes[i], -1) for i in range(len(found.boxes))], dtype=np.int64)
         own = at >= 0
