@@ -1,14 +1,21 @@
-"""What the benches of figures' intervals share: synthetic rows, and the largest used part of an interval seen."""
+"""What the benches of figures' intervals share: synthetic rows, models read, the largest used part of an interval."""
 
 from __future__ import annotations
 
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from boosted_cases import true_points
 from numpy.typing import NDArray
 
+import recon
 from encoders.domain.domain import Domain
 from solvers.gradients.boosted import Boosted
 from solvers.leaf_values.residuals import used
@@ -59,3 +66,36 @@ class Worst:
         print(f"{self.models} models, {self.figures} figures: at most {self.largest:.4f} of an interval is used")
         print(*self.outside[:20], sep="\n")
         return 1 if self.outside else 0
+
+
+Maker = Callable[[np.random.Generator, pd.DataFrame, Path, int], tuple[Path, object] | str]
+
+
+def compared(maker: Maker, gaps: bool = False) -> int:
+    """Fit as many models as the command line says (1000, seed 0), compare each with its rows, and return the status.
+
+    `maker` writes the file of model k of some rows, label last, into a folder: its path and settings, or why there is
+    none. `gaps`: every fifth model has missing values.
+    """
+    models, seed = (int(given) for given in (*sys.argv[1:], *("1000", "0")[len(sys.argv) - 1 :]))
+    random, worst, read = np.random.default_rng(seed), Worst(), Counter[str]()
+    with tempfile.TemporaryDirectory() as folder:
+        for k in range(models):
+            frame, domain = synthetic(random, gaps=gaps and k % 5 == 0)
+            made = maker(random, frame, Path(folder), k)
+            if isinstance(made, str):
+                read[f"not fitted: {made[-60:]}"] += 1
+                continue
+            try:
+                release = recon.load(made[0], domain=domain)
+            except recon.ReconError as error:
+                read[f"{str(error)[:90]}"] += 1
+                continue
+            if not release.statements.boosted:
+                read["counts: " + "; ".join(release.reader_notes)[-90:]] += 1
+                continue
+            read["leaf values"] += 1
+            worst.add(*true_points(release, frame), (k, len(frame), made[1]))
+    for what, n in read.most_common():
+        print(f"{n:6} {what}")
+    return worst.report()

@@ -7,19 +7,15 @@ Usage: python tests/bench/xgboost_bounds.py [MODELS] [SEED]. Prints what was rea
 from __future__ import annotations
 
 import sys
-import tempfile
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xgboost
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from boosted_cases import true_points
-from bounded import Worst, synthetic
-
-import recon
+from bounded import compared
 
 
 def settings(random: np.random.Generator) -> dict[str, Any]:
@@ -51,31 +47,14 @@ def settings(random: np.random.Generator) -> dict[str, Any]:
     return out
 
 
-def main(models: int, seed: int) -> int:
-    """Fit and compare; return the status."""
-    random, worst, read = np.random.default_rng(seed), Worst(), Counter[str]()
-    with tempfile.TemporaryDirectory() as folder:
-        for k in range(models):
-            frame, domain = synthetic(random, gaps=k % 5 == 0)
-            x, y = frame.iloc[:, :-1], frame.iloc[:, -1]
-            chosen = settings(random)
-            model = xgboost.XGBClassifier(**chosen).fit(x, y)
-            path = Path(folder) / f"model.{['json', 'ubj'][k % 2]}"
-            model.save_model(path)
-            try:
-                release = recon.load(path, domain=domain)
-            except recon.ReconError as error:
-                read[f"{str(error)[:90]}"] += 1
-                continue
-            if not release.statements.boosted:
-                read["counts: " + "; ".join(release.reader_notes)[-90:]] += 1
-                continue
-            read["leaf values"] += 1
-            worst.add(*true_points(release, frame), (k, len(frame), chosen))
-    for what, n in read.most_common():
-        print(f"{n:6} {what}")
-    return worst.report()
+def made(random: np.random.Generator, frame: pd.DataFrame, folder: Path, k: int) -> tuple[Path, object]:
+    """Return the file of a fitted model and its settings."""
+    chosen = settings(random)
+    model = xgboost.XGBClassifier(**chosen).fit(frame.iloc[:, :-1], frame.iloc[:, -1])
+    path = folder / f"model.{['json', 'ubj'][k % 2]}"
+    model.save_model(path)
+    return path, chosen
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 1000, int(sys.argv[2]) if len(sys.argv) > 2 else 0))
+    sys.exit(compared(made, gaps=True))
