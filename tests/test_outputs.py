@@ -15,7 +15,7 @@ from extras import run
 
 import recon
 from recon.cli.app import app
-from recon.cli.commands.learn import learn_app
+from recon.cli.studies.learn import learn_app
 from recon.console.guarding import OUTPUTS
 from recon.console.output import write_table, write_text
 from recon.files.spreadsheets import RAW, guarded, unguarded

@@ -11,7 +11,7 @@ import pytest
 import typer
 
 import recon
-from recon.cli.commands.learn import learn_app
+from recon.cli.studies.learn import learn_app
 from recon.formats.release import reading
 from recon.learners.private.dp_greedy_rule_list import DPGreedyRuleListClassifier
 from recon.learners.rule_lists.bayesian_rule_list import BayesianRuleListClassifier, DPBayesianRuleListClassifier

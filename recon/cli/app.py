@@ -10,7 +10,6 @@ import typer
 
 from recon.cli.commands.inspecting import inspect
 from recon.cli.commands.labels import labels
-from recon.cli.commands.learn import learn_app
 from recon.cli.commands.noise import denoise, posterior, sweep
 from recon.cli.commands.plan import engines, plan, schema
 from recon.cli.commands.positions import positions
@@ -20,6 +19,8 @@ from recon.cli.output.other_answers import with_other_answers
 from recon.cli.output.printing import ended_early, extreme_world, leave_at_once, show, show_emptiness, show_verdicts
 from recon.cli.output.proofs import estimate_lines, estimates_json, stored_certificates
 from recon.cli.session import finish, open_release
+from recon.cli.studies.learn import learn_app
+from recon.cli.studies.reproduce import reproduce
 from recon.console.guarding import Commands
 from recon.console.options import (
     Certificates,
@@ -85,7 +86,7 @@ reading: list[Callable[..., None]] = [inspect, convert, domain]
 asking: list[Callable[..., None]] = [labels, positions, verify, export, plan, posterior, denoise, sweep]
 for command in [*map(bounded, reading), *asking]:
     app.command()(command)
-for command in (schema, engines):
+for command in (schema, engines, reproduce):
     app.command()(command)
 for learner in learn_app.registered_commands:
     learner.callback = bounded(learner.callback) if learner.callback else None

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from functools import wraps
 from inspect import Parameter, signature
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from recon.console.output import ended_at_once, parse_memory, working
+
+if TYPE_CHECKING:
+    from solvers.foundation.limits import Limits
 
 
 def known_convention(name: str | None) -> str | None:
@@ -67,6 +71,13 @@ def bounded(command: Callable[..., Any]) -> Callable[..., Any]:
     run.__signature__ = shape.replace(parameters=every)  # type: ignore[attr-defined]  # what typer reads
     run.__annotations__ = {one.name: one.annotation for one in every}
     return run
+
+
+def within_machine(limits: Limits, workers: int, dask: str | None) -> Limits:
+    """Return the limits with these workers; wrong usage where both local processes and a cluster are asked for."""
+    if dask and workers > 1:
+        raise typer.BadParameter("choose --workers (local processes) or --dask (a cluster), not both")
+    return replace(limits, workers=workers, cluster=dask)
 
 
 def suffix(path: str | None) -> str:
@@ -133,6 +144,13 @@ Confidence = Annotated[
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
 LogJson = Annotated[bool, typer.Option("--log-json", help="Progress as JSON lines on standard error.")]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of everything drawn.")]
+Workers = Annotated[
+    int, typer.Option("--workers", min=1, help="Local processes for what is independent; --memory is for all together.")
+]
+Cluster = Annotated[
+    str | None,
+    typer.Option("--dask", help="Address of a Dask scheduler, e.g. tcp://10.0.0.1:8786, instead of --workers."),
+]
 Out = Annotated[
     str | None,
     typer.Option("--out", help="Write to this file (.csv, .parquet, .json).", callback=written_as(*TABLES)),

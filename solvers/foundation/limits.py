@@ -23,7 +23,8 @@ class Limits:
 
     `seconds=None` means no time limit. Engines ask `expired()` between steps; `progress` is called with
     a short text (and may be ignored). `end`: the moment beyond which no share of these limits lasts, whatever it was
-    given (`lasting`): the whole budget and `GRACE`.
+    given (`lasting`): the whole budget and `GRACE`. `workers`: local processes that independent pieces may be spread
+    over, `cluster`: the address of a Dask scheduler that takes them instead (`solvers.parallel`).
     """
 
     seconds: float | None = None
@@ -33,6 +34,8 @@ class Limits:
     stop: Event = field(default_factory=Event)
     started: float = field(default_factory=time.monotonic)
     end: float | None = None
+    workers: int = 1
+    cluster: str | None = None
 
     def __post_init__(self) -> None:
         if self.end is None and self.seconds is not None:

@@ -1,0 +1,1 @@
+"""The commands of those who study learners: models trained, the experiments of the papers run again."""

@@ -1,0 +1,1 @@
+"""The experiments of the papers and beyond: points run anywhere, stored one by one, drawn from what is stored."""

@@ -1,0 +1,93 @@
+"""Figures as data, and one way to draw them: SVG by matplotlib, the same bytes for the same figures."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from solvers.foundation.errors import Unsupported
+
+COLOURS = ("#0b6e99", "#c44e00", "#3f7d20", "#8e3b9e", "#7a5c00", "#b0183a", "#4a4a4a", "#009392", "#d16ba5", "#2a3d8f")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One series. `low`, `high`: an interval around y, drawn as a band; `hollow`: points whose y is not certified."""
+
+    label: str
+    x: Sequence[float]
+    y: Sequence[float]
+    low: Sequence[float] | None = None
+    high: Sequence[float] | None = None
+    hollow: Sequence[bool] | None = None
+    style: Literal["line", "dashed", "points", "step"] = "line"
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One plot with its axes; scales are "linear", "log" or "symlog"."""
+
+    title: str
+    x: str
+    y: str
+    lines: Sequence[Line]
+    x_scale: str = "linear"
+    y_scale: str = "linear"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Panels side by side, `columns` in a row; `about`: what is drawn and in which units, for those who cannot see."""
+
+    name: str
+    about: str
+    panels: Sequence[Panel]
+    columns: int = 2
+
+
+def svg(figure: Figure) -> str:
+    """Return the figure as SVG; `Unsupported` without matplotlib."""
+    try:
+        import matplotlib
+        from matplotlib.figure import Figure as Canvas
+    except ImportError:
+        raise Unsupported("figures need an extra: pip install 'recon-worlds[plots]'") from None
+    across = min(figure.columns, len(figure.panels)) or 1
+    down = -(-len(figure.panels) // across) or 1
+    with matplotlib.rc_context({"svg.hashsalt": figure.name, "svg.fonttype": "none", "font.size": 9}):
+        canvas = Canvas(figsize=(4.6 * across, 3.3 * down), layout="constrained")
+        places = canvas.subplots(down, across, squeeze=False)
+        for place, panel in zip(places.flat, figure.panels, strict=False):
+            draw(place, panel)
+        for place in list(places.flat)[len(figure.panels) :]:
+            place.set_axis_off()
+        out = io.StringIO()
+        canvas.savefig(out, format="svg", metadata={"Date": None, "Title": figure.name, "Description": figure.about})
+    return out.getvalue()
+
+
+def draw(place: Any, panel: Panel) -> None:
+    """Draw one panel into matplotlib's axes."""
+    for k, line in enumerate(panel.lines):
+        colour, marker = COLOURS[k % len(COLOURS)], MARKERS[k % len(MARKERS)]
+        style = {"line": "-", "dashed": "--", "points": "none", "step": "-"}[line.style]
+        place.plot(line.x, line.y, linestyle=style, color=colour, label=line.label, linewidth=1.3,
+                   marker="" if line.style == "step" else marker, markersize=4,
+                   drawstyle="steps-post" if line.style == "step" else "default")  # fmt: skip
+        if line.low is not None and line.high is not None:
+            place.fill_between(line.x, line.low, line.high, color=colour, alpha=0.15, linewidth=0)
+        if line.hollow is not None and any(line.hollow):
+            at = [i for i, hollow in enumerate(line.hollow) if hollow]
+            place.plot([line.x[i] for i in at], [line.y[i] for i in at], linestyle="none", marker=marker,
+                       markersize=4.5, markerfacecolor="white", markeredgecolor=colour)  # fmt: skip
+    place.set_title(panel.title, fontsize=9)
+    place.set_xlabel(panel.x)
+    place.set_ylabel(panel.y)
+    place.set_xscale(panel.x_scale)
+    place.set_yscale(panel.y_scale)
+    place.grid(visible=True, alpha=0.25)
+    if any(line.label for line in panel.lines):
+        place.legend(fontsize=7)

@@ -1,0 +1,99 @@
+"""What an experiment is: independent points, what one of them gives, and the tables and figures of all."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import pandas as pd
+
+from recon.experiments.drawing import Figure
+from solvers.foundation.limits import Limits
+
+Size = Literal["full", "quick"]
+Scalar = str | int | float | bool | None
+Row = dict[str, Scalar]  # one line of results; every point of an experiment may give several
+
+
+@dataclass(frozen=True)
+class Point:
+    """One independent piece of an experiment: its parameters, all that its results depend on beside the data.
+
+    `dataset`: the name of the data it reads ("" for none). `cost`: expected seconds, dear points are begun first;
+    it is no part of what the point is.
+    """
+
+    dataset: str
+    parameters: Mapping[str, Scalar]
+    cost: float = 1.0
+
+    def key(self, experiment: str, version: int) -> str:
+        """Return the name under which its results are stored: a hash of experiment, version, data and parameters."""
+        text = json.dumps([experiment, version, self.dataset, dict(self.parameters)], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+    def __getitem__(self, name: str) -> Any:
+        """Return a parameter."""
+        return self.parameters[name]
+
+    def __str__(self) -> str:
+        named = [f"{name} {value}" for name, value in self.parameters.items()]
+        return ", ".join([self.dataset, *named] if self.dataset else named)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of results: `name` becomes the name of its files, `about` says what a line is and in which units."""
+
+    name: str
+    frame: pd.DataFrame
+    about: str
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What an experiment's results say: tables, figures, and sentences (each compares a figure with the paper's)."""
+
+    tables: Sequence[Table] = ()
+    figures: Sequence[Figure] = ()
+    sentences: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """An experiment by name.
+
+    `points(size)` lists its points (cheap, no data read), `run(point, frame, limits)` returns one point's rows and is
+    called anywhere (a function of a module), `findings(results)` draws all that is there: `results` has one line per
+    row with the point's dataset and parameters as further columns, and may be incomplete. `version` goes up whenever
+    rows mean something else; what was stored before is then run anew. `needs`: packages beside the core's and the extra
+    that brings them.
+    """
+
+    name: str
+    about: str
+    source: str
+    points: Callable[[Size], list[Point]]
+    run: Callable[[Point, pd.DataFrame | None, Limits], list[Row]]
+    findings: Callable[[pd.DataFrame], Findings]
+    version: int = 1
+    needs: Mapping[str, str] = field(default_factory=dict)  # package -> extra
+
+
+NAMES: dict[str, str] = {  # experiment -> module that holds its EXPERIMENT
+}
+
+
+def experiment(name: str) -> Experiment:
+    """Return the experiment of that name; `KeyError` for an unknown one."""
+    return of_module(NAMES[name])
+
+
+def of_module(module: str) -> Experiment:
+    """Return the experiment that a module holds."""
+    found: Experiment = importlib.import_module(module).EXPERIMENT
+    return found

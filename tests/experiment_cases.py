@@ -1,0 +1,40 @@
+"""A tiny experiment of a module of its own, so that other processes find it: squares, and points that fail."""
+
+from __future__ import annotations
+
+import os
+
+import pandas as pd
+
+from recon.experiments.drawing import Figure, Line, Panel
+from recon.experiments.experiment import Experiment, Findings, Point, Table
+from solvers.foundation.errors import ReleaseError
+
+
+def points(size):
+    """Return ten points, three for the quick one."""
+    return [Point("", {"x": x}, cost=x) for x in range(3 if size == "quick" else 10)]
+
+
+def run(point, frame, limits):
+    """Return the square; every call leaves a line in the file that the environment names."""
+    assert frame is None
+    if path := os.environ.get("RECON_TEST_CALLS"):
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(f"{point['x']}\n")
+    if os.environ.get("RECON_TEST_FAILS") == str(point["x"]):
+        raise ReleaseError("this point was told to fail")
+    return [{"square": point["x"] ** 2, "nothing": None, "half": point["x"] / 2}]
+
+
+def findings(results: pd.DataFrame) -> Findings:
+    """Return a table, a figure and a sentence."""
+    line = Line("squares", results["x"].tolist(), results["square"].tolist(), hollow=[x % 2 == 1 for x in results["x"]])
+    return Findings(
+        [Table("squares", results[["x", "square"]], "A number and its square.")],
+        [Figure("squares", "Squares grow.", [Panel("squares", "x", "x squared", [line])], columns=1)],
+        [f"the largest square is {results['square'].max()}"],
+    )
+
+
+EXPERIMENT = Experiment("squares", "squares of small numbers", "Euclid", points, run, findings)

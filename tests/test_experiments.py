@@ -1,0 +1,132 @@
+"""Experiments: points stored one by one, gone on with, drawn from what is there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pyarrow.parquet
+import pytest
+from experiment_cases import EXPERIMENT
+
+from recon.experiments import experiment as experiments
+from recon.experiments.datasets import SOURCES, load
+from recon.experiments.running import reproduce
+from recon.experiments.store import Store
+from solvers.foundation.errors import ReleaseError
+from solvers.foundation.limits import Limits
+
+
+@pytest.fixture
+def calls(monkeypatch, tmp_path):
+    """Make the tiny experiment known, and return what it was called for so far."""
+    monkeypatch.setitem(experiments.NAMES, "squares", "experiment_cases")
+    path = tmp_path / "calls"
+    monkeypatch.setenv("RECON_TEST_CALLS", str(path))
+    return lambda: sorted(int(line) for line in path.read_text().split()) if path.exists() else []
+
+
+def test_all_points_are_run_once_and_drawn(calls, tmp_path):
+    out = tmp_path / "out"
+    outcome = reproduce("squares", str(out))
+    assert outcome.complete
+    assert outcome.now == 10
+    assert calls() == list(range(10))
+    table = pd.read_csv(out / "squares.csv")
+    assert dict(zip(table["x"], table["square"], strict=True)) == {x: x * x for x in range(10)}
+    assert "<svg" in (out / "squares.svg").read_text()
+    assert "| 9 | 81 |" in (out / "squares.md").read_text()
+    assert "the largest square is 81" in (out / "README.md").read_text()
+    again = reproduce("squares", str(out))
+    assert again.complete
+    assert (again.before, again.now) == (10, 0)
+    assert calls() == list(range(10))
+
+
+def test_figures_are_the_same_bytes_each_time(calls, tmp_path):
+    for name in ("a", "b"):
+        reproduce("squares", str(tmp_path / name))
+    for file in ("squares.svg", "squares.csv", "squares.md"):
+        assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
+
+
+def test_a_stopped_run_goes_on_where_it_was(calls, tmp_path):
+    limits, seen = Limits(), []
+
+    def stop_after_four(text):
+        seen.append(text)
+        if len(seen) == 4:
+            limits.stop.set()
+
+    object.__setattr__(limits, "progress", stop_after_four)
+    first = reproduce("squares", str(tmp_path / "out"), limits=limits)
+    assert first.now == 4
+    assert first.left == 6
+    assert not first.complete
+    assert "the largest square is 81" in first.findings.sentences  # dear points come first
+    second = reproduce("squares", str(tmp_path / "out"))
+    assert second.complete
+    assert (second.before, second.now) == (4, 6)
+    assert calls() == list(range(10))
+
+
+def test_a_failing_point_is_named_and_the_others_go_on(calls, tmp_path, monkeypatch):
+    monkeypatch.setenv("RECON_TEST_FAILS", "7")
+    outcome = reproduce("squares", str(tmp_path / "out"))
+    assert outcome.now == 9
+    assert not outcome.complete
+    assert outcome.failed == (("x 7", "ReleaseError: this point was told to fail"),)
+    monkeypatch.delenv("RECON_TEST_FAILS")
+    assert reproduce("squares", str(tmp_path / "out")).complete
+
+
+def test_every_run_carries_its_manifest(calls, tmp_path):
+    reproduce("squares", str(tmp_path / "out"), "quick")
+    point = EXPERIMENT.points("quick")[2]
+    stored = Store(tmp_path / "out", EXPERIMENT)
+    manifest = json.loads(pyarrow.parquet.read_table(stored.path(point)).schema.metadata[b"recon"])
+    assert manifest["parameters"] == {"x": 2}
+    assert manifest["experiment"] == "squares"
+    assert {"numpy", "python", "recon-worlds"} <= set(manifest["versions"])
+    assert manifest["seconds"] >= 0
+    assert stored.read(point, "").rows == [{"square": 4, "nothing": None, "half": 1.0}]
+
+
+@pytest.mark.parametrize("spoil", ["half", "other data", "nothing"])
+def test_what_is_broken_or_of_other_data_is_run_anew(calls, tmp_path, spoil):
+    reproduce("squares", str(tmp_path / "out"), "quick")
+    stored = Store(tmp_path / "out", EXPERIMENT)
+    point = EXPERIMENT.points("quick")[1]
+    content = stored.path(point).read_bytes()
+    if spoil == "other data":
+        run = stored.read(point, "")
+        run.manifest["data_sha256"] = "another"
+        stored.write(point, run)
+    else:
+        stored.path(point).write_bytes(content[: len(content) // 2] if spoil == "half" else b"")
+    assert reproduce("squares", str(tmp_path / "out"), "quick").now == 1
+    assert calls() == [0, 1, 1, 2]
+
+
+def test_processes_give_the_same_results(calls, tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    one = reproduce("squares", str(tmp_path / "one"))
+    two = reproduce("squares", str(tmp_path / "two"), limits=Limits(workers=2))
+    pd.testing.assert_frame_equal(one.results, two.results)
+
+
+@pytest.mark.parametrize("name", sorted(SOURCES))
+def test_published_data_are_found_by_name(data, name):
+    frame, digest = load(name, str(Path(data(SOURCES[name].file)).parent))
+    assert frame.shape == (SOURCES[name].rows, SOURCES[name].columns)
+    assert digest == SOURCES[name].sha256
+    assert set(frame.iloc[:, -1].unique()) == {0, 1}
+
+
+def test_other_data_under_the_name_are_refused(tmp_path):
+    (tmp_path / "compas14.csv").write_text("a,y\n1,0\n")
+    with pytest.raises(ReleaseError, match=r"compas14\.csv: is not the published file"):
+        load("compas14", str(tmp_path))
+    with pytest.raises(ReleaseError, match="give their folder: --data"):
+        load("adult19", str(tmp_path))
