@@ -17,11 +17,13 @@ from recon.learners.training.options import (
     Confidence,
     Data,
     Delta,
+    Depth,
     EnumerateUpTo,
     Epsilon,
     ExpectedLength,
     ExpectedWidth,
     Label,
+    LeafRows,
     Length,
     LongestRule,
     Mechanism,
@@ -38,10 +40,14 @@ from recon.learners.training.options import (
     Repaired,
     Rules,
     SamplerSeed,
+    Slack,
+    SolverSeconds,
     Split,
     Steps,
     Support,
     Target,
+    TiesToo,
+    TreeSolver,
     Width,
     numbers,
     share_or_rows,
@@ -49,7 +55,7 @@ from recon.learners.training.options import (
 )
 
 if TYPE_CHECKING:
-    from recon.learners.rule_lists.estimator import RuleListClassifier
+    from recon.learners.rule_lists.estimator import BinaryClassifier
 
 learn_app = Commands(help="Train a model and write it as a release file.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -148,6 +154,28 @@ def learn_dp_bayesian_rule_list(
     )  # fmt: skip
 
 
+@learn_app.command("optimal-tree")
+def learn_optimal_tree(
+    data: Data, max_depth: Depth = 3, min_support: LeafRows = "0.05", solver: TreeSolver = "streed",
+    seconds: SolverSeconds = 60.0, ties: TiesToo = False, slack: Slack = 0, out: Out = None, label: Label = None,
+    domain: DomainFile = None, independent: Independent = False,
+) -> None:  # fmt: skip
+    """Train the tree with the fewest training errors, say whether that is proved, and write the release."""
+    from recon.learners.optimal.optimal_tree import OptimalTreeClassifier
+    from recon.learners.training.tie_lines import tie_lines
+    from recon.learners.training.training import training
+
+    chosen: Any = solver
+    learner = OptimalTreeClassifier(
+        max_depth=max_depth, min_support=share_or_rows(min_support), seconds=seconds, solver=chosen
+    )
+    finish(data, label, domain, independent, learner, out=out)
+    if ties:
+        print_lines(
+            *tie_lines(training(data, label, domain, independent), learner, slack, independent), file=sys.stderr
+        )
+
+
 def read_rules(path: str | None) -> list[tuple[tuple[str, int], ...]] | None:
     """Return public rules from a file, None without one; `ReleaseError` where it holds something else."""
     if path is None:
@@ -170,7 +198,7 @@ def read_rules(path: str | None) -> list[tuple[tuple[str, int], ...]] | None:
 
 
 def finish(
-    data: str, label: str | None, domain: str | None, independent: bool, learner: RuleListClassifier, *,
+    data: str, label: str | None, domain: str | None, independent: bool, learner: BinaryClassifier, *,
     out: str | None, publish_rows: bool = False, domain_is_public: bool = False,
 ) -> None:  # fmt: skip
     """Train, write the release, and say on standard error what was learned and what it guarantees."""

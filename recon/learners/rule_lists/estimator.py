@@ -1,4 +1,4 @@
-"""What the rule list learners share: reading binary columns and labels, scikit-learn's interface, prediction, export.
+"""What learners over binary columns share: reading them and labels, scikit-learn's interface; rule lists: all the rest.
 
 The interface is scikit-learn's (https://scikit-learn.org/stable/developers/develop.html) without importing it.
 """
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from encoders.domain.values import Test, Value
-from encoders.models.models import Rule, RuleList
+from encoders.models.models import Rule, RuleList, Tree
 from encoders.models.nodes import Support
 from solvers.foundation.errors import ReleaseError
 
@@ -29,23 +29,32 @@ Antecedent = tuple[Literal, ...]
 Counts = Sequence[int | Fraction]  # per class
 
 
-class RuleListClassifier:
-    """A fitted rule list over binary columns, with scikit-learn's estimator interface; subclasses fit it.
+class BinaryClassifier:
+    """A classifier over columns of 0 and 1 with scikit-learn's estimator interface; subclasses fit it.
 
-    After `fit`: `rules_`, a list of (literals, counts per class), the default rule last with no literals; counts
-    may carry noise (be negative or fractional). `classes_`, `feature_names_in_`, `n_features_in_`; `noise_`, the
-    law of the noise on the counts, None for exact ones.
+    After `fit`: `classes_`, `feature_names_in_`, `n_features_in_`.
     """
 
     _estimator_type = "classifier"
-    rules_: Sequence[tuple[Antecedent, Counts]]
+    fitted = "classes_"  # what is there once it is fitted
     classes_: NDArray[Any]
-    noise_: Noise | None = None
     multi_class = True  # whether it can learn more than two classes
 
     def fit(self, X: Any, y: ArrayLike) -> Self:  # noqa: N803 - scikit-learn's name
-        """Return the fitted list; each learner says how."""
+        """Return the fitted classifier; each learner says how."""
         raise NotImplementedError(f"{type(self).__name__} does not learn")
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
+        """Return (rows, classes) shares; each kind of model says of what."""
+        raise NotImplementedError(f"{type(self).__name__} does not predict")
+
+    def summary(self) -> str:
+        """Return in a few words what was learned."""
+        raise NotImplementedError(f"{type(self).__name__} does not say what it learned")
+
+    def to_model(self, name: str = "model", label_values: Sequence[Value] | None = None) -> RuleList | Tree:
+        """Return the published model; counts follow `label_values`."""
+        raise NotImplementedError(f"{type(self).__name__} publishes nothing")
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the constructor's arguments by name."""
@@ -70,7 +79,7 @@ class RuleListClassifier:
         )
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "rules_")
+        return hasattr(self, self.fitted)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in self.get_params().items())})"
@@ -84,6 +93,46 @@ class RuleListClassifier:
         """Remember the columns of `fit`."""
         self.n_features_in_ = len(names)
         self.feature_names_in_ = np.array(names, dtype=object)
+
+    def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
+        """Return the majority class of the training rows that each row falls together with (ties: the first class)."""
+        self._check_fitted()
+        found: NDArray[Any] = self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+        return found
+
+    def score(self, X: Any, y: ArrayLike) -> float:  # noqa: N803
+        """Return the share of rows predicted right."""
+        found = self.predict(X)
+        return float((found == labels_of(y, len(found))).mean())
+
+    def _order(self, label_values: Sequence[Value] | None) -> list[int | None]:
+        """Return for each of the label's values the class that it is, None where no row had it.
+
+        Raises `ReleaseError` for a class that is none of the values.
+        """
+        self._check_fitted()
+        seen = [c.item() if isinstance(c, np.generic) else c for c in self.classes_]
+        values = list(seen if label_values is None else label_values)
+        if unknown := [c for c in seen if c not in values]:
+            raise ReleaseError(f"the class {unknown[0]!r} is not among the label's values {values}")
+        return [seen.index(v) if v in seen else None for v in values]
+
+
+class RuleListClassifier(BinaryClassifier):
+    """A fitted rule list over binary columns, with scikit-learn's estimator interface; subclasses fit it.
+
+    After `fit`: `rules_`, a list of (literals, counts per class), the default rule last with no literals; counts
+    may carry noise (be negative or fractional). `classes_`, `feature_names_in_`, `n_features_in_`; `noise_`, the
+    law of the noise on the counts, None for exact ones.
+    """
+
+    fitted = "rules_"
+    rules_: Sequence[tuple[Antecedent, Counts]]
+    noise_: Noise | None = None
+
+    def summary(self) -> str:
+        """Return the number of rules in words."""
+        return f"{len(self.rules_)} rules"
 
     def apply(self, X: Any) -> NDArray[np.intp]:  # noqa: N803 - scikit-learn's name
         """Return for every row the index in `rules_` of the rule that captures it."""
@@ -112,30 +161,15 @@ class RuleListClassifier:
         shares: NDArray[np.float64] = (held / held.sum(axis=1, keepdims=True))[index]
         return shares
 
-    def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
-        """Return the majority class of the matching rule (ties: the first class)."""
-        self._check_fitted()
-        found: NDArray[Any] = self.classes_[np.argmax(self.predict_proba(X), axis=1)]
-        return found
-
-    def score(self, X: Any, y: ArrayLike) -> float:  # noqa: N803
-        """Return the share of rows predicted right."""
-        found = self.predict(X)
-        return float((found == labels_of(y, len(found))).mean())
-
     def to_model(self, name: str = "rule list", label_values: Sequence[Value] | None = None) -> RuleList:
         """Return the published list; counts follow `label_values` (the domain's label).
 
         Exact counts of a value that no row had are 0; noisy counts of it were never published: `ReleaseError`.
         """
-        self._check_fitted()
-        seen = [c.item() if isinstance(c, np.generic) else c for c in self.classes_]
-        values = list(seen if label_values is None else label_values)
-        if unknown := [c for c in seen if c not in values]:
-            raise ReleaseError(f"the class {unknown[0]!r} is not among the label's values {values}")
-        if self.noise_ is not None and (missing := [v for v in values if v not in seen]):
-            raise ReleaseError(f"no noisy count of the label {missing[0]!r} was published: fit with all classes")
-        order = [seen.index(v) if v in seen else None for v in values]
+        order = self._order(label_values)
+        if self.noise_ is not None and label_values is not None and None in order:
+            missing = label_values[order.index(None)]
+            raise ReleaseError(f"no noisy count of the label {missing!r} was published: fit with all classes")
 
         def support(counts: Counts) -> Support:
             return Support(tuple(0 if i is None else counts[i] for i in order))
@@ -190,7 +224,7 @@ def labels_of(y: ArrayLike | None, n: int) -> NDArray[Any]:
     import pandas as pd
 
     if y is None:
-        raise ReleaseError("a rule list requires y to be passed, but the target y is None: give the labels")
+        raise ReleaseError("a classifier requires y to be passed, but the target y is None: give the labels")
     labels = np.asarray(y)
     if labels.shape == (n, 1):
         warn_of_column()

@@ -68,6 +68,15 @@ MostItems = Annotated[
     int | None, typer.Option("--most-items", min=1, help="Columns that can be 1 in one row; fewer mean less noise.")
 ]
 
+Depth = Annotated[int, typer.Option("--max-depth", min=1, max=20, help="Tests on a path at most.")]
+LeafRows = Annotated[str, typer.Option("--min-support", help="Rows of every leaf: a share (0.05) or a number (20).")]
+TreeSolver = Annotated[str, typer.Option("--solver", help="streed (extra learn), own (no extra) or dl85 (pydl8.5).")]
+SolverSeconds = Annotated[float, typer.Option("--seconds", min=0.001, help="Of the solver, and of counting ties.")]
+TiesToo = Annotated[
+    bool, typer.Option("--ties", help="Count all trees that are as good: between which Dist_G they lie.")
+]
+Slack = Annotated[int, typer.Option("--slack", min=0, help="With --ties: trees with so many errors more, too.")]
+
 
 def share_or_rows(text: str) -> float | int:
     """Return a minimum support: a whole number is rows, one with a point a share; wrong usage for neither."""

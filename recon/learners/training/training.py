@@ -17,7 +17,7 @@ from encoders.encode.encoder import encode
 from encoders.models.ledger import Ledger
 from recon.formats.release.writing import dump, release_json
 from recon.frames.selections import numbers_of, read_table
-from recon.learners.rule_lists.estimator import RuleListClassifier
+from recon.learners.rule_lists.estimator import BinaryClassifier
 from recon.loading.loading import read_domain
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.release import Rows
@@ -73,8 +73,8 @@ PUBLIC_ROWS = "the exact number of rows, {:,}, is written and declared public (-
 SEEDED = "a seed was given: whoever knows or guesses it knows the noise, and this ledger is void"
 
 
-def learned_release(table: Training, learner: RuleListClassifier, publish_rows: bool = False) -> tuple[str, list[str]]:
-    """Return the text of a release file with the list that a learner trains on the table, and what to tell the user.
+def learned_release(table: Training, learner: BinaryClassifier, publish_rows: bool = False) -> tuple[str, list[str]]:
+    """Return the text of a release file with the model that a learner trains on the table, and what to tell the user.
 
     The number of rows is written where counts are exact, or where `publish_rows` says that it is public. A private
     learner (one with an `epsilon`) needs a domain that does not come from the rows, and its file carries its ledger.
@@ -94,7 +94,7 @@ def learned_release(table: Training, learner: RuleListClassifier, publish_rows: 
     except ReleaseError as error:
         raise error.at(file=table.file) from None
     share = float((learner.predict(rows) == labels).mean())
-    notes = [f"{len(learner.rules_)} rules, {100 * share:.1f} % of the {len(rows):,} training rows right"]
+    notes = [f"{learner.summary()}, {100 * share:.1f} % of the {len(rows):,} training rows right"]
     known: Rows | None = Rows(len(rows), len(rows))
     domain = table.domain
     if private and model.noise is not None:

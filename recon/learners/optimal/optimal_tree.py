@@ -1,0 +1,185 @@
+"""The tree with the fewest training errors among all trees of a depth with leaves of a size, and the proof of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from encoders.domain.values import Value
+from encoders.models.models import Tree
+from recon.learners.optimal.lattice import best_tree, bounds, grown
+from recon.learners.optimal.nodes import TreeNode, as_model, counted, depth_of, errors, leaves, reached
+from recon.learners.optimal.table import Rows, distinct_rows
+from recon.learners.optimal.tied_trees import Ties, tied_trees
+from recon.learners.optimal.tree_solvers import solved
+from recon.learners.rule_lists.estimator import (
+    BinaryClassifier,
+    binary_columns,
+    is_whole,
+    support_rows,
+    training_data,
+)
+from solvers.foundation.errors import EngineError, ReleaseError
+from solvers.foundation.limits import Limits
+
+if TYPE_CHECKING:
+    from encoders.domain.domain import Domain
+
+Solver = Literal["streed", "own", "dl85"]
+SOLVERS = ("streed", "own", "dl85")
+DEEPEST = 20  # tests on a path that STreeD allows
+MEMORY = 4 << 30  # bytes for a solver, or for the nodes of all trees
+PROVERS = {"own": "recon's dynamic program", "streed": "STreeD"}
+BOUND = 1.0  # seconds for a lower bound where a solver proved nothing
+
+
+class OptimalTreeClassifier(BinaryClassifier):
+    """Decision tree over binary columns with the fewest training errors, with scikit-learn's estimator interface.
+
+    `max_depth`: tests on a path at most. `min_support`: training rows that every leaf must hold, a share of all rows
+    (float: int(share * rows), as in the paper) or a number (int), at least one. `seconds`: of the solver. `solver`:
+    "streed" (pystreed, extra `learn`), "dl85" (pydl8.5), or "own", the dynamic program over all nodes (no extra; the
+    fastest where many rows are alike, as columns of published tables are).
+
+    After `fit`: `nodes_` (parents first), `errors_` (training rows that are wrong), `bound_` (every such tree makes at
+    least so many), `gap_` = errors_ - bound_, `optimal_` (the gap is proved to be 0) and `certified_by_` (the solver
+    that proved it: "streed" or "own"; "" where nobody did), `claimed_` (what the solver itself said: DL8.5's claims
+    are wrong at times and count for nothing), `classes_`, `feature_names_in_`, `n_features_in_`, `solver_seconds_`.
+    """
+
+    def __init__(
+        self, max_depth: int = 3, min_support: float | int = 1, seconds: float = 60.0, solver: Solver = "streed"
+    ) -> None:
+        self.max_depth = max_depth
+        self.min_support = min_support
+        self.seconds = seconds
+        self.solver = solver
+
+    fitted = "nodes_"
+    nodes_: tuple[TreeNode, ...]
+
+    def fit(self, X: Any, y: ArrayLike) -> OptimalTreeClassifier:  # noqa: N803 - scikit-learn's name
+        """Return the fitted tree; where the time ends first, the best one found, with `optimal_` False and a gap.
+
+        Raises `ReleaseError` for bad parameters, a column that is not binary, missing labels, unequal lengths;
+        `Unsupported` where the solver's package is missing; `EngineError` where its tree breaks the limits.
+        """
+        names, bits, target = training_data(X, y)
+        least = self._least(len(bits))
+        if not len(bits):
+            raise ReleaseError(f"0 rows of {len(names)} columns: there must be some of both")
+        try:
+            self.classes_, codes = np.unique(target, return_inverse=True)
+        except TypeError:
+            raise ReleaseError("the labels mix values that have no order, such as numbers and text") from None
+        codes = codes.reshape(-1)
+        self._note_columns(names)
+        rows = distinct_rows(bits, codes, len(self.classes_))
+        began = time.monotonic()
+        limits = Limits(seconds=float(self.seconds), memory=MEMORY)
+        possible = len(self.classes_) > 1 and len(rows.bits) > 1 and len(bits) >= 2 * least
+        if self.solver == "own" or not possible:
+            self._own(rows, least, limits)
+        else:
+            self._native(rows, bits, codes, least, limits)
+        self.solver_seconds_ = time.monotonic() - began
+        self.gap_ = self.errors_ - self.bound_
+        self.optimal_ = self.gap_ == 0
+        return self
+
+    def _least(self, n: int) -> int:
+        """Return the fewest rows of a leaf; `ReleaseError` for parameters that make no sense."""
+        if not is_whole(self.max_depth) or not 1 <= self.max_depth <= DEEPEST:
+            raise ReleaseError(f"max_depth must be a whole number from 1 to {DEEPEST}, not {self.max_depth!r}")
+        if self.solver not in SOLVERS:
+            raise ReleaseError(f"solver must be one of {', '.join(SOLVERS)}, not {self.solver!r}")
+        numeric = isinstance(self.seconds, (int, float, np.number)) and not isinstance(self.seconds, bool)
+        if not numeric or not self.seconds > 0:
+            raise ReleaseError(f"seconds must be a number above 0, not {self.seconds!r}")
+        return max(1, int(support_rows(self.min_support, n)))
+
+    def _own(self, rows: Rows, least: int, limits: Limits) -> None:
+        """Take the tree and the bound of the dynamic program."""
+        lattice = grown(rows, int(self.max_depth), least, limits, prune=True)
+        found = bounds(lattice)
+        self.nodes_ = counted(best_tree(lattice, found), rows.bits, rows.weight)
+        self.errors_, self.bound_, self.claimed_ = errors(self.nodes_), found.least, lattice.complete
+        self.certified_by_ = "own" if self.errors_ == self.bound_ else ""
+
+    def _native(self, rows: Rows, bits: NDArray[np.bool_], codes: NDArray[np.intp], least: int, limits: Limits) -> None:
+        """Take a solver's tree after checking it; where it proved nothing, our bound, and our tree if it is better."""
+        varying = np.flatnonzero(bits.any(axis=0) & ~bits.all(axis=0))
+        found = solved(self.solver, bits[:, varying], codes, int(self.max_depth), least, limits)
+        if found.errors is not None:
+            nodes = counted(renamed(found.shape, varying), rows.bits, rows.weight)
+            few = min(sum(leaf.counts) for leaf in leaves(nodes))
+            if few < least or depth_of(nodes) > self.max_depth or errors(nodes) != found.errors:
+                raise EngineError(
+                    f"{self.solver} returned a tree of depth {depth_of(nodes)} with a leaf of {few} rows and "
+                    f"{errors(nodes)} errors, it says {found.errors} (limits: depth {self.max_depth}, {least} rows)"
+                )
+            if self.solver == "streed" and found.optimal:
+                self.nodes_, self.errors_, self.bound_ = nodes, found.errors, found.errors
+                self.claimed_, self.certified_by_ = True, "streed"
+                return
+        self._own(
+            rows, least, Limits(seconds=max(BOUND, limits.left()) if self.solver == "dl85" else BOUND, memory=MEMORY)
+        )
+        if found.errors is not None and (self.solver == "dl85" or found.errors <= self.errors_):
+            self.nodes_, self.errors_ = nodes, found.errors
+        self.certified_by_ = "own" if self.errors_ == self.bound_ else ""
+        self.claimed_ = found.optimal
+
+    def summary(self) -> str:
+        """Return leaves, errors and what is proved in words."""
+        proof = f"the fewest possible, as {PROVERS.get(self.certified_by_, '')} proved"
+        if not self.optimal_:
+            proof = f"not proved to be the fewest: at least {self.bound_:,} are unavoidable, a gap of {self.gap_:,}"
+        return f"{len(leaves(self.nodes_))} leaves, depth {depth_of(self.nodes_)}, {self.errors_:,} errors ({proof})"
+
+    def apply(self, X: Any) -> NDArray[np.intp]:  # noqa: N803 - scikit-learn's name
+        """Return for every row the number in `nodes_` of the leaf it reaches."""
+        self._check_fitted()
+        _, bits = binary_columns(X, [str(n) for n in self.feature_names_in_], type(self).__name__)
+        return reached(self.nodes_, bits)
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
+        """Return (rows, classes) shares of the training rows in each row's leaf."""
+        at = self.apply(X)
+        counts = np.array([node.counts for node in self.nodes_], dtype=float)
+        shares: NDArray[np.float64] = (counts / counts.sum(axis=1, keepdims=True))[at]
+        return shares
+
+    def to_model(self, name: str = "tree", label_values: Sequence[Value] | None = None) -> Tree:
+        """Return the published tree with class counts at its leaves, in the order of `label_values` (the domain's).
+
+        Raises `ReleaseError` where a class is not among them. A value that no row had counts 0.
+        """
+        order = self._order(label_values)
+        return as_model(self.nodes_, [str(n) for n in self.feature_names_in_], order, name)
+
+    def ties(
+        self, X: Any, y: ArrayLike, *, slack: int = 0, minimal: bool = True, domain: Domain | None = None,  # noqa: N803
+        limits: Limits | None = None,
+    ) -> tuple[Ties, ...]:  # fmt: skip
+        """Return all trees as good as the best one, or up to `slack` errors worse; see `tied_trees`.
+
+        Scores are bits that leaves leave open: with columns as independent bits, or over a `domain` of attributes.
+        Needs no fit: the parameters and the rows are enough.
+        """
+        names, bits, target = training_data(X, y)
+        codes = np.unique(target, return_inverse=True)[1].reshape(-1)
+        rows = distinct_rows(bits, codes, int(codes.max()) + 1, domain, names)
+        limits = limits or Limits(seconds=float(self.seconds), memory=MEMORY)
+        return tied_trees(
+            rows, int(self.max_depth), self._least(len(bits)), slack=slack, minimal=minimal, limits=limits
+        )
+
+
+def renamed(shape: Any, columns: NDArray[np.intp]) -> Any:
+    """Return a shape with the numbers of some columns replaced by theirs among all."""
+    return None if shape is None else (int(columns[shape[0]]), renamed(shape[1], columns), renamed(shape[2], columns))

@@ -1,0 +1,176 @@
+"""The rows that a tree is learned from, told apart as far as they can be, and the boxes that its nodes stand for.
+
+A node of a tree is a box: the points that pass all tests on its path. Points are the distinct training rows themselves
+where a leaf matters by its rows alone, or the values of the attributes behind the columns where its size matters too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from encoders.domain.cuts import Cuts
+from encoders.domain.domain import Domain
+from encoders.domain.values import Position
+from solvers.foundation.errors import ReleaseError
+
+Words = NDArray[np.uint64]
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """What boxes are made of: points in groups, a box being one non-empty set of points per group.
+
+    `group` (points,), `owner` (columns,) the group of each column, `truth` (columns, points) whether a column is 1
+    there, `size` (points,) in values of the domain, `inside` (rows, groups) the point that each distinct row has.
+    """
+
+    group: NDArray[np.intp]
+    owner: NDArray[np.intp]
+    truth: NDArray[np.bool_]
+    size: NDArray[np.float64]
+    inside: NDArray[np.intp]
+
+    @cached_property
+    def groups(self) -> int:
+        """Return how many groups there are."""
+        return int(self.inside.shape[1])
+
+    @cached_property
+    def sides(self) -> Words:
+        """Return (columns, 2, words) the points kept by "column = 0" and by "column = 1", as bits."""
+        own = self.group[None, :] == self.owner[:, None]
+        return np.stack([packed(~(own & self.truth)), packed(~(own & ~self.truth))], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Distinct training rows: `bits` (rows, columns), `weight` (rows, classes) how many training rows each stands for.
+
+    `points` says what boxes are made of, `sized` whether they have sizes (a domain was given).
+    """
+
+    bits: NDArray[np.bool_]
+    weight: NDArray[np.int64]
+    points: Points
+    sized: bool
+
+    @property
+    def total(self) -> int:
+        """Return the number of training rows."""
+        return int(self.weight.sum())
+
+    @cached_property
+    def floor(self) -> NDArray[np.int64]:
+        """Return how many training rows of each distinct row any classifier gets wrong: those not of its commonest."""
+        found: NDArray[np.int64] = self.weight.sum(axis=1) - self.weight.max(axis=1)
+        return found
+
+    @property
+    def bits_of_a_row(self) -> float:
+        """Return log2 of the number of possible rows: the columns, or the attributes of the domain."""
+        if not self.sized:
+            return float(self.bits.shape[1])
+        sums = np.bincount(self.points.group, self.points.size)
+        return float(np.log2(sums).sum())
+
+
+def distinct_rows(
+    bits: NDArray[np.bool_],
+    codes: NDArray[np.intp],
+    classes: int,
+    domain: Domain | None = None,
+    names: Sequence[str] = (),
+) -> Rows:
+    """Return the distinct rows of a table of bits with class codes; boxes are sized where a domain is given.
+
+    `names` are those of the columns. Raises `ReleaseError` for a column that the domain does not know and for a row
+    that it says is impossible.
+    """
+    unique, back = np.unique(bits, axis=0, return_inverse=True)
+    weight = np.zeros((len(unique), classes), dtype=np.int64)
+    np.add.at(weight, (back.reshape(-1), codes.reshape(-1)), 1)
+    return Rows(
+        unique,
+        weight,
+        plain_points(unique) if domain is None else sized_points(unique, domain, names),
+        domain is not None,
+    )
+
+
+def plain_points(bits: NDArray[np.bool_]) -> Points:
+    """Return every distinct row as a point of one group: boxes are the sets of rows they hold."""
+    rows, columns = bits.shape
+    own = np.zeros(rows, dtype=np.intp)
+    return Points(own, np.zeros(columns, dtype=np.intp), bits.T, np.ones(rows), np.arange(rows)[:, None])
+
+
+def sized_points(bits: NDArray[np.bool_], domain: Domain, names: Sequence[str]) -> Points:
+    """Return the parts into which the columns cut every attribute; parts that all columns see alike are one point."""
+    if domain.impossible:
+        raise ReleaseError("sizes of leaves are products over attributes: the domain may list no impossible boxes")
+    attributes = [k for k, a in enumerate(domain.all) if domain.label is None or a.name != domain.label.name]
+    ones = [ranges_of(domain, name) for name in names]
+    group: list[int] = []
+    size: list[float] = []
+    truth: list[NDArray[np.bool_]] = []
+    inside = np.zeros((len(bits), len(attributes)), dtype=np.intp)
+    owner = np.zeros(len(names), dtype=np.intp)
+    for g, k in enumerate(attributes):
+        mine = [c for c, (at, _) in enumerate(ones) if at == k]
+        owner[mine] = g
+        ends: set[Position] = {p for c in mine for pair in ones[c][1] for p in pair}
+        cuts = Cuts.at(domain.all[k], ends)
+        if cuts.unsized:
+            raise ReleaseError(f"the attribute '{domain.all[k].name}' has no ends, so leaves have no size")
+        masks = [cuts.mask(ones[c][1]) for c in mine]
+        sizes: dict[tuple[bool, ...], int] = {}
+        for part, count in enumerate(cuts.sizes):
+            seen = tuple(bool(mask >> part & 1) for mask in masks)
+            sizes[seen] = sizes.get(seen, 0) + count
+        place = {pattern: len(group) + i for i, pattern in enumerate(sizes)}
+        for r, row in enumerate(bits[:, mine].tolist()):
+            if tuple(row) not in place:
+                raise ReleaseError(
+                    f"no value of '{domain.all[k].name}' has {shown(mine, names, row)}, a training row does"
+                )
+            inside[r, g] = place[tuple(row)]
+        for pattern, count in sizes.items():
+            group.append(g)
+            size.append(float(count))
+            full = np.zeros(len(names), dtype=bool)
+            full[mine] = pattern
+            truth.append(full)
+    return Points(np.array(group, dtype=np.intp), owner, np.stack(truth, axis=1), np.array(size), inside)
+
+
+def ranges_of(domain: Domain, name: str) -> tuple[int, tuple[tuple[Position, Position], ...]]:
+    """Return the attribute that a column of 0 and 1 belongs to, and where it is 1."""
+    from encoders.domain.values import equals
+
+    return domain.ranges(name, equals(1))
+
+
+def shown(mine: Sequence[int], names: Sequence[str], row: Sequence[bool]) -> str:
+    """Return some columns of a row in words."""
+    return ", ".join(f"{names[c]} = {int(v)}" for c, v in zip(mine, row, strict=True))
+
+
+def packed(bits: NDArray[np.bool_]) -> Words:
+    """Return the last axis as words of 64 bits."""
+    short = np.packbits(bits, axis=-1, bitorder="little")
+    words = max(1, -(-bits.shape[-1] // 64))
+    full = np.zeros((*bits.shape[:-1], 8 * words), dtype=np.uint8)
+    full[..., : short.shape[-1]] = short
+    return full.view("<u8").astype(np.uint64, copy=False)
+
+
+def unpacked(words: Words, count: int) -> NDArray[np.bool_]:
+    """Return (sets, count) booleans of sets of points."""
+    return np.unpackbits(words.astype("<u8", copy=False).view(np.uint8), axis=1, bitorder="little", count=count).view(
+        bool
+    )
