@@ -8,20 +8,13 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
-from extras import extra
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import recon
 from encoders.domain.domain import Domain
-from encoders.encode.encoder import encode
-from recon.learners.optimal.lattice import best_tree, bounds, grown
-from recon.learners.optimal.nodes import counted, errors, leaves
-from recon.learners.optimal.optimal_tree import OptimalTreeClassifier
+from recon.learners.optimal.nodes import errors, leaves
 from recon.learners.optimal.table import distinct_rows
 from recon.learners.optimal.tied_trees import tied_trees
-from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
-from solvers.foundation.limits import Limits
 
 
 def all_trees(bits, codes, depth, least, size, at=0, path=()):
@@ -39,7 +32,9 @@ def all_trees(bits, codes, depth, least, size, at=0, path=()):
         if min(map(len, parts)) < max(1, least):
             continue
         sides = [
-            all_trees([bits[i] for i in some], [codes[i] for i in some], depth, least, size, at + 1, (*path, (column, v)))
+            all_trees(
+                [bits[i] for i in some], [codes[i] for i in some], depth, least, size, at + 1, (*path, (column, v))
+            )
             for v, some in enumerate(parts)
         ]
         for e0, s0, n0 in sides[0]:
@@ -123,5 +118,9 @@ def nested():
     from encoders.domain.views import View
 
     attributes = Listed("a", (0, 1, 2, 3)), Listed("b", (0, 1, 2))
-    columns = {"a>0": View("a", Test(values=(1, 2, 3))), "a>2": View("a", Test(values=(3,))), "b=1": View("b", equals(1))}
+    columns = {
+        "a>0": View("a", Test(values=(1, 2, 3))),
+        "a>2": View("a", Test(values=(3,))),
+        "b=1": View("b", equals(1)),
+    }
     return Domain(attributes, Listed("y", (0, 1)), columns)
