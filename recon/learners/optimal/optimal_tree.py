@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from encoders.domain.values import Value
 from encoders.models.models import Tree
-from recon.learners.optimal.lattice import best_tree, bounds, grown
+from recon.learners.optimal.lattice import Lattice, best_tree, bounds, grown
 from recon.learners.optimal.nodes import TreeNode, as_model, counted, depth_of, errors, leaves, reached
 from recon.learners.optimal.table import Rows, distinct_rows
 from recon.learners.optimal.tied_trees import Ties, tied_trees
@@ -20,6 +20,7 @@ from recon.learners.rule_lists.estimator import (
     BinaryClassifier,
     binary_columns,
     is_whole,
+    labels_of,
     support_rows,
     training_data,
 )
@@ -68,6 +69,24 @@ class OptimalTreeClassifier(BinaryClassifier):
         Raises `ReleaseError` for bad parameters, a column that is not binary, missing labels, unequal lengths;
         `Unsupported` where the solver's package is missing; `EngineError` where its tree breaks the limits.
         """
+        rows, least = self.prepared(X, y)
+        began = time.monotonic()
+        limits = Limits(seconds=float(self.seconds), memory=MEMORY)
+        possible = len(self.classes_) > 1 and len(rows.bits) > 1 and rows.total >= 2 * least
+        if self.solver == "own" or not possible:
+            self._own(rows, least, limits)
+        else:
+            _, bits, _ = training_data(X, y)
+            codes = np.searchsorted(self.classes_, labels_of(y, len(bits)))
+            self._native(rows, bits, codes, least, limits)
+        self.finished(time.monotonic() - began)
+        return self
+
+    def prepared(self, X: Any, y: ArrayLike) -> tuple[Rows, int]:  # noqa: N803
+        """Return the distinct rows of checked training data and the fewest rows of a leaf; notes columns and classes.
+
+        Raises what `fit` raises for bad input.
+        """
         names, bits, target = training_data(X, y)
         least = self._least(len(bits))
         if not len(bits):
@@ -76,20 +95,21 @@ class OptimalTreeClassifier(BinaryClassifier):
             self.classes_, codes = np.unique(target, return_inverse=True)
         except TypeError:
             raise ReleaseError("the labels mix values that have no order, such as numbers and text") from None
-        codes = codes.reshape(-1)
         self._note_columns(names)
-        rows = distinct_rows(bits, codes, len(self.classes_))
-        began = time.monotonic()
-        limits = Limits(seconds=float(self.seconds), memory=MEMORY)
-        possible = len(self.classes_) > 1 and len(rows.bits) > 1 and len(bits) >= 2 * least
-        if self.solver == "own" or not possible:
-            self._own(rows, least, limits)
-        else:
-            self._native(rows, bits, codes, least, limits)
-        self.solver_seconds_ = time.monotonic() - began
+        return distinct_rows(bits, codes.reshape(-1), len(self.classes_)), least
+
+    def taken(self, lattice: Lattice) -> None:
+        """Take the best tree of a lattice and the bound that it proves."""
+        found, rows = bounds(lattice), lattice.rows
+        self.nodes_ = counted(best_tree(lattice, found), rows.bits, rows.weight)
+        self.errors_, self.bound_, self.claimed_ = errors(self.nodes_), found.least, lattice.complete
+        self.certified_by_ = "own" if self.errors_ == self.bound_ else ""
+
+    def finished(self, seconds: float) -> None:
+        """Note how long it took and what is proved."""
+        self.solver_seconds_ = seconds
         self.gap_ = self.errors_ - self.bound_
         self.optimal_ = self.gap_ == 0
-        return self
 
     def _least(self, n: int) -> int:
         """Return the fewest rows of a leaf; `ReleaseError` for parameters that make no sense."""
@@ -104,11 +124,7 @@ class OptimalTreeClassifier(BinaryClassifier):
 
     def _own(self, rows: Rows, least: int, limits: Limits) -> None:
         """Take the tree and the bound of the dynamic program."""
-        lattice = grown(rows, int(self.max_depth), least, limits, prune=True)
-        found = bounds(lattice)
-        self.nodes_ = counted(best_tree(lattice, found), rows.bits, rows.weight)
-        self.errors_, self.bound_, self.claimed_ = errors(self.nodes_), found.least, lattice.complete
-        self.certified_by_ = "own" if self.errors_ == self.bound_ else ""
+        self.taken(grown(rows, int(self.max_depth), least, limits, prune=True))
 
     def _native(self, rows: Rows, bits: NDArray[np.bool_], codes: NDArray[np.intp], least: int, limits: Limits) -> None:
         """Take a solver's tree after checking it; where it proved nothing, our bound, and our tree if it is better."""
