@@ -1,0 +1,1 @@
+"""Learners with certified optimal training accuracy: trees and rule lists, and what equally good models give away."""
