@@ -11,6 +11,7 @@ from recon.console.options import ReleaseOut as Out
 from recon.console.output import print_lines, write_text
 from recon.learners.training.options import (
     Alpha,
+    BeforeDefault,
     Chains,
     Choice,
     Classes,
@@ -37,9 +38,11 @@ from recon.learners.training.options import (
     PrivateSeed,
     PublicDomain,
     PublishRows,
+    Regularisation,
     Repaired,
     Rules,
     SamplerSeed,
+    SearchSeconds,
     Slack,
     SolverSeconds,
     Split,
@@ -77,6 +80,23 @@ def learn_greedy_rule_list(
         width=width, min_support=share_or_rows(min_support), max_length=max_length, negations=negations
     )
     finish(data, label, domain, independent, learner, out=out)
+
+
+@learn_app.command("optimal-rule-list")
+def learn_optimal_rule_list(
+    data: Data, out: Out = None, label: Label = None, width: Width = 1, min_support: Support = "0.05",
+    max_length: BeforeDefault = 5, negations: Negations = True, regularisation: Regularisation = 0.0,
+    seconds: SearchSeconds = 60.0, domain: DomainFile = None, independent: Independent = False,
+) -> None:  # fmt: skip
+    """Train the rule list with the fewest training errors, say what is proved about it, and write the release."""
+    from recon.learners.optimal.optimal_rule_list import OptimalRuleListClassifier
+
+    learner = OptimalRuleListClassifier(
+        max_length=max_length, min_support=share_or_rows(min_support), negations=negations,
+        regularisation=regularisation, seconds=seconds, width=width,
+    )  # fmt: skip
+    finish(data, label, domain, independent, learner, out=out)
+    print_lines(*learner.verdict(), file=sys.stderr)
 
 
 @learn_app.command("dp-greedy-rule-list")

@@ -14,6 +14,11 @@ Support = Annotated[
 ]
 Length = Annotated[int | None, typer.Option("--max-length", min=1, help="Rules at most, default included.")]
 LongestRule = Annotated[int, typer.Option("--max-length", min=1, help="Rules at most, default included.")]
+BeforeDefault = Annotated[int, typer.Option("--max-length", min=0, help="Rules at most, the default rule NOT counted.")]
+Regularisation = Annotated[
+    float, typer.Option("--regularisation", min=0.0, help="What a rule costs, in errors per training row (0.01).")
+]
+SearchSeconds = Annotated[float, typer.Option("--seconds", min=0.0, help="Time for the search.")]
 Negations = Annotated[bool, typer.Option("--negations/--no-negations", help='Whether "column = 0" is a literal too.')]
 Epsilon = Annotated[float, typer.Option("--epsilon", help="The whole privacy budget.")]
 Mechanism = Annotated[

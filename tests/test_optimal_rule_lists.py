@@ -1,0 +1,96 @@
+"""Optimal rule lists against every rule list there is, on small tables; and their bounds when stopped early."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import recon
+
+
+def every_list(rows, labels, rules, least, longest):
+    """Yield (rules, errors) of every list of at most `longest` rules that each capture `least` rows (plain Python)."""
+
+    def wrong(part):
+        return len(part) - max((part.count(c) for c in set(part)), default=0)
+
+    def grow(prefix, left, errors):
+        yield prefix, errors + wrong([labels[i] for i in left])
+        if len(prefix) == longest:
+            return
+        for rule in rules:
+            hit = [i for i in left if all(rows[i][column] == value for column, value in rule)]
+            if len(hit) >= least:
+                rest = [i for i in left if i not in hit]
+                yield from grow((*prefix, rule), rest, errors + wrong([labels[i] for i in hit]))
+
+    yield from grow((), list(range(len(rows))), 0)
+
+
+def fewest(rows, labels, rules, least, longest, penalty):
+    """The least errors + penalty x rules of lists of at most 0, 1, ... rules, and the least errors alone."""
+    best = [math.inf] * (longest + 1)
+    for prefix, errors in every_list(rows, labels, rules, least, longest):
+        value = errors + penalty * len(prefix)
+        for length in range(len(prefix), longest + 1):
+            best[length] = min(best[length], value)
+    return best
+
+
+def random_case(seed, rows=None):
+    """A small table with its parameters: duplicated and constant columns, one to three classes."""
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(1, 15)) if rows is None else rows, int(rng.integers(1, 5))
+    bits = rng.integers(0, 2, (n, d))
+    if d > 2 and rng.random() < 0.3:
+        bits[:, 1] = bits[:, 0] ^ int(rng.integers(0, 2))
+    if d > 1 and rng.random() < 0.2:
+        bits[:, -1] = int(rng.integers(0, 2))
+    x = pd.DataFrame(bits, columns=[f"c{k}" for k in range(d)])
+    y = rng.integers(0, int(rng.integers(1, 4)), n)
+    support = int(rng.integers(0, 4))
+    return x, y, {
+        "max_length": int(rng.integers(0, 4)), "min_support": support, "negations": bool(rng.integers(0, 2)),
+        "regularisation": float(rng.choice([0.0, 0.0, 0.03, 1 / 3])), "width": 2 if d < 4 and rng.random() < 0.3 else 1,
+    }  # fmt: skip
+
+
+def truth(x, y, max_length, min_support, negations, regularisation, width):
+    rows = [dict(zip(x.columns, row, strict=True)) for row in x.to_numpy().tolist()]
+    literals = [(name, value) for name in x.columns for value in ((1, 0) if negations else (1,))]
+    rules = [
+        rule for size in range(1, width + 1) for rule in combinations(literals, size) if len(dict(rule)) == len(rule)
+    ]
+    penalty = Fraction(repr(regularisation)) * len(x)
+    return fewest(rows, y.tolist(), rules, max(1, min_support), max_length, penalty), penalty
+
+
+def compare(seed):
+    """The fitted list against every list, for every length."""
+    x, y, parameters = random_case(seed)
+    best, penalty = truth(x, y, **parameters)
+    model = recon.OptimalRuleListClassifier(**parameters, seconds=None).fit(x, y)
+    assert [entry.certified for entry in model.path_] == [True] * len(best)
+    for entry, value in zip(model.path_, best, strict=True):
+        assert entry.errors + penalty * (len(entry.rules) - 1) == value
+        assert Fraction(entry.bound) == value or (math.isclose(entry.bound, float(value)) and entry.bound <= value)
+        assert entry.errors == sum(sum(counts) - max(counts) for _, counts in entry.rules)
+        assert all(sum(counts) >= max(1, parameters["min_support"]) for _, counts in entry.rules[:-1])
+        assert len(entry.rules) <= entry.length + 1
+    assert (model.predict(x) != y).sum() == model.errors_ == model.path_[-1].errors
+    assert model.optimal_
+    assert model.gap_ == 0
+    captured = pd.crosstab(model.apply(x), y).reindex(range(len(model.rules_)), fill_value=0).to_numpy()
+    assert captured.tolist() == [counts for _, counts in model.rules_]
+
+
+@settings(max_examples=150)
+@given(st.integers(0, 2**32))
+def test_the_errors_are_the_fewest_of_all_lists(seed):
+    compare(seed)
