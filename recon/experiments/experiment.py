@@ -85,6 +85,7 @@ class Experiment:
 
 
 NAMES: dict[str, str] = {  # experiment -> module that holds its EXPERIMENT
+    "ferry2024": "recon.experiments.ferry2024.experiment",
 }
 
 

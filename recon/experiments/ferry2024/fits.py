@@ -1,0 +1,146 @@
+"""The models of the experiment: four learners, every depth or length from 1 to 10, and what each of them leaks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from encoders.domain.domain import Domain
+from encoders.encode.encoder import encode as encode_models
+from encoders.models.models import RuleList, Tree
+from recon.experiments.experiment import Point, Row
+from recon.experiments.splits import Split, split
+from recon.learners.optimal.by_depth import optimal_trees
+from recon.learners.optimal.optimal_rule_list import OptimalRuleListClassifier
+from recon.learners.optimal.optimal_tree import OptimalTreeClassifier
+from recon.learners.rule_lists.greedy_rule_list import GreedyRuleListClassifier
+from recon.loading.loading import encode
+from recon.measures.measures import measure
+from solvers.foundation.errors import Inconclusive
+from solvers.foundation.limits import Limits
+
+DEEPEST = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A fitted model with its limit (depth, or number of rules) and what is proved about its training errors."""
+
+    limit: int
+    model: Any
+    published: Any  # what is encoded: a fitted scikit-learn tree, a Tree or a RuleList
+    bound: float | None = None  # no model within the limits makes fewer errors; None: a greedy one, nothing is claimed
+
+
+def run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
+    """Return a row per depth or length of one learner, or the spread of one depth's optimal trees."""
+    assert frame is not None
+    some = split(point.dataset, frame, point["seed"])
+    if point["learner"] == "ties":
+        return [ties(point, some, limits)]
+    domain = Domain.from_frame(some.whole, label=str(some.y.name), independent=True)
+    return [row(fit, some, domain, limits) for fit in FITS[point["learner"]](point, some)]
+
+
+def least_rows(point: Point, some: Split) -> int:
+    """Return the minimum support in rows, as the authors' code rounds it: int(support * n)."""
+    return int(point["support"] * some.rows)
+
+
+def greedy_trees(point: Point, some: Split) -> Iterator[Fit]:
+    """Yield scikit-learn's trees as the paper fits them (`random_state=1 + seed`)."""
+    from sklearn.tree import DecisionTreeClassifier
+
+    for depth in range(1, DEEPEST + 1):
+        tree = DecisionTreeClassifier(
+            max_depth=depth, min_samples_leaf=least_rows(point, some), random_state=1 + point["seed"]
+        ).fit(some.x, some.y)
+        yield Fit(depth, tree, tree)
+
+
+def best_trees(point: Point, some: Split) -> Iterator[Fit]:
+    """Yield trees of certified optimal training accuracy, all depths from one search."""
+    for tree in optimal_trees(some.x, some.y, DEEPEST, least_rows(point, some), point["cap_seconds"]):
+        yield Fit(tree.max_depth, tree, tree.to_model(label_values=tree.classes_.tolist()), tree.bound_)
+
+
+def greedy_lists(point: Point, some: Split) -> Iterator[Fit]:
+    """Yield the paper's greedy rule lists of width 1; a limit of L is L rules and the default rule."""
+    for length in range(1, DEEPEST + 1):
+        found = GreedyRuleListClassifier(width=1, min_support=least_rows(point, some), max_length=length + 1)
+        found.fit(some.x, some.y)
+        yield Fit(length, found, found.to_model())
+
+
+def best_lists(point: Point, some: Split) -> Iterator[Fit]:
+    """Yield optimal rule lists of width 1, all lengths from one search."""
+    found = OptimalRuleListClassifier(DEEPEST, least_rows(point, some), seconds=point["cap_seconds"])
+    found.fit(some.x, some.y)
+    for entry in found.path_[1:]:
+        found.rules_ = entry.rules
+        yield Fit(entry.length, found, found.to_model(), entry.bound)
+
+
+FITS = {
+    "greedy trees": greedy_trees,
+    "optimal trees": best_trees,
+    "greedy rule lists": greedy_lists,
+    "optimal rule lists": best_lists,
+}
+
+
+def row(fit: Fit, some: Split, domain: Domain, limits: Limits) -> Row:
+    """Return the figures of one model; `leaks` is JSON: rows and Dist_G of a row, for every leaf or rule with rows."""
+    published = fit.published
+    release = (
+        encode_models(domain, [published]) if isinstance(published, Tree | RuleList) else encode(published, domain)
+    )
+    found = measure(release, "assigned", limits)
+    errors = int((fit.model.predict(some.x) != some.y).sum())
+    exposure = found.exposure
+    leaks = exposure.groupby("region")[["rows", "entropy_reduction_ratio"]].agg(
+        {"rows": "sum", "entropy_reduction_ratio": "first"}
+    )
+    return {
+        "limit": fit.limit,
+        "leaves": len(leaks),
+        "depth": deepest(release.models[0]),
+        "errors": errors,
+        "bound": None if fit.bound is None else float(fit.bound),
+        "certified": None if fit.bound is None else errors <= fit.bound,
+        "train_accuracy": 1 - errors / some.rows,
+        "test_accuracy": float((fit.model.predict(some.x_test) == some.y_test).mean()),
+        "dist_g": found.dist_g,
+        "bits_removed_per_row": found.bits_removed_per_row,
+        "log2_worlds": found.entropy_bits,
+        "leaks": json.dumps([[int(n), float(ratio)] for n, ratio in leaks.itertuples(index=False) if n]),
+    }
+
+
+def deepest(model: Any) -> int:
+    """Return the tests on the longest path of a tree, or the rules of a list before its default."""
+    if isinstance(model, RuleList):
+        return len(model.rules) - 1
+    depths = {0: 0}
+    for at, node in enumerate(model.nodes):  # parents come before their children
+        if node.condition is not None:
+            depths[node.then] = depths[node.otherwise] = depths[at] + 1
+    return max(depths.values())
+
+
+def ties(point: Point, some: Split, limits: Limits) -> Row:
+    """Return how many trees are as accurate as the best one, and between which Dist_G they lie."""
+    learner = OptimalTreeClassifier(point["depth"], least_rows(point, some), point["cap_seconds"], "own")
+    try:
+        found = learner.ties(some.x, some.y, minimal=point["minimal"])[0]
+    except Inconclusive as error:
+        return {"limit": point["depth"], "certified": False, "why": str(error)}
+    low, high = found.dist_g
+    return {
+        "limit": point["depth"], "certified": True, "errors": found.errors, "trees": str(found.trees),
+        "least_dist_g": low, "most_dist_g": high, "train_accuracy": 1 - found.errors / some.rows,
+    }  # fmt: skip
