@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from recon.leaf_values.remedies import first_trees as first_trees
     from recon.leaf_values.remedies import remedies as remedies
     from recon.leaf_values.remedies import rounded as rounded
-    from recon.learners.optimal.optimal_rule_list import OptimalRuleListClassifier as OptimalRuleListClassifier
-    from recon.learners.optimal.optimal_tree import OptimalTreeClassifier as OptimalTreeClassifier
+    from recon.learners.optimal.lists.optimal_rule_list import OptimalRuleListClassifier as OptimalRuleListClassifier
+    from recon.learners.optimal.trees.optimal_tree import OptimalTreeClassifier as OptimalTreeClassifier
     from recon.learners.private.dp_greedy_rule_list import DPGreedyRuleListClassifier as DPGreedyRuleListClassifier
     from recon.learners.rule_lists.bayesian_rule_list import BayesianRuleListClassifier as BayesianRuleListClassifier
     from recon.learners.rule_lists.bayesian_rule_list import (
@@ -73,8 +73,8 @@ _HOME = {
     "DPBayesianRuleListClassifier": "recon.learners.rule_lists.bayesian_rule_list",
     "DPGreedyRuleListClassifier": "recon.learners.private.dp_greedy_rule_list",
     "GreedyRuleListClassifier": "recon.learners.rule_lists.greedy_rule_list",
-    "OptimalTreeClassifier": "recon.learners.optimal.optimal_tree",
-    "OptimalRuleListClassifier": "recon.learners.optimal.optimal_rule_list",
+    "OptimalTreeClassifier": "recon.learners.optimal.trees.optimal_tree",
+    "OptimalRuleListClassifier": "recon.learners.optimal.lists.optimal_rule_list",
     "determined": "recon.leaf_values.determined",
     "first_trees": "recon.leaf_values.remedies",
     "remedies": "recon.leaf_values.remedies",

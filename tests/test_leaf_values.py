@@ -175,10 +175,26 @@ def outside(seed: int) -> bool:
     return bool(((low > x) | (high < x)).any())
 
 
-def test_rounding_of_weighted_sums_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rounding_of_weighted_sums_is_bounded() -> None:
     assert not any(outside(seed) for seed in range(20))
+
+
+def off(a: int, x: int) -> bool:
+    """Return whether a x = ax, divided by a in doubles, excludes x: one product each: no sum to be ordered."""
+    one = np.zeros(1, dtype=np.int64)
+    ends = np.array([float(a * x)])
+    given = Statements(
+        csr_matrix([[float(a)]]), csr_matrix((1, 1)), ends, ends.copy(), one, one, one, np.array([2 * x])
+    )  # fmt: skip
+    low, high = implied(given, np.eye(1), np.array([[1 / a]]))
+    return bool((low[0] > x) | (high[0] < x))
+
+
+def test_without_the_bound_on_rounding_the_truth_is_excluded(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = [(a, x) for a in range(3, 200) for x in range(3, 20)]
+    assert not any(off(a, x) for a, x in tried)
     monkeypatch.setattr(combining, "UNIT", 0.0)
-    assert any(outside(seed) for seed in range(20))
+    assert sum(off(a, x) for a, x in tried) > 10
 
 
 def test_radii_of_coefficients_are_used() -> None:

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from encoders.domain.domain import Domain
-from recon.learners.optimal.nodes import errors, leaves
-from recon.learners.optimal.table import distinct_rows
-from recon.learners.optimal.tied_trees import tied_trees
+from recon.learners.optimal.trees.nodes import errors, leaves
+from recon.learners.optimal.trees.table import distinct_rows
+from recon.learners.optimal.trees.tied_trees import tied_trees
 
 
 def all_trees(bits, codes, depth, least, size, at=0, path=()):

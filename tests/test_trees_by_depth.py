@@ -6,10 +6,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recon.learners.optimal import by_depth
-from recon.learners.optimal.by_depth import optimal_trees
-from recon.learners.optimal.lattice import grown
-from recon.learners.optimal.optimal_tree import OptimalTreeClassifier
+from recon.learners.optimal.trees import by_depth
+from recon.learners.optimal.trees.by_depth import optimal_trees
+from recon.learners.optimal.trees.lattice import grown
+from recon.learners.optimal.trees.optimal_tree import OptimalTreeClassifier
 from solvers.foundation.limits import Limits
 
 

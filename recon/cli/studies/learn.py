@@ -86,14 +86,14 @@ def learn_greedy_rule_list(
 def learn_optimal_rule_list(
     data: Data, out: Out = None, label: Label = None, width: Width = 1, min_support: Support = "0.05",
     max_length: BeforeDefault = 5, negations: Negations = True, regularisation: Regularisation = 0.0,
-    seconds: SearchSeconds = 60.0, domain: DomainFile = None, independent: Independent = False,
+    search_seconds: SearchSeconds = 60.0, domain: DomainFile = None, independent: Independent = False,
 ) -> None:  # fmt: skip
     """Train the rule list with the fewest training errors, say what is proved about it, and write the release."""
-    from recon.learners.optimal.optimal_rule_list import OptimalRuleListClassifier
+    from recon.learners.optimal.lists.optimal_rule_list import OptimalRuleListClassifier
 
     learner = OptimalRuleListClassifier(
         max_length=max_length, min_support=share_or_rows(min_support), negations=negations,
-        regularisation=regularisation, seconds=seconds, width=width,
+        regularisation=regularisation, seconds=search_seconds, width=width,
     )  # fmt: skip
     finish(data, label, domain, independent, learner, out=out)
     print_lines(*learner.verdict(), file=sys.stderr)
@@ -177,17 +177,17 @@ def learn_dp_bayesian_rule_list(
 @learn_app.command("optimal-tree")
 def learn_optimal_tree(
     data: Data, max_depth: Depth = 3, min_support: LeafRows = "0.05", solver: TreeSolver = "streed",
-    seconds: SolverSeconds = 60.0, ties: TiesToo = False, slack: Slack = 0, out: Out = None, label: Label = None,
+    solver_seconds: SolverSeconds = 60.0, ties: TiesToo = False, slack: Slack = 0, out: Out = None, label: Label = None,
     domain: DomainFile = None, independent: Independent = False,
 ) -> None:  # fmt: skip
     """Train the tree with the fewest training errors, say whether that is proved, and write the release."""
-    from recon.learners.optimal.optimal_tree import OptimalTreeClassifier
+    from recon.learners.optimal.trees.optimal_tree import OptimalTreeClassifier
     from recon.learners.training.tie_lines import tie_lines
     from recon.learners.training.training import training
 
     chosen: Any = solver
     learner = OptimalTreeClassifier(
-        max_depth=max_depth, min_support=share_or_rows(min_support), seconds=seconds, solver=chosen
+        max_depth=max_depth, min_support=share_or_rows(min_support), seconds=solver_seconds, solver=chosen
     )
     finish(data, label, domain, independent, learner, out=out)
     if ties:

@@ -238,8 +238,8 @@ def compared(means: pd.DataFrame) -> list[str]:
             ahead, pairs = at_equal_accuracy(optimal, greedy)
             out.append(
                 f"{NAMES[dataset]}, {MODELS[models]}, support {SHOWN}: at the same {limit} optimal ones leave "
-                f"more open (a larger Dist_G) in {limits} of {len(both)} cases; an optimal one at least as accurate on the "
-                f"training rows that leaves more open stands beside {ahead} of {pairs} greedy ones. {CLAIM}"
+                f"more open (a larger Dist_G) in {limits} of {len(both)} cases; an optimal one at least as accurate on "
+                f"the training rows that leaves more open stands beside {ahead} of {pairs} greedy ones. {CLAIM}"
             )
     return out
 

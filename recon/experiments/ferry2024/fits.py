@@ -14,9 +14,9 @@ from encoders.encode.encoder import encode as encode_models
 from encoders.models.models import RuleList, Tree
 from recon.experiments.experiment import Point, Row
 from recon.experiments.splits import Split, split
-from recon.learners.optimal.by_depth import optimal_trees
-from recon.learners.optimal.optimal_rule_list import OptimalRuleListClassifier
-from recon.learners.optimal.optimal_tree import OptimalTreeClassifier
+from recon.learners.optimal.lists.optimal_rule_list import OptimalRuleListClassifier
+from recon.learners.optimal.trees.by_depth import optimal_trees
+from recon.learners.optimal.trees.optimal_tree import OptimalTreeClassifier
 from recon.learners.rule_lists.greedy_rule_list import GreedyRuleListClassifier
 from recon.loading.loading import encode
 from recon.measures.measures import measure

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from recon.learners.optimal.optimal_tree import OptimalTreeClassifier
-from recon.learners.optimal.tied_trees import Ties
+from recon.learners.optimal.trees.optimal_tree import OptimalTreeClassifier
+from recon.learners.optimal.trees.tied_trees import Ties
 from recon.learners.training.training import Training
 
 WORDS = {True: "trees in which no split is needless", False: "all trees, with needless splits"}

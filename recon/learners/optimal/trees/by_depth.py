@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from recon.learners.optimal.lattice import LEAF, Lattice, grown
-from recon.learners.optimal.optimal_tree import OptimalTreeClassifier
+from recon.learners.optimal.trees.lattice import LEAF, Lattice, grown
+from recon.learners.optimal.trees.optimal_tree import OptimalTreeClassifier
 from solvers.foundation.limits import Limits
 
 

@@ -16,9 +16,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from recon.learners.optimal.lattice import LEAF, Bounds, Edges, Lattice, Level, bounds, children, errors_of, grown
-from recon.learners.optimal.nodes import Shape, TreeNode, counted
-from recon.learners.optimal.table import Rows
+from recon.learners.optimal.trees.lattice import LEAF, Bounds, Edges, Lattice, Level, bounds, children, errors_of, grown
+from recon.learners.optimal.trees.nodes import Shape, TreeNode, counted
+from recon.learners.optimal.trees.table import Rows
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
 

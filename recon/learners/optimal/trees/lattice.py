@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recon.learners.optimal.nodes import Shape
-from recon.learners.optimal.table import Rows, Words, packed, unpacked
+from recon.learners.optimal.trees.nodes import Shape
+from recon.learners.optimal.trees.table import Rows, Words, packed, unpacked
 from solvers.foundation.errors import Inconclusive, TooLarge
 from solvers.foundation.limits import Limits
 

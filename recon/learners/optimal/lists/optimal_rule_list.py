@@ -1,7 +1,7 @@
 """Optimal rule lists: the fewest training errors that a list of so many rules can make, proved where time allows.
 
 Source: Angelino, Larus-Stone, Alabi, Seltzer, Rudin, "Learning certifiably optimal rule lists for categorical data",
-JMLR 18 (2018), for the problem and the bounds; the search is `recon.learners.optimal.rule_list_search`.
+JMLR 18 (2018), for the problem and the bounds; the search is `recon.learners.optimal.lists.rule_list_search`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from recon.learners.optimal.rule_list_search import Rules, best_lists
-from recon.learners.optimal.rule_table import RuleTable, rule_table
+from recon.learners.optimal.lists.rule_list_search import Rules, best_lists
+from recon.learners.optimal.lists.rule_table import RuleTable, rule_table
 from recon.learners.rule_lists.estimator import Antecedent, RuleListClassifier, is_whole, support_rows, training_data
 from recon.learners.rule_lists.greedy_rule_list import GreedyRuleListClassifier
 from recon.learners.rule_lists.mining import conjunctions

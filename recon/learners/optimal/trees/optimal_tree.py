@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from encoders.domain.values import Value
 from encoders.models.models import Tree
-from recon.learners.optimal.lattice import Lattice, best_tree, bounds, grown
-from recon.learners.optimal.nodes import TreeNode, as_model, counted, depth_of, errors, leaves, reached
-from recon.learners.optimal.table import Rows, distinct_rows
-from recon.learners.optimal.tied_trees import Ties, tied_trees
-from recon.learners.optimal.tree_solvers import solved
+from recon.learners.optimal.trees.lattice import Lattice, best_tree, bounds, grown
+from recon.learners.optimal.trees.nodes import TreeNode, as_model, counted, depth_of, errors, leaves, reached
+from recon.learners.optimal.trees.table import Rows, distinct_rows
+from recon.learners.optimal.trees.tied_trees import Ties, tied_trees
+from recon.learners.optimal.trees.tree_solvers import solved
 from recon.learners.rule_lists.estimator import (
     BinaryClassifier,
     binary_columns,

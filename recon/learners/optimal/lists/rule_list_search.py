@@ -18,7 +18,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from recon.learners.optimal.rule_table import Arithmetic, Extensions, RuleTable, Words, arithmetic, extensions
+from recon.learners.optimal.lists.rule_table import Arithmetic, Extensions, RuleTable, Words, arithmetic, extensions
 from solvers.foundation.limits import Limits
 
 BEAMS = (300, 5_000)  # prefixes kept per length by the sweeps that look for good lists before anything is proved

@@ -1,0 +1,1 @@
+"""Rule lists with as few training errors as possible, proved or with the gap that is left."""

@@ -1,0 +1,1 @@
+"""Trees with as few training errors as possible, proved, and the spread over all trees that are as good."""
