@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class ReconError(Exception):
-    """Base class of every refusal."""
+    """Base class of every refusal; one travels between processes with all that it says."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (type(self), self.args, self.__dict__)
 
 
 class ReleaseError(ReconError, ValueError):
@@ -68,3 +73,10 @@ class CertificateError(ReconError):
 
 class NotVerified(CertificateError):  # noqa: N818 - a limit was met, the certificate may be right
     """A limit (time, memory, pieces) ended the check of a certificate before it was settled."""
+
+
+def _again(kind: type[ReconError], args: tuple[Any, ...], said: dict[str, Any]) -> ReconError:
+    error = kind.__new__(kind)  # whatever its own arguments are
+    error.args = args
+    error.__dict__.update(said)
+    return error

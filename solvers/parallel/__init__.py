@@ -1,1 +1,1 @@
-"""Independent pieces of work on local processes or a Dask cluster, behind one interface (joblib)."""
+"""Independent pieces of work on local processes or a Dask cluster, behind one interface."""

@@ -1,63 +1,109 @@
 """Independent pieces of work, done one after the other, on local processes, or on a Dask cluster.
 
-One interface for all three: `completed` yields each piece's result once, as soon as it is there. Processes come from
-joblib (loky); on a cluster joblib hands pieces to Dask, which does those of a worker that died again.
-Source: https://joblib.readthedocs.io, https://distributed.dask.org ("Resilience").
+One interface for all three: `completed` yields each piece's result once, as soon as it is there. A piece whose process
+died is done again. What is yielded depends on function and pieces alone, not on where they are done.
 """
 
 from __future__ import annotations
 
+import time
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from solvers.foundation.errors import EngineError
 from solvers.foundation.limits import Limits
-from solvers.parallel.backends import Share, backend, died
+from solvers.parallel.pools import DiedError, Pool, pool, running
+from solvers.parallel.work import Deadline, packed, unpacked
 
 P = TypeVar("P")
 R = TypeVar("R")
-TRIES = 3  # times that pieces are handed out anew after a process that worked on one of them died
+S = TypeVar("S")
+TRIES = 3  # processes that may die of one piece before it is given up
+POLL = 0.05  # seconds between looks at the limits
+PATIENCE = 2.0  # seconds that pieces under way get to end when time is up or somebody asked to stop
+STARTING = 1.5  # seconds of work that are done at once: two processes take about as long to start and import
 
 
 def completed(
-    function: Callable[[P, Limits], R], pieces: Sequence[P], limits: Limits, *, what: str = "pieces"
-) -> Iterator[tuple[int, R]]:
+    function: Callable[[P, Limits], R], pieces: Sequence[P], limits: Limits, *, what: str = "pieces",
+    alone: float = 0.0,
+) -> Iterator[tuple[int, R]]:  # fmt: skip
     """Yield (number of the piece, function(piece, limits)), every piece at most once, in the order they are done.
 
     With `limits.workers` above 1 or `limits.cluster` the function, the pieces and the results are pickled, the function
     is one of a module, and pieces are done in no particular order. No piece is begun when time is up or somebody asked
-    to stop: those left out are not yielded. An exception of the function ends the iteration. Raises `Unsupported` where
-    the cluster cannot be reached or Dask is not installed, `EngineError` where processes die again and again.
+    to stop; those under way end with what they have, or are given up after `PATIENCE`: what was not done is not
+    yielded. `alone`: seconds for which pieces are done here before any process is started for them. An exception of the
+    function ends the iteration. Raises `Unsupported` where the cluster cannot be reached, has no workers or Dask is not
+    installed, `EngineError` where `TRIES` processes died of one piece, or a cluster is lost.
     """
-    if not limits.cluster and (limits.workers <= 1 or len(pieces) <= 1):
-        alone = replace(limits, workers=1, cluster=None)
-        for k, piece in enumerate(pieces):
-            if limits.expired():
-                return
-            limits.report(f"{what}: {k + 1} of {len(pieces)}")
-            yield k, function(piece, alone)
+    yield from spread(function, partial(function), None, pieces, limits, what, alone)
+
+
+def completed_with(
+    shared: S, function: Callable[[S, P, Limits], R], pieces: Sequence[P], limits: Limits, *, what: str = "pieces",
+    alone: float = 0.0,
+) -> Iterator[tuple[int, R]]:  # fmt: skip
+    """Yield (number of the piece, function(shared, piece, limits)) as `completed` does.
+
+    `shared` travels once to every process, not once with every piece; what is remembered in it stays there.
+    """
+    yield from spread(function, partial(function, shared), shared, pieces, limits, what, alone)
+
+
+def spread(
+    function: Callable[..., R], here: Callable[[P, Limits], R], shared: Any, pieces: Sequence[P], limits: Limits,
+    what: str, alone: float,
+) -> Iterator[tuple[int, R]]:  # fmt: skip
+    """Yield the numbers and results of pieces done here, and, as far as it is worth it, elsewhere."""
+    todo = deque(range(len(pieces)))
+    own, begun = replace(limits, workers=1, cluster=None), time.monotonic()
+    several = bool(limits.cluster) or limits.workers > 1
+    while todo and not limits.expired():
+        if several and (time.monotonic() - begun >= alone or running(limits)) and (limits.cluster or len(todo) > 1):
+            break
+        k = todo.popleft()
+        limits.report(f"{what}: {k + 1} of {len(pieces)}")
+        yield k, here(pieces[k], own)
+    if not todo or limits.expired():
         return
-    left, tries = dict(enumerate(pieces)), 0
-    with backend(limits) as run:
-        while left and not limits.expired():
-            waiting = dict(left)
-            try:
-                for k, result in run(partial(one, function), waiting, limits):
-                    if left.pop(k, None) is not None:
-                        limits.report(f"{what}: {len(pieces) - len(left)} of {len(pieces)}")
-                        yield k, result
-                return
-            except died() as error:
-                tries += 1
-                if tries >= TRIES:
+    with pool(limits) as hands:
+        try:
+            yield from handed_out(hands, function, shared, pieces, todo, limits, what)
+        finally:
+            hands.drop()
+
+
+def handed_out(
+    hands: Pool, function: Callable[..., R], shared: Any, pieces: Sequence[P], todo: deque[int], limits: Limits,
+    what: str,
+) -> Iterator[tuple[int, R]]:  # fmt: skip
+    """Yield the numbers and results of pieces done by a pool; those of processes that died are handed out anew."""
+    name = None if shared is None else hands.named(shared)
+    begun: dict[int, int] = {}  # ticket -> piece
+    deaths: Counter[int] = Counter()
+    deadline, told = Deadline(limits, PATIENCE), False
+    while (todo and not deadline.met()) or (begun and not deadline.over()):
+        while todo and not deadline.met() and hands.free(len(begun)) > 0:
+            k = todo.popleft()
+            begun[hands.begin(hands.job(packed(function, pieces[k]), name, limits))] = k
+        if deadline.met() and not told and limits.stop.is_set():
+            hands.stop()
+            told = True
+        for ticket, reply in hands.ended(POLL):
+            k = begun.pop(ticket)
+            if isinstance(reply, DiedError):
+                deaths[k] += 1
+                if deaths[k] >= TRIES:
                     raise EngineError(
-                        f"processes that worked on {what} died {TRIES} times ({len(left)} of {len(pieces)} left), most "
-                        f"likely for want of memory: use fewer workers ({type(error).__name__})"
-                    ) from None
-
-
-def one(function: Callable[[P, Limits], R], k: int, piece: P, share: Share) -> tuple[int, R]:
-    """Return a piece's number and result; called where the piece is done."""
-    return k, function(piece, share.limits())
+                        f"{TRIES} processes that worked on one of the {what} died ({reply}), most likely for want of "
+                        f"memory: use fewer workers; {len(todo) + len(begun) + 1} of {len(pieces)} were left"
+                    )
+                todo.appendleft(k)
+                continue
+            result: R = unpacked(reply)
+            limits.report(f"{what}: {len(pieces) - len(todo) - len(begun)} of {len(pieces)}")
+            yield k, result

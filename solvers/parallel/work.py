@@ -1,0 +1,116 @@
+"""A piece of work as it travels, and what is done with it where it arrives.
+
+Everything crosses as bytes that this module pickles and reads itself, so that whatever carries them (a pipe, a
+cluster) never fails on what is in them, and an exception comes back as the same class with all that it says.
+"""
+
+from __future__ import annotations
+
+import math
+import pickle
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from solvers.foundation.errors import EngineError
+from solvers.foundation.limits import Limits
+
+
+@dataclass(frozen=True)
+class Share:
+    """The limits of one piece as they travel.
+
+    `started` and `end` are moments of this machine's clock, which all its processes share; elsewhere (None) the piece
+    has its seconds from when it is begun.
+    """
+
+    seconds: float | None
+    memory: int
+    cells: int
+    started: float | None = None
+    end: float | None = None
+
+    @classmethod
+    def here(cls, limits: Limits) -> Share:
+        """Return what a piece may take in a process of this machine: the same clock, its part of the memory."""
+        memory = limits.memory // max(1, limits.workers)
+        return cls(limits.seconds, memory, limits.cells, limits.started, limits.end)
+
+    @classmethod
+    def elsewhere(cls, limits: Limits) -> Share:
+        """Return what a piece may take on another machine: all the time left, all the memory."""
+        left = limits.left()
+        return cls(None if math.isinf(left) else left, limits.memory, limits.cells)
+
+    def limits(self, stop: threading.Event) -> Limits:
+        """Return the limits of a piece that begins now, and ends soon after `stop` is set."""
+        if self.started is None:
+            return Limits(self.seconds, self.memory, self.cells, stop=stop)
+        return Limits(self.seconds, self.memory, self.cells, stop=stop, started=self.started, end=self.end)
+
+
+@dataclass(frozen=True)
+class Job:
+    """A piece as it travels: the function and the piece pickled, its limits, and which shared value it wants."""
+
+    content: bytes
+    share: Share
+    shared: str | None = None
+
+
+def packed(function: Callable[..., Any], piece: Any) -> bytes:
+    """Return a function of a module and its piece as bytes."""
+    return pickle.dumps((function, piece), pickle.HIGHEST_PROTOCOL)
+
+
+def done(job: Job, stop: threading.Event, shared: Callable[[str], Any]) -> bytes:
+    """Return what became of a job, for `unpacked`; called where it is done, never raises an `Exception`."""
+    try:
+        function, piece = pickle.loads(job.content)
+        first = () if job.shared is None else (shared(job.shared),)
+        found = function(*first, piece, job.share.limits(stop))
+        return pickle.dumps((True, found), pickle.HIGHEST_PROTOCOL)
+    except Exception as error:
+        return failure(error)
+
+
+def failure(error: Exception) -> bytes:
+    """Return an exception as bytes: as itself, or, where its class does not travel, as `EngineError`."""
+    try:
+        reply = pickle.dumps((False, error), pickle.HIGHEST_PROTOCOL)
+        pickle.loads(reply)  # classes with arguments of their own can be written and not be read
+    except Exception:
+        told = " ".join(f"{type(error).__name__}: {error}".split())
+        return pickle.dumps((False, EngineError(told)), pickle.HIGHEST_PROTOCOL)
+    return reply
+
+
+def unpacked(reply: bytes) -> Any:
+    """Return what a piece returned, or raise what it raised."""
+    good, found = pickle.loads(reply)
+    if good:
+        return found
+    raise found
+
+
+class Deadline:
+    """How long to wait for pieces that are under way when time is up or somebody asked to stop.
+
+    They hear of it themselves and end with what they have; those that do not are given up after `patience` seconds.
+    """
+
+    def __init__(self, limits: Limits, patience: float) -> None:
+        self.limits, self.patience = limits, patience
+        self.since: float | None = None
+
+    def met(self) -> bool:
+        """Return whether nothing more may be begun."""
+        if self.since is None and self.limits.expired():
+            self.since = time.monotonic()
+        return self.since is not None
+
+    def over(self) -> bool:
+        """Return whether nobody waits any longer."""
+        return self.met() and self.since is not None and time.monotonic() > self.since + self.patience
