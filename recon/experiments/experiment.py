@@ -86,6 +86,8 @@ class Experiment:
 
 NAMES: dict[str, str] = {  # experiment -> module that holds its EXPERIMENT
     "ferry2024": "recon.experiments.ferry2024.experiment",
+    "ly2024": "recon.experiments.ly2024.experiment",
+    "belardo2018": "recon.experiments.belardo2018.experiment",
 }
 
 

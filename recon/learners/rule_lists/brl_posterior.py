@@ -58,7 +58,6 @@ class Prior:
 
     def log_length(self, m: int) -> float:
         """Return the log probability of m rules: Poisson(λ) cut at the longest list."""
-
         return self.log_lengths[m]
 
     @cached_property
