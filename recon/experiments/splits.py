@@ -29,7 +29,7 @@ class Split:
 
 
 def split(dataset: str, frame: pd.DataFrame, seed: int) -> Split:
-    """Return the reconstruction paper's split of a seed: 20 % test rows by scikit-learn's `train_test_split(random_state=seed)`.
+    """Return the reconstruction paper's split: 20 % test rows by scikit-learn's `train_test_split(random_state=seed)`.
 
     Of Adult a tenth is drawn first, once for all seeds (`frame.sample(frac=0.1, random_state=0)`); which tenth the
     paper drew is not known. Cost: a copy of the rows.

@@ -14,6 +14,7 @@ GLOBAL = ("global Laplace", "global Gauss", "exponential", "noisy counts")
 CLEAR = 2.0  # standard errors from which a difference is called one
 ENOUGH = 10  # runs from which a standard error is believed
 Titles = Mapping[tuple[str, str], str]
+Budgets = list[float]
 
 
 def paired(results: pd.DataFrame, one: str, other: str) -> pd.DataFrame:
@@ -32,9 +33,7 @@ def of(results: pd.DataFrame, dataset: str, without: str) -> pd.DataFrame:
     return results[named]
 
 
-def ahead(
-    results: pd.DataFrame, one: str, others: tuple[str, ...]
-) -> tuple[list[float], list[float], dict[float, str]]:
+def ahead(results: pd.DataFrame, one: str, others: tuple[str, ...]) -> tuple[Budgets, Budgets, dict[float, str]]:
     """Return at which budgets one mechanism is clearly ahead of all others, at which neither, and whom it is behind."""
     there = [name for name in others if (results["learner"] == name).any()]
     apart = {name: paired(results, one, name) for name in there}
@@ -89,7 +88,7 @@ def pure_sentences(results: pd.DataFrame, titles: Titles) -> list[str]:
 
 
 def trial_sentences(results: pd.DataFrame) -> list[str]:
-    """Return how far we are from a first trial, by means over budgets: a seed's noise is much the same at all of them."""
+    """Return how far we are from a first trial, by means over budgets: a seed has much the same noise at all of them."""
     near, far = 0, []
     for (dataset, learner), figures in TRIAL.items():
         some = of(results, dataset, {"compas27": "", "adult24": "age"}[dataset])

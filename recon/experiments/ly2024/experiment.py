@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from recon.experiments.experiment import Experiment, Point, Size
+from recon.experiments.experiment import Experiment, Point, Scalar, Size
 from recon.experiments.ly2024.findings import findings
 from recon.experiments.ly2024.fits import GREEDY, MECHANISMS, run
 
@@ -51,25 +51,23 @@ def points(size: Size) -> list[Point]:
 def chunks(setting: Setting, learner: str, epsilon: float | None, size: Size) -> list[Point]:
     """Return the points of one learner with one budget (None: GreedyRL has none)."""
     runs, chunk = (2, 2) if size == "quick" else (setting.runs, setting.chunk)
-    cost = setting.cost * COSTLY.get(learner, 0.7)
-    return [
-        Point(
-            setting.dataset,
-            {
-                "without": setting.without, "learner": learner, "epsilon": epsilon, "width": setting.width,
-                "support": setting.support, "max_length": LONGEST, "first_seed": first, "seeds": min(chunk, runs - first),
-            },
-            cost * min(chunk, runs - first),
-        )
-        for first in range(0, runs, chunk)
-    ]  # fmt: skip
+    named: dict[str, Scalar] = {
+        "without": setting.without, "learner": learner, "epsilon": epsilon, "width": setting.width,
+        "support": setting.support, "max_length": LONGEST,
+    }  # fmt: skip
+    found = []
+    for first in range(0, runs, chunk):
+        seeds = min(chunk, runs - first)
+        cost = seeds * setting.cost * COSTLY.get(learner, 0.7)
+        found.append(Point(setting.dataset, named | {"first_seed": first, "seeds": seeds}, cost))
+    return found
 
 
 EXPERIMENT = Experiment(
     "ly2024",
     "what differentially private greedy rule lists cost in accuracy, and what they give away",
-    "Ly, Ferry, Huguet, Gambs, Aïvodji, Smooth Sensitivity for Learning Differentially-Private yet Accurate Rule Lists, "
-    "2024 (arXiv 2403.13848): accuracy by epsilon, and the table of accuracies and vulnerabilities.",
+    "Ly, Ferry, Huguet, Gambs, Aïvodji, Smooth Sensitivity for Learning Differentially-Private yet Accurate Rule "
+    "Lists, 2024 (arXiv 2403.13848): accuracy by epsilon, and the table of accuracies and vulnerabilities.",
     points,
     run,
     findings,

@@ -32,12 +32,12 @@ def findings(results: pd.DataFrame) -> Findings:
     ]
     tables = [
         Table("accuracies", accuracy_table(means), "Test accuracy and its standard error over random 70/30 splits; "
-              "`majority`: of always naming the more frequent class; `published`: the paper's table (100 runs); `trial`: "
-              "a first trial of ours (COMPAS 15 runs, Adult 3). `standing`: what the ledger says of the guarantee, where "
-              "the rules are public. `rules`: without the default rule."),
+              "`majority`: of always naming the more frequent class; `published`: the paper's table (100 runs); "
+              "`trial`: a first trial of ours (COMPAS 15 runs, Adult 3). `standing`: what the ledger says of the "
+              "guarantee, where the rules are public. `rules`: without the default rule."),
         Table("vulnerability", vulnerability_table(means), "Vulnerability V (Yaghini et al. 2022; 1/2: membership "
-              "cannot be guessed) with standard errors: by the formula, and as the authors' code computes it (shares of "
-              "the whole set); beside it the paper's table."),
+              "cannot be guessed) with standard errors: by the formula, and as the authors' code computes it (shares "
+              "of the whole set); beside it the paper's table."),
     ]  # fmt: skip
     sentences = [
         *greedy_sentences(means),
