@@ -88,7 +88,7 @@ def pure_sentences(results: pd.DataFrame, titles: Titles) -> list[str]:
 
 
 def trial_sentences(results: pd.DataFrame) -> list[str]:
-    """Return how far we are from a first trial, by means over budgets: a seed has much the same noise at all of them."""
+    """Return how far we are from a first trial, by means over budgets: a seed has like noise at all of them."""
     near, far = 0, []
     for (dataset, learner), figures in TRIAL.items():
         some = of(results, dataset, {"compas27": "", "adult24": "age"}[dataset])
