@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -30,9 +32,7 @@ def sentences(fits: pd.DataFrame, means: pd.DataFrame, titles: Titles, mixed: fl
     ]
 
 
-def at(
-    means: pd.DataFrame, dataset: str, law: str, epsilon: float | None, steps: int | None = None
-) -> pd.Series | None:
+def at(means: pd.DataFrame, dataset: str, law: str, epsilon: float | None, steps: int | None = None) -> Any:
     """Return the line of one law and budget, with the fewest steps unless given; None where it is not there."""
     some = means[(means["dataset"] == dataset) & (means["law"] == law)]
     some = some[some["epsilon"].isna()] if epsilon is None else some[some["epsilon"] == epsilon]
@@ -47,15 +47,18 @@ def beside_published(means: pd.DataFrame, dataset: str, title: str) -> list[str]
         ours = at(means, dataset, PLAIN if epsilon is None else BASE, epsilon)
         if ours is not None:
             spread = DEVIATIONS.get((dataset, epsilon))
-            parts.append(
-                f"{'plain' if epsilon is None else f'epsilon {epsilon:g}'} {ours['auc']:.3f} ± {ours['auc_sd']:.3f} "
-                f"({theirs:.3f}{f' ± {spread:.3f}' if spread is not None else ''})"
-            )
+            printed = f"{theirs:.3f}" + ("" if spread is None else f" ± {spread:.3f}")
+            parts.append(f"{'plain' if epsilon is None else f'epsilon {epsilon:g}'} {spread_of(ours)} ({printed})")
     steps = means.loc[means["dataset"] == dataset, "steps"].min()
     return [
         f"{title}, AUC on other rows with {BASE} after {steps:,} steps (± standard deviation over splits; in brackets "
         f"the thesis's Table 6.1): {', '.join(parts)}."
     ] if parts else []  # fmt: skip
+
+
+def spread_of(ours: Any) -> str:
+    """Return a mean AUC with its standard deviation, where there are several splits."""
+    return f"{ours['auc']:.3f}" + (f" ± {ours['auc_sd']:.3f}" if ours["splits"] > 1 else "")
 
 
 def in_and_out(means: pd.DataFrame, dataset: str, title: str) -> list[str]:
@@ -69,8 +72,8 @@ def in_and_out(means: pd.DataFrame, dataset: str, title: str) -> list[str]:
     if not apart:
         return []
     return [
-        f"{title}: AUC on training rows less that on other rows lies between {min(apart):+.3f} and {max(apart):+.3f} over "
-        f"plain and all epsilon; in the thesis (Table A.1 less 6.1) between {min(theirs):+.3f} and {max(theirs):+.3f}."
+        f"{title}: AUC on training rows less that on other rows lies between {min(apart):+.3f} and {max(apart):+.3f} "
+        f"over plain and all epsilon; in the thesis (A.1 less 6.1) between {min(theirs):+.3f} and {max(theirs):+.3f}."
     ]
 
 
@@ -80,12 +83,11 @@ def order(means: pd.DataFrame, dataset: str, title: str) -> list[str]:
     found = [float(line["auc"]) for line in lines if line is not None]
     if len(found) < len(lines):
         return []
-    falls = sum(a > b for a, b in zip(found, found[1:], strict=False))
-    ends = "above" if found[0] > found[1] > found[-1] else "not above"
+    falls = sum(a > b for a, b in pairwise(found))
     return [
-        f"{title}: from plain over epsilon 0.9, 0.5 and 0.1 to 0.01 the mean AUC of {BASE} falls in {falls} of 4 steps; "
-        f"plain ({found[0]:.3f}) above 0.9 ({found[1]:.3f}) above 0.01 ({found[-1]:.3f}): "
-        f"{'yes' if ends == 'above' else 'no'}."
+        f"{title}: from plain over epsilon 0.9, 0.5 and 0.1 to 0.01 the mean AUC of {BASE} falls in {falls} of 4 "
+        f"steps; plain ({found[0]:.3f}) above 0.9 ({found[1]:.3f}) above 0.01 ({found[-1]:.3f}): "
+        f"{'yes' if found[0] > found[1] > found[-1] else 'no'}."
     ]
 
 
@@ -106,12 +108,12 @@ def lengths(means: pd.DataFrame, dataset: str, title: str) -> list[str]:
         text += f"; in the thesis {low} to {high}"
         tempered = some.loc[some["law"] == "tempered_prior", "rules"]
         if len(tempered) and tempered.min() > high:
-            text += ", although the law it prints is tempered_prior"
+            text += ", too few for tempered_prior, the law that it prints"
     return [text + "."]
 
 
 def laws_apart(fits: pd.DataFrame, dataset: str, title: str) -> list[str]:
-    """Return what other laws change in AUC on the same splits, against the exponential mechanism with a base measure."""
+    """Return what the other laws change in AUC on the same splits."""
     some = fits[(fits["dataset"] == dataset) & fits["epsilon"].notna()]
     some = some[some["steps"] == some.groupby("law")["steps"].transform("min")]
     table = some.pivot_table(index=["epsilon", "seed"], columns="law", values="auc")
@@ -152,8 +154,8 @@ def mixing_sentences(means: pd.DataFrame, titles: Titles, limit: float) -> list[
             for law, some in bad.groupby("law", sort=False)
         ]
         out.append(
-            f"{titles[str(dataset)]}, {steps:,} steps: median split R-hat is at most {limit} in {len(part) - len(bad)} of "
-            f"{len(part)} cases; chains have not mixed: {'; '.join(named) if named else 'none'}."
+            f"{titles[str(dataset)]}, {steps:,} steps: median split R-hat is at most {limit} in {len(part) - len(bad)} "
+            f"of {len(part)} cases; chains have not mixed: {'; '.join(named) if named else 'none'}."
         )
     return out
 

@@ -115,8 +115,8 @@ def mixing_figure(means: pd.DataFrame) -> Figure:
         some = means[(means["dataset"] == dataset) & means["epsilon"].notna()]
         drawn = []
         for (law, steps), part in some.groupby(["law", "steps"], sort=False):
-            part = part[np.isfinite(part["r_hat"])].sort_values("epsilon")
-            drawn.append(Line(f"{law}, {steps:,} steps", part["epsilon"].tolist(), part["r_hat"].tolist()))
+            finite = part[np.isfinite(part["r_hat"])].sort_values("epsilon")
+            drawn.append(Line(f"{law}, {steps:,} steps", finite["epsilon"].tolist(), finite["r_hat"].tolist()))
         if drawn:
             budgets = sorted(some["epsilon"].unique().tolist())
             drawn.append(Line("mixed below", budgets, [MIXED] * len(budgets), style="dashed"))
