@@ -63,7 +63,9 @@ def test_a_row_is_what_its_list_says_by_hand(frame, law):
     chosen = [antecedent for antecedent, _ in fitted.rules_[:-1]]
     left, log, used, sizes = train, 0.0, 0, list(map(len, fitted.antecedents_))
     for antecedent in [*chosen, ()]:
-        hit = np.all([left[name] == value for name, value in antecedent], axis=0) | (not antecedent)
+        hit = np.ones(len(left), dtype=bool)
+        for name, value in antecedent:
+            hit &= (left[name] == value).to_numpy()
         ones, zeros = int(left["y"][hit].sum()), int((1 - left["y"][hit]).sum())
         log += math.log(math.factorial(ones) * math.factorial(zeros)) - math.log(math.factorial(ones + zeros + 1))
         used += bool(antecedent) and ones + zeros > 0
