@@ -150,7 +150,7 @@ def mixing_sentences(means: pd.DataFrame, titles: Titles, limit: float) -> list[
     for (dataset, steps), part in means.groupby(["dataset", "steps"], sort=False):
         bad = part[~(part["r_hat"] <= limit)]
         named = [
-            law if law == PLAIN else f"{law} (epsilon {', '.join(f'{e:g}' for e in some['epsilon'])})"
+            PLAIN if law == PLAIN else f"{law} (epsilon {', '.join(f'{e:g}' for e in some['epsilon'])})"
             for law, some in bad.groupby("law", sort=False)
         ]
         out.append(

@@ -78,11 +78,11 @@ def pure_sentences(results: pd.DataFrame, titles: Titles) -> list[str]:
         if len(apart):
             clear = apart[apart["mean"] > CLEAR * apart["error"]]
             worse = apart[apart["mean"] < -CLEAR * apart["error"]]
-            most = apart["mean"].idxmax()
+            most = apart.reset_index().sort_values("mean").to_dict("records")[-1]
             out.append(
                 f"{title}: pure, which is not the paper's and needs no delta, is more accurate than smooth Laplace at "
                 f"epsilon {listed(clear.index)}, less at {listed(worse.index)} (by {CLEAR:g} standard errors); the "
-                f"most at {most:g}: {apart.loc[most, 'mean']:+.4f} ± {apart.loc[most, 'error']:.4f}."
+                f"most at {most['epsilon']:g}: {most['mean']:+.4f} ± {most['error']:.4f}."
             )
     return out
 

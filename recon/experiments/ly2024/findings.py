@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
@@ -113,11 +116,10 @@ def accuracy_table(means: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def key_of(line: dict[str, object]) -> tuple[str, str, str, float | None]:
+def key_of(line: Mapping[Any, Any]) -> tuple[str, str, str, float | None]:
     """Return what names a line of results."""
-    epsilon = line["epsilon"]
-    budget = None if epsilon is None or np.isnan(float(str(epsilon))) else float(str(epsilon))
-    return str(line["dataset"]), str(line["without"]), str(line["learner"]), budget
+    epsilon = float("nan" if line["epsilon"] is None else line["epsilon"])
+    return line["dataset"], line["without"], line["learner"], None if np.isnan(epsilon) else epsilon
 
 
 def tried(dataset: str, without: str, learner: str, epsilon: float | None) -> float | None:
@@ -136,7 +138,7 @@ def vulnerability_table(means: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def found(means: pd.DataFrame, dataset: str, without: str, learner: str, epsilon: float | None) -> dict[str, float]:
+def found(means: pd.DataFrame, dataset: str, without: str, learner: str, epsilon: float | None) -> dict[Any, Any]:
     """Return one line of the means, {} where it is not there."""
     some = of(means, dataset, without)
     some = some[some["learner"] == learner]
@@ -175,7 +177,7 @@ def greedy_sentences(means: pd.DataFrame) -> list[str]:
     return out
 
 
-def nearer(one: dict[str, float], other: dict[str, float], published: float) -> bool:
+def nearer(one: Mapping[Any, float], other: Mapping[Any, float], published: float) -> bool:
     """Return whether the first figure is nearer to the published one."""
     return abs(one["accuracy"] - published) < abs(other["accuracy"] - published)
 
@@ -217,7 +219,7 @@ def vulnerability_sentences(means: pd.DataFrame) -> list[str]:
         some = of(means, dataset, without)
         greedy, private = found(means, dataset, without, GREEDY, None), some[some["epsilon"].notna()]
         if greedy and len(private):
-            top = private.loc[private["v"].idxmax()]
+            top = private.sort_values("v").to_dict("records")[-1]
             out.append(
                 f"{title}: V of all {len(private)} private learners lies from {private['v'].min():.4f} to "
                 f"{private['v'].max():.4f} ({top['learner']}, epsilon {top['epsilon']:g}), of GreedyRL at "
