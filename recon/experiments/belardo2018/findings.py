@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import product
+
 import numpy as np
 import pandas as pd
 
@@ -20,6 +23,8 @@ TITLES = {
 }
 MIXED = 1.1  # split R-hat from which on chains have not mixed (Gelman et al., Bayesian Data Analysis, 2013)
 GROUPS = ["dataset", "law", "epsilon", "steps"]
+THESIS = tuple(OUT_OF_SAMPLE)
+OTHERS = tuple(name for name in TITLES if name not in THESIS)
 SIDES = {"auc": ("other rows", OUT_OF_SAMPLE), "train_auc": ("training rows", IN_SAMPLE)}
 
 
@@ -29,10 +34,12 @@ def findings(results: pd.DataFrame) -> Findings:
     means = averaged(fits)
     first = means[means["steps"] == means.groupby(["dataset", "law"])["steps"].transform("min")]
     longer = means[means["steps"] > means.groupby("dataset")["steps"].transform("min")]
-    longer = longer[longer["dataset"].isin(OUT_OF_SAMPLE)]
     figures = [
-        auc_figure(first, "auc-by-epsilon", "the thesis's number of steps for mushroom and Adult"),
-        auc_figure(longer, "auc-longer-chains", "chains ten (mushroom) and four (Adult) times as long as the thesis's"),
+        auc_figure(first, "auc-by-epsilon", "as many steps as in the thesis", THESIS, SIDES),
+        auc_figure(
+            longer, "auc-longer-chains", "ten (mushroom) and four (Adult) times the thesis's steps", THESIS, SIDES
+        ),
+        auc_figure(first, "auc-further-data", "data that the thesis does not have", OTHERS, ("auc",)),
         mixing_figure(means),
     ]
     tables = [
@@ -74,16 +81,15 @@ def averaged(fits: pd.DataFrame) -> pd.DataFrame:
     return keyed.drop(columns=["first", "second"])
 
 
-def auc_figure(means: pd.DataFrame, name: str, which: str) -> Figure:
+def auc_figure(means: pd.DataFrame, name: str, which: str, datasets: Iterable[str], sides: Iterable[str]) -> Figure:
     """Return AUC against the budget: a panel per data set and side, a line per law, the plain list dashed."""
     panels = []
-    for dataset, title in TITLES.items():
+    for dataset, side in product(datasets, sides):
         some = means[means["dataset"] == dataset]
         budgets = sorted(some["epsilon"].dropna().unique().tolist())
-        for side, (rows, published) in SIDES.items():
+        rows, published = SIDES[side]
+        if budgets:
             drawn = [line(some[some["law"] == law], law, side) for law in LAWS if (some["law"] == law).any()]
-            if not budgets:
-                continue
             plain = some[some["law"] == PLAIN]
             if len(plain):
                 hollow = [bool(plain["r_hat"].iloc[0] > MIXED)] * len(budgets)
@@ -91,11 +97,11 @@ def auc_figure(means: pd.DataFrame, name: str, which: str) -> Figure:
                 drawn.append(Line("plain BRL", budgets, level, hollow=hollow, style="dashed"))
             if known := {e: v for e, v in published.get(dataset, {}).items() if e is not None}:
                 drawn.append(Line("thesis", sorted(known), [known[e] for e in sorted(known)], style="points"))
-            panels.append(Panel(f"{title}, {rows}", "epsilon", "AUC", drawn, x_scale="log"))
+            panels.append(Panel(f"{TITLES[dataset]}, {rows}", "epsilon", "AUC", drawn, x_scale="log"))
     about = (
         f"AUC of private Bayesian rule lists against epsilon, {which}: means over random splits (band: one standard "
-        f"error), other rows left, training rows right; hollow: chains have not mixed (median split R-hat above {MIXED}"
-        "); dashed: without privacy; points: the thesis's tables."
+        f"error); hollow: chains have not mixed (median split R-hat above {MIXED}); dashed: without privacy; points: the "
+        "thesis's tables."
     )
     return Figure(name, about, panels)
 
@@ -109,21 +115,26 @@ def line(part: pd.DataFrame, label: str, side: str) -> Line:
 
 
 def mixing_figure(means: pd.DataFrame) -> Figure:
-    """Return split R-hat against the budget, a panel per data set, a line per law and number of steps."""
+    """Return split R-hat against the budget for the thesis's data, a line per law and length of chains."""
     panels = []
-    for dataset, title in TITLES.items():
-        some = means[(means["dataset"] == dataset) & means["epsilon"].notna()]
+    for dataset in THESIS:
+        some = means[means["dataset"] == dataset]
+        budgets = sorted(some["epsilon"].dropna().unique().tolist())
         drawn = []
-        for (law, steps), part in some.groupby(["law", "steps"], sort=False):
-            finite = part[np.isfinite(part["r_hat"])].sort_values("epsilon")
-            drawn.append(Line(f"{law}, {steps:,} steps", finite["epsilon"].tolist(), finite["r_hat"].tolist()))
-        if drawn:
-            budgets = sorted(some["epsilon"].unique().tolist())
-            drawn.append(Line("mixed below", budgets, [MIXED] * len(budgets), style="dashed"))
-            panels.append(Panel(title, "epsilon", "split R-hat", drawn, x_scale="log", y_scale="log"))
+        for (law, steps), part in some[np.isfinite(some["r_hat"])].groupby(["law", "steps"], sort=False):
+            ordered = part.sort_values("epsilon")
+            label = f"{law}{', longer' if steps > some['steps'].min() else ''}"
+            if law == PLAIN:
+                level = [float(part["r_hat"].iloc[0])] * len(budgets)
+                drawn.append(Line(label, budgets, level, style="dashed"))
+            else:
+                drawn.append(Line(label, ordered["epsilon"].tolist(), ordered["r_hat"].tolist()))
+        if budgets:
+            drawn.append(Line("have mixed below", budgets, [MIXED] * len(budgets), style="step"))
+            panels.append(Panel(TITLES[dataset], "epsilon", "split R-hat", drawn, x_scale="log", y_scale="log"))
     about = (
         f"Split R-hat of {CHAINS} chains (the larger of log weight's and length's, median over random splits) against "
-        f"epsilon; chains have mixed below {MIXED}."
+        f"epsilon; chains have mixed below {MIXED}; longer: ten (mushroom) and four (Adult) times the thesis's steps."
     )
     return Figure("mixing", about, panels)
 
