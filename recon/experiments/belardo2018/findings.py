@@ -100,8 +100,8 @@ def auc_figure(means: pd.DataFrame, name: str, which: str, datasets: Iterable[st
             panels.append(Panel(f"{TITLES[dataset]}, {rows}", "epsilon", "AUC", drawn, x_scale="log"))
     about = (
         f"AUC of private Bayesian rule lists against epsilon, {which}: means over random splits (band: one standard "
-        f"error); hollow: chains have not mixed (median split R-hat above {MIXED}); dashed: without privacy; points: the "
-        "thesis's tables."
+        f"error); hollow: chains have not mixed (median split R-hat above {MIXED}); dashed: without privacy; points: "
+        "the thesis's tables."
     )
     return Figure(name, about, panels)
 
