@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from recon.experiments.experiment import Experiment, Point, Scalar, Size
 from recon.experiments.ly2024.findings import findings
-from recon.experiments.ly2024.fits import GREEDY, MECHANISMS, run
+from recon.experiments.ly2024.fits import GREEDY, MECHANISMS, UNBOUNDED, run
 
 BUDGETS = (0.1, 0.5, 1.0, 5.0, 10.0)
 LONGEST = 5  # rules, the default one included
-COSTLY = {"noisy counts": 2.0, "exponential": 1.2, "exponential, repaired": 1.2, "pure": 1.2}  # exact draws
+COSTLY = {"noisy counts": 1.8, "exponential": 1.3, "exponential, repaired": 1.3, "pure": 1.3}  # exact draws
 
 
 @dataclass(frozen=True)
@@ -30,12 +30,17 @@ class Setting:
 
 
 SETTINGS = (
-    Setting("compas27", "", 2, 0.05, 100, 25, 0.12),
-    Setting("compas27", "Race, Age, Gender", 2, 0.05, 25, 25, 0.08),
-    Setting("adult24", "age", 2, 0.05, 25, 25, 0.16),
-    Setting("german-credit", "", 1, 0.12, 100, 50, 0.03),
+    Setting("compas27", "", 2, 0.05, 100, 25, 0.06),
+    Setting("compas27", "Race, Age, Gender", 2, 0.05, 100, 25, 0.02),
+    Setting("adult24", "age", 2, 0.05, 50, 25, 0.09),
+    Setting("german-credit", "", 1, 0.12, 100, 50, 0.035),
 )
-ONLY_GREEDY = Setting("adult24", "gender, age", 2, 0.05, 25, 25, 0.2)
+ONLY_GREEDY = (
+    (GREEDY, Setting("adult24", "gender, age", 2, 0.05, 50, 25, 0.1)),
+    (UNBOUNDED, Setting("compas27", "", 2, 0.0, 100, 25, 0.1)),
+    (UNBOUNDED, Setting("adult24", "age", 2, 0.0, 50, 25, 0.1)),
+    (UNBOUNDED, Setting("german-credit", "", 1, 0.0, 100, 50, 0.03)),
+)
 
 
 def points(size: Size) -> list[Point]:
@@ -45,7 +50,9 @@ def points(size: Size) -> list[Point]:
         for learner in (GREEDY, *MECHANISMS):
             budgets = (None,) if learner == GREEDY else BUDGETS[::2] if size == "quick" else BUDGETS
             found += [one for epsilon in budgets for one in chunks(setting, learner, epsilon, size)]
-    return found + ([] if size == "quick" else chunks(ONLY_GREEDY, GREEDY, None, size))
+    if size == "full":
+        found += [one for learner, setting in ONLY_GREEDY for one in chunks(setting, learner, None, size)]
+    return found
 
 
 def chunks(setting: Setting, learner: str, epsilon: float | None, size: Size) -> list[Point]:
@@ -58,7 +65,7 @@ def chunks(setting: Setting, learner: str, epsilon: float | None, size: Size) ->
     found = []
     for first in range(0, runs, chunk):
         seeds = min(chunk, runs - first)
-        cost = seeds * setting.cost * COSTLY.get(learner, 0.7)
+        cost = seeds * setting.cost * COSTLY.get(learner, 0.8)
         found.append(Point(setting.dataset, named | {"first_seed": first, "seeds": seeds}, cost))
     return found
 
