@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from recon.experiments.belardo2018.findings import findings
 from recon.experiments.belardo2018.fits import LAWS, MINED, PLAIN, run
-from recon.experiments.experiment import Experiment, Point, Scalar, Size
+from recon.experiments.experiment import Experiment, Point, Scalar, Size, in_chunks
 
 BUDGETS = (0.01, 0.1, 0.5, 0.9)
 
@@ -59,12 +59,8 @@ def chunks(setting: Setting, law: str, epsilon: float | None, steps: int, runs: 
         "law": law, "epsilon": epsilon, "steps": steps, "rows": setting.rows,
         "expected_length": setting.expected_length,
     }  # fmt: skip
-    found = []
-    for first in range(0, runs, CHUNK):
-        seeds = min(CHUNK, runs - first)
-        cost = seeds * setting.cost * (5.0 if law == "tempered_prior" else 1.0) * steps / 1_000
-        found.append(Point(setting.dataset, named | {"first_seed": first, "seeds": seeds}, cost))
-    return found
+    seconds = setting.cost * (5.0 if law == "tempered_prior" else 1.0) * steps / 1_000
+    return in_chunks(setting.dataset, named, runs, CHUNK, seconds)
 
 
 EXPERIMENT = Experiment(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from recon.experiments.experiment import Experiment, Point, Scalar, Size
+from recon.experiments.experiment import Experiment, Point, Scalar, Size, in_chunks
 from recon.experiments.ly2024.findings import findings
 from recon.experiments.ly2024.fits import GREEDY, MECHANISMS, UNBOUNDED, run
 
@@ -62,12 +62,7 @@ def chunks(setting: Setting, learner: str, epsilon: float | None, size: Size) ->
         "without": setting.without, "learner": learner, "epsilon": epsilon, "width": setting.width,
         "support": setting.support, "max_length": LONGEST,
     }  # fmt: skip
-    found = []
-    for first in range(0, runs, chunk):
-        seeds = min(chunk, runs - first)
-        cost = seeds * setting.cost * COSTLY.get(learner, 0.8)
-        found.append(Point(setting.dataset, named | {"first_seed": first, "seeds": seeds}, cost))
-    return found
+    return in_chunks(setting.dataset, named, runs, chunk, setting.cost * COSTLY.get(learner, 0.8))
 
 
 EXPERIMENT = Experiment(
