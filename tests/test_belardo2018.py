@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from extras import extra
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recon.experiments.belardo2018 import fits
@@ -34,6 +34,7 @@ def point(law, epsilon, first=0, seeds=2, steps=60):
     return Point("t", named | {"first_seed": first, "seeds": seeds})
 
 
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.booleans(), st.sampled_from([0.1, 0.2, 0.5, 0.9])), min_size=2, max_size=40))
 def test_auc_is_that_of_scikit_learn(pairs):
     metrics = extra("sklearn.metrics")
@@ -127,8 +128,13 @@ def invented():
     return pd.DataFrame(lines)
 
 
-def test_what_has_not_mixed_is_hollow_and_named(invented):
-    found = findings(invented)
+@pytest.fixture(scope="module")
+def found(invented):
+    """Return what is found in all of them."""
+    return findings(invented)
+
+
+def test_what_has_not_mixed_is_hollow_and_named(found):
     base = next(line for line in found.figures[0].panels[0].lines if line.label == "base_measure")
     assert list(base.x) == [0.01, 0.1, 0.5, 0.9]
     assert list(base.hollow) == [False, True, True, True]  # an undefined R-hat has not mixed either
@@ -141,8 +147,8 @@ def test_what_has_not_mixed_is_hollow_and_named(invented):
     assert "plain;" in named
 
 
-def test_sentences_follow_from_the_results(invented):
-    text = "\n".join(findings(invented).sentences)
+def test_sentences_follow_from_the_results(found):
+    text = "\n".join(found.sentences)
     assert "epsilon 0.9 0.985 ± 0.007 (0.978)" in text
     assert "epsilon 0.01 0.705 ± 0.007 (0.613 ± 0.314)" in text
     assert "falls in 4 of 4 steps; plain (0.995) above 0.9 (0.985) above 0.01 (0.705): yes" in text
@@ -150,7 +156,7 @@ def test_sentences_follow_from_the_results(invented):
     assert "tempered_prior 200.0 to 200.0 rules" in text
     assert "too few for tempered_prior" in text
     assert "-0.100 at epsilon 0.9" in text
-    table = findings(invented).tables[1].frame.set_index(["law", "epsilon", "steps"])
+    table = found.tables[1].frame.set_index(["law", "epsilon", "steps"])
     assert table.loc[("monotone", 0.1, 1_500), ["published_auc", "published_train_auc"]].tolist() == [0.972, 0.878]
 
 

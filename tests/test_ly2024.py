@@ -138,7 +138,7 @@ def test_findings_of_incomplete_results(invented, kept, seeds):
 def test_it_is_known_by_name_and_drawn_from_real_data(data, tmp_path):
     folder = Path(data("german-credit.txt.gz")).parent
     assert NAMES["ly2024"] == "recon.experiments.ly2024.experiment"
-    few = [p for p in EXPERIMENT.points("quick") if p.dataset == "german-credit"][:4]
+    few = [p for p in EXPERIMENT.points("quick") if p.dataset == "german-credit"][:2]
     outcome = reproduce("ly2024", str(tmp_path), "quick", str(folder), points=few)
     assert outcome.complete
     assert set(outcome.results["majority"]) == {0.7}
