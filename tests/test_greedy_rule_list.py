@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import recon
+from recon.learners.rule_lists.estimator import distinct_rows
 from recon.learners.rule_lists.greedy_rule_list import GreedyRuleListClassifier
 
 
@@ -160,3 +161,12 @@ def test_nothing_is_said_before_fit_or_of_labels_of_another_shape():
         with pytest.raises(recon.ReleaseError, match="shape"):
             fitted.score(BINARY, labels)
     assert repr(fitted) == "GreedyRuleListClassifier(width=1, min_support=0.0, max_length=None, negations=True)"
+
+
+@pytest.mark.parametrize("columns", [1, 8, 64, 65, 130])
+def test_distinct_rows_are_those_of_numpy_in_its_order(columns):
+    bits = np.random.default_rng(columns).random((60, columns)) < 0.03
+    distinct, back = distinct_rows(bits)
+    expected, place = np.unique(bits, axis=0, return_inverse=True)
+    np.testing.assert_array_equal(distinct, expected)
+    np.testing.assert_array_equal(back, place.reshape(-1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -10,6 +11,8 @@ from typing import Any, Literal
 from solvers.foundation.errors import Unsupported
 
 COLOURS = ("#0b6e99", "#c44e00", "#3f7d20", "#8e3b9e", "#7a5c00", "#b0183a", "#4a4a4a", "#009392", "#d16ba5", "#2a3d8f")
+OWN_LEGEND = 4  # lines; where all panels share more, one legend stands below them
+COORDINATES = re.compile(r' (?:d|x|y)="[^"]*"')
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
 
 
@@ -60,16 +63,31 @@ def svg(figure: Figure) -> str:
     with matplotlib.rc_context({"svg.hashsalt": figure.name, "svg.fonttype": "none", "font.size": 9}):
         canvas = Canvas(figsize=(4.6 * across, 3.3 * down), layout="constrained")
         places = canvas.subplots(down, across, squeeze=False)
+        shared = len(labels(figure)) > OWN_LEGEND
         for place, panel in zip(places.flat, figure.panels, strict=False):
-            draw(place, panel)
+            draw(place, panel, legend=not shared)
         for place in list(places.flat)[len(figure.panels) :]:
             place.set_axis_off()
+        if shared:
+            canvas.legend(*places.flat[0].get_legend_handles_labels(), fontsize=8, ncols=4, loc="outside lower center")
         out = io.StringIO()
         canvas.savefig(out, format="svg", metadata={"Date": None, "Title": figure.name, "Description": figure.about})
-    return out.getvalue()
+    return slim(out.getvalue())
 
 
-def draw(place: Any, panel: Panel) -> None:
+def labels(figure: Figure) -> tuple[str, ...]:
+    """Return the labels of the lines where all panels have the same ones in the same order, else none."""
+    found = {tuple(line.label for line in panel.lines) for panel in figure.panels}
+    return found.pop() if len(found) == 1 else ()
+
+
+def slim(text: str) -> str:
+    """Return SVG without white space between elements, coordinates to a hundredth of a point: fewer bytes."""
+    text = re.sub(r">\s+<", "><", text)
+    return COORDINATES.sub(lambda found: re.sub(r"(\.\d\d)\d+", r"\1", found[0]), text)
+
+
+def draw(place: Any, panel: Panel, *, legend: bool = True) -> None:
     """Draw one panel into matplotlib's axes."""
     for k, line in enumerate(panel.lines):
         colour, marker = COLOURS[k % len(COLOURS)], MARKERS[k % len(MARKERS)]
@@ -89,5 +107,5 @@ def draw(place: Any, panel: Panel) -> None:
     place.set_xscale(panel.x_scale)
     place.set_yscale(panel.y_scale)
     place.grid(visible=True, alpha=0.25)
-    if any(line.label for line in panel.lines):
+    if legend and any(line.label for line in panel.lines):
         place.legend(fontsize=7)

@@ -45,6 +45,12 @@ class Point:
         return ", ".join([self.dataset, *named] if self.dataset else named)
 
 
+def in_chunks(dataset: str, parameters: Mapping[str, Scalar], runs: int, chunk: int, seconds: float) -> list[Point]:
+    """Return points of at most `chunk` seeds (`first_seed`, `seeds`), all of them 0 to runs - 1; `seconds` a seed."""
+    firsts = [(first, min(chunk, runs - first)) for first in range(0, runs, chunk)]
+    return [Point(dataset, {**parameters, "first_seed": a, "seeds": n}, n * seconds) for a, n in firsts]
+
+
 @dataclass(frozen=True)
 class Table:
     """A table of results: `name` becomes the name of its files, `about` says what a line is and in which units."""
@@ -86,6 +92,8 @@ class Experiment:
 
 NAMES: dict[str, str] = {  # experiment -> module that holds its EXPERIMENT
     "ferry2024": "recon.experiments.ferry2024.experiment",
+    "ly2024": "recon.experiments.ly2024.experiment",
+    "belardo2018": "recon.experiments.belardo2018.experiment",
 }
 
 

@@ -1,9 +1,10 @@
-"""The training and test rows of the reconstruction paper's experiments: which rows, drawn how."""
+"""The training and test rows of the experiments: which rows, drawn how."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 ADULT_SHARE = 0.1  # of Adult's rows, as in the paper
@@ -28,7 +29,7 @@ class Split:
 
 
 def split(dataset: str, frame: pd.DataFrame, seed: int) -> Split:
-    """Return the split of a seed: 20 % test rows by scikit-learn's `train_test_split(random_state=seed)`.
+    """Return the reconstruction paper's split: 20 % test rows by scikit-learn's `train_test_split(random_state=seed)`.
 
     Of Adult a tenth is drawn first, once for all seeds (`frame.sample(frac=0.1, random_state=0)`); which tenth the
     paper drew is not known. Cost: a copy of the rows.
@@ -41,3 +42,11 @@ def split(dataset: str, frame: pd.DataFrame, seed: int) -> Split:
         whole.drop(columns=label), whole[label], test_size=TEST_SHARE, random_state=seed
     )
     return Split(x, y, x_test, y_test, whole)
+
+
+def shuffled(frame: pd.DataFrame, rows: int, seed: int) -> Split:
+    """Return the first `rows` rows in the random order of a seed for training, all others for testing."""
+    order = np.random.default_rng(seed).permutation(len(frame))
+    x, y = frame.iloc[:, :-1], frame.iloc[:, -1]
+    inside, outside = order[:rows], order[rows:]
+    return Split(x.iloc[inside], y.iloc[inside], x.iloc[outside], y.iloc[outside], frame)

@@ -20,7 +20,14 @@ from numpy.typing import ArrayLike, NDArray
 from encoders.models.ledger import Entry, Ledger
 from encoders.models.models import Noise
 from recon.learners.private.smooth_sensitivity import margin_of_confidence, margin_of_delta, smooth_bound
-from recon.learners.rule_lists.estimator import Antecedent, RuleListClassifier, is_whole, support_rows, training_data
+from recon.learners.rule_lists.estimator import (
+    Antecedent,
+    RuleListClassifier,
+    distinct_rows,
+    is_whole,
+    support_rows,
+    training_data,
+)
 from recon.learners.rule_lists.mining import checked_rules, conjunctions, mine, rule_masks
 from solvers.foundation.errors import ReleaseError
 from solvers.noise.laws import Law, Neighbours, scale_of
@@ -206,7 +213,7 @@ class DPGreedyRuleListClassifier(RuleListClassifier):
         plan = self._plan(len(bits))
         self.classes_, codes = self._classes(target)
         self._note_columns(names)
-        distinct, back = np.unique(bits, axis=0, return_inverse=True)
+        distinct, back = distinct_rows(bits)
         weight = np.zeros((len(distinct), len(self.classes_)))
         np.add.at(weight, (back.reshape(-1), codes), 1)
         public = self.rules is not None or not self.min_support

@@ -11,8 +11,10 @@ A list is a tuple of antecedent numbers, in order, none twice; the default rule 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -42,9 +44,7 @@ class Prior:
 
     def log(self, chosen: Chosen) -> float:
         """Return the natural log of the prior probability of a list; the probabilities of all lists sum to 1."""
-        left: dict[int, int] = {}
-        for size in self.sizes:
-            left[size] = left.get(size, 0) + 1
+        left = self.number_of_size.copy()
         weight = {size: math.exp(size * math.log(self.width) - math.lgamma(size + 1)) for size in left}
         total = math.fsum(weight.values())
         found = self.log_length(len(chosen))
@@ -58,11 +58,19 @@ class Prior:
 
     def log_length(self, m: int) -> float:
         """Return the log probability of m rules: Poisson(λ) cut at the longest list."""
+        return self.log_lengths[m]
 
-        def term(j: int) -> float:
-            return j * math.log(self.length) - math.lgamma(j + 1)
+    @cached_property
+    def number_of_size(self) -> dict[int, int]:
+        """Return how many antecedents there are of each size, in the order in which sizes first occur."""
+        return dict(Counter(self.sizes))
 
-        return term(m) - log_sum([term(j) for j in range(self.longest + 1)])
+    @cached_property
+    def log_lengths(self) -> list[float]:
+        """Return the log probability of every number of rules; chains ask for it at every step."""
+        terms = [j * math.log(self.length) - math.lgamma(j + 1) for j in range(self.longest + 1)]
+        total = log_sum(terms)
+        return [term - total for term in terms]
 
 
 @dataclass(frozen=True)

@@ -259,6 +259,20 @@ def dense(x: Any) -> NDArray[Any]:
     return values
 
 
+def distinct_rows(bits: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
+    """Return the different rows in lexicographic order, and for every row which of them it is.
+
+    The result of `np.unique(bits, axis=0, return_inverse=True)`; rows are compared 64 columns at a time.
+    """
+    packed = np.packbits(bits, axis=1)
+    words = np.zeros((len(bits), -(-packed.shape[1] // 8) * 8), dtype=np.uint8)
+    words[:, : packed.shape[1]] = packed
+    whole = words.view(">u8").astype(np.uint64)
+    keys = whole[:, 0] if whole.shape[1] == 1 else whole
+    _, first, back = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    return bits[first], back.reshape(-1)
+
+
 def training_data(x: Any, y: ArrayLike | None) -> tuple[list[str], NDArray[np.bool_], NDArray[Any]]:
     """Return the column names, (rows, columns) booleans and (rows,) labels of a table to learn from.
 

@@ -14,7 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from recon.learners.rule_lists.estimator import Literal, RuleListClassifier, is_whole, support_rows, training_data
+from recon.learners.rule_lists.estimator import (
+    Literal,
+    RuleListClassifier,
+    distinct_rows,
+    is_whole,
+    support_rows,
+    training_data,
+)
 from solvers.foundation.errors import ReleaseError
 
 TIE = 1e-12  # impurities closer than this (relative) are equal: what is left is rounding
@@ -70,9 +77,9 @@ class GreedyRuleListClassifier(RuleListClassifier):
             raise ReleaseError("the labels mix values that have no order, such as numbers and text") from None
         self._note_columns(names)
         literals = [(name, v) for name in names for v in ((1, 0) if self.negations else (1,))]
-        distinct, back = np.unique(bits, axis=0, return_inverse=True)
+        distinct, back = distinct_rows(bits)
         weight = np.zeros((len(distinct), len(self.classes_)))
-        np.add.at(weight, (back.reshape(-1), codes.reshape(-1)), 1)
+        np.add.at(weight, (back, codes.reshape(-1)), 1)
         truth = np.stack([distinct[:, names.index(n)] == bool(v) for n, v in literals], axis=1)
         self.rules_ = self._grow(Table(truth, weight), literals, least)
         return self

@@ -1,0 +1,1 @@
+"""How well Bayesian rule lists drawn under differential privacy rank, how long they are, and whether chains mixed."""

@@ -1,0 +1,74 @@
+"""The experiment: BRL and DP-BRL under three target laws, four budgets, the thesis's steps and longer chains."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from recon.experiments.belardo2018.findings import findings
+from recon.experiments.belardo2018.fits import LAWS, MINED, PLAIN, run
+from recon.experiments.experiment import Experiment, Point, Scalar, Size, in_chunks
+
+BUDGETS = (0.01, 0.1, 0.5, 0.9)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A data set: training rows, the prior's expected length, and per number of steps the random splits.
+
+    `runs`: (steps, splits) of every law but `tempered_prior`, whose lists of hundreds of rules cost most: `tempered`.
+    `cost`: expected seconds of 1,000 steps of all chains.
+    """
+
+    dataset: str
+    rows: int
+    expected_length: float
+    runs: tuple[tuple[int, int], ...]
+    tempered: tuple[int, int]
+    cost: float
+
+
+# Rows, expected lengths and the first number of steps of mushroom and Adult are the thesis's, the rest is ours.
+SETTINGS = (
+    Setting("mushroom", 7_000, 7.0, ((1_500, 15), (15_000, 5)), (1_500, 5), 0.25),
+    Setting("adult24", 30_000, 13.0, ((3_000, 5), (12_000, 3)), (3_000, 4), 0.6),
+    Setting("kr-vs-kp", 2_500, 7.0, ((6_000, 5),), (1_500, 5), 0.15),
+    Setting("german-credit", 800, 7.0, ((6_000, 5),), (1_500, 5), 0.15),
+    Setting("tic-tac-toe", 750, 7.0, ((6_000, 5),), (1_500, 5), 0.15),
+)
+CHUNK = 5
+
+
+def points(size: Size) -> list[Point]:
+    """Return a point per data set, law, budget, number of steps and chunk of seeds."""
+    found = []
+    for setting in SETTINGS[:2] if size == "quick" else SETTINGS:
+        for law in (PLAIN, *LAWS):
+            runs: tuple[tuple[int, int], ...] = (setting.tempered,) if law == "tempered_prior" else setting.runs
+            if law == MINED or size == "quick":
+                runs = runs[:1]
+            budgets = (None,) if law == PLAIN else BUDGETS[::3] if size == "quick" else BUDGETS
+            for epsilon in budgets:
+                for steps, seeds in runs:
+                    found += chunks(setting, law, epsilon, steps, 1 if size == "quick" else seeds)
+    return found
+
+
+def chunks(setting: Setting, law: str, epsilon: float | None, steps: int, runs: int) -> list[Point]:
+    """Return the points of one law with one budget and number of steps."""
+    named: dict[str, Scalar] = {
+        "law": law, "epsilon": epsilon, "steps": steps, "rows": setting.rows,
+        "expected_length": setting.expected_length,
+    }  # fmt: skip
+    seconds = setting.cost * (5.0 if law == "tempered_prior" else 1.0) * steps / 1_000
+    return in_chunks(setting.dataset, named, runs, CHUNK, seconds)
+
+
+EXPERIMENT = Experiment(
+    "belardo2018",
+    "what differentially private Bayesian rule lists cost in AUC, and how long they are",
+    "Belardo, Knowledge Discovery From Sensitive Data: Differentially Private Bayesian Rule Lists, Colgate University, "
+    "2018: Tables 6.1, 6.2 and A.1.",
+    points,
+    run,
+    findings,
+)

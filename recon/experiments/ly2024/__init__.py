@@ -1,0 +1,1 @@
+"""What differentially private greedy rule lists cost in accuracy, mechanism by mechanism, and what they give away."""

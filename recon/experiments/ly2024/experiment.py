@@ -1,0 +1,76 @@
+"""The experiment: GreedyRL and all mechanisms of DP-GreedyRL, five budgets, on COMPAS, Adult and German credit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from recon.experiments.experiment import Experiment, Point, Scalar, Size, in_chunks
+from recon.experiments.ly2024.findings import findings
+from recon.experiments.ly2024.fits import GREEDY, MECHANISMS, UNBOUNDED, run
+
+BUDGETS = (0.1, 0.5, 1.0, 5.0, 10.0)
+LONGEST = 5  # rules, the default one included
+COSTLY = {"noisy counts": 1.8, "exponential": 1.3, "exponential, repaired": 1.3, "pure": 1.3}  # exact draws
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A table as the learners see it: columns that begin with one of some words left out, width and support of rules.
+
+    `runs`: random splits of the full experiment, `chunk` of them to a point; `cost`: expected seconds of a fit.
+    """
+
+    dataset: str
+    without: str
+    width: int
+    support: float
+    runs: int
+    chunk: int
+    cost: float
+
+
+SETTINGS = (
+    Setting("compas27", "", 2, 0.05, 100, 25, 0.06),
+    Setting("compas27", "Race, Age, Gender", 2, 0.05, 100, 25, 0.02),
+    Setting("adult24", "age", 2, 0.05, 50, 25, 0.09),
+    Setting("german-credit", "", 1, 0.12, 100, 50, 0.035),
+)
+ONLY_GREEDY = (
+    (GREEDY, Setting("adult24", "gender, age", 2, 0.05, 50, 25, 0.1)),
+    (UNBOUNDED, Setting("compas27", "", 2, 0.0, 100, 25, 0.1)),
+    (UNBOUNDED, Setting("adult24", "age", 2, 0.0, 50, 25, 0.1)),
+    (UNBOUNDED, Setting("german-credit", "", 1, 0.0, 100, 50, 0.03)),
+)
+
+
+def points(size: Size) -> list[Point]:
+    """Return a point per setting, learner, budget and chunk of seeds; quick: the first chunk's first two seeds."""
+    found = []
+    for setting in SETTINGS:
+        for learner in (GREEDY, *MECHANISMS):
+            budgets = (None,) if learner == GREEDY else BUDGETS[::2] if size == "quick" else BUDGETS
+            found += [one for epsilon in budgets for one in chunks(setting, learner, epsilon, size)]
+    if size == "full":
+        found += [one for learner, setting in ONLY_GREEDY for one in chunks(setting, learner, None, size)]
+    return found
+
+
+def chunks(setting: Setting, learner: str, epsilon: float | None, size: Size) -> list[Point]:
+    """Return the points of one learner with one budget (None: GreedyRL has none)."""
+    runs, chunk = (2, 2) if size == "quick" else (setting.runs, setting.chunk)
+    named: dict[str, Scalar] = {
+        "without": setting.without, "learner": learner, "epsilon": epsilon, "width": setting.width,
+        "support": setting.support, "max_length": LONGEST,
+    }  # fmt: skip
+    return in_chunks(setting.dataset, named, runs, chunk, setting.cost * COSTLY.get(learner, 0.8))
+
+
+EXPERIMENT = Experiment(
+    "ly2024",
+    "what differentially private greedy rule lists cost in accuracy, and what they give away",
+    "Ly, Ferry, Huguet, Gambs, Aïvodji, Smooth Sensitivity for Learning Differentially-Private yet Accurate Rule "
+    "Lists, 2024 (arXiv 2403.13848): accuracy by epsilon, and the table of accuracies and vulnerabilities.",
+    points,
+    run,
+    findings,
+)
