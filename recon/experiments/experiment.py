@@ -86,6 +86,8 @@ class Experiment:
 
 NAMES: dict[str, str] = {  # experiment -> module that holds its EXPERIMENT
     "ferry2024": "recon.experiments.ferry2024.experiment",
+    "draft2024": "recon.experiments.draft2024.experiment",
+    "draftdp2025": "recon.experiments.draftdp2025.experiment",
 }
 
 

@@ -31,6 +31,7 @@ def run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
         "train_accuracy": float(model.score(some.x, some.y)),
         "test_accuracy": float(model.score(some.x_other, some.y_other)),
         "columns_split": len({int(j) for tree in model.estimators_ for j in tree.tree_.feature if j >= 0}),
+        "deepest": max(tree.tree_.max_depth for tree in model.estimators_),
     }
     found |= baselines(some, seed)
     found |= guessed(release, some.truth, seed, timed(limits, times[0]))
