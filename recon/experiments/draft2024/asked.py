@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from typing import cast
+
+import numpy as np
 
 from encoders.encode.encoder import EncodedRelease
 from recon.answers.counting import count
 from recon.experiments.draft2024.rows import Bits, Rows, error, right
 from recon.experiments.experiment import Row
+from recon.frames.world import World
 from recon.questions.questions import certify, reconstruct
 from solvers.foundation.errors import ReconError
 from solvers.foundation.limits import Limits
@@ -31,9 +33,14 @@ def guessed(release: EncodedRelease, truth: Bits, seed: int, limits: Limits) -> 
         world = reconstruct(release, seed, limits)
     except ReconError as problem:
         return {"error": None, "rows_right": None, "unique": None, "why": short(problem)}
-    columns = [name for name in release.domain.in_order or ()]
-    guess = world.to_frame(views=True)[columns].to_numpy(dtype="int64")
+    guess = guess_of(release, world)
     return {"error": error(truth, guess), "rows_right": right(truth, guess), "unique": world.unique, "why": ""}
+
+
+def guess_of(release: EncodedRelease, world: World) -> Bits:
+    """Return a world in the columns of the training table."""
+    columns = list(release.domain.in_order or ())
+    return world.to_frame(views=True)[columns].to_numpy(dtype=np.int64)
 
 
 def short(problem: ReconError) -> str:
@@ -68,4 +75,4 @@ def certain(release: EncodedRelease, some: Rows, unique: bool, limits: Limits) -
     except ReconError:
         return {"certain": None}
     found = verdicts.loc[verdicts["verdict"] == "certain", "min_count"]
-    return {"certain": float(cast(float, found.sum())) / len(some.x)}
+    return {"certain": float(found.sum()) / len(some.x)}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -71,9 +72,9 @@ def averaged(results: pd.DataFrame) -> pd.DataFrame:
     return table.rename(columns={"size": "depth"}).drop(columns="grown")
 
 
-def line(label: str, x: Sequence[float], part: pd.DataFrame, y: str, dashed: bool = False) -> Line | None:
+def line(label: str, part: pd.DataFrame, x: str, y: str, dashed: bool = False) -> Line | None:
     """Return means over seeds with the range as a band, hollow where some forest has none; None where all have none."""
-    grouped = part.assign(x=x, there=part[y].notna(), y=part[y].astype(float)).groupby("x", sort=True)
+    grouped = part.assign(x=part[x], there=part[y].notna(), y=part[y].astype(float)).groupby("x", sort=True)
     table = grouped.agg(mean=("y", "mean"), low=("y", "min"), high=("y", "max"), there=("there", "all")).reset_index()
     table = table[table["mean"].notna()]
     if not len(table):
@@ -89,11 +90,8 @@ def drawn(results: pd.DataFrame, pairs: pd.DataFrame, by: str, name: str, axis: 
     panels = []
     for dataset, title in NAMES.items():
         some = results[results["dataset"] == dataset]
-        lines = [
-            line(label, some.loc[some["bags"] == bags, by], some[some["bags"] == bags], "error")
-            for bags, label in LABELS.items()
-        ]
-        lines += [line(label, some[by], some, y, dashed=True) for y, label in BASELINES.items()]
+        lines = [line(label, some[some["bags"] == bags], by, "error") for bags, label in LABELS.items()]
+        lines += [line(label, some, by, y, dashed=True) for y, label in BASELINES.items()]
         lines += authors(pairs[pairs["dataset"] == dataset]) if len(pairs) else []
         if len(some):
             scale = "linear" if by == "size" else "log"
@@ -144,12 +142,8 @@ def by_trees(table: pd.DataFrame) -> list[str]:
     some = table[(table["rows"] == ROWS) & (table["depth"] == 0) & (table["found"] > 0)]
     for (dataset, bags), part in some.groupby(["dataset", "bags"], sort=False):
         ordered = part.sort_values("trees")
-        told = [
-            f"{one['trees']} trees {one['error']:.4f} ({one['rows_right']:.0%} of the rows exactly, {share(one['certain'])}"
-            f"proved, only world in {one['unique']} of {one['forests']})"
-            for one in ordered.to_dict("records")
-            if one["trees"] in (ordered["trees"].min(), 10, ordered["trees"].max())
-        ]
+        shown = (ordered["trees"].min(), 10, ordered["trees"].max())
+        told = [setting(one) for one in ordered.to_dict("records") if one["trees"] in shown]
         most = ordered.iloc[-1]
         out.append(
             f"{NAMES[str(dataset)]}, {LABELS[str(bags)]}, error: {'; '.join(told)}; random rows "
@@ -160,9 +154,11 @@ def by_trees(table: pd.DataFrame) -> list[str]:
     return out
 
 
-def share(certain: float) -> str:
-    """Return a share of rows in words, nothing where it was not decided."""
-    return "" if np.isnan(certain) else f"{certain:.0%} "
+def setting(one: Mapping[Hashable, Any]) -> str:
+    """Return a line of the means in words."""
+    proved = "" if np.isnan(one["certain"]) else f", {one['certain']:.0%} proved to be in the data"
+    only = f"the only world in {one['unique']} of {one['forests']} forests"
+    return f"{one['trees']} trees {one['error']:.4f} ({one['rows_right']:.0%} of the rows given back{proved}, {only})"
 
 
 def claimed(some: pd.DataFrame) -> str:
@@ -202,8 +198,9 @@ def about_worlds(table: pd.DataFrame) -> list[str]:
         return []
     only = int((near["unique"] == near["forests"]).sum())
     return [
-        f"Of {len(near)} settings with known or no bags and a mean error below 0.05, the world is proved to be the only "
-        f"one for every forest in {only}: in the others a world is near the truth, but the release does not say so."
+        f"Of {len(near)} settings with known or no bags and a mean error below 0.05, the world is proved to be the "
+        f"only one for every forest in {only}: in the others a world is near the truth, but the release does not say "
+        "so."
     ]
 
 

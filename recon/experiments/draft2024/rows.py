@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -89,7 +90,7 @@ def baselines(some: Rows, seed: int) -> dict[str, float]:
     """
     dice, truth = np.random.default_rng(seed), some.truth
     others = some.x_other.to_numpy(dtype=np.int64)
-    guesses = {
+    guesses: dict[str, Callable[[], Bits]] = {
         "error_uniform": lambda: uniform(some.blocks, len(truth), dice),
         "error_frequencies": lambda: shuffled(some.blocks, truth, dice),
         "error_others": lambda: others[dice.choice(len(others), len(truth), replace=False)],
