@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -169,6 +170,6 @@ def drawn(release: EncodedRelease, truth: Bits, draws: int, seed: int, limits: L
     worlds = [guess_of(release, world) for world in sample.worlds(min(SHOWN, sample.draws), seed)]
     return {
         "posterior_error": float(np.mean([error(truth, one) for one in worlds])),
-        "posterior_spread": float(np.mean([error(a, b) for a, b in zip(worlds, worlds[1:], strict=False)])),
+        "posterior_spread": float(np.mean([error(a, b) for a, b in pairwise(worlds)])),
         "rhat": sample.rhat, "ess": sample.ess, "trusted": sample.trusted,
     }  # fmt: skip
