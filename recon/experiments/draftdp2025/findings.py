@@ -174,9 +174,9 @@ def beside_published(table: pd.DataFrame) -> list[str]:
         out.append(f"{NAMES[PUBLISHED_FOR]}, {trees} trees of depth {depth}, our error (the authors'): {told}.")
     apart = (both["error"] - both["published"]).to_numpy(dtype=float)
     out.append(
-        f"Over these {len(both)} settings our error is smaller in {int((apart < 0).sum())}, the mean difference (ours less "
-        f"theirs) is {apart.mean():+.3f}; forests are other draws, theirs had two hours on 16 threads each, and columns that no count decides "
-        "are drawn evenly by us and left to the solver by them."
+        f"Over these {len(both)} settings our error is smaller in {int((apart < 0).sum())}, the mean difference (ours "
+        f"less theirs) is {apart.mean():+.3f}; forests are other draws, theirs had two hours on 16 threads each, and "
+        "columns that no count decides are drawn evenly by us and left to the solver by them."
     )
     return out
 
@@ -210,8 +210,8 @@ def robust(table: pd.DataFrame) -> list[str]:
         text += f", and {idle} of these are no more accurate on other rows than a constant classifier"
     less = [int((useful["error"] < useful[y]).sum()) for y in ("error_uniform", "error_frequencies")]
     text += (
-        f"; of {len(useful)} that are more accurate {less[0]} have a smaller error than random rows, {less[1]} a smaller "
-        "one than column frequencies."
+        f"; of {len(useful)} that are more accurate {less[0]} have a smaller error than random rows, {less[1]} a "
+        "smaller one than column frequencies."
     )
     return [text]
 
