@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping
 from typing import Any
 
@@ -58,31 +59,35 @@ def findings(results: pd.DataFrame) -> Findings:
 def averaged(results: pd.DataFrame) -> pd.DataFrame:
     """Return means over seeds, one line per data set, kind of bags, rows, trees and depth."""
     known = results.assign(
-        found=results["error"].notna(), exact=results["count"] == "exact", only=results["unique"].eq(True)
+        depth=results["depth"].fillna(0).astype(int),  # 0: no maximum
+        found=results["error"].notna(),
+        exact=results["count"] == "exact",
+        only=results["unique"].eq(True),
     )
-    keys = ["dataset", "bags", "rows", "trees", "grown", "size"]
-    known["size"] = known["depth"].fillna(0).astype(int)  # 0: no maximum
-    table = known.groupby(keys, as_index=False).agg(
+    keys = ["dataset", "bags", "rows", "trees", "depth"]
+    return known.groupby(keys, as_index=False).agg(
         forests=("seed", "nunique"), found=("found", "sum"), error=("error", "mean"), rows_right=("rows_right", "mean"),
         certain=("certain", "mean"), exact=("exact", "sum"), unique=("only", "sum"), log2_low=("log2_low", "mean"),
         log2_high=("log2_high", "mean"), error_uniform=("error_uniform", "mean"),
         error_frequencies=("error_frequencies", "mean"), error_others=("error_others", "mean"),
         test_accuracy=("test_accuracy", "mean"),
     )  # fmt: skip
-    return table.rename(columns={"size": "depth"}).drop(columns="grown")
 
 
 def line(label: str, part: pd.DataFrame, x: str, y: str, dashed: bool = False) -> Line | None:
     """Return means over seeds with the range as a band, hollow where some forest has none; None where all have none."""
-    grouped = part.assign(x=part[x], there=part[y].notna(), y=part[y].astype(float)).groupby("x", sort=True)
-    table = grouped.agg(mean=("y", "mean"), low=("y", "min"), high=("y", "max"), there=("there", "all")).reset_index()
-    table = table[table["mean"].notna()]
-    if not len(table):
+    found: dict[float, list[float]] = {}
+    for at, value in zip(part[x].astype(float).tolist(), part[y].astype(float).tolist(), strict=True):
+        found.setdefault(at, []).append(value)
+    kept = {at: [v for v in values if not math.isnan(v)] for at, values in sorted(found.items())}
+    kept = {at: values for at, values in kept.items() if values}
+    if not kept:
         return None
-    where, hollow = table["x"].astype(float).tolist(), (~table["there"]).tolist()
+    where, means = list(kept), [math.fsum(values) / len(values) for values in kept.values()]
     if dashed:
-        return Line(label, where, table["mean"].tolist(), style="dashed")
-    return Line(label, where, table["mean"].tolist(), table["low"].tolist(), table["high"].tolist(), hollow)
+        return Line(label, where, means, style="dashed")
+    hollow = [len(values) < len(found[at]) for at, values in kept.items()]
+    return Line(label, where, means, [min(v) for v in kept.values()], [max(v) for v in kept.values()], hollow)
 
 
 def drawn(results: pd.DataFrame, pairs: pd.DataFrame, by: str, name: str, axis: str, what: str) -> Figure:

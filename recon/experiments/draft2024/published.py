@@ -70,23 +70,20 @@ PUBLISHED = (
 
 def beside(results: pd.DataFrame) -> pd.DataFrame:
     """Return a line per published run and kind of bags that was run here: both errors, and whether forests agree."""
-    out = []
+    out, mine = [], {}
+    for line in results[results["rows"] == ROWS].to_dict("records"):
+        depth = None if pd.isna(line["depth"]) else int(line["depth"])
+        mine[line["dataset"], line["bags"], line["trees"], depth, line["seed"]] = line
     for one in PUBLISHED:
         for bags in (KNOWN, UNKNOWN) if one.bootstrap else (NONE,):
-            mine = results[
-                (results["dataset"] == one.dataset) & (results["bags"] == bags) & (results["rows"] == ROWS)
-                & (results["trees"] == one.trees) & (results["seed"] == one.seed)
-                & (results["depth"].isna() if one.depth is None else results["depth"] == one.depth)
-            ]  # fmt: skip
-            for line in mine.to_dict("records"):
-                apart = max(
-                    abs(line[f"{part}_accuracy"] - getattr(one, f"{part}_accuracy")) for part in ("train", "test")
-                )
-                out.append({
-                    "dataset": one.dataset, "bags": bags, "trees": one.trees, "depth": one.depth, "seed": one.seed,
-                    "published": one.error, "ours": line["error"], "unique": line["unique"],
-                    "same_forest": apart < SAME, "published_seconds": one.seconds,
-                })  # fmt: skip
+            if (own := mine.get((one.dataset, bags, one.trees, one.depth, one.seed))) is None:
+                continue
+            apart = [abs(own[f"{part}_accuracy"] - getattr(one, f"{part}_accuracy")) for part in ("train", "test")]
+            out.append({
+                "dataset": one.dataset, "bags": bags, "trees": one.trees, "depth": one.depth, "seed": one.seed,
+                "published": one.error, "ours": own["error"], "unique": own["unique"],
+                "same_forest": max(apart) < SAME, "published_seconds": one.seconds,
+            })  # fmt: skip
     return pd.DataFrame(out)
 
 
