@@ -31,7 +31,7 @@ def points(size: Size) -> list[Point]:
         found += grid("compas14", (10,), depth, EPSILONS, range(2))
     found += grid("compas14", (1,), 3, SOME, range(3))
     for name in ("adult19", "credit21"):
-        found += grid(name, (10,), DEPTH, SOME, range(2))
+        found += grid(name, (10,), DEPTH, SOME, range(1))
         found += grid(name, (1, 5, 20), DEPTH, (10.0,), range(1))
     return found
 
