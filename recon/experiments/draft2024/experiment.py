@@ -1,0 +1,79 @@
+"""The experiment: three data sets, no bootstrap, bags that the file gives away, bags unknown; trees, depth and rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+from recon.experiments.draft2024.findings import findings
+from recon.experiments.draft2024.forests import KNOWN, NONE, UNKNOWN, run
+from recon.experiments.draft2024.rows import GROUPS
+from recon.experiments.experiment import Experiment, Point, Scalar, Size
+
+ROWS = 100  # training rows, as in the paper
+MOST = 100  # trees, scikit-learn's default
+TREES = (1, 5, 10, 20, 50, 100)
+DEPTHS = (2, 3, 5, 10)
+MORE_ROWS = (25, 50, 200, 500)
+CAPS = {NONE: 15.0, KNOWN: 15.0, UNKNOWN: 30.0}  # seconds for one forest, all questions together
+COSTS = {NONE: 2.0, KNOWN: 5.0, UNKNOWN: 15.0}
+ENOUGH = 20  # trees on known bags that leave little to search: they need their time for sums, and end by themselves
+LONGER = 60.0
+HARD = ("adult19", "credit21")  # where unknown bags leave too much to search
+
+
+def points(size: Size) -> list[Point]:
+    """Return a point per forest."""
+    return quick() if size == "quick" else full()
+
+
+def quick() -> list[Point]:
+    """Return a few forests of every kind."""
+    found = [forest("compas14", bags, 50, trees, None, 0, 6.0) for bags in CAPS for trees in (5, 20)]
+    found += [forest(name, bags, ROWS, MOST, None, 0, 12.0) for name in HARD for bags in (NONE, KNOWN)]
+    return [*found, forest("compas14", NONE, ROWS, 20, 3, 0, 4.0)]
+
+
+def full() -> list[Point]:
+    """Return every forest: by trees, by depth with 100 trees, by rows with 100 full-grown trees."""
+    found: list[Point] = []
+    for name in GROUPS:
+        found += grid(name, NONE, range(5), range(3), MORE_ROWS)
+        found += grid(name, KNOWN, range(3), range(2), MORE_ROWS)
+        if name not in HARD:
+            found += grid(name, UNKNOWN, range(3), range(1), MORE_ROWS[:2])
+        else:
+            found += [forest(name, UNKNOWN, ROWS, trees, None, 0) for trees in (1, 10, MOST)]
+    return found
+
+
+def grid(name: str, bags: str, seeds: Sequence[int], fewer: Sequence[int], rows: Sequence[int]) -> Iterator[Point]:
+    """Yield the forests of one data set and kind of bags; by depth and by rows with fewer seeds."""
+    for trees, seed in product(TREES, seeds):
+        yield forest(name, bags, ROWS, trees, None, seed)
+    for depth, seed in product(DEPTHS, fewer):
+        yield forest(name, bags, ROWS, MOST, depth, seed)
+    for n, seed in product(rows, fewer):
+        yield forest(name, bags, n, MOST, None, seed)
+
+
+def forest(
+    name: str, bags: str, rows: int, trees: int, depth: int | None, seed: int, cap: float | None = None
+) -> Point:
+    """Return the point of one forest."""
+    usual = LONGER if bags == KNOWN and trees >= ENOUGH else CAPS[bags]
+    seconds = usual if cap is None else cap
+    named: dict[str, Scalar] = {"bags": bags, "rows": rows, "trees": trees, "depth": depth, "seed": seed}
+    return Point(name, named | {"cap_seconds": seconds}, COSTS[bags])
+
+
+EXPERIMENT = Experiment(
+    "draft2024",
+    "how much of their training rows forests give back",
+    "Ferry, Fukasawa, Pascal, Vidal, Trained Random Forests Completely Reveal your Dataset, ICML 2024, Section 7.2 "
+    "and Appendix B.",
+    points,
+    run,
+    findings,
+    needs={"sklearn": "sklearn"},
+)

@@ -1,0 +1,221 @@
+"""Figures by trees, depth and rows, the number of worlds, and what they say beside the paper."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from recon.experiments.draft2024.forests import KNOWN, NONE, UNKNOWN
+from recon.experiments.draft2024.published import beside, sentences
+from recon.experiments.draft2024.rows import NAMES
+from recon.experiments.drawing import Figure, Line, Panel
+from recon.experiments.experiment import Findings, Table
+
+ROWS, MOST = 100, 100
+LABELS = {NONE: "no bootstrap", KNOWN: "bootstrap, bags known", UNKNOWN: "bootstrap, bags unknown"}
+BASELINES = {
+    "error_uniform": "random rows (prior)",
+    "error_frequencies": "column frequencies (needs the data)",
+    "error_others": "other rows of the file (needs such rows)",
+}
+CLAIM = (
+    'The paper: forests "without bootstrap aggregation but with feature randomization are susceptible to a complete '
+    "reconstruction. This holds true even with a small number of trees. Even with bootstrap aggregation, the majority "
+    'of the data can also be reconstructed".'
+)
+MISSING = "hollow where some forest gave no data set within its time"
+
+
+def findings(results: pd.DataFrame) -> Findings:
+    """Return the figures, tables and sentences of all results that are there."""
+    deepest = results.groupby("dataset")["deepest"].transform("max")  # where forests without a maximum are drawn
+    results = results.assign(grown=results["depth"].isna(), size=results["depth"].fillna(deepest))
+    table, pairs = averaged(results), beside(results)
+    base = results[(results["rows"] == ROWS)]
+    figures = [
+        drawn(base[base["grown"]], pairs, "trees", "errors-by-trees", "number of trees",
+              f"full-grown trees, {ROWS} rows; crosses: the authors' runs on the same forests"),
+        drawn(base[base["trees"] == MOST], pairs.iloc[:0], "size", "errors-by-depth", "maximum depth",
+              f"{MOST} trees, {ROWS} rows; forests without a maximum stand at the deepest tree of all"),
+        drawn(results[results["grown"] & (results["trees"] == MOST)], pairs.iloc[:0], "rows", "errors-by-rows",
+              "training rows", f"{MOST} full-grown trees"),
+        worlds(base[base["grown"]]),
+    ]  # fmt: skip
+    tables = [
+        Table("means", table, "Means over seeds: the error (share of columns that differ after the best matching) of "
+              "one world, of guesses without the release, rows given back, rows proved to be in the data, log2 of the "
+              "number of data sets (bags known: of rows by position) as bounds; `found`, `exact`, `unique`: of how "
+              "many forests a world was found, the count is exact, the world is proved to be the only one."),
+        Table("published", pairs, "The authors' errors beside ours, forest by forest (`same_forest`: its training and "
+              "test accuracy are the published ones)."),
+    ]  # fmt: skip
+    said = [*by_trees(table), *sentences(pairs), *by_rows(results), *about_worlds(table), *unfinished(results)]
+    return Findings(tables, [f for f in figures if f.panels], said)
+
+
+def averaged(results: pd.DataFrame) -> pd.DataFrame:
+    """Return means over seeds, one line per data set, kind of bags, rows, trees and depth."""
+    known = results.assign(
+        depth=results["depth"].fillna(0).astype(int),  # 0: no maximum
+        found=results["error"].notna(),
+        exact=results["count"] == "exact",
+        only=results["unique"].eq(True),
+    )
+    keys = ["dataset", "bags", "rows", "trees", "depth"]
+    return known.groupby(keys, as_index=False).agg(
+        forests=("seed", "nunique"), found=("found", "sum"), error=("error", "mean"), rows_right=("rows_right", "mean"),
+        certain=("certain", "mean"), exact=("exact", "sum"), unique=("only", "sum"), log2_low=("log2_low", "mean"),
+        log2_high=("log2_high", "mean"), error_uniform=("error_uniform", "mean"),
+        error_frequencies=("error_frequencies", "mean"), error_others=("error_others", "mean"),
+        test_accuracy=("test_accuracy", "mean"),
+    )  # fmt: skip
+
+
+def line(label: str, part: pd.DataFrame, x: str, y: str, dashed: bool = False) -> Line | None:
+    """Return means over seeds with the range as a band, hollow where some forest has none; None where all have none."""
+    found: dict[float, list[float]] = {}
+    for at, value in zip(part[x].astype(float).tolist(), part[y].astype(float).tolist(), strict=True):
+        found.setdefault(at, []).append(value)
+    kept = {at: [v for v in values if not math.isnan(v)] for at, values in sorted(found.items())}
+    kept = {at: values for at, values in kept.items() if values}
+    if not kept:
+        return None
+    where, means = list(kept), [math.fsum(values) / len(values) for values in kept.values()]
+    if dashed:
+        return Line(label, where, means, style="dashed")
+    hollow = [len(values) < len(found[at]) for at, values in kept.items()]
+    return Line(label, where, means, [min(v) for v in kept.values()], [max(v) for v in kept.values()], hollow)
+
+
+def drawn(results: pd.DataFrame, pairs: pd.DataFrame, by: str, name: str, axis: str, what: str) -> Figure:
+    """Return errors against trees, depth or rows, a panel per data set."""
+    panels = []
+    for dataset, title in NAMES.items():
+        some = results[results["dataset"] == dataset]
+        lines = [line(label, some[some["bags"] == bags], by, "error") for bags, label in LABELS.items()]
+        lines += [line(label, some, by, y, dashed=True) for y, label in BASELINES.items()]
+        lines += authors(pairs[pairs["dataset"] == dataset]) if len(pairs) else []
+        if len(some):
+            scale = "linear" if by == "size" else "log"
+            panels.append(Panel(title, axis, "error", [one for one in lines if one is not None], x_scale=scale))
+    about = f"Reconstruction error against the {axis} ({what}); means over seeds, bands their range, {MISSING}."
+    return Figure(name, about, panels)
+
+
+def authors(pairs: pd.DataFrame) -> list[Line | None]:
+    """Return the authors' runs on full-grown trees as points."""
+    out: list[Line | None] = []
+    for bootstrap, label in ((False, "authors, no bootstrap"), (True, "authors, bootstrap (bags unknown)")):
+        some = pairs[(pairs["bags"] != NONE) == bootstrap]
+        some = some[some["depth"].isna()].drop_duplicates(["trees", "seed"])
+        out.append(
+            Line(label, some["trees"].tolist(), some["published"].tolist(), style="points") if len(some) else None
+        )
+    return out
+
+
+def worlds(results: pd.DataFrame) -> Figure:
+    """Return bounds on the number of worlds against the number of trees."""
+    panels = []
+    for dataset, title in NAMES.items():
+        lines = []
+        for bags, label in LABELS.items():
+            some = results[(results["dataset"] == dataset) & (results["bags"] == bags) & results["log2_high"].notna()]
+            if len(some):
+                kept = some.assign(exact=some["count"] == "exact", low=some["log2_low"].fillna(0.0))
+                table = kept.groupby("trees", as_index=False).agg(
+                    low=("low", "mean"), high=("log2_high", "mean"), exact=("exact", "all")
+                )
+                x, high = table["trees"].tolist(), table["high"].tolist()
+                lines.append(Line(label, x, high, table["low"].tolist(), high, (~table["exact"]).tolist()))
+        if lines:
+            panels.append(Panel(title, "number of trees", "log2 of the worlds", lines, "log", "symlog"))
+    about = (
+        f"log2 of the number of data sets that agree with the forest ({ROWS} rows, full-grown trees; with known bags "
+        "of the rows by position): upper bounds, the band down to lower bounds, hollow where not all counts are exact; "
+        "means over seeds."
+    )
+    return Figure("worlds-by-trees", about, panels)
+
+
+def by_trees(table: pd.DataFrame) -> list[str]:
+    """Return what few and many full-grown trees give back."""
+    out = []
+    some = table[(table["rows"] == ROWS) & (table["depth"] == 0) & (table["found"] > 0)]
+    for (dataset, bags), part in some.groupby(["dataset", "bags"], sort=False):
+        ordered = part.sort_values("trees")
+        shown = (ordered["trees"].min(), 10, ordered["trees"].max())
+        told = [setting(one) for one in ordered.to_dict("records") if one["trees"] in shown]
+        most = ordered.iloc[-1]
+        out.append(
+            f"{NAMES[str(dataset)]}, {LABELS[str(bags)]}, error: {'; '.join(told)}; random rows "
+            f"{most['error_uniform']:.4f}, column frequencies {most['error_frequencies']:.4f}."
+        )
+    if out:
+        out.append(claimed(some))
+    return out
+
+
+def setting(one: Mapping[Hashable, Any]) -> str:
+    """Return a line of the means in words."""
+    proved = "" if np.isnan(one["certain"]) else f", {one['certain']:.0%} proved to be in the data"
+    only = f"the only world in {one['unique']} of {one['forests']} forests"
+    return f"{one['trees']} trees {one['error']:.4f} ({one['rows_right']:.0%} of the rows given back{proved}, {only})"
+
+
+def claimed(some: pd.DataFrame) -> str:
+    """Return the paper's claim, and in how many settings it is met."""
+    told = []
+    for bags, label in LABELS.items():
+        part = some[(some["bags"] == bags) & (some["trees"] >= 10)]
+        if len(part):
+            told.append(
+                f"{label}: all rows in {int((part['error'] < 1e-9).sum())}, the majority in "
+                f"{int((part['rows_right'] > 0.5).sum())} of {len(part)} settings"
+            )
+    return f"{CLAIM} With 10 or more full-grown trees ({ROWS} rows), {'; '.join(told)} (means over seeds)."
+
+
+def by_rows(results: pd.DataFrame) -> list[str]:
+    """Return how errors change with the rows."""
+    out = []
+    some = results[results["grown"] & (results["trees"] == MOST) & results["error"].notna()]
+    for bags, part in some.groupby("bags", sort=False):
+        told = [
+            f"{NAMES[str(dataset)]} "
+            + ", ".join(f"{error:.4f} ({rows})" for rows, error in one.groupby("rows")["error"].mean().items())
+            for dataset, one in part.groupby("dataset", sort=False)
+            if one["rows"].nunique() > 1
+        ]
+        if told:
+            out.append(f"{MOST} full-grown trees, {LABELS[str(bags)]}, errors by rows: {'; '.join(told)}.")
+    return out
+
+
+def about_worlds(table: pd.DataFrame) -> list[str]:
+    """Return whether a small error means that the attacker knows that it is small."""
+    some = table[(table["rows"] == ROWS) & (table["depth"] == 0) & (table["bags"] != UNKNOWN) & (table["found"] > 0)]
+    near = some[(some["error"] < 0.05)]
+    if not len(near):
+        return []
+    only = int((near["unique"] == near["forests"]).sum())
+    return [
+        f"Of {len(near)} settings with known or no bags and a mean error below 0.05, the world is proved to be the "
+        f"only one for every forest in {only}: in the others a world is near the truth, but the release does not say "
+        "so."
+    ]
+
+
+def unfinished(results: pd.DataFrame) -> list[str]:
+    """Return where no world was found."""
+    out = []
+    for bags, label in LABELS.items():
+        some = results[results["bags"] == bags]
+        if none := int(some["error"].isna().sum()):
+            few = some.loc[some["error"].isna(), "cap_seconds"]
+            out.append(f"{label.capitalize()}: {none} of {len(some)} forests gave no data set within {few.max():g} s.")
+    return out

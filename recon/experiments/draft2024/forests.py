@@ -1,0 +1,57 @@
+"""One forest: fitted, released with or without its bags, and what an attack makes of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from encoders.encode.encoder import EncodedRelease
+from recon.experiments.draft2024.asked import certain, guessed, numbered, timed
+from recon.experiments.draft2024.rows import Rows, baselines, drawn
+from recon.experiments.experiment import Point, Row
+from recon.loading.loading import encode
+from solvers.foundation.limits import Limits
+
+NONE, KNOWN, UNKNOWN = "none", "known", "unknown"  # no bootstrap; bags of seeds that the file holds; seeds taken out
+ORDERS = {NONE: "multiset", KNOWN: "ordered", UNKNOWN: "multiset"}  # known bags tell rows apart by their position
+# Shares of a point's time: for the number of worlds, a world, and who certainly is in the data. What the count proves
+# of single rows helps the search for a world.
+SHARES = {NONE: (0.4, 0.3, 0.3), KNOWN: (0.5, 0.35, 0.15), UNKNOWN: (0.15, 0.7, 0.15)}
+
+
+def run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
+    """Return the row of one forest."""
+    assert frame is not None
+    bags, seed = point["bags"], point["seed"]
+    some = drawn(point.dataset, frame, point["rows"], seed)
+    model = fitted(some, point["trees"], point["depth"], bags != NONE, seed)
+    release = released(model, some, bags)
+    times = [part * point["cap_seconds"] for part in SHARES[bags]]
+    found: Row = {
+        "train_accuracy": float(model.score(some.x, some.y)),
+        "test_accuracy": float(model.score(some.x_other, some.y_other)),
+        "columns_split": len({int(j) for tree in model.estimators_ for j in tree.tree_.feature if j >= 0}),
+        "deepest": max(tree.tree_.max_depth for tree in model.estimators_),
+    }
+    found |= baselines(some, seed)
+    found |= numbered(release, ORDERS[bags], timed(limits, times[0]))
+    found |= guessed(release, some.truth, seed, timed(limits, times[1]))
+    found |= certain(release, some, found["unique"] is True, timed(limits, times[2]))
+    return [found]
+
+
+def fitted(some: Rows, trees: int, depth: int | None, bootstrap: bool, seed: int) -> Any:
+    """Return scikit-learn's forest as the authors fit it: everything else at its default."""
+    from sklearn.ensemble import RandomForestClassifier
+
+    model = RandomForestClassifier(trees, max_depth=depth, bootstrap=bootstrap, random_state=seed)
+    return model.fit(some.x, some.y)
+
+
+def released(model: Any, some: Rows, bags: str) -> EncodedRelease:
+    """Return what the fitted forest says; `UNKNOWN`: its seeds, from which the bags follow, are taken out before."""
+    if bags == UNKNOWN:
+        for one in (model, *model.estimators_):
+            one.random_state = None
+    return encode(model, some.domain)
