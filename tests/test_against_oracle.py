@@ -12,7 +12,7 @@ from extras import batches, encoded
 
 import recon
 
-BATCHES = batches(6, 10)
+BATCHES = batches(3, 13)
 PER_BATCH = 75
 CONVENTIONS = ("assigned", "ordered", "multiset")
 

@@ -13,7 +13,7 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 import pytest
-from extras import encoded, extra, run
+from extras import batches, encoded, extra, run
 
 import recon
 from encoders.domain.values import Test
@@ -33,8 +33,8 @@ from solvers.questions.query import Count, CountAnswer, Decide
 from solvers.questions.relaxed import loosen
 from solvers.statements.release import Rows
 
-BATCHES, PER_BATCH = 6, 20
-KNOWN_BATCHES, KNOWN_PER_BATCH = 4, 15
+BATCHES, PER_BATCH = batches(3, 3), 20
+KNOWN_BATCHES, KNOWN_PER_BATCH = batches(2, 2), 15
 CONVENTIONS = ("ordered", "multiset")
 
 
@@ -184,7 +184,7 @@ def profile_of(rng, space):
 # ---------------------------------------------------------------- unknown bags
 
 
-@pytest.mark.parametrize("batch", range(BATCHES))
+@pytest.mark.parametrize("batch", BATCHES)
 def test_counts_worlds_and_verdicts(batch):
     for rng, release, truth, space, how, _ in forests("count", batch):
         got, every = encoded(release), worlds(release, space, how)
@@ -206,7 +206,7 @@ def test_counts_worlds_and_verdicts(batch):
                 assert math.isclose(line["probability"], share / sum(weights(every, "ordered")), abs_tol=1e-9)
 
 
-@pytest.mark.parametrize("batch", range(BATCHES))
+@pytest.mark.parametrize("batch", BATCHES)
 def test_bounds_and_measures(batch):
     for _, release, _, space, how, _ in forests("bound", batch):
         got, every = encoded(release), worlds(release, space, how)
@@ -370,7 +370,7 @@ def sequences(release, space, bags):
     return [rows for rows in every if all(explains(t, rows, b) for t, b in zip(trees, bags, strict=True))]
 
 
-@pytest.mark.parametrize("batch", range(KNOWN_BATCHES))
+@pytest.mark.parametrize("batch", KNOWN_BATCHES)
 def test_known_bags_are_never_contradicted(batch):
     said = Counter()
     for rng, release, truth, space, _, bags in forests("known", batch, known=True):

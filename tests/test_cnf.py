@@ -13,7 +13,7 @@ import numpy as np
 import oracle
 import oracle_coupled
 import pytest
-from extras import encoded, extra
+from extras import batches, encoded, extra
 from test_engines import met
 
 import recon
@@ -26,7 +26,7 @@ from solvers.statements.boxes import Attribute, Box, Domain, Region
 from solvers.statements.release import UNBOUNDED, Choice, Loose, Release, Rows, Statement
 
 ROOT = Path(__file__).parents[1]
-BATCHES = 5
+BATCHES = batches(3, 2)
 PER_BATCH = 48
 MOST = 800  # models listed per release
 
@@ -87,7 +87,7 @@ def kinds(statements):
             yield "rule list" if block.first_match else "tree"
 
 
-@pytest.mark.parametrize("batch", range(BATCHES))
+@pytest.mark.parametrize("batch", BATCHES)
 def test_models_are_the_ordered_worlds(batch):
     covered = set()
     for release, got, worlds in drawn("models", batch):

@@ -10,7 +10,7 @@ import numpy as np
 import oracle
 import oracle_coupled
 import pytest
-from extras import encoded
+from extras import batches, encoded
 from scipy.optimize import linprog
 from test_against_oracle import random_profile
 from test_coupled import releases
@@ -32,7 +32,7 @@ from solvers.questions.query import Count, CountAnswer, Decide, DecideAnswer
 from solvers.statements.boxes import Box
 from solvers.statements.release import UNBOUNDED, Release
 
-BATCHES = 4
+BATCHES = batches(2, 2)
 PER_BATCH = 10
 
 
@@ -84,7 +84,7 @@ def counted(release, row):
     return times, not barred
 
 
-@pytest.mark.parametrize("batch", range(BATCHES))
+@pytest.mark.parametrize("batch", BATCHES)
 def test_columns_and_prices_are_those_of_the_statements(batch):
     rng = random.Random(f"prices {batch}")
     for _, release, _ in releases("prices", batch, 8):
@@ -118,7 +118,7 @@ def test_columns_and_prices_are_those_of_the_statements(batch):
         assert all(ended.bound >= w for w in worths)
 
 
-@pytest.mark.parametrize("batch", range(BATCHES))
+@pytest.mark.parametrize("batch", BATCHES)
 def test_bounds_hold_and_are_those_of_the_program_over_all_cells(batch):
     closed = 0
     for rng, release, truth in releases("columns", batch, PER_BATCH):
@@ -171,7 +171,7 @@ def checked(statements, box, sign, found):
     return (sign or 1) * (proved // found.scale)
 
 
-@pytest.mark.parametrize("batch", range(BATCHES))
+@pytest.mark.parametrize("batch", BATCHES)
 def test_only_contradictions_are_refuted(batch):
     rng = random.Random(f"refuted {batch}")
     refuted = seen = 0

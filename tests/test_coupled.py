@@ -20,7 +20,7 @@ import recon
 from solvers.cells import system
 from solvers.foundation.errors import ContradictionError
 
-BATCHES, TWICE = batches(5, 7), batches(8, 12)
+BATCHES, TWICE = batches(3, 9), batches(4, 16)
 PER_BATCH = 50
 CONVENTIONS = ("ordered", "multiset")
 

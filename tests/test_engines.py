@@ -1014,6 +1014,8 @@ def test_a_limit_met_once_is_forgotten(tight, module):
 
 # ---------------------------------------------------------------- draws
 
+DRAWS = 150
+
 
 @pytest.mark.parametrize("module", ["closed_form", "histogram", "cpsat"])
 def test_samples_are_uniform(module):
@@ -1026,7 +1028,7 @@ def test_samples_are_uniform(module):
         if one.positions is not None and not engine.uses_bags:  # it draws from more worlds, and says so
             continue
         for convention in ("ordered", "multiset"):
-            what = replace(one.query(f"sample {convention}"), k=300)
+            what = replace(one.query(f"sample {convention}"), k=DRAWS)
             if engine.refuses(one.encoded.statements, what) is not None:
                 continue
             found = engine.answer(one.encoded.statements, what, Limits())
@@ -1036,7 +1038,7 @@ def test_samples_are_uniform(module):
             for dataset, share in one.shares(convention):
                 shares[tuple(sorted(dataset, key=repr))] += float(share)
             seen = Counter(written(one, world) for world in found.worlds)
-            statistic += sum((seen[d] - 300 * p) ** 2 / (300 * p) for d, p in shares.items())
+            statistic += sum((seen[d] - DRAWS * p) ** 2 / (DRAWS * p) for d, p in shares.items())
             freedom += len(shares) - 1
     assert freedom
     assert statistic < freedom + 5 * math.sqrt(2 * freedom) + 20

@@ -76,10 +76,10 @@ for path in sys.argv[1:]:
 
 def test_native_solvers_do_not_write_into_the_output(tmp_path):
     """HiGHS prints a debugging line of its own on some programs, even when told to be quiet."""
-    paths = [tmp_path / f"{seed}.json" for seed in range(6)]
+    paths = [tmp_path / f"{seed}.json" for seed in range(3)]
     for seed, path in enumerate(paths):
         path.write_text(json.dumps(noisy(random.Random(f"stdout {seed}"), 10**12, "a")), encoding="utf-8")
     command = [sys.executable, "-c", ONE_AFTER_THE_OTHER, *map(str, paths)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     found = [json.loads(one) for one in done.stdout.split("\0")[:-1]]
-    assert [one["rows"] for one in found] == [10**12] * 6
+    assert [one["rows"] for one in found] == [10**12] * 3

@@ -41,7 +41,7 @@ from recon.frames.true_rows import violations
 from solvers.foundation.errors import ReleaseError
 
 CONVENTIONS = ("ordered", "multiset")
-BATCHES = batches(4, 11)
+BATCHES = batches(2, 13)
 PER_BATCH = 8
 
 

@@ -19,7 +19,7 @@ import recon
 from solvers.foundation.errors import ContradictionError, EmptyConfidenceSet, ReleaseError
 
 LEVELS = (0.5, 0.95)
-BATCHES = batches(2, 10)
+BATCHES = batches(1, 11)
 
 
 def noisy(law, scale, **other):

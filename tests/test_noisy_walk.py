@@ -20,7 +20,7 @@ from oracle_noisy import Uniform
 import recon
 from solvers.foundation.errors import ReconError
 
-BATCHES = batches(2, 8)
+BATCHES = batches(1, 9)
 
 
 DEAD = {

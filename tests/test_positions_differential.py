@@ -31,7 +31,7 @@ from solvers.chain import ask
 from solvers.foundation.errors import ContradictionError, Inconclusive, Unsupported
 from solvers.questions.query import Locate, LocatedAnswer
 
-BATCHES = batches(4, 42)
+BATCHES = batches(2, 44)
 PER_BATCH = 25
 CONVENTIONS = ("ordered", "multiset")
 CLOSE = 1e-9
@@ -365,7 +365,7 @@ def test_random_forests(check, batch):
         checked(check, rng, forests_with_bags.perturbed(rng, case) if k % 5 == 4 else case)
 
 
-@pytest.mark.parametrize("batch", batches(2, 20))
+@pytest.mark.parametrize("batch", batches(1, 21))
 def test_forests_fitted_by_scikit_learn(batch, tmp_path):
     """The bags are rebuilt from the seeds in the file; the true rows are a world."""
     rng = random.Random(f"fitted {batch}")
@@ -376,7 +376,7 @@ def test_forests_fitted_by_scikit_learn(batch, tmp_path):
             checked(check, rng, case)
 
 
-@settings(max_examples=25, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, suppress_health_check=list(HealthCheck))
 @given(st.randoms(use_true_random=False), st.booleans())
 def test_what_hypothesis_draws(rng, with_others):
     case = forests_with_bags.tried(rng, with_others)

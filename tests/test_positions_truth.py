@@ -157,7 +157,7 @@ def held(release: dict[str, Any], truth: list[dict[str, Any]]) -> None:
         assert left[np.arange(len(parts)), parts[:, k]].all(), release
 
 
-@pytest.mark.parametrize("batch", batches(4, 40))
+@pytest.mark.parametrize("batch", batches(2, 42))
 def test_planted_forests_keep_their_rows(batch):
     """Attributes of all kinds and splits that nothing learnt, too many rows to list the worlds."""
     rng = random.Random(f"planted {batch}")
@@ -167,7 +167,7 @@ def test_planted_forests_keep_their_rows(batch):
         held(release, truth)
 
 
-@pytest.mark.parametrize("batch", batches(12, 0))
+@pytest.mark.parametrize("batch", batches(6, 6))
 def test_the_truth_is_never_excluded(batch, data, tmp_path):
     rng = random.Random(f"truth {batch}")
     through_a_file(rng, data, tmp_path, (rng.choice(FEW_ROWS), rng.choice(FEW_TREES)), BRIEF)
@@ -195,7 +195,7 @@ def test_default_forests(name, rows, trees, data, tmp_path):
     assert not violations(release, world.to_frame(views=True))
 
 
-@pytest.mark.parametrize("batch", batches(4, 24))
+@pytest.mark.parametrize("batch", batches(2, 26))
 def test_midpoints_keep_the_truth(batch, data, tmp_path):
     """The learner's rule on forests of best splits, the least and the greatest values known or not."""
     from sklearn.tree import DecisionTreeClassifier

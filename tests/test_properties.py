@@ -419,7 +419,7 @@ def by_state(graph, every):
 
 
 @pytest.mark.parametrize("keep", [False, True])
-@examples(120)
+@examples(50)
 @given(data=st.data(), seed=SEEDS)
 def test_layers_are_all_histograms(keep, data, seed):
     rng, part = random.Random(seed), data.draw(components(keep))

@@ -70,7 +70,7 @@ def real(data, name: str, rows: int) -> pd.DataFrame:
 @pytest.mark.parametrize("name", ["compas14.csv.gz", "credit21.csv.gz"])
 @pytest.mark.parametrize("fit", FITS)
 def test_the_training_data_satisfy_what_is_read(data, tmp_path, name, fit):
-    frame = real(data, name, 3_000)
+    frame = real(data, name, 1_000)
     label = frame.columns[-1]
     domain = recon.Domain.from_frame(frame, label=label)
     model = FITS[fit](frame.drop(columns=label), frame[label])

@@ -111,7 +111,7 @@ def certified(batch):
     return found
 
 
-@pytest.mark.parametrize("batch", batches(4, 20))
+@pytest.mark.parametrize("batch", batches(2, 22))
 def test_positions_are_certified_and_two_checkers_agree(batch):
     """What a certificate says of a position holds in every world by brute force."""
     for case, release, certificate in certified(batch):
@@ -199,7 +199,7 @@ def mutated(rng, case, certificate):
     return sealed({**{key: value for key, value in certificate.items() if key != "seal"}, **found})
 
 
-@pytest.mark.parametrize("batch", batches(4, 20))
+@pytest.mark.parametrize("batch", batches(2, 22))
 def test_mutations_prove_nothing_false(batch):
     """Both checkers accept the same mutations, and none of them is false."""
     rng, tally = random.Random(f"mutations {batch}"), Counter()

@@ -10,7 +10,7 @@ from collections import Counter
 import oracle
 import pandas as pd
 import pytest
-from extras import encoded, run
+from extras import batches, encoded, run
 from test_coupled import releases, total
 
 import recon
@@ -293,7 +293,7 @@ def test_a_mean_that_no_time_is_left_for_is_bounded_by_the_domain(tmp_path, caps
     assert "why bounds only: the models cut the possible rows into more than 1 cells" in out
 
 
-@pytest.mark.parametrize("batch", range(2))
+@pytest.mark.parametrize("batch", batches(1, 1))
 def test_means_out_of_time_stay_outside_the_exact_ones(batch):
     seen = 0
     for _, release, _ in releases("hurried", batch, 30):

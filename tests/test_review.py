@@ -93,7 +93,7 @@ def late():
 def test_certain_verdicts_of_bags_are_proved_when_the_time_is_up():
     """Brute force over every dataset that some bags explain; what is proved late is proved soundly."""
     rng, proved = random.Random("late proofs"), Counter()
-    for _ in range(40):
+    for _ in range(16):
         release, _, space, how, _ = random_forest(rng)
         got, every = encoded(release), worlds(release, space, how)
         asked = [profile_of(rng, space) for _ in range(4)]
@@ -109,7 +109,7 @@ def test_certain_verdicts_of_bags_are_proved_when_the_time_is_up():
                     assert one["proof"]["kind"] == "regions"
                     checked = verify(one, encoded(release))
                     assert (len(checked.verified), len(checked.rejected)) == (1, 0)
-    assert proved["certain", True, True] > 30, proved
+    assert proved["certain", True, True] > 10, proved
     assert not proved["certain", True, False], proved  # a leaf or two settle each of these
     assert proved["impossible", True, True], proved
 
@@ -117,7 +117,7 @@ def test_certain_verdicts_of_bags_are_proved_when_the_time_is_up():
 def test_no_leaf_of_a_bag_proves_more_rows_than_there_must_be():
     """Every statement, and every pair of one block, as a proof of one row more than some dataset has."""
     rng, refused, accepted = random.Random("forged leaves"), 0, 0
-    for _ in range(25):
+    for _ in range(10):
         release, _, space, how, _ = random_forest(rng)
         got, every = encoded(release), worlds(release, space, how)
         row = rng.choice(space)
@@ -135,8 +135,8 @@ def test_no_leaf_of_a_bag_proves_more_rows_than_there_must_be():
                 else:
                     accepted += 1
                     assert rows <= least, (release, proof)
-    assert refused > 1_000
-    assert accepted > 20
+    assert refused > 400
+    assert accepted > 8
 
 
 def test_who_is_late_has_a_tenth_more_and_no_search():

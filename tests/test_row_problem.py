@@ -59,7 +59,7 @@ def keeps(problem, inside, world):
     return True
 
 
-@pytest.mark.parametrize("batch", batches(4, 40))
+@pytest.mark.parametrize("batch", batches(2, 42))
 def test_worlds_are_those_of_the_problem(batch):
     exhaustive = 0
     for _, case in forests_with_bags.cases(f"row problem {batch}", 40, with_others=batch % 2 == 1):
