@@ -1,0 +1,72 @@
+"""What noise on the counts leaves: worlds by the posterior and at a confidence, beside the same counts without noise."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from encoders.encode.encoder import EncodedRelease
+from encoders.models.models import Noise
+from recon.answers.counting import count
+from recon.experiments.beyond.sizes import domain_of, models, released
+from recon.experiments.experiment import Point, Row
+from recon.experiments.splits import Split
+from recon.measures.sweeping import accuracy, exact_counts, removed_per_row, taken_by_the_prior, with_noise
+from recon.noisy.posterior import posterior
+from solvers.foundation.errors import EmptyConfidenceSet
+from solvers.foundation.limits import Limits
+from solvers.noise.laws import Law
+from solvers.noise.sampling import Randomness
+from solvers.posteriors.posterior import Prior
+from solvers.statements.release import Partition
+
+PRIORS: tuple[Prior, ...] = ("counts", "worlds")
+
+
+def noised(point: Point, some: Split, limits: Limits) -> list[Row]:
+    """Return a line per draw of discrete Laplace noise on the counts of one model, and one without noise (ε 0).
+
+    ε is that of the counts, add or remove one row; the model's shape was chosen on exact rows and is not private.
+    """
+    fit = next(f for f in models(point, some, point["learner"], point["depth"]) if f.limit == point["limit"])
+    release = released(fit, domain_of(some))
+    block, truth = exact_counts(release)
+    n, left = some.rows, count(release, "ordered", limits).log2
+    out: list[Row] = [{
+        "epsilon": 0.0, "draw": 0, "accuracy": accuracy(block, truth, truth.astype(np.float64)), "counts": len(truth),
+        "removed_confidence": removed_per_row(release, left, limits), "log2_confidence": left, "status": "exact",
+        **{f"removed_{prior}": removed_per_row(release, left, limits) for prior in PRIORS},
+        **{f"prior_alone_{prior}": taken_by_the_prior(release, truth, prior, limits) for prior in PRIORS},
+    }]  # fmt: skip
+    dice = Randomness(point["seed"])
+    epsilon = Fraction(repr(float(point["epsilon"])))
+    noise = Noise(Law("discrete_laplace", 1 / epsilon), epsilon, Fraction(0), Fraction(1), "add_remove")
+    for draw in range(point["draws"]):
+        limits.check("noise is drawn")
+        noisy = [int(c) + dice.discrete_laplace(noise.law.scale) for c in truth]
+        private = with_noise(release, noisy, noise)
+        out.append({"epsilon": float(epsilon), "draw": draw} | one_draw(private, block, noisy, n, limits))
+    return out
+
+
+def one_draw(private: EncodedRelease, block: Partition, noisy: list[int], n: int, limits: Limits) -> Row:
+    """Return what one draw leaves: accuracy of its majorities, posteriors of both priors, worlds at the confidence."""
+    published: NDArray[np.float64] = np.array(noisy, dtype=np.float64)
+    region = majority(block, published)
+    line: Row = {"accuracy": region, "counts": len(noisy)}
+    for prior in PRIORS:
+        found = posterior(private, prior, limits)
+        line[f"removed_{prior}"] = removed_per_row(private, found.entropy_bits, limits)
+        line[f"log2_{prior}"] = found.entropy_bits
+    try:
+        left = count(private, "ordered", limits)
+    except EmptyConfidenceSet:
+        return line | {"status": "empty", "log2_confidence": None, "removed_confidence": None}
+    high = left.bounds[1]
+    return line | {
+        "status": left.status, "log2_confidence": high if math.isfinite(high) else None,
+        "removed_confidence": removed_per_row(private, high, limits),
+    }  # fmt: skip
