@@ -6,7 +6,6 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import Noise
@@ -21,7 +20,6 @@ from solvers.foundation.limits import Limits
 from solvers.noise.laws import Law
 from solvers.noise.sampling import Randomness
 from solvers.posteriors.posterior import Prior
-from solvers.statements.release import Partition
 
 PRIORS: tuple[Prior, ...] = ("counts", "worlds")
 
@@ -34,7 +32,7 @@ def noised(point: Point, some: Split, limits: Limits) -> list[Row]:
     fit = next(f for f in models(point, some, point["learner"], point["depth"]) if f.limit == point["limit"])
     release = released(fit, domain_of(some))
     block, truth = exact_counts(release)
-    n, left = some.rows, count(release, "ordered", limits).log2
+    left = count(release, "ordered", limits).log2
     out: list[Row] = [{
         "epsilon": 0.0, "draw": 0, "accuracy": accuracy(block, truth, truth.astype(np.float64)), "counts": len(truth),
         "removed_confidence": removed_per_row(release, left, limits), "log2_confidence": left, "status": "exact",
@@ -48,25 +46,28 @@ def noised(point: Point, some: Split, limits: Limits) -> list[Row]:
         limits.check("noise is drawn")
         noisy = [int(c) + dice.discrete_laplace(noise.law.scale) for c in truth]
         private = with_noise(release, noisy, noise)
-        out.append({"epsilon": float(epsilon), "draw": draw} | one_draw(private, block, noisy, n, limits))
+        line: Row = {"epsilon": float(epsilon), "draw": draw, "counts": len(truth)}
+        line["accuracy"] = accuracy(block, truth, np.array(noisy, dtype=np.float64))
+        out.append(line | left_by(private, point["cap_seconds"], limits))
     return out
 
 
-def one_draw(private: EncodedRelease, block: Partition, noisy: list[int], n: int, limits: Limits) -> Row:
-    """Return what one draw leaves: accuracy of its majorities, posteriors of both priors, worlds at the confidence."""
-    published: NDArray[np.float64] = np.array(noisy, dtype=np.float64)
-    region = majority(block, published)
-    line: Row = {"accuracy": region, "counts": len(noisy)}
+def left_by(private: EncodedRelease, seconds: float, limits: Limits) -> Row:
+    """Return what noisy counts leave: posteriors of both priors, and the worlds at the joint confidence of 0.95.
+
+    Of worlds that are only bounded the most there can be: what is removed for certain at the confidence.
+    """
+    line: Row = {}
     for prior in PRIORS:
-        found = posterior(private, prior, limits)
-        line[f"removed_{prior}"] = removed_per_row(private, found.entropy_bits, limits)
-        line[f"log2_{prior}"] = found.entropy_bits
+        left = posterior(private, prior, limits).entropy_bits
+        line |= {f"log2_{prior}": left, f"removed_{prior}": removed_per_row(private, left, limits)}
     try:
-        left = count(private, "ordered", limits)
+        found = count(private, "ordered", limits.lasting(min(seconds, limits.left())))
     except EmptyConfidenceSet:
-        return line | {"status": "empty", "log2_confidence": None, "removed_confidence": None}
-    high = left.bounds[1]
+        return line | {"status": "empty"}
+    high = found.bounds[1]
+    if not math.isfinite(high):
+        return line | {"status": "empty" if high < 0 else "unknown"}
     return line | {
-        "status": left.status, "log2_confidence": high if math.isfinite(high) else None,
-        "removed_confidence": removed_per_row(private, high, limits),
+        "status": found.status, "log2_confidence": high, "removed_confidence": removed_per_row(private, high, limits)
     }  # fmt: skip

@@ -1,0 +1,3 @@
+"""x."""
+from recon.experiments.experiment import Findings
+def findings(results): return Findings()
