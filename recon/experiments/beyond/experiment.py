@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 
 import pandas as pd
 
@@ -22,6 +23,8 @@ SEEDS = (0, 1, 2)
 SUPPORT = 0.01  # training rows in a leaf or rule, a share of all
 DEPTH = 5  # of trees where they are not matched by size
 EPSILONS = (0.1, 0.5, 1.0, 5.0, 10.0)
+DRAWS = 5  # of noise per point
+NOISE_CAP = 3.0  # seconds for the worlds at the confidence of one draw
 
 QUESTIONS: dict[str, Callable[[Point, Split, Limits], list[Row]]] = {
     "matched size": matched,
@@ -50,24 +53,24 @@ def points_of(dataset: str, seed: int, quick: bool) -> list[Point]:
     leaves, cost = (7, 4.0) if quick else (11, 35.0)
     out = [asked("matched size", cost, most_leaves=leaves, cap_seconds=240.0)]
     for depth, cost in ((2, 0.5), (3, 2.5), (4, 14.0))[: 2 if quick else 3]:
-        for minimal in (True, False):
-            out.append(
-                asked("nearly best trees", cost, depth=depth, slack=2.0, minimal=minimal, cap_seconds=120.0)
-            )
+        for minimal in (True, False)[: 1 if depth > 3 else 2]:  # with needless splits: only their number is news
+            out.append(asked("nearly best trees", cost, depth=depth, slack=2.0, minimal=minimal, cap_seconds=120.0))
     for learner in FITS:
         for question, cost in (("groups", 2.0), ("true attributes", 2.0)):
             out.append(asked(question, cost, learner=learner, depth=DEPTH, cap_seconds=60.0))
     for width, cost in ((1, 1.0), (2, 1.0), (3, 6.0)):
         out.append(asked("rule width", cost, kind="greedy", width=width))
-    for width, cap in ((1, 20.0), (2, 5.0 if quick else 20.0)):
+    for width, cap in ((1, 20.0), (2, 4.0 if quick else 15.0)):
         out.append(asked("rule width", cap, kind="optimal", width=width, cap_seconds=cap))
-    joined: dict[str, Scalar] = {"depth": 3, "rules": 5, "trees": 3, "forest_depth": 3, "fit_seconds": 20.0}
-    for rows, cap in ((100, 5.0), (0, 5.0))[: 1 if quick else 2]:
-        out.append(asked("joined", 8 * cap, rows=rows, cap_seconds=cap, **joined))
+    small: dict[str, Scalar] = {"depth": 2, "rules": 3, "trees": 3, "forest_depth": 2}
+    large: dict[str, Scalar] = {"depth": 3, "rules": 5, "trees": 3, "forest_depth": 3}
+    for rows, of, cap in ((100, small, 10.0), (0, large, 5.0))[: 1 if quick else 2]:
+        out.append(asked("joined", 8 * cap, rows=rows, cap_seconds=cap, fit_seconds=20.0, **of))
     for learner, limit in (("optimal trees", 3), ("optimal rule lists", 5)):
-        for epsilon in EPSILONS:
-            named: dict[str, Scalar] = {"learner": learner, "depth": 3, "limit": limit, "epsilon": epsilon}
-            out.append(asked("noise", 2.0, draws=3 if quick else 10, cap_seconds=10.0, **named))
+        for rows, epsilon in product((200,) if quick else (200, 0), EPSILONS):
+            named: dict[str, Scalar] = {"learner": learner, "depth": 3, "limit": limit, "rows": rows}
+            cost = 20.0 if epsilon < 0.5 else 2.0
+            out.append(asked("noise", cost, epsilon=epsilon, draws=DRAWS, cap_seconds=NOISE_CAP, **named))
     return out
 
 

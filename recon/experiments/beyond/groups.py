@@ -27,7 +27,7 @@ NAMES = {"Gender=Male": {0: "women", 1: "men"}, "gender": {"Female": "women", "M
 LEAST_ROWS = 30  # of a group that differences are taken of: means of fewer rows say little
 DRAWS = 200  # of random groups of the same sizes
 CHANCE = 0.95  # of such draws differ less than the figure called chance
-EXPOSED = 0.9  # the rows with as many bits removed as the row at this quantile, or more, are called most exposed
+EXPOSED = 0.1  # of all rows, those with the most bits removed, are called most exposed
 
 
 def by_group(point: Point, some: Split, limits: Limits) -> list[Row]:
@@ -79,10 +79,18 @@ def removed_bits(release: EncodedRelease, some: Split, limits: Limits) -> tuple[
     return before - left[rows.regions(block.boxes)][rows.back], before
 
 
+def among_most(removed: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return of every row the chance to be among the most exposed, rows exposed alike being drawn by lot."""
+    wanted, rounded = EXPOSED * len(removed), np.round(removed, 9)
+    last = np.sort(rounded)[::-1][max(0, int(np.ceil(wanted)) - 1)]
+    above, level = rounded > last, rounded == last
+    return np.where(above, 1.0, np.where(level, (wanted - above.sum()) / level.sum(), 0.0))
+
+
 def exposures(
     kind: str, names: NDArray[np.str_], removed: NDArray[np.float64], before: float, point: Point
 ) -> list[Row]:
-    """Return a line per group: rows, bits removed per row, Dist_G, the share of its rows among the most exposed.
+    """Return a line per group: rows, bits removed per row, Dist_G, the share of its rows among the most exposed tenth.
 
     `gap`: the greatest difference of bits removed per row between two groups of `LEAST_ROWS` rows or more;
     `chance`: what `CHANCE` of random groups of the same sizes stay below.
@@ -91,8 +99,7 @@ def exposures(
     group = group.reshape(-1)
     rows = np.bincount(group)
     means = np.bincount(group, removed) / rows
-    exposed = removed >= np.quantile(removed, EXPOSED) - 1e-9
-    shares = np.bincount(group, exposed) / rows
+    shares = np.bincount(group, among_most(removed)) / rows
     large = rows >= LEAST_ROWS
     gap = chance = None
     if large.sum() > 1:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 from encoders.domain.domain import Domain
-from encoders.encode.encoder import encode
+from encoders.encode.encoder import EncodedRelease, encode
 from encoders.models.models import AnyModel
 from recon.answers.counting import count
 from recon.experiments.beyond.sizes import domain_of
@@ -21,7 +22,9 @@ from solvers.foundation.limits import Limits
 from solvers.questions.query import Convention
 from solvers.statements.release import Rows
 
-CONVENTIONS: tuple[Convention, ...] = ("ordered", "multiset")
+CONVENTIONS: tuple[Convention, ...] = ("ordered", "multiset")  # rows in order; datasets without an order
+EXACT = 1e-9  # bounds that differ by no more, relatively, are one number
+Names = tuple[str, ...]
 
 
 def together(point: Point, some: Split, limits: Limits) -> list[Row]:
@@ -30,11 +33,50 @@ def together(point: Point, some: Split, limits: Limits) -> list[Row]:
     domain = domain_of(some, "attributes")
     parts = three_models(point, some.x.head(n), some.y.head(n), domain)
     named = [chosen for size in range(1, len(parts) + 1) for chosen in combinations(parts, size)]
-    return [
-        worlds_left(domain, {name: parts[name] for name in chosen}, n, convention, point["cap_seconds"], limits)
-        for chosen in named
-        for convention in CONVENTIONS
-    ]
+    out: list[Row] = []
+    for convention in CONVENTIONS:
+        found: dict[Names, Left] = {}
+        for chosen in named:
+            limits.check("worlds are counted")
+            release = encode(domain, [model for name in chosen for model in parts[name]], Rows(n, n))
+            found[chosen] = left_by(release, convention, point["cap_seconds"], limits)
+        out += lines(found, convention, n)
+    return out
+
+
+@dataclass(frozen=True)
+class Left:
+    """log2 of the worlds before a release and after it, at least and at most, and who counted them."""
+
+    before: float
+    low: float
+    high: float
+    engine: str
+
+
+def left_by(release: EncodedRelease, convention: Convention, seconds: float, limits: Limits) -> Left:
+    """Return the worlds that a release leaves, exact or between rigorous bounds."""
+    n = release.rows.low
+    before = bits_before(release.statements, [n], convention, limits)
+    found = count(release, convention, limits.lasting(min(seconds, limits.left())))
+    return Left(before, max(0.0, found.bounds[0]), min(found.bounds[1], before), found.engine)
+
+
+def lines(found: Mapping[Names, Left], convention: Convention, n: int) -> list[Row]:
+    """Return a line per combination: log2 of the worlds and bits removed per row, at least and at most.
+
+    More models leave no more worlds, so that bounds on some models bound others.
+    """
+    out: list[Row] = []
+    for chosen, left in found.items():
+        high = min(other.high for names, other in found.items() if set(names) <= set(chosen))
+        low = max(other.low for names, other in found.items() if set(names) >= set(chosen))
+        out.append({
+            "models": " + ".join(chosen), "convention": convention, "n": n, "engine": left.engine,
+            "exact": high - low <= EXACT * max(1.0, high), "before": left.before, "log2_low": low, "log2_high": high,
+            "removed_low": (left.before - high) / n, "removed_high": (left.before - low) / n,
+        })  # fmt: skip
+    return out
 
 
 def three_models(point: Point, x: Any, y: Any, domain: Domain) -> dict[str, list[AnyModel]]:
@@ -53,23 +95,3 @@ def three_models(point: Point, x: Any, y: Any, domain: Domain) -> dict[str, list
         "rule list": [rules.to_model()],
         "forest": list(models_of(forest, domain)),
     }
-
-
-def worlds_left(
-    domain: Domain, parts: dict[str, Sequence[AnyModel]], n: int, convention: Convention, seconds: float, limits: Limits
-) -> Row:
-    """Return log2 of the worlds left by some models together, exact or between rigorous bounds, and bits removed.
-
-    `ordered`: sequences of n rows with labels; `multiset`: datasets without an order.
-    """
-    limits.check("worlds are counted")
-    rows = Rows(n, n)
-    release = encode(domain, [model for models in parts.values() for model in models], rows)
-    before = bits_before(release.statements, [n], convention, limits)
-    found = count(release, convention, limits.lasting(min(seconds, limits.left())))
-    low, high = max(0.0, found.bounds[0]), min(found.bounds[1], before)
-    return {
-        "models": " + ".join(parts), "convention": convention, "status": found.status, "engine": found.engine,
-        "n": n, "before": before, "log2_low": low, "log2_high": high,
-        "removed_low": (before - high) / n, "removed_high": (before - low) / n,
-    }  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -27,9 +28,11 @@ PRIORS: tuple[Prior, ...] = ("counts", "worlds")
 def noised(point: Point, some: Split, limits: Limits) -> list[Row]:
     """Return a line per draw of discrete Laplace noise on the counts of one model, and one without noise (ε 0).
 
-    ε is that of the counts, add or remove one row; the model's shape was chosen on exact rows and is not private.
+    The model is of the first `rows` training rows (0: of all). ε is that of the counts, add or remove one row; the model's shape was chosen on exact rows and is not private.
     """
-    fit = next(f for f in models(point, some, point["learner"], point["depth"]) if f.limit == point["limit"])
+    n = point["rows"] or some.rows
+    part = replace(some, x=some.x.head(n), y=some.y.head(n))
+    fit = next(f for f in models(point, part, point["learner"], point["depth"]) if f.limit == point["limit"])
     release = released(fit, domain_of(some))
     block, truth = exact_counts(release)
     left = count(release, "ordered", limits).log2
