@@ -86,6 +86,7 @@ class Experiment:
 
 NAMES: dict[str, str] = {  # experiment -> module that holds its EXPERIMENT
     "ferry2024": "recon.experiments.ferry2024.experiment",
+    "beyond": "recon.experiments.beyond.experiment",
 }
 
 

@@ -198,7 +198,7 @@ def noise(some: pd.DataFrame) -> Findings:
     lines = some.assign(empty=(some["status"] == "empty").astype(float), exact=(some["status"] == "exact").astype(float))
     if "removed_confidence" not in lines:
         lines = lines.assign(removed_confidence=np.nan)
-    lines = lines.assign(released=np.where(lines["draw"].isna(), np.nan, np.where(lines["true"], np.inf, lines["epsilon"])))
+    lines = lines.assign(released=np.where(lines["epsilon"] > 0, lines["epsilon"], np.inf))
     keys = ["dataset", "rows", "learner", "released"]
     values = ["accuracy", "removed_counts", "removed_worlds", "removed_confidence", "empty", "exact", "prior_alone_counts"]
     means = lines.groupby(keys, as_index=False)[[v for v in values if v in lines]].mean()

@@ -87,7 +87,7 @@ def three_models(point: Point, x: Any, y: Any, domain: Domain) -> dict[str, list
     tree = optimal_trees(x, y, point["depth"], least, seconds)[-1]
     rules = OptimalRuleListClassifier(point["rules"], least, seconds=seconds).fit(x, y)
     forest = RandomForestClassifier(
-        point["trees"], max_depth=point["forest_depth"], min_samples_leaf=least, bootstrap=False,
+        point["forest_trees"], max_depth=point["forest_depth"], min_samples_leaf=least, bootstrap=False,
         random_state=1 + point["seed"],
     ).fit(x, y)  # fmt: skip
     return {

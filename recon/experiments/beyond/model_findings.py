@@ -139,10 +139,9 @@ def at_tolerance(curve: pd.DataFrame, tolerance: float) -> dict[str, Any]:
 def nearly_best(some: pd.DataFrame) -> Findings:
     """Return how many trees are nearly as accurate as the best, and what choosing among them gains."""
     panels, lines, trees = [], [], []
-    minimal = some["minimal"].astype(bool)
     grid = np.arange(0.0, max(TOLERANCES) + STEP / 2, STEP)
     for _, name, part in by_dataset(some):
-        drawn = []
+        drawn, minimal = [], part["minimal"].astype(bool)
         for depth, deep in part[minimal].groupby("depth"):
             curves = [curve for _, curve in deep.groupby("seed")]
             for end, style in (("most", "line"), ("least", "step")):
