@@ -16,9 +16,10 @@ from recon.experiments.beyond.model_findings import (
     nearly_best,
     records,
     rule_width,
+    splits,
     true_attributes,
 )
-from recon.experiments.drawing import Figure, Line, Panel
+from recon.experiments.drawing import COLOURS, Figure, Line, Panel
 from recon.experiments.experiment import Findings, Table
 
 DRAWN = {"compas27": ("race", "sex", "age"), "adult24": ("sex and age",)}  # kinds of groups with a panel
@@ -40,6 +41,13 @@ def findings(results: pd.DataFrame) -> Findings:
     )
 
 
+def ordered(some: pd.DataFrame, keys: list[str]) -> list[tuple[Any, pd.DataFrame]]:
+    """Return groups of lines, data sets in the order of `NAMES`."""
+    if not len(some):
+        return []
+    return sorted(some.groupby(keys), key=lambda pair: (list(NAMES).index(pair[0][0]), *pair[0][1:]))
+
+
 def groups(some: pd.DataFrame) -> Findings:
     """Return how exposed the rows of each group are, and the greatest differences."""
     keys = ["dataset", "counted", "learner", "kind", "group"]
@@ -49,9 +57,11 @@ def groups(some: pd.DataFrame) -> Findings:
     true = means[means["counted"] == "attributes"]
     for dataset, name, part in by_dataset(true):
         for kind in DRAWN[dataset]:
-            wide = part[part["kind"].isin([kind, "everybody"])].pivot_table(
-                index="group", columns="learner", values=["removed", "rows"]
+            shown_kinds = (
+                [kind, "everybody"] if part[part["kind"] == kind]["group"].nunique() < len(COLOURS) else [kind]
             )
+            chosen = part[part["kind"].isin(shown_kinds)]
+            wide = chosen.pivot_table(index="group", columns="learner", values=["removed", "rows"])
             if ("removed", ACROSS) not in wide or ("removed", DOWN) not in wide:
                 continue
             both = wide.dropna(subset=[("removed", ACROSS), ("removed", DOWN)])
@@ -82,7 +92,7 @@ def differences(some: pd.DataFrame) -> pd.DataFrame:
         return pd.DataFrame()
     keys, out = ["dataset", "counted", "learner", "kind"], []
     for key, part in some[some["gap"].notna()].groupby(keys):
-        splits = part.drop_duplicates("seed")
+        each = part.drop_duplicates("seed")
         means = part.groupby("group")[["rows", "removed", "dist_g"]].mean()
         large = means[part.groupby("group")["rows"].min() >= LEAST_ROWS]
         if len(large) < 2:
@@ -90,8 +100,8 @@ def differences(some: pd.DataFrame) -> pd.DataFrame:
         most, least = large["removed"].idxmax(), large["removed"].idxmin()
         out.append(
             dict(zip(keys, key, strict=True))
-            | {"splits": len(splits), "gap": splits["gap"].mean(), "chance": splits["chance"].mean(),
-               "beyond_chance": int((splits["gap"] > splits["chance"]).sum())}
+            | {"splits": len(each), "gap": each["gap"].mean(), "chance": each["chance"].mean(),
+               "beyond_chance": int((each["gap"] > each["chance"]).sum())}
             | {f"{word}_{name}": value for word, group in (("most", most), ("least", least))
                for name, value in {"exposed": group, **large.loc[group].to_dict()}.items()}
         )  # fmt: skip
@@ -102,7 +112,7 @@ def gap_sentences(gaps: pd.DataFrame) -> list[str]:
     """Return per data set and kind of group the greatest difference of all learners, over true attributes."""
     out = []
     some = gaps[gaps["counted"] == "attributes"] if len(gaps) else gaps
-    for (dataset, kind), part in some.groupby(["dataset", "kind"]) if len(some) else ():
+    for (dataset, kind), part in ordered(some, ["dataset", "kind"]):
         one = records(part.sort_values("gap"))[-1]
         above = int((part["beyond_chance"] == part["splits"]).sum())
         out.append(
@@ -164,20 +174,24 @@ def added_up(some: pd.DataFrame) -> pd.DataFrame:
 
 def joined_sentences(means: pd.DataFrame, alone: pd.DataFrame) -> Iterator[str]:
     """Yield per data set and size what all models leave together."""
-    for (dataset, rows), part in means[means["convention"] == "multiset"].groupby(["dataset", "rows"], sort=False):
+    for (dataset, rows), part in ordered(means[means["convention"] == "multiset"], ["dataset", "rows"]):
         largest = max(part["models"], key=len)
         named = {one["models"]: one for one in records(part)}
         whole = named[largest]
         each = ", ".join(f"{name} {shown(named[name])}" for name in largest.split(" + ") if name in named)
-        splits = alone[(alone["dataset"] == dataset) & (alone["rows"] == rows)]["seed"].nunique()
-        ordered = means[(means["dataset"] == dataset) & (means["rows"] == rows) & (means["models"] == largest)]
-        order = records(ordered[ordered["convention"] == "ordered"])
+        seeds = alone[(alone["dataset"] == dataset) & (alone["rows"] == rows)]["seed"].nunique()
+        same = means[(means["dataset"] == dataset) & (means["rows"] == rows) & (means["models"] == largest)]
+        order = records(same[same["convention"] == "ordered"])
         exact = "exact" if part["exact"].min() == 1 else f"exact in {part['exact'].mean():.0%} of counts, else bounds"
         yield (
-            f"Joined, {NAMES[str(dataset)]}, {whole['n']:,.0f} rows, {splits} splits ({exact}): of 2^{whole['before']:,.0f} "
+            f"Joined, {NAMES[str(dataset)]}, {whole['n']:,.0f} rows, {splits(seeds)} ({exact}): of 2^{whole['before']:,.0f} "
             f"datasets {span(whole, 'log2', ',.0f', '2^')} are left by {largest} together; bits removed per row: {each}; "
             f"together {shown(whole)}, against {whole['added']:.3f} if what each removes added up"
-            + (f"; with the rows in order {shown(order[0])} of {order[0]['before'] / order[0]['n']:.2f}" if order else "")
+            + (
+                f"; with the rows in order {shown(order[0])} of {order[0]['before'] / order[0]['n']:.2f}"
+                if order
+                else ""
+            )
             + "."
         )
 
@@ -195,20 +209,29 @@ def shown(one: dict[str, Any]) -> str:
 
 def noise(some: pd.DataFrame) -> Findings:
     """Return what noisy counts remove, by the posterior of two priors and for certain at the confidence."""
-    lines = some.assign(empty=(some["status"] == "empty").astype(float), exact=(some["status"] == "exact").astype(float))
+    lines = some.assign(
+        empty=(some["status"] == "empty").astype(float), exact=(some["status"] == "exact").astype(float)
+    )
     if "removed_confidence" not in lines:
         lines = lines.assign(removed_confidence=np.nan)
     lines = lines.assign(released=np.where(lines["epsilon"] > 0, lines["epsilon"], np.inf))
     keys = ["dataset", "rows", "learner", "released"]
-    values = ["accuracy", "removed_counts", "removed_worlds", "removed_confidence", "empty", "exact", "prior_alone_counts"]
+    values = [
+        "accuracy",
+        "removed_counts",
+        "removed_worlds",
+        "removed_confidence",
+        "empty",
+        "exact",
+        "prior_alone_counts",
+    ]
     means = lines.groupby(keys, as_index=False)[[v for v in values if v in lines]].mean()
     panels = []
     for _, name, part in by_dataset(means):
         for (rows, learner), group in part.groupby(["rows", "learner"], sort=True):
             noisy, true = group[np.isfinite(group["released"])], group[np.isinf(group["released"])]
             drawn = [
-                Line(label, noisy["released"].tolist(), noisy[column].tolist())
-                for column, label in LABELS.items()
+                Line(label, noisy["released"].tolist(), noisy[column].tolist()) for column, label in LABELS.items()
             ]
             for one in records(true):
                 ends = [float(noisy["released"].min()), float(noisy["released"].max())] if len(noisy) else [0.1, 10.0]
@@ -239,7 +262,7 @@ LABELS = {
 def noise_sentences(means: pd.DataFrame) -> list[str]:
     """Return per data set, rows and learner what is removed at each ε, as a share of what exact counts remove."""
     out = []
-    for (dataset, rows, learner), part in means.groupby(["dataset", "rows", "learner"]):
+    for (dataset, rows, learner), part in ordered(means, ["dataset", "rows", "learner"]):
         true = part[np.isinf(part["released"])]
         noisy = part[np.isfinite(part["released"])].sort_values("released")
         if not len(true) or not len(noisy):

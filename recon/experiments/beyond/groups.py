@@ -23,7 +23,11 @@ ATTRIBUTES: dict[str, dict[str, str]] = {  # what groups people -> attribute of 
     "adult24": {"sex": "gender", "age": "age"},
 }
 TOGETHER = {"compas27": ("race", "sex"), "adult24": ("sex", "age")}  # whose combinations are subgroups
-NAMES = {"Gender=Male": {0: "women", 1: "men"}, "gender": {"Female": "women", "Male": "men"}}
+NAMES = {
+    "Gender=Male": {0: "women", 1: "men"},
+    "gender": {"Female": "women", "Male": "men"},
+    "age": {"low": "age low", "high": "age high"},  # as the published data call them
+}
 LEAST_ROWS = 30  # of a group that differences are taken of: means of fewer rows say little
 DRAWS = 200  # of random groups of the same sizes
 CHANCE = 0.95  # of such draws differ less than the figure called chance
@@ -105,9 +109,7 @@ def exposures(
     if large.sum() > 1:
         dice = np.random.default_rng(point["seed"])
         gap = float(np.ptp(means[large]))
-        drawn = [
-            float(np.ptp((np.bincount(group, dice.permutation(removed)) / rows)[large])) for _ in range(DRAWS)
-        ]
+        drawn = [float(np.ptp((np.bincount(group, dice.permutation(removed)) / rows)[large])) for _ in range(DRAWS)]
         chance = float(np.quantile(drawn, CHANCE))
     return [
         {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,7 @@ BITS = "columns as independent bits, each row's leaf or rule and label known (`a
 TOLERANCES = (0.0, 0.1, 0.5, 1.0, 2.0)  # percentage points of training accuracy
 STEP = 0.05  # of the curves over them
 OPTIMAL, MOST = "optimal trees", "optimal trees that leak most"
+Style = Literal["line", "dashed", "points", "step"]
 PAIRS = ((OPTIMAL, "optimal rule lists"), ("greedy trees", "greedy rule lists"))
 
 
@@ -27,38 +28,43 @@ def by_dataset(some: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
             yield dataset, name, part
 
 
-def line_of(label: str, part: pd.DataFrame, x: str, y: str, by: str, style: Any = "line") -> Line:
-    """Return means over splits of the sizes (`by`) that all splits have, with the range over splits where x is that.
+def line_of(label: str, part: pd.DataFrame, x: str, style: Style = "line") -> Line:
+    """Return mean Dist_G over splits against mean `x`, for the sizes that all splits have.
 
     Points are hollow where some model is not certified.
     """
-    whole = part.groupby(by)["seed"].nunique()
-    kept = part[part[by].isin(whole[whole == part["seed"].nunique()].index)]
-    groups = kept.groupby(by)
-    means = groups[[x, y]].mean() if x != by else groups[[y]].mean().assign(**{x: groups[y].mean().index})
-    band = x == by
+    whole = part.groupby("leaves")["seed"].nunique()
+    groups = part[part["leaves"].isin(whole[whole == part["seed"].nunique()].index)].assign(x=part[x]).groupby("leaves")
     proved = groups["certified"].apply(lambda c: bool(c.astype(float).dropna().eq(1).all()))
-    return Line(
-        label, means[x].tolist(), means[y].tolist(), groups[y].min().tolist() if band else None,
-        groups[y].max().tolist() if band else None, (~proved).tolist(), style,
-    )  # fmt: skip
+    means = groups[["x", "dist_g"]].mean()
+    return Line(label, means["x"].tolist(), means["dist_g"].tolist(), hollow=(~proved).tolist(), style=style)
+
+
+def by_size_and_accuracy(once: pd.DataFrame, size: str) -> list[Panel]:
+    """Return per data set Dist_G of every learner against size and against training accuracy."""
+    return [
+        Panel(name, label, "Dist_G", [
+            line_of(str(learner), group, x, "dashed" if learner == MOST else "line")
+            for learner, group in part.groupby("learner", sort=True)
+        ])
+        for _, name, part in by_dataset(once)
+        for x, label in (("leaves", size), ("train_accuracy", "training accuracy"))
+    ]  # fmt: skip
+
+
+def splits(number: int) -> str:
+    """Return a number of splits in words."""
+    return "1 split" if number == 1 else f"{number} splits"
 
 
 def matched_size(some: pd.DataFrame) -> Findings:
     """Return trees beside rule lists with as many leaves as rules, and beside those as accurate."""
     once = some.drop_duplicates(["dataset", "seed", "learner", "leaves"])
-    panels = []
-    for _, name, part in by_dataset(once):
-        for x, label in (("leaves", "leaves, or rules with the default"), ("train_accuracy", "training accuracy")):
-            drawn = [
-                line_of(str(learner), group, x, "dist_g", "leaves", "dashed" if learner == MOST else "line")
-                for learner, group in part.groupby("learner", sort=True)
-            ]
-            panels.append(Panel(f"{name}, by {x.replace('_', ' ')}", label, "Dist_G", drawn))
+    panels = by_size_and_accuracy(once, "leaves, or rules with the default")
     pairs = paired(once)
     about = (
-        f"Dist_G of trees and rule lists with as many leaves as rules ({BITS}); means over splits, bands: range. Of "
-        "optimal trees with so many leaves the one that leaks least, dashed the one that leaks most."
+        f"Dist_G of trees and rule lists with as many leaves as rules ({BITS}); means over the splits, sizes that "
+        "all of them have. Of the optimal trees with so many leaves the one that leaks least, dashed the one that leaks most."
     )
     table = Table("matched-size", pairs, "Trees beside rule lists of the same split, means over splits and sizes: how "
                   "many pairs, Dist_G and training accuracy of tree less list; at equal size (leaves = rules, default "
@@ -112,7 +118,7 @@ def paired(once: pd.DataFrame) -> pd.DataFrame:
 def matched_sentence(one: dict[str, Any]) -> str:
     """Return one line of the pairs in words."""
     text = (
-        f"Matched size, {one['data']}, {one['models']} models, {one['splits']} splits: with as many leaves as rules "
+        f"Matched size, {one['data']}, {one['models']} models, {splits(one['splits'])}: with as many leaves as rules "
         f"({one['least']} to {one['greatest']}) the tree leaves more open than the rule list in {one['more_open']} of "
         f"{one['pairs']} pairs and less in {one['less_open']}, by {one['dist_g']:+.4f} of Dist_G on average, at "
         f"{100 * one['accuracy']:+.2f} points of training accuracy"
@@ -128,7 +134,7 @@ def matched_sentence(one: dict[str, Any]) -> str:
             f"of {one['at_accuracy_pairs']} cases, by {one['at_accuracy_dist_g']:+.4f} on average, with "
             f"{one['at_accuracy_leaves']:+.1f} leaves ({one['unmatched']} lists are more accurate than every such tree)"
         )
-    return text + ". The paper compares other sizes and other accuracies."
+    return text + ". The paper compares models of different sizes."
 
 
 def at_tolerance(curve: pd.DataFrame, tolerance: float) -> dict[str, Any]:
@@ -141,13 +147,16 @@ def nearly_best(some: pd.DataFrame) -> Findings:
     panels, lines, trees = [], [], []
     grid = np.arange(0.0, max(TOLERANCES) + STEP / 2, STEP)
     for _, name, part in by_dataset(some):
-        drawn, minimal = [], part["minimal"].astype(bool)
+        drawn, frontier, minimal = [], [], part["minimal"].astype(bool)
         for depth, deep in part[minimal].groupby("depth"):
             curves = [curve for _, curve in deep.groupby("seed")]
-            for end, style in (("most", "line"), ("least", "step")):
+            best = float(np.mean([at_tolerance(curve, 0.0)["accuracy"] for curve in curves]))
+            for end, other in (("most", "least"), ("least", "most")):
                 means = [float(np.mean([at_tolerance(c, float(t))[end] for c in curves])) for t in grid]
-                label = f"depth {depth}, leaking {'least' if end == 'most' else 'most'}"
-                drawn.append(Line(label, grid.tolist(), means, style="step" if style == "step" else "line"))
+                drawn.append(Line(f"depth {depth}, leaking {other}", grid.tolist(), means, style="step"))
+                if end == "most":
+                    accuracies = (best - grid[::-1] / 100).tolist()
+                    frontier.append(Line(f"depth {depth}, leaking least", accuracies, means[::-1], style="step"))
             for tolerance in TOLERANCES:
                 lines.append(tolerated(name, int(depth), tolerance, curves, part[~minimal]))
                 first = at_tolerance(curves[0], tolerance)
@@ -157,10 +166,11 @@ def nearly_best(some: pd.DataFrame) -> Findings:
                 })  # fmt: skip
         if drawn:
             panels.append(Panel(name, "training accuracy given up (percentage points)", "Dist_G", drawn))
+            panels.append(Panel(name, "training accuracy at least", "Dist_G", frontier))
     table = pd.DataFrame(lines)
     about = (
-        "Dist_G of the trees within so many percentage points of the greatest training accuracy: of the one that leaks "
-        f"least (line) and most (no markers); no split is needless; {BITS}; means over splits."
+        "Dist_G of the trees within so many percentage points of the greatest training accuracy of their depth, of the one "
+        f"that leaks least and of the one that leaks most; right, the former by accuracy; {BITS}; means over splits."
     )
     tables = [
         Table("nearly-best-trees", table, "All trees of a depth within a tolerance (percentage points of training "
@@ -204,12 +214,12 @@ def nearly_sentences(table: pd.DataFrame) -> list[str]:
     for name, part in table.groupby("data", sort=False) if len(table) else ():
         deep = records(part[part["depth"] == part["depth"].max()])
         gains = "; ".join(
-            f"within {one['tolerance']:g} points ({words(one['trees'])} trees in the first split) {one['most']:.4f} "
+            f"within {one['tolerance']:g} points ({words(one['trees'])} in the first split) {one['most']:.4f} "
             f"({one['gain']:+.4f}, test accuracy {100 * one['test_difference']:+.2f} points)"
             for one in deep
         )
         out.append(
-            f"Nearly best trees, {name}, depth up to {deep[0]['depth']}, {deep[0]['splits']} splits: the optimal tree that "
+            f"Nearly best trees, {name}, depth up to {deep[0]['depth']}, {splits(deep[0]['splits'])}: the optimal tree that "
             f"the learner returns has a Dist_G of {deep[0]['returned']:.4f}; the tree that leaks least has {gains}. "
             "Exact over all trees of that depth and support."
         )
@@ -240,7 +250,7 @@ def true_attributes(some: pd.DataFrame) -> Findings:
         top = part[part["limit"] == part.groupby("learner")["limit"].transform("max")]
         bits, attributes = part["before_bits"].iloc[0], part["before_attributes"].iloc[0]
         each = "; ".join(
-            f"{one['learner']} (limit {one['limit']}) Dist_G {one['dist_g_bits']:.3f} and {one['dist_g_attributes']:.3f}, "
+            f"{one['learner']} (limit {one['limit']:g}) Dist_G {one['dist_g_bits']:.3f} and {one['dist_g_attributes']:.3f}, "
             f"{one['removed_bits']:.2f} and {one['removed_attributes']:.2f} bits removed per row"
             for one in records(top)
         )
@@ -263,14 +273,8 @@ def true_attributes(some: pd.DataFrame) -> Findings:
 def rule_width(some: pd.DataFrame) -> Findings:
     """Return rule lists with wider rules: accuracy and Dist_G."""
     once = some.drop_duplicates(["dataset", "seed", "learner", "leaves"])
-    panels, out = [], []
-    for _, name, part in by_dataset(once):
-        for x, label in (("leaves", "rules, default included"), ("train_accuracy", "training accuracy")):
-            drawn = [
-                line_of(str(learner), group, x, "dist_g", "leaves") for learner, group in part.groupby("learner")
-            ]
-            panels.append(Panel(f"{name}, by {x.replace('_', ' ')}", label, "Dist_G", drawn))
-        out += width_sentences(name, part)
+    panels = by_size_and_accuracy(once, "rules, default included")
+    out = [sentence for _, name, part in by_dataset(once) for sentence in width_sentences(name, part)]
     keys = ["dataset", "learner", "leaves"]
     known = once.assign(certified=once["certified"].astype(float))
     means = known.groupby(keys, as_index=False).agg(
