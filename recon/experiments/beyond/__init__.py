@@ -1,1 +1,1 @@
-"""What the SaTML 2024 paper left open: equal sizes, equally good trees, groups, true attributes, widths, joins, noise."""
+"""What the SaTML 2024 paper left open: equal sizes, nearly best trees, groups, attributes, wide rules, joins, noise."""

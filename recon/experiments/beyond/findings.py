@@ -72,7 +72,8 @@ def groups(some: pd.DataFrame) -> Findings:
             ]  # fmt: skip
             panels.append(Panel(f"{name}, {kind}", f"bits removed per row, {ACROSS}", DOWN, drawn))
     about = (
-        "Bits removed about a training row of each group (its mean rows in brackets) by the optimal tree of depth 5 and "
+        "Bits removed about a training row of each group (its mean rows in brackets) by the optimal tree of depth 5 "
+        "and "
         "by the optimal list of 10 rules; true attributes, row's leaf or rule and label known; means over splits."
     )
     gaps = differences(some)
@@ -97,7 +98,7 @@ def differences(some: pd.DataFrame) -> pd.DataFrame:
         large = means[part.groupby("group")["rows"].min() >= LEAST_ROWS]
         if len(large) < 2:
             continue
-        most, least = large["removed"].idxmax(), large["removed"].idxmin()
+        most, least = (str(getattr(large["removed"], end)()) for end in ("idxmax", "idxmin"))
         out.append(
             dict(zip(keys, key, strict=True))
             | {"splits": len(each), "gap": each["gap"].mean(), "chance": each["chance"].mean(),
@@ -116,10 +117,13 @@ def gap_sentences(gaps: pd.DataFrame) -> list[str]:
         one = records(part.sort_values("gap"))[-1]
         above = int((part["beyond_chance"] == part["splits"]).sum())
         out.append(
-            f"Groups, {NAMES[str(dataset)]}, {kind}: the greatest difference is that of {one['learner']}, {one['gap']:.2f} "
+            f"Groups, {NAMES[str(dataset)]}, {kind}: the greatest difference is that of {one['learner']}, "
+            f"{one['gap']:.2f} "
             f"bits removed per row (true attributes): {one['most_exposed']} {one['most_removed']:.2f} "
-            f"({one['most_rows']:.0f} rows), {one['least_exposed']} {one['least_removed']:.2f} ({one['least_rows']:.0f} "
-            f"rows); random groups of these sizes differ by less than {one['chance']:.2f} in {CHANCE:.0%} of draws. The "
+            f"({one['most_rows']:.0f} rows), {one['least_exposed']} {one['least_removed']:.2f} "
+            f"({one['least_rows']:.0f} "
+            f"rows); random groups of these sizes differ by less than {one['chance']:.2f} in {CHANCE:.0%} of draws. "
+            "The "
             f"difference is beyond chance in every split for {above} of {len(part)} learners."
         )
     return out
@@ -148,9 +152,9 @@ def joined(some: pd.DataFrame) -> Findings:
         "same rows together, against the sum of what each removes alone; a point per split, a bar where the number of "
         "worlds is only bounded; below the dashed line models repeat one another."
     )
-    table = Table("joined", means, "Means over splits: rows, the share of splits in which the number of worlds is exact, "
-                  "bits before the release, log2 of the worlds left and bits removed per row (at least, at most), and the "
-                  "sum of what the models remove alone (midpoints).")  # fmt: skip
+    table = Table("joined", means, "Means over splits: rows, the share of splits in which the number of worlds is "
+                  "exact, bits before the release, log2 of the worlds left and bits removed per row (at least, at "
+                  "most), and the sum of what the models remove alone (midpoints).")  # fmt: skip
     return Findings([table], [Figure("joined", about, panels)], list(joined_sentences(means, alone)))
 
 
@@ -184,8 +188,10 @@ def joined_sentences(means: pd.DataFrame, alone: pd.DataFrame) -> Iterator[str]:
         order = records(same[same["convention"] == "ordered"])
         exact = "exact" if part["exact"].min() == 1 else f"exact in {part['exact'].mean():.0%} of counts, else bounds"
         yield (
-            f"Joined, {NAMES[str(dataset)]}, {whole['n']:,.0f} rows, {splits(seeds)} ({exact}): of 2^{whole['before']:,.0f} "
-            f"datasets {span(whole, 'log2', ',.0f', '2^')} are left by {largest} together; bits removed per row: {each}; "
+            f"Joined, {NAMES[str(dataset)]}, {whole['n']:,.0f} rows, {splits(seeds)} ({exact}): of "
+            f"2^{whole['before']:,.0f} "
+            f"datasets {span(whole, 'log2', ',.0f', '2^')} are left by {largest} together; bits removed per row: "
+            f"{each}; "
             f"together {shown(whole)}, against {whole['added']:.3f} if what each removes added up"
             + (
                 f"; with the rows in order {shown(order[0])} of {order[0]['before'] / order[0]['n']:.2f}"
@@ -228,7 +234,8 @@ def noise(some: pd.DataFrame) -> Findings:
     means = lines.groupby(keys, as_index=False)[[v for v in values if v in lines]].mean()
     panels = []
     for _, name, part in by_dataset(means):
-        for (rows, learner), group in part.groupby(["rows", "learner"], sort=True):
+        for key, group in part.groupby(["rows", "learner"], sort=True):
+            rows, learner = int(group["rows"].iloc[0]), key[1]
             noisy, true = group[np.isfinite(group["released"])], group[np.isinf(group["released"])]
             drawn = [
                 Line(label, noisy["released"].tolist(), noisy[column].tolist()) for column, label in LABELS.items()
@@ -236,7 +243,7 @@ def noise(some: pd.DataFrame) -> Findings:
             for one in records(true):
                 ends = [float(noisy["released"].min()), float(noisy["released"].max())] if len(noisy) else [0.1, 10.0]
                 drawn.append(Line("without noise", ends, [one["removed_counts"]] * 2, style="dashed"))
-            sized = f"{int(rows):,}" if rows else "all"
+            sized = f"{rows:,}" if rows else "all"
             panels.append(Panel(f"{name}, {sized} rows, {learner}", "ε of the counts", "bits removed per row", drawn,
                                 x_scale="log"))  # fmt: skip
     about = (
@@ -244,11 +251,11 @@ def noise(some: pd.DataFrame) -> Findings:
         "Laplace noise: by the posterior with each prior, and for certain in all datasets that fit the noise at "
         "confidence 0.95; means over splits and draws."
     )
-    table = Table("noise", means, "Means over splits and draws: training accuracy of the noisy majorities; bits removed "
-                  "per row by the posterior with prior `counts` (uniform over count vectors) and `worlds` (uniform over "
-                  "sequences of rows) and for certain at confidence 0.95; the share of draws that no dataset fits "
-                  "there, and of those counted exactly (else bounded); what the prior `counts` takes by itself. ε is "
-                  "infinite without noise.")  # fmt: skip
+    table = Table("noise", means, "Means over splits and draws: training accuracy of the noisy majorities; bits "
+                  "removed per row by the posterior with prior `counts` (uniform over count vectors) and `worlds` "
+                  "(uniform over sequences of rows) and for certain at confidence 0.95; the share of draws that no "
+                  "dataset fits there, and of those counted exactly (else bounded); what the prior `counts` takes by "
+                  "itself. ε (`released`) is infinite without noise.")  # fmt: skip
     return Findings([table], [Figure("noise", about, panels)], noise_sentences(means))
 
 
@@ -275,8 +282,10 @@ def noise_sentences(means: pd.DataFrame) -> list[str]:
         )
         sized = f"{int(rows):,}" if rows else "all"
         out.append(
-            f"Noise, {NAMES[str(dataset)]}, {learner}, {sized} rows: exact counts remove {whole:.3f} bits per row (rows in "
-            "order); of them noisy counts remove by the posterior with prior counts, with prior worlds, and for certain "
+            f"Noise, {NAMES[str(dataset)]}, {learner}, {sized} rows: exact counts remove {whole:.3f} bits per row "
+            "(rows in "
+            "order); of them noisy counts remove by the posterior with prior counts, with prior worlds, and for "
+            "certain "
             f"at confidence 0.95: {each}."
         )
     return out

@@ -23,7 +23,7 @@ ATTRIBUTES: dict[str, dict[str, str]] = {  # what groups people -> attribute of 
     "adult24": {"sex": "gender", "age": "age"},
 }
 TOGETHER = {"compas27": ("race", "sex"), "adult24": ("sex", "age")}  # whose combinations are subgroups
-NAMES = {
+NAMES: dict[str, Mapping[object, str]] = {
     "Gender=Male": {0: "women", 1: "men"},
     "gender": {"Female": "women", "Male": "men"},
     "age": {"low": "age low", "high": "age high"},  # as the published data call them
@@ -57,7 +57,7 @@ def groups_of(dataset: str, some: Split) -> dict[str, NDArray[np.str_]]:
     out = {"everybody": np.full(some.rows, "everybody")}
     for kind, name in ATTRIBUTES[dataset].items():
         k = domain.place[name]
-        words: Mapping[object, str] = NAMES.get(name, {})
+        words = NAMES.get(name, {})
         attribute = domain.all[k]
         assert isinstance(attribute, Listed)
         texts = np.array([words.get(v, str(v)) for v in attribute.values])

@@ -64,7 +64,8 @@ def matched_size(some: pd.DataFrame) -> Findings:
     pairs = paired(once)
     about = (
         f"Dist_G of trees and rule lists with as many leaves as rules ({BITS}); means over the splits, sizes that "
-        "all of them have. Of the optimal trees with so many leaves the one that leaks least, dashed the one that leaks most."
+        "all of them have. Of the optimal trees with so many leaves the one that leaks least, dashed the one that "
+        "leaks most."
     )
     table = Table("matched-size", pairs, "Trees beside rule lists of the same split, means over splits and sizes: how "
                   "many pairs, Dist_G and training accuracy of tree less list; at equal size (leaves = rules, default "
@@ -130,7 +131,8 @@ def matched_sentence(one: dict[str, Any]) -> str:
         )
     if one["at_accuracy_pairs"]:
         text += (
-            f"; the smallest tree at least as accurate as a list leaves more open in {int(one['at_accuracy_more_open'])} "
+            f"; the smallest tree at least as accurate as a list leaves more open in "
+            f"{int(one['at_accuracy_more_open'])} "
             f"of {one['at_accuracy_pairs']} cases, by {one['at_accuracy_dist_g']:+.4f} on average, with "
             f"{one['at_accuracy_leaves']:+.1f} leaves ({one['unmatched']} lists are more accurate than every such tree)"
         )
@@ -148,7 +150,8 @@ def nearly_best(some: pd.DataFrame) -> Findings:
     grid = np.arange(0.0, max(TOLERANCES) + STEP / 2, STEP)
     for _, name, part in by_dataset(some):
         drawn, frontier, minimal = [], [], part["minimal"].astype(bool)
-        for depth, deep in part[minimal].groupby("depth"):
+        for _, deep in part[minimal].groupby("depth"):
+            depth = int(deep["depth"].iloc[0])
             curves = [curve for _, curve in deep.groupby("seed")]
             best = float(np.mean([at_tolerance(curve, 0.0)["accuracy"] for curve in curves]))
             for end, other in (("most", "least"), ("least", "most")):
@@ -158,7 +161,7 @@ def nearly_best(some: pd.DataFrame) -> Findings:
                     accuracies = (best - grid[::-1] / 100).tolist()
                     frontier.append(Line(f"depth {depth}, leaking least", accuracies, means[::-1], style="step"))
             for tolerance in TOLERANCES:
-                lines.append(tolerated(name, int(depth), tolerance, curves, part[~minimal]))
+                lines.append(tolerated(name, depth, tolerance, curves, part[~minimal]))
                 first = at_tolerance(curves[0], tolerance)
                 trees.append({
                     "data": name, "depth": depth, "tolerance": tolerance, "errors": first["choice_errors"],
@@ -169,7 +172,8 @@ def nearly_best(some: pd.DataFrame) -> Findings:
             panels.append(Panel(name, "training accuracy at least", "Dist_G", frontier))
     table = pd.DataFrame(lines)
     about = (
-        "Dist_G of the trees within so many percentage points of the greatest training accuracy of their depth, of the one "
+        "Dist_G of the trees within so many percentage points of the greatest training accuracy of their depth, of "
+        "the one "
         f"that leaks least and of the one that leaks most; right, the former by accuracy; {BITS}; means over splits."
     )
     tables = [
@@ -219,7 +223,8 @@ def nearly_sentences(table: pd.DataFrame) -> list[str]:
             for one in deep
         )
         out.append(
-            f"Nearly best trees, {name}, depth up to {deep[0]['depth']}, {splits(deep[0]['splits'])}: the optimal tree that "
+            f"Nearly best trees, {name}, depth up to {deep[0]['depth']}, {splits(deep[0]['splits'])}: the optimal "
+            "tree that "
             f"the learner returns has a Dist_G of {deep[0]['returned']:.4f}; the tree that leaks least has {gains}. "
             "Exact over all trees of that depth and support."
         )
@@ -234,7 +239,7 @@ def words(number: str) -> str:
 def true_attributes(some: pd.DataFrame) -> Findings:
     """Return the same models counted over independent bits and over true attributes."""
     keys = ["dataset", "learner", "limit"]
-    values = [c for c in some if c.split("_")[-1] in {"bits", "attributes"}]
+    values = [c for c in map(str, some) if c.split("_")[-1] in {"bits", "attributes"}]
     means = some.groupby(keys, as_index=False)[values].mean()
     panels, out = [], []
     for _, name, part in by_dataset(means):
@@ -250,23 +255,27 @@ def true_attributes(some: pd.DataFrame) -> Findings:
         top = part[part["limit"] == part.groupby("learner")["limit"].transform("max")]
         bits, attributes = part["before_bits"].iloc[0], part["before_attributes"].iloc[0]
         each = "; ".join(
-            f"{one['learner']} (limit {one['limit']:g}) Dist_G {one['dist_g_bits']:.3f} and {one['dist_g_attributes']:.3f}, "
+            f"{one['learner']} (limit {one['limit']:g}) Dist_G {one['dist_g_bits']:.3f} and "
+            f"{one['dist_g_attributes']:.3f}, "
             f"{one['removed_bits']:.2f} and {one['removed_attributes']:.2f} bits removed per row"
             for one in records(top)
         )
         out.append(
             f"True attributes, {name}: a row has {bits:.2f} bits as independent columns but {attributes:.2f} as true "
-            f"attributes, so that only one in 2^{bits - attributes:.1f} of the rows the paper counts can exist; counted the "
+            f"attributes, so that only one in 2^{bits - attributes:.1f} of the rows the paper counts can exist; "
+            "counted the "
             f"one and the other way, {each}. Independent bits understate the share of what is known."
             if (top["dist_g_bits"] > top["dist_g_attributes"]).all()
             else f"True attributes, {name}: a row has {bits:.2f} bits and {attributes:.2f}; {each}."
         )
     about = (
         "The same models (means over splits) counted over columns as independent bits, as the paper does, and over "
-        "true attributes (one-hot groups and nested thresholds are one attribute each); every point is a depth or length."
+        "true attributes (one-hot groups and nested thresholds are one attribute each); every point is a depth or "
+        "length."
     )
     table = Table("true-attributes", means, "Means over splits: Dist_G, bits removed per row, log2 of the worlds, and "
-                  "bits of a row before the release, over independent bits and over true attributes (`assigned`).")  # fmt: skip
+                  "bits of a row before the release, over independent bits and over true attributes "
+                  "(`assigned`).")  # fmt: skip
     return Findings([table], [Figure("true-attributes", about, panels)], out)
 
 
@@ -305,8 +314,10 @@ def width_sentences(name: str, part: pd.DataFrame) -> list[str]:
                 if len(able):
                     close.append(float(able.sort_values("leaves")["dist_g"].iloc[0]) - one["dist_g"])
             text = (
-                f"Rule width, {name}, {kind} lists: with as many rules, up to {width} literals instead of 1 change training "
-                f"accuracy by {100 * (both['train_accuracy_w'] - both['train_accuracy_1']).mean():+.2f} points and Dist_G by "
+                f"Rule width, {name}, {kind} lists: with as many rules, up to {width} literals instead of 1 change "
+                "training "
+                f"accuracy by {100 * (both['train_accuracy_w'] - both['train_accuracy_1']).mean():+.2f} points and "
+                "Dist_G by "
                 f"{gap.mean():+.4f} on average ({len(both)} pairs)"
             )
             if close:

@@ -1,4 +1,4 @@
-"""What noise on the counts leaves: worlds by the posterior and at a confidence, beside the same counts without noise."""
+"""What noise on the counts leaves: by the posterior of two priors and at a confidence, beside exact counts."""
 
 from __future__ import annotations
 
@@ -28,14 +28,15 @@ PRIORS: tuple[Prior, ...] = ("counts", "worlds")
 def noised(point: Point, some: Split, limits: Limits) -> list[Row]:
     """Return a line per draw of discrete Laplace noise on the counts of one model, and one without noise (ε 0).
 
-    The model is of the first `rows` training rows (0: of all). ε is that of the counts, add or remove one row; the model's shape was chosen on exact rows and is not private.
+    The model is of the first `rows` training rows (0: of all). ε is that of the counts, add or remove one row; the
+    model's shape was chosen on exact rows and is not private.
     """
     n = point["rows"] or some.rows
     part = replace(some, x=some.x.head(n), y=some.y.head(n))
     fit = next(f for f in models(point, part, point["learner"], point["depth"]) if f.limit == point["limit"])
     release = released(fit, domain_of(some))
     block, truth = exact_counts(release)
-    left = count(release, "ordered", limits).log2
+    left = count(release, "ordered", limits).bounds[1]
     out: list[Row] = [{
         "epsilon": 0.0, "draw": 0, "accuracy": accuracy(block, truth, truth.astype(np.float64)), "counts": len(truth),
         "removed_confidence": removed_per_row(release, left, limits), "log2_confidence": left, "status": "exact",

@@ -1,4 +1,4 @@
-"""Models of equal size, of wider rules, and the same models counted over true attributes instead of independent bits."""
+"""Models of equal size, of wider rules, and the same models counted over true attributes beside independent bits."""
 
 from __future__ import annotations
 

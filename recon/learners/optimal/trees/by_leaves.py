@@ -1,14 +1,15 @@
 """The optimal trees of every number of leaves, from the same nodes as those of every depth.
 
-Every column is an independent bit here, so that a tree takes from each row as many bits as the row is tested: of equally
-accurate trees with as many leaves, those that test the rows least (most) leave most (least) open. Number of errors and
-of tests both add up over leaves, and so does a whole number made of both, errors first.
+Every column is an independent bit here, so that a tree takes from each row as many bits as the row is tested: of
+equally accurate trees with as many leaves, those that test the rows least (most) leave most (least) open. Numbers of
+errors and of tests add up over leaves, and so does a whole number made of both, errors first.
 """
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -46,8 +47,9 @@ def trees_by_leaves(
 ) -> list[SizedTrees]:  # fmt: skip
     """Return the optimal trees with exactly 2, 3, ... `most_leaves` leaves; sizes that no tree has are left out.
 
-    A tree with k leaves has at most k - 1 tests on a path, so nothing limits the depth. Raises `Inconclusive` where time
-    or memory is up, and what `OptimalTreeClassifier.fit` raises for bad input. Cost: see `grown`, splits x leaves².
+    A tree with k leaves has at most k - 1 tests on a path, so nothing limits the depth. Raises `Inconclusive` where
+    time or memory is up, and what `OptimalTreeClassifier.fit` raises for bad input. Cost: see `grown`, and splits x
+    leaves².
     """
     began = time.monotonic()
     limits = Limits(seconds=seconds, memory=memory)
@@ -57,7 +59,8 @@ def trees_by_leaves(
     if not lattice.complete:
         raise Inconclusive(f"not all trees were looked at: {lattice.stopped}")
     unit = rows.total * most_leaves + 1  # more than all tests: an error weighs more
-    found = {which: keys_of(lattice, most_leaves, unit, which, limits) for which in ("fewest", "most")}
+    ends: tuple[Tests, ...] = ("fewest", "most")
+    found = {which: keys_of(lattice, most_leaves, unit, which, limits) for which in ends}
     out = []
     for size in range(2, most_leaves + 1):
         trees, tests = {}, {}
@@ -110,13 +113,14 @@ def whole_nodes(edges: Edges) -> list[slice]:
     while starts[-1] < total:
         last = min(starts[-1] + BATCH, total) - 1
         starts.append(int(np.searchsorted(edges.node, edges.node[last], side="right")))
-    return [slice(a, b) for a, b in zip(starts, starts[1:], strict=False)]
+    return [slice(a, b) for a, b in pairwise(starts)]
 
 
 def leaf_keys(counts: NDArray[np.int32], depth: int, unit: int, which: Tests) -> Keys:
     """Return the keys of leaves at a depth from their rows per class."""
     tests = counts.sum(axis=-1).astype(np.int64) * depth
-    return errors_of(counts) * unit + (tests if which == "fewest" else -tests)
+    found: Keys = errors_of(counts) * unit + (tests if which == "fewest" else -tests)
+    return found
 
 
 def child_keys(
