@@ -29,7 +29,7 @@ ACROSS, DOWN = "optimal trees", "optimal rule lists"
 def findings(results: pd.DataFrame) -> Findings:
     """Return the figures, tables and sentences of all questions that have results."""
     found = [
-        of(results[results["question"] == question].dropna(axis="columns", how="all"))
+        of(results[results["question"] == question])
         for question, of in QUESTIONS.items()
         if (results["question"] == question).any()
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Any, Literal
 
@@ -139,9 +140,17 @@ def matched_sentence(one: dict[str, Any]) -> str:
     return text + ". The paper compares models of different sizes."
 
 
-def at_tolerance(curve: pd.DataFrame, tolerance: float) -> dict[str, Any]:
-    """Return the last line of one point's curve that is within a tolerance."""
-    return records(curve[curve["loss"] <= tolerance + 1e-9].sort_values("loss"))[-1]
+Curve = list[dict[str, Any]]  # the lines of one point, the least loss of accuracy first
+
+
+def curves_of(some: pd.DataFrame) -> list[Curve]:
+    """Return the lines of every split."""
+    return [sorted(records(part), key=lambda line: line["loss"]) for _, part in some.groupby("seed")]
+
+
+def at_tolerance(curve: Curve, tolerance: float) -> dict[str, Any]:
+    """Return the last line of a curve that is within a tolerance."""
+    return curve[max(0, bisect_right(curve, tolerance + 1e-9, key=lambda line: line["loss"]) - 1)]
 
 
 def nearly_best(some: pd.DataFrame) -> Findings:
@@ -152,7 +161,7 @@ def nearly_best(some: pd.DataFrame) -> Findings:
         drawn, frontier, minimal = [], [], part["minimal"].astype(bool)
         for _, deep in part[minimal].groupby("depth"):
             depth = int(deep["depth"].iloc[0])
-            curves = [curve for _, curve in deep.groupby("seed")]
+            curves = curves_of(deep)
             best = float(np.mean([at_tolerance(curve, 0.0)["accuracy"] for curve in curves]))
             for end, other in (("most", "least"), ("least", "most")):
                 means = [float(np.mean([at_tolerance(c, float(t))[end] for c in curves])) for t in grid]
@@ -189,12 +198,11 @@ def nearly_best(some: pd.DataFrame) -> Findings:
     return Findings(tables, [Figure("nearly-best-trees", about, panels)], nearly_sentences(table))
 
 
-def tolerated(name: str, depth: int, tolerance: float, curves: list[pd.DataFrame], all_kinds: pd.DataFrame) -> Any:
+def tolerated(name: str, depth: int, tolerance: float, curves: list[Curve], all_kinds: pd.DataFrame) -> Any:
     """Return one line: means over splits at one tolerance."""
     found = [at_tolerance(curve, tolerance) for curve in curves]
     best = [at_tolerance(curve, 0.0) for curve in curves]
-    seed = curves[0]["seed"].iloc[0]
-    more = all_kinds[(all_kinds["depth"] == depth) & (all_kinds["seed"] == seed)]
+    more = curves_of(all_kinds[(all_kinds["depth"] == depth) & (all_kinds["seed"] == curves[0][0]["seed"])])
     return {
         "data": name, "depth": depth, "tolerance": tolerance, "splits": len(curves),
         "least": np.mean([f["least"] for f in found]), "most": np.mean([f["most"] for f in found]),
@@ -208,7 +216,7 @@ def tolerated(name: str, depth: int, tolerance: float, curves: list[pd.DataFrame
             f["choice_test_accuracy"] - b["choice_test_accuracy"] for f, b in zip(found, best, strict=True)
         ]),
         "trees": found[0]["trees"],
-        "trees_with_needless_splits": at_tolerance(more, tolerance)["trees"] if len(more) else "",
+        "trees_with_needless_splits": at_tolerance(more[0], tolerance)["trees"] if more else "",
     }  # fmt: skip
 
 
