@@ -96,6 +96,7 @@ NAMES: dict[str, str] = {  # experiment -> module that holds its EXPERIMENT
     "belardo2018": "recon.experiments.belardo2018.experiment",
     "draft2024": "recon.experiments.draft2024.experiment",
     "draftdp2025": "recon.experiments.draftdp2025.experiment",
+    "beyond": "recon.experiments.beyond.experiment",
 }
 
 

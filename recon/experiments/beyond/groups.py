@@ -1,0 +1,121 @@
+"""Who is exposed: bits that models remove about the training rows of each group, and by how much groups differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from encoders.domain.values import Listed
+from encoders.encode.encoder import EncodedRelease
+from recon.experiments.beyond.sizes import COUNTED, domain_of, models, released
+from recon.experiments.experiment import Point, Row
+from recon.experiments.splits import Split
+from recon.frames.selections import raw_indices
+from recon.frames.true_rows import TrueRows
+from recon.measures.measures import measure
+from solvers.foundation.errors import Unsupported
+from solvers.foundation.limits import Limits
+
+ATTRIBUTES: dict[str, dict[str, str]] = {  # what groups people -> attribute of the domain
+    "compas27": {"race": "Race", "sex": "Gender=Male", "age": "Age"},
+    "adult24": {"sex": "gender", "age": "age"},
+}
+TOGETHER = {"compas27": ("race", "sex"), "adult24": ("sex", "age")}  # whose combinations are subgroups
+NAMES: dict[str, Mapping[object, str]] = {
+    "Gender=Male": {0: "women", 1: "men"},
+    "gender": {"Female": "women", "Male": "men"},
+    "age": {"low": "age low", "high": "age high"},  # as the published data call them
+}
+LEAST_ROWS = 30  # of a group that differences are taken of: means of fewer rows say little
+DRAWS = 200  # of random groups of the same sizes
+CHANCE = 0.95  # of such draws differ less than the figure called chance
+EXPOSED = 0.1  # of all rows, those with the most bits removed, are called most exposed
+
+
+def by_group(point: Point, some: Split, limits: Limits) -> list[Row]:
+    """Return a line per way of counting, kind of group and group, for the largest model of one learner."""
+    fit = None
+    for fit in models(point, some, point["learner"], point["depth"]):  # noqa: B007 - the last is wanted
+        pass
+    assert fit is not None
+    groups = groups_of(point.dataset, some)
+    out: list[Row] = []
+    for counted in COUNTED:
+        release = released(fit, domain_of(some, counted))
+        removed, before = removed_bits(release, some, limits)
+        line: Row = {"limit": fit.limit, "counted": counted, "before": before}
+        out += (line | one for kind, names in groups.items() for one in exposures(kind, names, removed, before, point))
+    return out
+
+
+def groups_of(dataset: str, some: Split) -> dict[str, NDArray[np.str_]]:
+    """Return the group of every training row, by what groups people; "everybody" first."""
+    domain = domain_of(some, "attributes")
+    values = raw_indices(domain, some.x.assign(**{str(some.y.name): some.y}))
+    out = {"everybody": np.full(some.rows, "everybody")}
+    for kind, name in ATTRIBUTES[dataset].items():
+        k = domain.place[name]
+        words = NAMES.get(name, {})
+        attribute = domain.all[k]
+        assert isinstance(attribute, Listed)
+        texts = np.array([words.get(v, str(v)) for v in attribute.values])
+        out[kind] = texts[values[:, k]]
+    both = TOGETHER[dataset]
+    pairs = zip(*(out[kind].tolist() for kind in both), strict=True)
+    return out | {" and ".join(both): np.array([", ".join(pair) for pair in pairs])}
+
+
+def removed_bits(release: EncodedRelease, some: Split, limits: Limits) -> tuple[NDArray[np.float64], float]:
+    """Return the bits that a tree or rule list removes about each training row, and the bits of a row before.
+
+    Conditional on the row's leaf or rule and its label (`assigned`), as in the paper.
+    """
+    block = release.statements.single
+    if block is None:
+        raise Unsupported("exposure by group is told for one tree or rule list")
+    lines = measure(release, "assigned", limits).exposure
+    left = np.full(len(block.boxes), np.nan)
+    left[lines["region"].to_numpy()] = lines["bits_left"].to_numpy()
+    rows = TrueRows.of(release, some.x.assign(**{str(some.y.name): some.y}))
+    before = float((lines["bits_left"] + lines["bits_removed"]).iloc[0])
+    return before - left[rows.regions(block.boxes)][rows.back], before
+
+
+def among_most(removed: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return of every row the chance to be among the most exposed, rows exposed alike being drawn by lot."""
+    wanted, rounded = EXPOSED * len(removed), np.round(removed, 9)
+    last = np.sort(rounded)[::-1][max(0, int(np.ceil(wanted)) - 1)]
+    above, level = rounded > last, rounded == last
+    return np.where(above, 1.0, np.where(level, (wanted - above.sum()) / level.sum(), 0.0))
+
+
+def exposures(
+    kind: str, names: NDArray[np.str_], removed: NDArray[np.float64], before: float, point: Point
+) -> list[Row]:
+    """Return a line per group: rows, bits removed per row, Dist_G, the share of its rows among the most exposed tenth.
+
+    `gap`: the greatest difference of bits removed per row between two groups of `LEAST_ROWS` rows or more;
+    `chance`: what `CHANCE` of random groups of the same sizes stay below.
+    """
+    found, group = np.unique(names, return_inverse=True)
+    group = group.reshape(-1)
+    rows = np.bincount(group)
+    means = np.bincount(group, removed) / rows
+    shares = np.bincount(group, among_most(removed)) / rows
+    large = rows >= LEAST_ROWS
+    gap = chance = None
+    if large.sum() > 1:
+        dice = np.random.default_rng(point["seed"])
+        gap = float(np.ptp(means[large]))
+        drawn = [float(np.ptp((np.bincount(group, dice.permutation(removed)) / rows)[large])) for _ in range(DRAWS)]
+        chance = float(np.quantile(drawn, CHANCE))
+    return [
+        {
+            "kind": kind, "group": str(found[g]), "rows": int(rows[g]), "share": float(rows[g] / len(names)),
+            "removed": float(means[g]), "dist_g": 1 - float(means[g]) / before, "exposed": float(shares[g]),
+            "gap": gap, "chance": chance,
+        }
+        for g in range(len(found))
+    ]  # fmt: skip
