@@ -32,9 +32,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from records import Line, Results, Spent
-
 ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT)]  # this state of recon, whatever is installed
+
+from records import Line, Results, Spent  # noqa: E402
+
 DATA = Path(os.environ.get("RECON_DATA", ROOT.parent / "shared" / "data"))
 GIVE_UP = 1_800.0  # a job that says nothing for so many seconds is ended
 ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
