@@ -102,7 +102,7 @@ def printed(job: str, d: int = 24, rules: int = PLAIN, width: int = 2) -> list[L
         assert all(beside.found == list(work.found.lower) and work.found.exact for work, beside in pairs)
         said = {"times faster": [round(beside.cpu / work.cpu) for work, beside in pairs]}
         work, beside = pairs[SEEDS // 2]
-        out.append(Line(f"{job}: {name}", work, name, beside, said=said))
+        out.append(Line(f"{job}: {name}", work, f"eq. 13-16 {name}", beside, said=said))
     return out
 
 
