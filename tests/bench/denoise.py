@@ -4,8 +4,8 @@
 
 Real data, discrete Laplace noise of scale 1 on every count (ε = 1 per count), fixed seeds. "columns": every column a
 bit of its own (32,528 and 97,294 cells), else one-hot columns are one attribute. The whole command `recon denoise` is
-run with `--time 60`, reading included. Baseline: HiGHS' branch and bound on the same counts and cells for as long. Needs
-scikit-learn and the data folder (RECON_DATA). What a line says: harness.py.
+run with `--time 60`, reading included. Baseline: HiGHS' branch and bound on the same counts and cells for as long.
+Needs scikit-learn and the data folder (RECON_DATA). What a line says: harness.py.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
     python tests/bench/optimal.py [--quick | --lines BEGINNING ...] [--check]
 
-All trees up to depth 10 come from one run; the baseline is scikit-learn's greedy trees of the same depths. At depth 5 our
-own program stands beside STreeD (package pystreed). Lists of one literal per rule, beside the greedy list of the same
-length. Needs scikit-learn and the data folder (RECON_DATA). What a line says: harness.py.
+All trees up to depth 10 come from one run; the baseline is scikit-learn's greedy trees of the same depths. At depth 5
+our own program stands beside STreeD (package pystreed). Lists of one literal per rule, beside the greedy list of the
+same length. Needs scikit-learn and the data folder (RECON_DATA). What a line says: harness.py.
 """
 
 from __future__ import annotations
