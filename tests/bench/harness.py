@@ -26,8 +26,10 @@ import resource
 import statistics
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -91,6 +93,23 @@ def measured(work: Callable[..., Any], prepare: Callable[[], Any] | None = None,
         if len(cpu) == 1:
             peak = memory()[1]
     return Spent(statistics.median(cpu), statistics.median(wall), len(cpu), before, peak, found)
+
+
+@contextmanager
+def stopping(seconds: float) -> Iterator[threading.Event]:
+    """Give an event that is set once this process has used so many more seconds of the processor."""
+    stop, end = threading.Event(), time.process_time() + seconds
+
+    def watch() -> None:
+        while not stop.wait(0.05):
+            if time.process_time() >= end:
+                stop.set()
+
+    threading.Thread(target=watch, daemon=True).start()
+    try:
+        yield stop
+    finally:
+        stop.set()
 
 
 def unsettled(wall: list[float]) -> bool:

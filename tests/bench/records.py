@@ -77,7 +77,8 @@ def short(x: float) -> float:
 
 def figure(x: float) -> str:
     """Return seconds, bits or a ratio with three digits that count."""
-    return f"{x:.4f}" if abs(x) < 0.1 else f"{x:.2f}" if abs(x) < 100 else f"{x:,.0f}"
+    small = f"{x:.1e}" if 0 < abs(x) < 1e-4 else f"{x:.4f}"
+    return small if abs(x) < 0.1 else f"{x:.2f}" if abs(x) < 100 else f"{x:,.0f}"
 
 
 def worse(name: str, old: Facts, new: Facts) -> list[str]:
