@@ -7,8 +7,8 @@
 Forests as in tests/bench/positions.py (`made`: `make_classification`, 20 columns), each up to SECONDS seconds of the
 processor (what is proved by then is proved: "incomplete"). The true leaf of every row is asserted to be left. "meet":
 the share of pairs of leaves of different trees, of the same class, whose boxes meet, on 20,000 random pairs. The
-picture and the table are those of tests/bench/results/curve.json. Needs scikit-learn and, for COMPAS and Adult, the data folder
-(RECON_DATA). What a line says: harness.py.
+picture and the table are those of tests/bench/results/curve.json. Needs scikit-learn and, for COMPAS and Adult, the
+data folder (RECON_DATA). What a line says: harness.py.
 """
 
 from __future__ import annotations
@@ -105,11 +105,8 @@ def table() -> None:
     for name, each in kept().items():
         sizes = sorted({n for points in each.values() for n in points})
         some = each.get(100, next(iter(each.values())))
-        print(
-            f"| {NAMES[name]} (.{f'{some.get(100, some[min(some)])['meet']:.2f}'[2:]}) | "
-            + " | ".join(f"{n:,} rows" for n in sizes)
-            + " |"
-        )
+        meet = f"{some.get(100, some[min(some)])['meet']:.2f}".removeprefix("0")
+        print(f"| {NAMES[name]} ({meet}) | " + " | ".join(f"{n:,} rows" for n in sizes) + " |")
         print("|---|" + "--:|" * len(sizes))
         for trees, own in each.items():
             cells = [shown(own[n]) if n in own else "" for n in sizes]
@@ -193,9 +190,8 @@ def legend(x: int, y: int) -> None:
         print(f'<text class="small" x="{x}" y="{y + 84 + 16 * at}">{text}</text>')
 
 
-JOBS = {
-    f"{name} x {trees}": Job(points, (f"{name} x {trees}", name, trees), False) for name in SIZES for trees in TREES
-}
+NAMED = {f"{name} x {trees}": (name, trees) for name in SIZES for trees in TREES}
+JOBS = {job: Job(points, (job, *case), quick=case == ("compas14", 30)) for job, case in NAMED.items()}
 
 if __name__ == "__main__":
     if sys.argv[1:] in (["--draw"], ["--table"]):
