@@ -15,6 +15,7 @@ BENCH = ROOT / "tests" / "bench"
 sys.path.append(str(BENCH))
 
 import harness  # noqa: E402
+import tables  # noqa: E402
 from records import ORDER, Line, Results, Spent, worse  # noqa: E402
 
 SECOND = Spent(1.0, 1.0, 3, 100, 200)
@@ -104,7 +105,7 @@ def test_results_are_kept_and_compared(tmp_path, capsys):
     slow = {"job": job(one_line, (2.0,)), "long": job(one_line, (3.0, ("long: a",)), quick=False)}
     assert run(Results("made", tmp_path), slow, "--check", "--quick") == 1
     assert "REGRESSION job: ratio 0.5 -> 1\n" in capsys.readouterr().out
-    assert run(Results("made", tmp_path), slow, "--check", "--lines", "lo") == 1
+    assert run(Results("made", tmp_path), {**slow, "job more": slow["job"]}, "--check", "--lines", "lo") == 1
     assert "REGRESSION long: b: is gone\n" in capsys.readouterr().out
     assert json.loads((tmp_path / "made.json").read_text(encoding="utf-8")) == kept
 
@@ -158,6 +159,31 @@ def test_committed_results_are_whole(path):
         words = [v for part in ("more", "less") for v in one.get(part, {}).values() if isinstance(v, str)]
         assert set(words) <= set(ORDER), name
         assert not worse(name, one, one)
+
+
+def test_tables_of_the_documentation_are_those_of_the_results():
+    for page in (ROOT / "docs").glob("*.md"):
+        text = page.read_text(encoding="utf-8")
+        assert tables.filled(text) == text, f"{page.name}: python tests/bench/tables.py"
+        assert (
+            len(tables.BLOCK.findall(text)) == text.count("<!-- results of ") == text.count("<!-- end of results -->")
+        )
+
+
+def test_tables_are_sorted_and_say_what_a_line_reached(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "RESULTS", tmp_path)
+    results = Results("made", tmp_path)
+    results.take("b 1,000", [line("b 1,000", more={"rows": 1_000, "all": True}, said={"each": (1, 2.5)})])
+    results.take("b 20", [line("b 20", less={"gap": 0.5})])
+    results.take("c", [line("c", baseline="other")])
+    results.write()
+    text = tables.filled("<!-- results of made: b -->\nold\n<!-- end of results --> after")
+    assert "|  | CPU s | ÷ plain | peak MB (before) | gap | rows | all | each |" in text
+    assert (
+        "| 20 | 1.00 | 0.50 | 200 (100) | 0.5 |  |  |  |\n| 1,000 | 1.00 | 0.50 | 200 (100) |  | 1,000 | yes |" in text
+    )
+    assert text.endswith("<!-- end of results --> after")
+    assert "| c | 1.00 | 0.50 (other) |" in tables.table("made")
 
 
 def test_every_script_that_is_named_is_there_and_has_results():

@@ -12,7 +12,6 @@ import statistics
 
 import numpy as np
 from harness import Job, Line, main, measured
-from records import short
 
 from solvers.foundation.limits import Limits
 from solvers.regions.captures import captures
@@ -80,7 +79,7 @@ def seeds(job: str, d: int, rules: int, width: int) -> list[Line]:
     few = random_list(d, PLAIN, width, 0)
     beside = measured(lambda: plain(d, few), repeats=3)
     worst = max(works, key=lambda work: work.cpu)
-    said = {"CPU s of each": [short(work.cpu) for work in works], "peak MB": max(work.peak for work in works)}
+    said = {"CPU s of each": [float(f"{work.cpu:.2g}") for work in works], "peak MB": max(work.peak for work in works)}
     said |= {"bits wide": f"median {statistics.median(gaps)}, worst {max(gaps)}"} if gaps else {}
     baseline = f"eq. 13-16 as printed of {PLAIN} rules"
     return [Line(job, worst, baseline, beside, more={"exact": exact}, said=said)]

@@ -160,7 +160,7 @@ def shallow(job: str, name: str, n: int, trees: int, depth: int) -> list[Line]:
     if work.found is None:
         return [Line(job, work, FIT, fit, more={"status": "unknown"}, said={"why": why})]
     low, high = work.found.bounds
-    width = {"width %": 100 * (high - low) / high if high > 0 else 0.0}
+    width = {"width %": round(100 * (high - low) / high, 2) if high > 0 else 0.0}
     said = {"log2 from": round(low, 1), "to": round(high, 1), "engine": work.found.engine}
     return [Line(job, work, FIT, fit, more={"status": work.found.status}, less=width, said=said)]
 

@@ -173,7 +173,8 @@ def main(bench: str, jobs: dict[str, Job], arguments: list[str] | None = None, r
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--lines", nargs="+", default=[""])
     asked = parser.parse_args(arguments)
-    chosen = {n: j for n, j in jobs.items() if n.startswith(tuple(asked.lines)) and (j.quick or not asked.quick)}
+    names = [n for n in jobs if any(n == word or (word not in jobs and n.startswith(word)) for word in asked.lines)]
+    chosen = {n: jobs[n] for n in names if jobs[n].quick or not asked.quick}
     if not chosen:
         sys.exit(f"no job begins so: choose from {', '.join(jobs)}")
     os.environ.update(dict.fromkeys(ONE_THREAD, "1"))

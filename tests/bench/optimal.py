@@ -68,7 +68,7 @@ def rule_list(job: str, length: int) -> list[Line]:
     beside = measured(lambda: GreedyRuleListClassifier(1, least, length + 1).fit(x, y))
     best = work.found.path_
     more = {"lengths proved": sum(one.certified for one in best)}
-    less = {"errors": work.found.errors_, "gap": float(work.found.gap_)}
+    less = {"errors": work.found.errors_, "gap": round(float(work.found.gap_), 4)}
     said = {"errors of each": [one.errors for one in best], "greedy errors": int((beside.found.predict(x) != y).sum())}
     return [Line(job, work, "the greedy list", beside, more=more, less=less, said=said)]
 

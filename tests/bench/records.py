@@ -27,6 +27,7 @@ PACKAGES = [
     "numpy", "scipy", "pandas", "scikit-learn", "joblib", "ortools", "highspy", "oxidd", "python-sat", "msgspec",
     "numba", "python-flint", "pystreed", "lightgbm", "xgboost", "catboost",
 ]  # fmt: skip
+KINDS = ("more", "less", "same", "said")
 Facts = dict[str, Any]
 
 
@@ -67,7 +68,7 @@ class Line:
         ratios = (work.cpu / max(beside.cpu, 1e-9), work.wall / max(beside.wall, 1e-9))
         out |= {"ratio": short(ratios[0]), "wall_ratio": short(ratios[1]), "date": date.today().isoformat()}
         out |= {"before_mb": work.before, "peak_mb": work.peak, "baseline_mb": beside.peak - beside.before}
-        return out | {k: v for k in ("more", "less", "same", "said") if (v := getattr(self, k))}
+        return out | {k: v for k in KINDS if (v := getattr(self, k))}
 
 
 def short(x: float) -> float:
@@ -79,6 +80,15 @@ def figure(x: float) -> str:
     """Return seconds, bits or a ratio with three digits that count."""
     small = f"{x:.1e}" if 0 < abs(x) < 1e-4 else f"{x:.4f}"
     return small if abs(x) < 0.1 else f"{x:.2f}" if abs(x) < 100 else f"{x:,.0f}"
+
+
+def told(value: Any) -> str:
+    """Return a fact as people read it."""
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(told, value))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, (int, float)) else str(value)
 
 
 def worse(name: str, old: Facts, new: Facts) -> list[str]:
@@ -154,11 +164,10 @@ class Results:
         self.gone += [n for n in self.before if belongs(n, job) and n not in {line.name for line in lines}]
         for line in lines:
             new = self.added[line.name] = line.record()
-            parts = (line.more, line.less, line.same, line.said)
-            facts = ", ".join(f"{k} {figure(v) if isinstance(v, float) else v}" for p in parts for k, v in p.items())
+            facts = [f"{k} {told(v)}" for part in KINDS for k, v in new.get(part, {}).items()]
             cells = [line.name, *(figure(new[k]) for k in ("cpu", "wall"))]
             cells += [f"{line.baseline}: {figure(new['baseline_cpu'])}", figure(new["ratio"])]
-            cells += [f"{new['before_mb']} → {new['peak_mb']} (+{new['baseline_mb']})", facts]
+            cells += [f"{new['before_mb']} → {new['peak_mb']} (+{new['baseline_mb']})", ", ".join(facts)]
             print(f"| {' | '.join(cells)} |", flush=True)
 
     def only(self, jobs: Iterable[str]) -> None:
@@ -177,9 +186,10 @@ class Results:
         own = environment()
         key = hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()[:6]
         lines = self.kept["lines"] | {name: {**line, "environment": key} for name, line in self.added.items()}
+        lines = dict(sorted(lines.items()))
         every = {**self.kept["environments"], key: own}
         used = {line["environment"] for line in lines.values()}
-        out = {**self.kept, "environments": {k: v for k, v in every.items() if k in used}, "lines": lines}
+        out = {**self.kept, "environments": {k: v for k, v in sorted(every.items()) if k in used}, "lines": lines}
         self.path.parent.mkdir(exist_ok=True)
-        self.path.write_text(json.dumps(out, indent=1, sort_keys=True, ensure_ascii=False) + "\n", encoding="utf-8")
+        self.path.write_text(json.dumps(out, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         self.kept = out
