@@ -126,12 +126,32 @@ def inspect(job: str) -> list[Line]:
     ]
 
 
+def deep(job: str, levels: int) -> list[Line]:
+    """Read and count a tree of so many levels: every test leaves one value of the only attribute."""
+    import recon
+
+    nodes: list[dict[str, Any]] = []
+    for k in range(levels):
+        nodes += [{"if": {"a": {"below": k + 1}}, "then": 2 * k + 1, "else": 2 * k + 2}, {"count": 1}]
+    model = {"kind": "tree", "nodes": [*nodes, {"count": 1}]}
+    domain = {"attributes": [{"name": "a", "min": 0, "max": levels}]}
+    text = json.dumps({"recon": 1, "domain": domain, "models": [model]})
+    del nodes, model
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "deep.json"
+        path.write_text(text, encoding="utf-8")
+        work = measured(lambda: recon.count(recon.load(path)), repeats=1)
+    beside = measured(lambda: json.loads(text))
+    return [Line(job, work, "json.loads of the file", beside, same={"log2": round(work.found.log2, 1)})]
+
+
 JOBS = {
     "nodes, pickle": Job(nodes, ("nodes, pickle", "pickle")),
     "nodes, joblib zlib": Job(nodes, ("nodes, joblib zlib", "joblib")),
     "recon.load, release file": Job(released, ("recon.load, release file", "release file")),
     "recon.load, joblib and domain": Job(released, ("recon.load, joblib and domain", "joblib")),
     "inspect": Job(inspect, ("inspect",)),
+    "a tree of 100,000 levels": Job(deep, ("a tree of 100,000 levels", 100_000), quick=False),
 }
 
 if __name__ == "__main__":

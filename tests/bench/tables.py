@@ -14,7 +14,7 @@ from typing import Any
 from records import KINDS, RESULTS, figure, told
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-BLOCK = re.compile(r"(<!-- results of (\w+)(?:: (.*?))? -->\n).*?(<!-- end of results -->)", re.DOTALL)
+BLOCK = re.compile(r"^(<!-- results of (\w+)(?:: (.*?))? -->\n).*?(<!-- end of results -->)", re.DOTALL | re.MULTILINE)
 
 
 def natural(name: str) -> list[Any]:
