@@ -1,12 +1,15 @@
 """Pictures of docs/boosting.md: what boosted models give back, over trees and over decimals.
 
-python tests/bench/leaf_values.py rounded trees > figures.txt
-python tests/bench/boosting_curves.py trees figures.txt > docs/boosting-trees.svg
-python tests/bench/boosting_curves.py rounded figures.txt > docs/boosting-rounded.svg
+They are drawn from tests/bench/results/leaf_values.json:
+
+    python tests/bench/leaf_values.py --lines rounded trees
+    python tests/bench/boosting_curves.py trees > docs/boosting-trees.svg
+    python tests/bench/boosting_curves.py rounded > docs/boosting-rounded.svg
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -27,26 +30,35 @@ ABOUT = {
     "trees": ("Share of rows given back over the number of trees", "rows in cells", "whole rows with label", 0, 2),
     "rounded": ("Share of rows given back over published decimals", "rows in cells", "rows with label", 0, 1),
 }
+SHARES = ("known %", "with label %", "whole %")
 Line = tuple[str, list[tuple[float, ...]]]
 
 
-def table(path: str, name: str) -> tuple[list[str], dict[str, list[Line]]]:
-    """Return the points across, and per set of rows the lines of a section: who, and a point's shares in percent.
-
-    Lines are as long as shares are printed: further points have none.
-    """
-    text = Path(path).read_text(encoding="utf-8").split(f"\n{name}: ", 1)[1].split("\n\n")[1]
-    head, _, *lines = ([cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines())
+def table(name: str) -> tuple[list[str], dict[str, list[Line]]]:
+    """Return the points across, and per set of rows the lines of a section: who, and a point's shares in percent."""
     found: dict[str, list[Line]] = {}
-    for rows, who, *cells in lines:
-        shares = [tuple(float(part) for part in cell.split(" / ")) for cell in cells if "/" in cell]
-        found.setdefault(rows, []).append((who, shares))
-    return head[2:], found
+    across: list[str] = []
+    text = (Path(__file__).parent / "results" / "leaf_values.json").read_text(encoding="utf-8")
+    points: dict[tuple[str, str], dict[str, tuple[float, ...]]] = {}
+    for line, one in json.loads(text)["lines"].items():
+        if line.startswith(f"{name} "):
+            job, _, at = line.partition(": ")
+            _, rows, who = job.split(" ", 2)
+            points.setdefault((rows, who), {})[at] = tuple(one["more"][share] for share in SHARES)
+    for (rows, who), each in sorted(points.items()):
+        across = sorted(each, key=order, reverse=name == "rounded")
+        found.setdefault(rows, []).append((who, [each[at] for at in across if at in each]))
+    return across, found
 
 
-def draw(name: str, path: str) -> None:
+def order(at: str) -> float:
+    """Return the number of trees or decimals of a point."""
+    return float("inf") if at == "as published" else float(at.partition(" ")[0])
+
+
+def draw(name: str) -> None:
     """Print a picture: a panel per number of rows, a curve per library and share."""
-    across, found = table(path, name)
+    across, found = table(name)
     title, *meant, first, second = ABOUT[name]
     width, height = LEFT + len(found) * (WIDE + GAP), TOP + HIGH + 84
     print(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">')
@@ -83,4 +95,4 @@ def panel(x: int, rows: str, across: list[str], lines: list[Line], parts: tuple[
 
 
 if __name__ == "__main__":
-    draw(*sys.argv[1:3])
+    draw(sys.argv[1])

@@ -1,20 +1,17 @@
-"""Capture sizes of random rule lists: seconds, peak memory, method; and the ratio to a plain eq. 13-16.
+"""Capture sizes of random rule lists (rules x width x columns, five seeds), beside the paper's formula as printed.
 
-Run: python tests/bench/captures.py [small]. Every size runs in a process of its own, five seeds each.
+    python tests/bench/captures.py [--quick | --lines BEGINNING ...] [--check]
+
+A line is of the slowest seed, or of the middle ratio to the formula. That takes 2^r - 1 calls for r rules: it is run
+for 18. What a line says: harness.py.
 """
 
 from __future__ import annotations
 
-import multiprocessing
-import resource
 import statistics
-import sys
-import time
-from pathlib import Path
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from harness import Job, Line, main, measured
 
 from solvers.foundation.limits import Limits
 from solvers.regions.captures import captures
@@ -22,6 +19,7 @@ from solvers.statements.boxes import Box
 
 SIZES = ((24, 18, 2), (24, 22, 2), (100, 50, 3), (200, 100, 3), (1000, 300, 3), (500, 200, 4))
 SECONDS, MEMORY = 30.0, 1 << 30
+SEEDS, PLAIN = 5, 18
 
 
 def random_list(d: int, rules: int, width: int, seed: int) -> list[Box]:
@@ -67,63 +65,50 @@ def plain_bits(d: int, boxes: list[Box], prune: bool) -> list[int]:
     return [capture(j, 0, 0) for j in range(len(boxes))]
 
 
-def one(d: int, rules: int, width: int, seed: int) -> str:
-    """Return one line: seconds, peak resident memory of the process, method, widest interval in bits."""
-    boxes = random_list(d, rules, width, seed)
-    started = time.perf_counter()
-    found = captures([[1, 1]] * d, boxes, Limits(seconds=SECONDS, memory=MEMORY))
-    seconds = time.perf_counter() - started
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    gaps = [
-        np.inf if low == 0 else float(high.bit_length() - low.bit_length())
-        for low, high in zip(found.lower, found.upper, strict=True)
-        if high > low
-    ]
-    state = (
-        "exact"
-        if found.exact
-        else (f"{len(gaps)} intervals, bits wide: median {statistics.median(gaps)}, worst {max(gaps)}; {found.note}")
-    )
-    return f"{rules:4} x {width} x {d:4}  seed {seed}  {seconds:8.3f} s  {peak:5} MB  {found.method:7} {state}"
+def seeds(job: str, d: int, rules: int, width: int) -> list[Line]:
+    """Work out the captures of five random lists; the baseline is feasible for their first rules only."""
+    works, exact, gaps = [], 0, list[float]()
+    for seed in range(SEEDS):
+        boxes = random_list(d, rules, width, seed)
+        limits = Limits(seconds=SECONDS, memory=MEMORY)
+        work = measured(lambda boxes=boxes, limits=limits: captures([[1, 1]] * d, boxes, limits), repeats=1)
+        works.append(work)
+        exact += work.found.exact
+        pairs = zip(work.found.lower, work.found.upper, strict=True)
+        gaps += [float(high.bit_length() - low.bit_length()) for low, high in pairs if high > low > 0]
+    few = random_list(d, PLAIN, width, 0)
+    beside = measured(lambda: plain(d, few), repeats=3)
+    worst = max(works, key=lambda work: work.cpu)
+    said = {"CPU s of each": [float(f"{work.cpu:.2g}") for work in works], "peak MB": max(work.peak for work in works)}
+    said |= {"bits wide": f"median {statistics.median(gaps)}, worst {max(gaps)}"} if gaps else {}
+    baseline = f"eq. 13-16 as printed of {PLAIN} rules"
+    return [Line(job, worst, baseline, beside, more={"exact": exact}, said=said)]
 
 
-def ratio(seed: int = 0, d: int = 24, rules: int = 18, width: int = 2) -> float:
-    """Return how many times faster than the plain recursion a warm run is (median of 20); prints all figures."""
-    boxes = random_list(d, rules, width, seed)
-    times = []
-    for _ in range(21):
-        started = time.perf_counter()
-        found = captures([[1, 1]] * d, boxes)
-        times.append(time.perf_counter() - started)
-    assert found.exact
-    fast = statistics.median(times[1:])
-    parts = []
-    ways = (
-        ("plain", lambda: plain(d, boxes)),
-        ("on bit masks", lambda: plain_bits(d, boxes, False)),
-        ("on bit masks, empty branches cut", lambda: plain_bits(d, boxes, True)),
-    )
-    ratios = []
-    for name, way in ways:
-        started = time.perf_counter()
-        assert way() == list(found.lower)
-        seconds = time.perf_counter() - started
-        ratios.append(seconds / fast)
-        parts.append(f"{name} {seconds:.3f} s ({seconds / fast:.0f}x)")
-    print(f"{rules} x {width} x {d}  seed {seed}: {1e3 * fast:.3f} ms; eq. 13-16 " + ", ".join(parts))
-    return ratios[0]
+def printed(job: str, d: int = 24, rules: int = PLAIN, width: int = 2) -> list[Line]:
+    """Compare with the plain recursions, list by list."""
+    ways = {
+        "as printed": plain,
+        "on bit masks": lambda d, boxes: plain_bits(d, boxes, False),
+        "on bit masks, empty branches cut": lambda d, boxes: plain_bits(d, boxes, True),
+    }
+    lists = [random_list(d, rules, width, seed) for seed in range(SEEDS)]
+    works = [measured(lambda boxes=boxes: captures([[1, 1]] * d, boxes), repeats=21) for boxes in lists]
+    out = []
+    for name, way in ways.items():
+        besides = [measured(lambda boxes=boxes, way=way: way(d, boxes), repeats=1) for boxes in lists]
+        pairs = sorted(zip(works, besides, strict=True), key=lambda pair: pair[1].cpu / pair[0].cpu)
+        assert all(beside.found == list(work.found.lower) and work.found.exact for work, beside in pairs)
+        said = {"times faster": [round(beside.cpu / work.cpu) for work, beside in pairs]}
+        work, beside = pairs[SEEDS // 2]
+        out.append(Line(f"{job}: {name}", work, f"eq. 13-16 {name}", beside, said=said))
+    return out
 
 
-def main() -> None:
-    """Print the table and the ratio."""
-    for seed in range(5):
-        ratio(seed)
-    chosen = SIZES[:3] if "small" in sys.argv else SIZES
-    with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
-        for size in chosen:
-            for seed in range(5):
-                print(pool.apply(one, (*size, seed)), flush=True)
-
+JOBS = {"18 rules beside eq. 13-16": Job(printed, ("18 rules beside eq. 13-16",))} | {
+    f"{rules} x {width} x {d}": Job(seeds, (f"{rules} x {width} x {d}", d, rules, width), rules < 200)
+    for d, rules, width in SIZES
+}
 
 if __name__ == "__main__":
-    main()
+    main("captures", JOBS)

@@ -1,64 +1,72 @@
 """Certificates at real sizes: seconds to find and write, to verify from nothing, and their size.
 
-    python tests/bench/certificates.py [--small]
+    python tests/bench/certificates.py [--quick | --lines BEGINNING ...] [--check]
 
-Needs scikit-learn and the data folder (RECON_DATA). Every line runs in a process of its own. "verify" starts from a
-release encoded anew: statements are numbered and cells walked again. `without` is the same question without proofs.
+The baseline is the same question without certificates. "write" finds the proofs, checks and writes them; "verify"
+starts from a release encoded anew: statements are numbered and cells walked again. Needs scikit-learn and the data
+folder (RECON_DATA). What a line says: harness.py.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
-import sys
 from typing import Any
 
-from forests import Cells, Section, figure, peak, print_sections, size_of, timed, trained, warm
+from forests import size_of, trained
+from harness import Job, Line, main, measured
+
+WITHOUT = "the same without certificates"
+Certificates = list[Any]
 
 
-def written(certificates: Any) -> tuple[Any, str]:
+def sizes(certificates: Certificates) -> tuple[Any, dict[str, Any]]:
     """Return certificates as they are read back, and their sizes."""
     text = json.dumps(certificates, separators=(",", ":"))
     packed = len(gzip.compress(text.encode(), mtime=0))
-    return json.loads(text), f"{len(text) / 1e3:,.0f} kB ({packed / 1e3:,.0f} packed)"
+    return json.loads(text), {"kB": round(len(text) / 1e3), "packed kB": round(packed / 1e3)}
 
 
-def verified(forest: Any, domain: Any, certificates: Any) -> tuple[str, str]:
-    """Return the seconds that verification takes from a release encoded anew, and how many certificates held."""
-    import recon
+def kinds(certificates: Certificates) -> dict[str, int]:
+    """Return how many certificates are of each kind."""
+    names = ["none" if c is None else c["proof"]["kind"] for c in certificates]
+    return {kind: names.count(kind) for kind in sorted(set(names))}
+
+
+def both(job: str, certificates: Certificates, encode: Any, write: Any, without: Any) -> list[Line]:
+    """Return the lines of certificates that were written, and of their verification."""
     from recon.certificates.verifying import verify
 
-    release = recon.encode(forest, domain)
-    seconds, found = timed(lambda: verify(certificates, release))
-    return figure(seconds), f"{len(found.checked) - len(found.rejected):,} of {len(found.checked):,}"
+    read, size = sizes(certificates)
+    checked = measured(lambda release: verify(read, release), encode)
+    held = {"held": len(checked.found.checked) - len(checked.found.rejected)}
+    steps = sum(len(c["proof"]["tree"]["steps"]) for c in certificates if c and "tree" in c["proof"])
+    said = kinds(certificates) | ({"steps": steps} if steps else {})
+    issued = {"certificates": sum(c is not None for c in certificates)}
+    return [
+        Line(f"{job}: write", write, WITHOUT, without, more=issued, less={"kB": float(size["kB"])}, said=said | size),
+        Line(f"{job}: verify", checked, WITHOUT, without, more=held),
+    ]
 
 
-def kinds(certificates: list[Any]) -> str:
-    """Return how many certificates are of each kind."""
-    names = [c["proof"]["kind"] for c in certificates if c is not None]
-    missing = sum(c is None for c in certificates)
-    told = [f"{names.count(kind):,} {kind}" for kind in sorted(set(names))]
-    return ", ".join([*told, *([f"{missing:,} none"] if missing else [])])
-
-
-def unique(name: str, n: int, trees: int) -> list[Cells]:
+def unique(job: str, name: str, n: int, trees: int) -> list[Line]:
     """Certify that the reconstruction of a forest of full-grown trees is the only possible training set."""
     import recon
     from recon.certificates.issuing import world_certificate
 
-    rows, _, domain, forest = trained(name, n, trees)
-    warm()
-    release = recon.encode(forest, domain)
-    back, world = timed(lambda: recon.reconstruct(release))
-    write, certificate = timed(lambda: world_certificate(release, world, None))
-    read, size = written([certificate])
-    seconds, held = verified(forest, domain, read)
-    steps = 0 if certificate is None else len(certificate["proof"]["tree"]["steps"])
-    line = [size_of(name, len(rows), trees), "the only one", figure(back), figure(write), seconds, held]
-    return [[*line, f"{kinds([certificate])}, {steps:,} steps", size, str(peak())]]
+    _, _, domain, fit = trained(name, n, trees)
+    encode = lambda: recon.encode(fit.found, domain)  # noqa: E731
+    without = measured(recon.reconstruct, encode)
+
+    def solved() -> tuple[Any, Any]:
+        release = encode()
+        return release, recon.reconstruct(release)
+
+    write = measured(lambda given: world_certificate(*given, None), solved)
+    return both(job, [write.found], encode, write, without)
 
 
-def verdicts(name: str, n: int, trees: int, depth: int | None, each: int) -> list[Cells]:
+def verdicts(job: str, verdict: str, name: str, n: int, trees: int, depth: int | None, each: int) -> list[Line]:
     """Certify verdicts on profiles: half of them random rows of the domain, half true rows with one value changed."""
     import numpy as np
     import pandas as pd
@@ -67,64 +75,38 @@ def verdicts(name: str, n: int, trees: int, depth: int | None, each: int) -> lis
     from recon.frames.selections import raw_indices
     from recon.frames.world import values_of
 
-    rows, _, domain, forest = trained(name, n, trees, depth)
+    rows, _, domain, fit = trained(name, n, trees, depth)
     rng = np.random.default_rng(0)
-    width = len(domain.all)
     made = np.stack([rng.integers(a.span[1], size=2 * each) for a in domain.all], axis=1)
     near = raw_indices(domain, rows.sample(2 * each, random_state=1, replace=True))
-    for row, k in zip(near, rng.integers(width, size=len(near)), strict=True):
+    for row, k in zip(near, rng.integers(len(domain.all), size=len(near)), strict=True):
         row[k] = rng.integers(domain.all[k].span[1])
-    both = rng.permutation(np.concatenate([made, near]))
-    people = pd.DataFrame({a.name: values_of(a, both[:, k]) for k, a in enumerate(domain.all)})
-    warm()
-    release = recon.encode(forest, domain)
-    said = recon.certify(release, people, certificates=False)["verdict"]
-    about = size_of(name, len(rows), trees, depth)
-    return [
-        [
-            about,
-            *one_kind(forest, domain, people[(said == verdict).to_numpy()].head(each).reset_index(drop=True), verdict),
-        ]
-        for verdict in ("impossible", "certain")
-    ]
+    mixed = rng.permutation(np.concatenate([made, near]))
+    people = pd.DataFrame({a.name: values_of(a, mixed[:, k]) for k, a in enumerate(domain.all)})
+    encode = lambda: recon.encode(fit.found, domain)  # noqa: E731
+    said = recon.certify(encode(), people, certificates=False)["verdict"]
+    some = people[(said == verdict).to_numpy()].head(each).reset_index(drop=True)
+    without = measured(lambda release: recon.certify(release, some, certificates=False), encode)
+    write = measured(lambda release: recon.certify(release, some, certificates=True), encode)
+    return both(job, write.found["certificate"].tolist(), encode, write, without)
 
 
-def one_kind(forest: Any, domain: Any, some: Any, verdict: str) -> Cells:
-    """Certify profiles that all have one verdict, beside the same question without certificates."""
-    import recon
+def jobs() -> dict[str, Job]:
+    """Return the jobs by their names."""
+    out: dict[str, Job] = {}
+    for one in (("compas14", 7_000, 100), ("credit21", 5_000, 100), ("adult19", 48_842, 100)):
+        job = f"the only training set, {size_of(*one)}"
+        out[job] = Job(unique, (job, *one))
+    for depth in (None, 5):
+        for verdict in ("impossible", "certain"):
+            job = f"1,000 {verdict}, {size_of('compas14', 7_000, 100, depth)}"
+            out[job] = Job(verdicts, (job, verdict, "compas14", 7_000, 100, depth, 1_000))
+    job = f"1,000 impossible, {size_of('adult19', 5_000, 50)}"
+    out[job] = Job(verdicts, (job, "impossible", "adult19", 5_000, 50, None, 1_000))
+    return out
 
-    bare = recon.encode(forest, domain)
-    plain = timed(lambda: recon.certify(bare, some, certificates=False))[0]
-    fresh = recon.encode(forest, domain)
-    write, answered = timed(lambda: recon.certify(fresh, some, certificates=True))
-    found = answered["certificate"].tolist()
-    read, size = written(found)
-    seconds, held = verified(forest, domain, read)
-    line = [f"{len(some):,} {verdict}", figure(plain), figure(write), seconds, held]
-    return [*line, kinds(found), size, str(peak())]
 
-
-COLUMNS = "forest:28; claims:16; without s:9; write s:8; verify s:8; verified:14; proofs:45; size:26; peak MB:7"
-SECTIONS = {
-    "unique": Section(
-        "Uniqueness of a whole reconstruction",
-        COLUMNS,
-        unique,
-        (("compas14", 7_000, 100), ("credit21", 5_000, 100), ("adult19", 48_842, 100)),
-        (("compas14", 500, 20),),
-    ),
-    "verdicts": Section(
-        "Verdicts on profiles",
-        COLUMNS,
-        verdicts,
-        (
-            ("compas14", 7_000, 100, None, 1_000),
-            ("compas14", 7_000, 100, 5, 1_000),
-            ("adult19", 5_000, 50, None, 1_000),
-        ),
-        (("compas14", 500, 20, None, 100),),
-    ),
-}
+JOBS = jobs()
 
 if __name__ == "__main__":
-    print_sections(SECTIONS, sys.argv[1:])
+    main("certificates", JOBS)

@@ -1,29 +1,25 @@
-"""Where rows can be told apart: shares proved of default forests, over rows and trees; figures as CSV, and a picture.
+"""Where rows can be told apart: shares proved of default forests, over rows and trees; and a picture of them.
 
-    python tests/bench/curve.py [compas14 adult19 diabetes breast_cancer made] > figures.csv
-    python tests/bench/curve.py --draw figures.csv > docs/positions-curve.svg
-    python tests/bench/curve.py --table figures.csv
+    python tests/bench/curve.py [--quick | --lines BEGINNING ...] [--check]
+    python tests/bench/curve.py --draw > docs/positions-curve.svg
+    python tests/bench/curve.py --table
 
 Forests as in tests/bench/positions.py (`made`: `make_classification`, 20 columns), each up to SECONDS seconds of the
-processor (what is proved by then is proved: `complete` False). The true leaf of every row is asserted to be left.
-`meet`: the share of pairs of leaves of different trees, of the same class, whose boxes meet, on 20,000 random pairs.
-Needs scikit-learn and, for COMPAS and Adult, the data folder (RECON_DATA).
+processor (what is proved by then is proved: "incomplete"). The true leaf of every row is asserted to be left. "meet":
+the share of pairs of leaves of different trees, of the same class, whose boxes meet, on 20,000 random pairs. The
+picture and the table are those of tests/bench/results/curve.json. Needs scikit-learn and, for COMPAS and Adult, the
+data folder (RECON_DATA). What a line says: harness.py.
 """
 
 from __future__ import annotations
 
-import csv
-import gc
+import json
 import math
-import multiprocessing
 import sys
-import threading
-import time
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
+from harness import Job, Line, main, measured, stopping
 
 SECONDS = 15.0  # of the processor, for one forest
 SIZES = {
@@ -34,7 +30,6 @@ SIZES = {
     "made": (50, 100, 200, 300, 500, 1_000),
 }
 TREES = (10, 30, 100, 200)
-FIELDS = ("data", "rows", "trees", "leaves", "meet", "leaves_proved", "labels_proved", "complete", "cpu_s", "wall_s")
 PAIRS = 20_000
 NAMES = {
     "compas14": "COMPAS14",
@@ -43,14 +38,6 @@ NAMES = {
     "breast_cancer": "breast cancer",
     "made": "make_classification",
 }
-
-
-def watch(event: threading.Event, end: float) -> None:
-    """Set an event once this process has used so many seconds of the processor."""
-    while not event.is_set():
-        if time.process_time() >= end:
-            event.set()
-        time.sleep(0.05)
 
 
 def meeting(problem: Any) -> float:
@@ -74,83 +61,62 @@ def meeting(problem: Any) -> float:
     return float(meet.mean())
 
 
-def point(name: str, n: int, trees: int) -> dict[str, Any]:
-    """Return the figures of one forest."""
+def points(job: str, name: str, trees: int) -> list[Line]:
+    """Return the lines of one data set and one number of trees."""
     import positions as bench
 
     from solvers.assignments.solving import assigned
     from solvers.foundation.limits import Limits
 
-    release, forest, table, label = bench.read(name, n, trees, True)
-    stop = threading.Event()
-    begun, wall = time.process_time(), time.perf_counter()
-    threading.Thread(target=watch, args=(stop, begun + SECONDS), daemon=True).start()
-    found = assigned(release, Limits(seconds=6 * SECONDS, memory=bench.MEMORY, stop=stop))
-    stop.set()
-    took, wall = time.process_time() - begun, time.perf_counter() - wall
-    problem, seen = found.problem, found.problem.times.T > 0
-    true = bench.true_values(problem, forest, table, label)
-    for i in range(problem.rows):
-        assert set(true[i][true[i] >= 0].tolist()) <= set(found.domains.of_row(i).tolist()), "a true leaf is excluded"
-    proved, labels = (found.domains.sizes()[seen] == 1).mean(), (found.domains.labels().sum(axis=1) == 1).mean()
-    told = (f"{meeting(problem):.3f}", f"{proved:.4f}", f"{labels:.4f}", found.complete, f"{took:.2f}", f"{wall:.2f}")
-    return dict(zip(FIELDS, (name, n, trees, len(problem.tree), *told), strict=True))
-
-
-def forests(name: str, trees: int) -> None:
-    """Print the lines of one data set and one number of trees."""
-    import positions as bench
-
     bench.warm()
-    out = csv.DictWriter(sys.stdout, FIELDS, lineterminator="\n")
+    out = []
     for n in SIZES[name]:
-        out.writerow(point(name, n, trees))
-        sys.stdout.flush()
-        gc.collect()
+        with bench.stored(name, n, trees) as case:
+            release = case.load().statements
+        with stopping(SECONDS) as stop:
+            limits = Limits(seconds=6 * SECONDS, memory=bench.MEMORY, stop=stop)
+            work = measured(lambda release=release, limits=limits: assigned(release, limits), repeats=1)
+        found, problem = work.found, work.found.problem
+        seen, true = problem.times.T > 0, bench.true_values(problem, case.fit.found, case.table, case.label)
+        for i in range(problem.rows):
+            left = set(found.domains.of_row(i).tolist())
+            assert set(true[i][true[i] >= 0].tolist()) <= left, "a true leaf is excluded"
+        more = {"leaves": round(float((found.domains.sizes()[seen] == 1).mean()), 4)}
+        more |= {"labels": round(float((found.domains.labels().sum(axis=1) == 1).mean()), 4)}
+        more |= {"ended": "complete" if found.complete else "incomplete"}
+        said = {"meet": round(meeting(problem), 3), "values": len(problem.tree)}
+        out.append(Line(f"{job}: {n} rows", work, "fit of the forest", case.fit, more=more, said=said))
+    return out
 
 
-def measure(names: list[str]) -> None:
-    """Print the figures as CSV, each line of forests in a process of its own."""
-    print(",".join(FIELDS), flush=True)
-    context = multiprocessing.get_context("spawn")
-    for name in names:
-        for trees in TREES:
-            process = context.Process(target=forests, args=(name, trees))
-            process.start()
-            process.join()
+def kept() -> dict[str, dict[int, dict[int, dict[str, Any]]]]:
+    """Return the results by data set, number of trees and number of rows."""
+    text = (Path(__file__).parent / "results" / "curve.json").read_text(encoding="utf-8")
+    found: dict[str, dict[int, dict[int, dict[str, Any]]]] = {name: {} for name in SIZES}
+    for line, one in json.loads(text)["lines"].items():
+        job, _, rows = line.partition(": ")
+        name, _, trees = job.partition(" x ")
+        found[name].setdefault(int(trees), {})[int(rows.partition(" ")[0])] = one["more"] | one["said"]
+    return {name: {trees: dict(sorted(p.items())) for trees, p in sorted(f.items())} for name, f in found.items() if f}
 
 
-def lines_of(path: str) -> dict[str, dict[int, list[dict[str, str]]]]:
-    """Return the figures of a file by data set and number of trees, in the order of rows."""
-    found: dict[str, dict[int, list[dict[str, str]]]] = {}
-    with open(path, newline="", encoding="utf-8") as file:
-        for line in csv.DictReader(file):
-            found.setdefault(line["data"], {}).setdefault(int(line["trees"]), []).append(line)
-    for each in found.values():
-        for points in each.values():
-            points.sort(key=lambda p: int(p["rows"]))
-    return found
-
-
-def table(path: str) -> None:
+def table() -> None:
     """Print the shares as a table: leaves proved / labels proved in percent, `+` where time ended it."""
-    found = lines_of(path)
-    for name, each in found.items():
-        sizes = sorted({int(p["rows"]) for points in each.values() for p in points})
-        meet = next(p["meet"] for p in each.get(100, next(iter(each.values()))) if int(p["rows"]) >= 100)
-        print(f"| {NAMES[name]} (.{meet[2:4]}) | " + " | ".join(f"{n:,} rows" for n in sizes) + " |")
+    for name, each in kept().items():
+        sizes = sorted({n for points in each.values() for n in points})
+        some = each.get(100, next(iter(each.values())))
+        meet = f"{some.get(100, some[min(some)])['meet']:.2f}".removeprefix("0")
+        print(f"| {NAMES[name]} ({meet}) | " + " | ".join(f"{n:,} rows" for n in sizes) + " |")
         print("|---|" + "--:|" * len(sizes))
-        for trees, points in sorted(each.items()):
-            own = {int(p["rows"]): p for p in points}
+        for trees, own in each.items():
             cells = [shown(own[n]) if n in own else "" for n in sizes]
             print(f"| {trees} trees | " + " | ".join(cells) + " |")
         print()
 
 
-def shown(p: dict[str, str]) -> str:
+def shown(p: dict[str, Any]) -> str:
     """Return one cell of the table."""
-    leaves, labels = 100 * float(p["leaves_proved"]), 100 * float(p["labels_proved"])
-    return f"{leaves:.0f} / {labels:.0f}" + ("" if p["complete"] == "True" else " +")
+    return f"{100 * p['leaves']:.0f} / {100 * p['labels']:.0f}" + ("" if p["ended"] == "complete" else " +")
 
 
 STYLE = """
@@ -170,9 +136,9 @@ WIDE, HIGH, LEFT, TOP, GAP = 200, 150, 40, 40, 56
 PANELS = 3  # side by side
 
 
-def draw(path: str) -> None:
+def draw() -> None:
     """Print the picture: a panel per data set, share of leaves proved over rows, a curve per number of trees."""
-    found = lines_of(path)
+    found = kept()
     width, panels = LEFT + PANELS * (WIDE + GAP), [name for name in SIZES if name in found]
     height = TOP + math.ceil((len(panels) + 1) / PANELS) * (HIGH + GAP)
     print(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">')
@@ -191,7 +157,7 @@ def place(x: int, y: int, rows: float, share: float) -> tuple[float, float]:
     return x + WIDE * math.log(rows / 50) / math.log(20), y + HIGH * (1 - share)
 
 
-def panel(x: int, y: int, name: str, each: dict[int, list[dict[str, str]]]) -> None:
+def panel(x: int, y: int, name: str, each: dict[int, dict[int, dict[str, Any]]]) -> None:
     """Print one panel."""
     print(f'<text class="head" x="{x}" y="{y - 10}">{name}</text>')
     for share in (0.0, 0.5, 1.0):
@@ -204,13 +170,13 @@ def panel(x: int, y: int, name: str, each: dict[int, list[dict[str, str]]]) -> N
         print(f'<text class="small" x="{across:.1f}" y="{y + HIGH + 16}" text-anchor="middle">{rows:,}</text>')
     print(f'<path class="axis" d="M{x} {y}V{y + HIGH}H{x + WIDE}"/>')
     for trees, points in sorted(each.items()):
-        for what, kind in (("labels_proved", " label"), ("leaves_proved", "")):
-            spots = [place(x, y, int(p["rows"]), float(p[what])) for p in points]
+        for what, kind in (("labels", " label"), ("leaves", "")):
+            spots = [place(x, y, n, p[what]) for n, p in points.items()]
             path = "L".join(f"{a:.1f} {b:.1f}" for a, b in spots)
             print(f'<path class="curve t{trees}{kind}" d="M{path}"/>')
-        for p in points:
-            a, b = place(x, y, int(p["rows"]), float(p["leaves_proved"]))
-            kind = "dot" if p["complete"] == "True" else "cut"
+        for n, p in points.items():
+            a, b = place(x, y, n, p["leaves"])
+            kind = "dot" if p["ended"] == "complete" else "cut"
             print(f'<circle class="t{trees} {kind}" cx="{a:.1f}" cy="{b:.1f}" r="2.5" stroke-width="1.5"/>')
 
 
@@ -224,11 +190,11 @@ def legend(x: int, y: int) -> None:
         print(f'<text class="small" x="{x}" y="{y + 84 + 16 * at}">{text}</text>')
 
 
+NAMED = {f"{name} x {trees}": (name, trees) for name in SIZES for trees in TREES}
+JOBS = {job: Job(points, (job, *case), quick=case == ("compas14", 30)) for job, case in NAMED.items()}
+
 if __name__ == "__main__":
-    asked = sys.argv[1:]
-    if asked[:1] in (["--draw"], ["--table"]) and len(asked) == 2:
-        (draw if asked[0] == "--draw" else table)(asked[1])
-    elif unknown := [name for name in asked if name not in SIZES]:
-        sys.exit(f"there is no data set '{unknown[0]}': choose from {', '.join(SIZES)}")
-    else:
-        measure(asked or list(SIZES))
+    if sys.argv[1:] in (["--draw"], ["--table"]):
+        (draw if sys.argv[1] == "--draw" else table)()
+        sys.exit()
+    main("curve", JOBS)

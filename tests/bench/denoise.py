@@ -1,18 +1,16 @@
-"""Consistent counts of noisy releases: the bound proved, the log-likelihood found, the truth's, the gap and the time.
+"""Consistent counts of noisy releases: the bound proved, the log-likelihood found, the gap; beside HiGHS alone.
 
-    python tests/bench/denoise.py [compas] [compas-columns] [adult] [adult-columns] [few] [tree] [--seconds 60]
+    python tests/bench/denoise.py [--quick | --lines BEGINNING ...] [--check]
 
-Real data, discrete Laplace noise of scale 1 on every count (ε = 1 per count), fixed seeds. `...-columns`: every column
-a bit of its own (32,528 and 97,294 cells), else one-hot columns are one attribute. The whole command `recon denoise` is
-run, reading included. Baseline: HiGHS' branch and bound on the same counts and cells for as long. Needs scikit-learn.
+Real data, discrete Laplace noise of scale 1 on every count (ε = 1 per count), fixed seeds. "columns": every column a
+bit of its own (32,528 and 97,294 cells), else one-hot columns are one attribute. The whole command `recon denoise` is
+run with `--time 60`, reading included. Baseline: HiGHS' branch and bound on the same counts and cells for as long.
+Needs scikit-learn and the data folder (RECON_DATA). What a line says: harness.py.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import resource
-import subprocess
 import sys
 import tempfile
 import time
@@ -21,10 +19,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from harness import DATA, Job, Line, command, main, measured
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
-DATA = Path(os.environ.get("RECON_DATA", ROOT.parent / "shared" / "data"))
+SECONDS = 60.0
 
 
 def noisy_forest(name: str, rows: int | None, trees: int, depth: int, independent: bool):
@@ -81,12 +78,13 @@ def one_tree(leaves: int = 1000, rows: int = 48_842):
 
 
 RELEASES = {
-    "compas": lambda: noisy_forest("compas14.csv.gz", None, 100, 3, False),
-    "compas-columns": lambda: noisy_forest("compas14.csv.gz", None, 100, 3, True),
-    "adult": lambda: noisy_forest("adult19.csv.gz", None, 10, 5, False),
-    "adult-columns": lambda: noisy_forest("adult19.csv.gz", None, 10, 5, True),
-    "few": lambda: noisy_forest("compas14.csv.gz", 100, 20, 5, True),
-    "tree": one_tree,
+    "tree, 1,000 leaves": one_tree,
+    "compas14 7,206 x 100 x depth 3": lambda: noisy_forest("compas14.csv.gz", None, 100, 3, False),
+    "compas14 7,206 x 100 x depth 3, columns": lambda: noisy_forest("compas14.csv.gz", None, 100, 3, True),
+    "adult19 48,842 x 10 x depth 5": lambda: noisy_forest("adult19.csv.gz", None, 10, 5, False),
+    "adult19 48,842 x 10 x depth 5, columns": lambda: noisy_forest("adult19.csv.gz", None, 10, 5, True),
+    "compas14 100 x 20 x depth 5": lambda: noisy_forest("compas14.csv.gz", 100, 20, 5, False),
+    "compas14 100 x 20 x depth 5, columns": lambda: noisy_forest("compas14.csv.gz", 100, 20, 5, True),
 }
 
 
@@ -116,41 +114,26 @@ def baseline(path: Path, seconds: float) -> float:
     return gains.total(system.linear.sums(z)) if system.satisfied(z) else -np.inf
 
 
-def main() -> None:
-    """Print one line per release."""
-    words = sys.argv[1:]
-    seconds = float(words[words.index("--seconds") + 1]) if "--seconds" in words else 60.0
-    chosen = [w for w in words if w in RELEASES] or list(RELEASES)
-    print("| release | bound | found | the truth's | gap | seconds (CPU) | HiGHS alone | its gap / ours |")
-    print("|---|--:|--:|--:|--:|--:|--:|--:|")
-    for name in chosen:
-        text, truth = RELEASES[name]()
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "release.json"
-            path.write_text(text, encoding="utf-8")
-            command = [
-                sys.executable,
-                "-m",
-                "recon",
-                "denoise",
-                str(path),
-                "--json",
-                "--quiet",
-                "--time",
-                f"{seconds:g}",
-            ]
-            before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-            found = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, cwd=ROOT).stdout)
-            wall, after = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
-            cpu = after.ru_utime - before.ru_utime
-            other = baseline(path, seconds)
-        bound, value, gap = (found[k] for k in ("log_likelihood_bound", "log_likelihood", "gap"))
-        ratio = "-" if not np.isfinite(other) else f"{(bound - other) / gap:.1f}" if gap > 1e-4 else "proved"
-        behind = "-" if truth is None else f"{truth:,.1f}"
-        alone = f"{other:,.1f}" if np.isfinite(other) else "none found"
-        print(f"| {name} | {bound:,.1f} | {value:,.1f} | {behind} | {gap / abs(bound):.2%} | {wall:.1f} ({cpu:.1f}) | "
-              f"{alone} | {ratio} |", flush=True)  # fmt: skip
+def consistent(job: str) -> list[Line]:
+    """Run the command on a release, and HiGHS alone."""
+    text, truth = RELEASES[job]()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "release.json"
+        path.write_text(text, encoding="utf-8")
+        words = ["-m", "recon", "denoise", str(path), "--json", "--quiet", "--time", f"{SECONDS:g}"]
+        work = command([sys.executable, *words])
+        beside = measured(lambda: baseline(path, SECONDS), repeats=1)
+    found = json.loads(work.found)
+    bound, value, gap = (found[k] for k in ("log_likelihood_bound", "log_likelihood", "gap"))
+    more = {"found": round(value, 1)}
+    less = {"bound": round(bound, 1), "gap %": round(100 * gap / abs(bound), 2) if gap > 1e-4 else 0}
+    said = {"HiGHS alone": round(beside.found, 1) if np.isfinite(beside.found) else "none found"}
+    said |= {} if truth is None else {"the truth's": round(truth, 1)}
+    return [Line(job, work, "HiGHS alone", beside, more=more, less=less, said=said)]
 
+
+QUICK = ("tree, 1,000 leaves", "compas14 100 x 20 x depth 5")
+JOBS = {name: Job(consistent, (name,), name in QUICK) for name in RELEASES}
 
 if __name__ == "__main__":
-    main()
+    main("denoise", JOBS)

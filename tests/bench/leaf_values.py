@@ -1,21 +1,20 @@
-"""Boosted models: rows and labels that leaf values give back, beside what marginals and a fresh sample would guess.
+"""Boosted models: rows and labels that leaf values give back, beside the fit of the model, and what would be guessed.
 
-    python tests/bench/leaf_values.py [defaults few adult labels targets rounded trees drawn certificates] [--small]
+    python tests/bench/leaf_values.py [--quick | --lines BEGINNING ...] [--check]
 
-Needs scikit-learn, lightgbm, xgboost, catboost and the data folder (RECON_DATA). Models are fitted at library defaults
-(100 trees) on n rows drawn with seed 0 (all rows: as they stand), stored as files and read with `recon.load`; the
-domain is that of the data (COMPAS14: 640 possible rows without the label). Everything proved is compared with the
-rows that the model was fitted on: a wrong one ends the line. `rows known`: rows in cells (one leaf of every tree)
-whose number of rows is proved, `with label`: the same per label, `whole`: those of them whose cell is one possible
-row, so that every value is known. `marginals`: rows that n draws of independent columns with the true frequencies have
-in common with the truth (mean of 20), `fresh sample`: the same for n other rows of the same data (where they are
-fewer: rows drawn again), both as far as the model's trees tell rows apart. Seconds are of the processor, `wall s`
-beside; every line runs in a process of its own.
+Jobs begin with defaults, few, adult, labels, targets, rounded, trees, drawn, certificates. Needs scikit-learn, the
+packages lightgbm, xgboost, catboost and the data folder (RECON_DATA). Models are fitted at library defaults (100 trees)
+on n rows drawn with seed 0 (all rows: as they stand), stored as files and read with `recon.load`; the domain is that of
+the data (COMPAS14: 640 possible rows without the label). Everything proved is compared with the rows that the model was
+fitted on: a wrong one ends the line. "known": rows in cells (one leaf of every tree) whose number of rows is proved,
+"with label": the same per label, "whole": those of them whose cell is one possible row, so that every value is known.
+"marginals": rows that n draws of independent columns with the true frequencies have in common with the truth (mean of
+20), "fresh sample": the same for n other rows of the same data (where they are fewer: rows drawn again), both as far as
+the model's trees tell rows apart. What a line says: harness.py.
 
-`labels`, `targets`: floats, the features of everybody known. `commonest`: labels right if everybody had the commonest,
-`predicted`: if the model's own predictions are taken; of targets the mean error of the mean and of the predictions.
-`rounded`: `recon.rounded`, shares of rows known / with label / whole. `trees`: `recon.first_trees`.
-`drawn`: rows drawn for every tree; rows known are those that are left to know.
+labels, targets: floats, the features of everybody known. "commonest": labels right if everybody had the commonest,
+"predicted": if the model's own predictions are taken; of targets the mean error of the mean and of the predictions.
+rounded: `recon.rounded`; trees: `recon.first_trees`; 15 seconds of the processor each. drawn: rows drawn per tree.
 """
 
 from __future__ import annotations
@@ -25,20 +24,21 @@ import json
 import re
 import sys
 import tempfile
-import threading
-import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from forests import DATA, Cells, Section, figure, peak, print_sections
-from positions import processor
+from harness import DATA, Job, Line, main, measured, stopping
+from records import Spent
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.append(str(Path(__file__).parents[1]))
+PACKAGES = {"lightgbm": "lightgbm", "xgboost": "xgboost", "catboost": "catboost"}
 LIBRARIES = ("lightgbm", "hist", "xgboost", "catboost", "sklearn")
 LIMIT = 600.0
 MINUTE = 60.0  # for labels
 DRAWS = 20
+FIT = "fit of the model"
 
 
 def rows_of(name: str, n: int | None) -> tuple[Any, Any, Any]:
@@ -53,8 +53,8 @@ def rows_of(name: str, n: int | None) -> tuple[Any, Any, Any]:
     return rows.reset_index(drop=True), frame.drop(index=rows.index).reset_index(drop=True), domain
 
 
-def fitted(library: str, x: Any, y: Any, path: Path, **options: Any) -> tuple[Path, Any]:
-    """Return a model's file, written as its library does, and the model; `regressor`, `trees`, `depth`, `leaves`."""
+def fitted(library: str, x: Any, y: Any, path: Path, **options: Any) -> tuple[Path, Spent]:
+    """Return a model's file, written as its library does, and its fit; `regressor`, `trees`, `depth`, `more`."""
     trees, depth, regressor = options.get("trees", 100), options.get("depth"), options.get("regressor", False)
     kind = "Regressor" if regressor else "Classifier"
     more = options.get("more", {})
@@ -65,32 +65,33 @@ def fitted(library: str, x: Any, y: Any, path: Path, **options: Any) -> tuple[Pa
         limits = {} if depth is None else {"max_depth": depth}
         own = {"max_iter": trees} if library == "hist" else {"n_estimators": trees}
         fit = fit_hist if library == "hist" else fit_gb
-        model = fit(both(x, y), regressor, **own, **limits, **more)
-        joblib.dump(model, path / "model.joblib")
-        return path / "model.joblib", model
+        done = measured(lambda: fit(both(x, y), regressor, **own, **limits, **more), repeats=1)
+        joblib.dump(done.found, path / "model.joblib")
+        return path / "model.joblib", done
     if library == "lightgbm":
         import lightgbm
 
         plain = x.rename(columns=lambda c: str(c).replace(":", "_"))
         own = {"n_estimators": trees, "max_depth": depth or -1, "n_jobs": 1, "verbose": -1, **more}
-        model = getattr(lightgbm, f"LGBM{kind}")(**own).fit(plain, y)
-        model.booster_.save_model(str(path / "model.txt"))
-        return path / "model.txt", model
+        done = measured(lambda: getattr(lightgbm, f"LGBM{kind}")(**own).fit(plain, y), repeats=1)
+        done.found.booster_.save_model(str(path / "model.txt"))
+        return path / "model.txt", done
     if library == "xgboost":
         import xgboost
 
         model = getattr(xgboost, f"XGB{kind}")(n_estimators=trees, max_depth=depth, n_jobs=1, **more)
-        model.fit(x.to_numpy(), y.to_numpy())
+        done = measured(lambda: model.fit(x.to_numpy(), y.to_numpy()), repeats=1)
         model.get_booster().feature_names = [str(c).replace("<", "lt") for c in x.columns]
         model.save_model(path / "model.json")
-        return path / "model.json", model
+        return path / "model.json", done
     import catboost
 
     model = getattr(catboost, f"CatBoost{kind}")(
         iterations=trees, depth=depth or 6, verbose=0, allow_writing_files=False, thread_count=1
     )
-    model.fit(x, y).save_model(str(path / "model.json"), format="json")
-    return path / "model.json", model
+    done = measured(lambda: model.fit(x, y), repeats=1)
+    model.save_model(str(path / "model.json"), format="json")
+    return path / "model.json", done
 
 
 def both(x: Any, y: Any) -> Any:
@@ -108,37 +109,24 @@ def rounded_text(text: str, decimals: int) -> str:
     return re.sub(r"^(leaf_value|leaf_weight)=(.*)$", line, text, flags=re.MULTILINE)
 
 
-def read(library: str, rows: Any, domain: Any, **options: Any) -> Any:
-    """Return the release of a model's file."""
-    return read_with_model(library, rows, domain, **options)[0]
-
-
-def read_with_model(library: str, rows: Any, domain: Any, **options: Any) -> tuple[Any, Any]:
-    """Return the release of a model's file, and the model."""
+def read(library: str, rows: Any, domain: Any, **options: Any) -> tuple[Any, Spent]:
+    """Return the release of a model's file, and the fit of the model."""
     import recon
 
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        path, model = fitted(library, rows.iloc[:, :-1], rows.iloc[:, -1], Path(folder), **options)
-        return recon.load(path, domain=domain), model
+        path, fit = fitted(library, rows.iloc[:, :-1], rows.iloc[:, -1], Path(folder), **options)
+        return recon.load(path, domain=domain), fit
 
 
-def settled(release: Any, limit: float = LIMIT, processor_seconds: float | None = None) -> Any:
+def settled(release: Any, limit: float = LIMIT, processor_seconds: float = 1e6) -> Any:
     """Return what leaf values prove."""
-    from curve import watch
-
     from solvers.chain import answer
     from solvers.foundation.limits import Limits
     from solvers.questions.query import Settle
 
-    stop = threading.Event()
-    if processor_seconds is not None:
-        end = time.process_time() + processor_seconds
-        threading.Thread(target=watch, args=(stop, end), daemon=True).start()
-    try:
+    with stopping(processor_seconds) as stop:
         return answer(release.statements, Settle(0), Limits(seconds=limit, memory=2 << 30, stop=stop))
-    finally:
-        stop.set()
 
 
 def known(release: Any, found: Any, rows: Any) -> tuple[int, int, int]:
@@ -199,26 +187,18 @@ def both_of(rows: Any, rest: Any) -> Any:
     return pd.concat([rows, rest], ignore_index=True)
 
 
-def boosted(name: str, library: str, n: int | None, **options: Any) -> list[Cells]:
-    """Read a default model and work out its rows."""
+def boosted(job: str, name: str, library: str, n: int | None, **options: Any) -> list[Line]:
+    """Read a model and work out its rows."""
     rows, rest, domain = rows_of(name, n)
-    release = read(library, rows, domain, **options)
-    before, wall = peak(), time.perf_counter()
-    seconds, found = processor(functools.partial(settled, release))
-    wall = time.perf_counter() - wall
-    used = peak()
+    release, fit = read(library, rows, domain, **options)
+    work = measured(functools.partial(settled, release), repeats=1)
+    found = work.found
     every, labelled, whole = known(release, found, rows)
     marginals, fresh = guesses(release, rows, rest)
-    more = ", ".join(f"{k} {v}" for k, v in options.items())
-    line = [f"{name} {len(rows):,}{', ' * bool(more)}{more}", library, f"{every:,}", f"{labelled:,}", f"{whole:,}"]
-    line += [f"{100 * marginals:.0f} %", f"{100 * fresh:.0f} %", f"{found.surplus:,}", f"{found.worst:.2g}"]
-    return [[*line, found.failed or found.status, figure(seconds), figure(wall), str(before), str(used)]]
-
-
-def share(found: int, rows: int) -> str:
-    """Return a share in percent, never rounded up to all of them nor down to none."""
-    percent = 100 * found / rows
-    return f"{percent:.0f}" if found in (0, rows) else f"{min(max(percent, 0.1), 99.9):.1f}"
+    more = {"known": every, "with label": labelled, "whole": whole, "surplus": found.surplus}
+    said = {"rows": len(rows), "marginals": f"{100 * marginals:.0f} %", "fresh sample": f"{100 * fresh:.0f} %"}
+    said |= {"worst surplus": float(f"{found.worst:.2g}"), "status": found.failed or found.status}
+    return [Line(job, work, FIT, fit, more=more, said=said)]
 
 
 def floats(name: str, regressor: bool = False) -> tuple[Any, Any]:
@@ -234,27 +214,27 @@ def floats(name: str, regressor: bool = False) -> tuple[Any, Any]:
     return rows, recon.Domain.from_frame(rows, label="target")
 
 
-def labels(name: str, library: str) -> list[Cells]:
+def labels(job: str, name: str, library: str) -> list[Line]:
     """Work out everybody's label from their features."""
     import recon
     from recon.loading.known_columns import with_known_columns
     from solvers.foundation.limits import Limits
 
     rows, domain = floats(name)
-    release, model = read_with_model(library, rows, domain)
+    release, fit = read(library, rows, domain)
     x, y = rows.iloc[:, :-1], rows.iloc[:, -1]
-    wall = time.perf_counter()
-    seconds, found = processor(lambda: recon.labels(with_known_columns(release, x), Limits(seconds=MINUTE)))
-    wall = time.perf_counter() - wall
+    work = measured(lambda: recon.labels(with_known_columns(release, x), Limits(seconds=MINUTE)), repeats=1)
+    found = work.found
     certain = (found["how"] == "certain").to_numpy()
     right = found["label"].to_numpy()[certain].astype(int) == y.to_numpy()[certain]
     assert right.all(), "a label that is called certain is another"
-    predicted = (model.predict(x.to_numpy() if library == "xgboost" else x) == y.to_numpy()).sum()
-    line = [f"{name} {len(rows):,}", library, f"{certain.sum():,}", f"{y.value_counts().max():,}", f"{predicted:,}"]
-    return [[*line, found.attrs["status"], figure(seconds), figure(wall), str(peak())]]
+    predicted = (fit.found.predict(x.to_numpy() if library == "xgboost" else x) == y.to_numpy()).sum()
+    said = {"rows": len(rows), "commonest": int(y.value_counts().max()), "predicted": int(predicted)}
+    said |= {"status": found.attrs["status"]}
+    return [Line(job, work, FIT, fit, more={"labels": int(certain.sum())}, said=said)]
 
 
-def targets(library: str, depth: int | None) -> list[Cells]:
+def targets(job: str, library: str, depth: int | None) -> list[Line]:
     """Work out everybody's target from their features."""
     import numpy as np
 
@@ -262,20 +242,18 @@ def targets(library: str, depth: int | None) -> list[Cells]:
     from recon.loading.known_columns import with_known_columns
 
     rows, domain = floats("diabetes", True)
-    release, model = read_with_model(library, rows, domain, regressor=True, depth=depth)
+    release, fit = read(library, rows, domain, regressor=True, depth=depth)
     x, y = rows.iloc[:, :-1], rows.iloc[:, -1].to_numpy()
-    wall = time.perf_counter()
-    seconds, found = processor(lambda: recon.targets(with_known_columns(release, x)))
-    wall = time.perf_counter() - wall
+    work = measured(lambda: recon.targets(with_known_columns(release, x)), repeats=1)
+    found = work.found
     low, high = found["low"].to_numpy(), found["high"].to_numpy()
     known = np.isfinite(low) & np.isfinite(high)
     assert ((low[known] <= y[known]) & (y[known] <= high[known])).all(), "a true target is excluded"
-    near = int((found["error"].to_numpy()[known] < 1e-9).sum())
-    widest = f"{found['error'].to_numpy()[known].max():.1e}" if known.any() else ""
-    errors = [np.abs(y - y.mean()).mean(), np.abs(y - model.predict(x)).mean()]
-    line = [f"diabetes {len(rows)}, depth {depth or 'default'}", library, f"{known.sum():,}", f"{near:,}", widest]
-    line += [f"{error:.1f}" for error in errors]
-    return [[*line, found.attrs["status"], figure(seconds), figure(wall), str(peak())]]
+    more = {"bounded": int(known.sum()), "to 1e-9": int((found["error"].to_numpy()[known] < 1e-9).sum())}
+    less = {"widest": float(f"{found['error'].to_numpy()[known].max():.2g}")} if known.any() else {}
+    errors = [np.abs(y - y.mean()).mean(), np.abs(y - fit.found.predict(x)).mean()]
+    said = {"error of the mean": round(float(errors[0]), 1), "of predictions": round(float(errors[1]), 1)}
+    return [Line(job, work, FIT, fit, more=more, less=less, said=said | {"status": found.attrs["status"]})]
 
 
 DECIMALS = (8, 6, 5, 4, 3)
@@ -283,35 +261,50 @@ TREES = (2, 5, 10, 20, 50, 100)
 POINT = 15.0  # seconds of the processor for one point of these tables
 
 
-def shares(release: Any, rows: Any) -> str:
-    """Return which shares of rows a release determines: in cells, with label, whole; in percent."""
+def published(job: str, releases: dict[str, Any], fit: Spent, rows: Any) -> list[Line]:
+    """Work out what releases determine: shares of rows in cells, with label, whole; in percent."""
     from solvers.foundation.errors import Unsupported
 
-    try:
-        found = settled(release, processor_seconds=POINT)
-    except Unsupported:
-        return "sizes only"  # no interval is narrow enough to say anything
-    assert not found.failed, found.failed
-    return " / ".join(share(part, len(rows)) for part in known(release, found, rows))
+    def ask(release: Any) -> Any:
+        try:
+            return settled(release, processor_seconds=POINT)
+        except Unsupported:
+            return None  # no interval is narrow enough to say anything
+
+    out = []
+    for what, release in releases.items():
+        work = measured(functools.partial(ask, release), repeats=1)
+        assert work.found is None or not work.found.failed, work.found.failed
+        shares = (0, 0, 0) if work.found is None else known(release, work.found, rows)
+        more = {k: share(n, len(rows)) for k, n in zip(("known %", "with label %", "whole %"), shares, strict=True)}
+        said = {} if work.found is not None else {"status": "sizes only"}
+        out.append(Line(f"{job}: {what}", work, FIT, fit, more=more, said=said))
+    return out
 
 
-def rounded(library: str, n: int | None) -> list[Cells]:
+def share(found: int, rows: int) -> float:
+    """Return a share in percent, never rounded up to all of them nor down to none."""
+    percent = 100 * found / rows
+    return percent if found in (0, rows) else round(min(max(percent, 0.1), 99.9), 1)
+
+
+def rounded(job: str, library: str, n: int | None) -> list[Line]:
     """Publish leaf values with fewer decimals."""
     import recon
 
     rows, _, domain = rows_of("compas14", n)
-    release = read(library, rows, domain)
-    releases = [release, *(recon.rounded(release, k) for k in DECIMALS)]
-    return [[f"compas14 {len(rows):,}", library, *(shares(one, rows) for one in releases)]]
+    release, fit = read(library, rows, domain)
+    releases = {"as published": release} | {f"{k} decimals": recon.rounded(release, k) for k in DECIMALS}
+    return published(job, releases, fit, rows)
 
 
-def trees(library: str, n: int | None) -> list[Cells]:
+def trees(job: str, library: str, n: int | None) -> list[Line]:
     """Publish fewer trees."""
     import recon
 
     rows, _, domain = rows_of("compas14", n)
-    release = read(library, rows, domain)
-    return [[f"compas14 {len(rows):,}", library, *(shares(recon.first_trees(release, t), rows) for t in TREES)]]
+    release, fit = read(library, rows, domain)
+    return published(job, {f"{t} trees": recon.first_trees(release, t) for t in TREES}, fit, rows)
 
 
 DRAWN = {
@@ -322,124 +315,81 @@ DRAWN = {
 }
 
 
-def drawn(name: str, n: int | None) -> list[Cells]:
+def drawn(job: str, name: str) -> list[Line]:
     """Draw rows for every tree: what leaf values prove, and what any engine proves of the release."""
     from recon.leaf_values.determined import determined
     from solvers.foundation.limits import Limits
 
-    rows, _, domain = rows_of("compas14", n)
-    release = read(name.partition(" ")[0], rows, domain, more=DRAWN[name])
-    options = ", ".join(f"{k} {v}" for k, v in DRAWN[name].items())
-    line = [f"compas14 {len(rows):,}", name, options]
-    if not release.statements.boosted:
-        return [[*line, "0", "0", "no leaf values read", *sizes_of(release)]]
-    found = settled(release, 100.0)
-    every, labelled, _ = known(release, found, rows)
-    why = max(determined(release, Limits(seconds=100.0)), key=lambda one: one.known).failed or found.status
-    return [[*line, f"{every:,}", f"{labelled:,}", (found.failed or why)[:60], *sizes_of(release)]]
+    rows, _, domain = rows_of("compas14", None)
+    release, fit = read(name.partition(" ")[0], rows, domain, more=DRAWN[name])
+    said: dict[str, Any] = {"options": ", ".join(f"{k} {v}" for k, v in DRAWN[name].items())}
+    said |= {"leaf values of trees": sum(len(b.trees) for b in release.statements.boosted)}
+    work = measured(lambda: settled(release, 100.0) if release.statements.boosted else None, repeats=1)
+    if work.found is None:
+        return [Line(job, work, FIT, fit, more={"known": 0, "with label": 0}, said=said)]
+    every, labelled, _ = known(release, work.found, rows)
+    best = max(determined(release, Limits(seconds=100.0)), key=lambda one: one.known)
+    said |= {"status": work.found.failed or best.failed or work.found.status}
+    return [Line(job, work, FIT, fit, more={"known": every, "with label": labelled}, said=said)]
 
 
-def sizes_of(release: Any) -> list[str]:
-    """Return how many trees say how many rows their leaves have, and of how many leaf values are read."""
-    return [str(len(release.statements.blocks)), str(sum(len(b.trees) for b in release.statements.boosted))]
-
-
-def certificates(library: str, n: int | None) -> list[Cells]:
+def certificates(job: str, library: str, n: int | None) -> list[Line]:
     """Prove verdicts of ten people, and check them."""
     import recon
 
     rows, _, domain = rows_of("compas14", n)
-    release = read(library, rows, domain)
-    seconds, found = processor(lambda: recon.certify(release, rows.head(10)))
-    proofs = found["certificate"].dropna().tolist()
-    size = len(json.dumps(proofs))
-    checking, checked = processor(lambda: recon.verify(proofs, release))
-    good = len(checked.checked) - len(checked.rejected)
-    line = [f"compas14 {len(rows):,}", library, f"{(found['verdict'] == 'certain').sum()} of {len(found)}"]
-    return [[*line, figure(seconds), f"{size / 1e3:,.0f}", figure(checking), f"{good} of {len(proofs)}", str(peak())]]
+    release = read(library, rows, domain)[0]
+    bare, some = read(library, rows, domain)[0], rows.head(10)
+    write = measured(lambda: recon.certify(release, some), repeats=1)
+    without = measured(lambda: recon.certify(bare, some, certificates=False), repeats=1)
+    proofs = write.found["certificate"].dropna().tolist()
+    check = measured(lambda: recon.verify(proofs, release), repeats=1)
+    baseline = "the same without certificates"
+    more = {"certain": int((write.found["verdict"] == "certain").sum())}
+    held = {"held": len(check.found.checked) - len(check.found.rejected)}
+    size = {"kB": round(len(json.dumps(proofs)) / 1e3)}
+    return [
+        Line(f"{job}: write", write, baseline, without, more=more, said=size),
+        Line(f"{job}: verify", check, baseline, without, more=held),
+    ]
 
 
-COLUMNS = (
-    "rows:33; library:9; rows known:10; with label:10; whole:6; marginals:9; fresh sample:12; surplus:8; worst:6; "
-    "status:8; s:6; wall s:6; before MB:9; peak MB:7"
-)
-SIZES = (None, 2_000, 500, 100)
+def jobs() -> dict[str, Job]:
+    """Return the jobs by their names."""
+    out: dict[str, Job] = {}
+
+    def add(run: Callable[..., list[Line]], job: str, library: str, *case: Any, quick: bool = False) -> None:
+        package = PACKAGES.get(library.partition(" ")[0])
+        out[job] = Job(run, (job, *case), quick, () if package is None else (package,))
+
+    for n in (None, 2_000, 500, 100):
+        for library in LIBRARIES:
+            quick = n in (None, 100)
+            add(boosted, f"defaults {n or 7_206:,} {library}", library, "compas14", library, n, quick=quick)
+    for library in LIBRARIES:
+        few = functools.partial(boosted, trees=10, depth=4)
+        add(few, f"few {library}", library, "compas14", library, None, quick=library == "sklearn")
+    add(functools.partial(boosted, trees=200), "adult lightgbm", "lightgbm", "adult19", "lightgbm", None)
+    for name in ("breast_cancer", "diabetes"):
+        for library in ("lightgbm", "hist", "sklearn", "xgboost"):
+            quick = (name, library) != ("diabetes", "sklearn")
+            add(labels, f"labels {name} {library}", library, name, library, quick=quick)
+    for library, depth in (("sklearn", 5), ("sklearn", 3), ("hist", None)):
+        add(targets, f"targets {library}, depth {depth or 'default'}", library, library, depth, quick=depth == 5)
+    for library in ("lightgbm", "hist"):
+        for n in (None, 500):
+            add(rounded, f"rounded {n or 7_206:,} {library}", library, library, n)
+    for library in ("lightgbm", "sklearn", "hist"):
+        for n in (500, None):
+            add(trees, f"trees {n or 7_206:,} {library}", library, library, n)
+    for name in DRAWN:
+        add(drawn, f"drawn {name}", name, name)
+    for library, n in (("lightgbm", None), ("hist", None), ("lightgbm", 500)):
+        add(certificates, f"certificates {n or 7_206:,} {library}", library, library, n)
+    return out
 
 
-def few(library: str) -> list[Cells]:
-    """Read a model of ten trees of depth 4."""
-    return boosted("compas14", library, None, trees=10, depth=4)
-
-
-def adult(trees: int) -> list[Cells]:
-    """Read a LightGBM model of all rows of Adult19."""
-    return boosted("adult19", "lightgbm", None, trees=trees)
-
-
-SECTIONS = {
-    "defaults": Section(
-        "COMPAS14, library defaults, 100 trees",
-        COLUMNS,
-        functools.partial(boosted, "compas14"),
-        tuple((library, n) for n in SIZES for library in LIBRARIES),
-        (("hist", 100),),
-    ),
-    "few": Section("COMPAS14, 10 trees of depth 4", COLUMNS, few, tuple((x,) for x in LIBRARIES), (("hist",),)),
-    "adult": Section(
-        "Adult19, library defaults",
-        COLUMNS,
-        adult,
-        ((200,),),
-        (),
-    ),
-    "labels": Section(
-        "Labels from known features (floats), library defaults, 100 trees; at most 60 s",
-        "rows:18; library:9; proved:6; commonest:9; predicted:9; status:8; s:6; wall s:6; peak MB:7",
-        labels,
-        tuple(
-            (x, library)
-            for library in ("lightgbm", "hist", "sklearn", "xgboost")
-            for x in ("breast_cancer", "diabetes")
-        ),
-        (("diabetes", "hist"),),
-    ),
-    "targets": Section(
-        "Targets from known features (floats), 100 trees of a regression",
-        "rows:27; library:9; bounded:7; to 1e-9:7; widest:8; mean:6; predicted:9; status:8; s:6; wall s:6; peak MB:7",
-        targets,
-        (("sklearn", 5), ("sklearn", 3), ("hist", None)),
-        (("sklearn", 5),),
-    ),
-    "rounded": Section(
-        "Leaf values rounded: rows known / with label / whole, %",
-        "rows:14; library:13; as published:18; " + "; ".join(f"{k} decimals:18" for k in DECIMALS),
-        rounded,
-        tuple((library, n) for library in ("lightgbm", "hist") for n in (None, 500)),
-        (("hist", 100),),
-    ),
-    "trees": Section(
-        "The first trees: rows known / with label / whole, %",
-        "rows:14; library:9; " + "; ".join(f"{t} tree{'s' * (t > 1)}:18" for t in TREES),
-        trees,
-        tuple((library, n) for library in ("lightgbm", "sklearn", "hist") for n in (500, None)),
-        (("hist", 100),),
-    ),
-    "drawn": Section(
-        "Rows drawn for every tree, 100 trees",
-        "rows:14; library:14; drawn:32; rows known:10; with label:10; why:60; blocks:6; read:5",
-        drawn,
-        tuple((name, None) for name in DRAWN),
-        (("sklearn", 100),),
-    ),
-    "certificates": Section(
-        "Ten people proved and checked",
-        "rows:14; library:9; certain:8; s:6; KB:7; check s:7; holds:8; peak MB:7",
-        certificates,
-        (("lightgbm", None), ("hist", None), ("lightgbm", 500)),
-        (("hist", 100),),
-    ),
-}
-
+JOBS = jobs()
 
 if __name__ == "__main__":
-    print_sections(SECTIONS, sys.argv[1:])
+    main("leaf_values", JOBS)

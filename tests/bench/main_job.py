@@ -1,89 +1,105 @@
-"""The main job on real sizes: seconds, and ratios against a plain baseline in the same process.
+"""The main job on real sizes: Adult, 48,842 rows, a tree of depth 10; beside the fit of that tree and plain reading.
 
-    python tests/bench/main_job.py [FOLDER_WITH_ADULT]
+    python tests/bench/main_job.py [--quick | --lines BEGINNING ...] [--check]
 
-Needs scikit-learn and adult19.csv.gz. Nothing here is asserted on time; tests/ hold what must be true.
+Needs scikit-learn and adult19.csv.gz (RECON_DATA). What a line says: harness.py. "One at a time": how many times longer
+`tree.apply` takes called for one profile after the other, the obvious way to certify them.
 """
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
-import time
-from pathlib import Path
-from statistics import median
+from typing import Any
 
-import pandas as pd
+from harness import DATA, Job, Line, command, main, measured
 
-DATA = Path(os.environ.get("RECON_DATA", Path(__file__).parents[3] / "shared" / "data"))
-
-
-def timed(ask, repeats=3):
-    """Return (median seconds, last result)."""
-    seconds, found = [], None
-    for _ in range(repeats):
-        begun = time.perf_counter()
-        found = ask()
-        seconds.append(time.perf_counter() - begun)
-    return median(seconds), found
+HELP = (
+    "import sys; sys.argv = ['recon', '--help']\nfrom recon.cli.app import main\ntry: main()\nexcept SystemExit: pass"
+)
+FIT = "fit of the tree"
+PROFILES = 100_000
 
 
-def fresh(code):
-    """Return the median seconds of a fresh interpreter running some code, beside an empty one."""
-    one, _ = timed(lambda: subprocess.run([sys.executable, "-c", code], check=True, capture_output=True), 5)
-    empty, _ = timed(lambda: subprocess.run([sys.executable, "-c", "pass"], check=True), 5)
-    return one, empty
+def started(code: str, name: str) -> list[Line]:
+    """Run some code in a fresh interpreter, beside an empty one."""
+    runs = [command([sys.executable, "-c", each], 7) for each in (code, "pass")]
+    return [Line(name, runs[0], "an empty interpreter", runs[1])]
 
 
-def plain_certify(tree, codes, profiles):
-    """The obvious way: the tree's own prediction path, one profile at a time, for a sample of profiles."""
-    return [int(tree.apply(profiles.iloc[[i]])[0]) in codes for i in range(len(profiles))]
-
-
-def main() -> None:
-    """Print every figure of the issue that is about time."""
-    one, empty = fresh(
-        "import sys; sys.argv = ['recon', '--help']\nfrom recon.cli.app import main\n"
-        "try: main()\nexcept SystemExit: pass"
-    )
-    print(f"recon --help: {one:.2f} s (an empty interpreter: {empty:.2f} s)")
-    one, empty = fresh("import recon")
-    print(f"import recon: {one:.3f} s (an empty interpreter: {empty:.3f} s)")
-
+def adult() -> tuple[Any, Any, Any, Any]:
+    """Return the table, its label, the domain, and the function that fits the tree."""
+    import pandas as pd
     from sklearn.tree import DecisionTreeClassifier
 
     import recon
 
-    frame = pd.read_csv((Path(sys.argv[1]) if len(sys.argv) > 1 else DATA) / "adult19.csv.gz")
+    frame = pd.read_csv(DATA / "adult19.csv.gz")
     label = frame.columns[-1]
     x, y = frame.drop(columns=label), frame[label]
-    tree = DecisionTreeClassifier(max_depth=10, random_state=0).fit(x, y)
-    seconds, domain = timed(lambda: recon.Domain.from_frame(frame, label=label))
-    print(f"domain read off {len(frame):,} rows x {frame.shape[1]} columns: {seconds:.3f} s")
+    fit = lambda: DecisionTreeClassifier(max_depth=10, random_state=0).fit(x, y)  # noqa: E731
+    return frame, label, recon.Domain.from_frame(frame, label=label), fit
 
-    def encode_and_count():
-        release = recon.encode(tree, domain)
-        return release, recon.count(release)
 
-    seconds, (release, answer) = timed(encode_and_count)
-    print(f"encode and count a tree of depth 10 ({tree.get_n_leaves()} leaves): {seconds:.3f} s, 2^{answer.log2:,.1f}")
-    profiles = pd.concat([frame] * 3).iloc[:100_000]
-    for what, some in (("full", profiles), ("partial", profiles.drop(columns=["age_high", "capital_gain_>0", label]))):
-        seconds, found = timed(lambda some=some: recon.certify(release, some))
-        print(f"certify 100,000 {what} profiles: {seconds:.2f} s ({found['verdict'].value_counts().to_dict()})")
-    few = x.iloc[:300]
-    plain, _ = timed(lambda: plain_certify(tree, set(range(3)), few), 1)
-    ours, _ = timed(lambda: recon.certify(release, frame), 1)
-    print(f"per profile, one tree.apply call at a time takes {plain / len(few) * len(frame) / ours:,.0f} times longer")
-    for convention in ("ordered", "multiset"):
-        seconds, found = timed(lambda convention=convention: recon.count(release, convention))
-        print(f"count {convention}: {seconds:.3f} s, 2^{found.log2:,.1f}")
-    seconds, _ = timed(lambda: recon.measure(release))
-    print(f"measure: {seconds:.2f} s")
-    seconds, _ = timed(lambda: recon.sample(release, 1))
-    print(f"one uniform world of {len(frame):,} rows: {seconds:.2f} s")
+def domain() -> list[Line]:
+    """Read the domain off the rows."""
+    import pandas as pd
 
+    import recon
+
+    frame, label, _, _ = adult()
+    work = measured(lambda: recon.Domain.from_frame(frame, label=label))
+    beside = measured(lambda: pd.read_csv(DATA / "adult19.csv.gz"))
+    return [Line("domain read off the rows", work, "pandas.read_csv of the file", beside)]
+
+
+def questions() -> list[Line]:
+    """Encode and count the tree, all measures, a uniform world: each on a release encoded anew."""
+    import recon
+
+    _, _, own, fit = adult()
+    fitted = measured(fit)
+    tree = fitted.found
+    encode = lambda: recon.encode(tree, own)  # noqa: E731
+    count = measured(lambda: recon.count(encode()))
+    ordered = measured(lambda release: recon.count(release, "ordered"), encode)
+    measure = measured(recon.measure, encode)
+    world = measured(lambda release: recon.sample(release, 1), encode)
+    bits = {"log2": round(count.found.log2, 1), "leaves": int(tree.get_n_leaves())}
+    return [
+        Line("questions: encode and count", count, FIT, fitted, same=bits),
+        Line("questions: count ordered", ordered, FIT, fitted, same={"log2": round(ordered.found.log2, 1)}),
+        Line("questions: all measures", measure, FIT, fitted),
+        Line("questions: one uniform world", world, FIT, fitted),
+    ]
+
+
+def certify(partial: bool) -> list[Line]:
+    """Certify 100,000 profiles, complete or with three columns left open; the baseline knows complete rows."""
+    import pandas as pd
+
+    import recon
+
+    frame, label, own, fit = adult()
+    tree, profiles = fit(), pd.concat([frame] * 3).iloc[:PROFILES]
+    x = profiles.drop(columns=label)
+    some = profiles.drop(columns=["age_high", "capital_gain_>0", label]) if partial else profiles
+    work = measured(lambda release: recon.certify(release, some), lambda: recon.encode(tree, own))
+    told = {str(k): int(v) for k, v in work.found["verdict"].value_counts().items()}
+    beside = measured(lambda: tree.apply(x))
+    one = measured(lambda: [tree.apply(x.iloc[[i]]) for i in range(200)], repeats=3)
+    slower = f"{one.cpu / 200 * len(x) / work.cpu:,.0f}x"
+    name = f"certify {PROFILES:,} {'partial' if partial else 'full'} profiles"
+    return [Line(name, work, "tree.apply of all rows", beside, same=told, said={"one at a time": slower})]
+
+
+JOBS = {
+    "recon --help": Job(started, (HELP, "recon --help")),
+    "import recon": Job(started, ("import recon", "import recon")),
+    "domain read off the rows": Job(domain),
+    "questions": Job(questions),
+    f"certify {PROFILES:,} full profiles": Job(certify, (False,)),
+    f"certify {PROFILES:,} partial profiles": Job(certify, (True,)),
+}
 
 if __name__ == "__main__":
-    main()
+    main("main_job", JOBS)

@@ -1,24 +1,22 @@
-"""Noisy counts: posteriors of a tree, most likely worlds of a private forest, and what noise buys.
+"""Noisy counts: posteriors of a tree, most likely worlds and samples of private forests, and what noise buys.
 
-    python tests/bench/noise.py [posterior] [forest] [walks] [sweep]
+    python tests/bench/noise.py [--quick | --lines BEGINNING ...] [--check]
 
 Adult24 (48,842 rows, a tree of 16 leaves) and COMPAS14 (100 rows, 5 trees of depth 3); discrete Laplace noise, fixed
-seeds. The row-by-row baseline of the forest is one Boolean per row and column (10 s). Needs scikit-learn.
+seeds. Beside the exact question without noise, or the fit of the forest. Needs scikit-learn and the data folder
+(RECON_DATA). What a line says: harness.py.
 """
 
 from __future__ import annotations
 
-import os
-import sys
-import time
 from fractions import Fraction
-from pathlib import Path
+from typing import Any
 
 import pandas as pd
+from harness import DATA, Job, Line, main, measured
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
-DATA = Path(os.environ.get("RECON_DATA", ROOT.parent / "shared" / "data"))
+EXACT = "the exact question without noise"
+FIT = "fit of the forest"
 
 
 def discrete_laplace(scale: Fraction):
@@ -42,39 +40,45 @@ def adult_tree(rows: int | None = None):
     return recon.encode(tree, domain), frame
 
 
-def posteriors() -> None:
-    """Print the time of exact posteriors and of 1,000 verdicts."""
+def posterior(job: str, epsilon: Fraction) -> list[Line]:
+    """Work out the posterior of the tree's counts, 1,000 verdicts, and the number of worlds at confidence 0.95."""
     import recon
     from recon.measures.sweeping import exact_counts, with_noise
     from solvers.noise.sampling import Randomness
 
     release, frame = adult_tree()
     _, truth = exact_counts(release)
-    print("| ε | counts | posterior | left out | 1,000 verdicts | count at 0.95 |")
-    print("|---|---|---|---|---|---|")
-    for epsilon in (Fraction(10), Fraction(1), Fraction(1, 10), Fraction(1, 100)):
-        dice = Randomness(0)
-        noisy = [int(c) + dice.discrete_laplace(1 / epsilon) for c in truth]
-        private = with_noise(release, noisy, discrete_laplace(1 / epsilon))
-        begun = time.perf_counter()
-        found = recon.posterior(private)
-        first = time.perf_counter()
-        recon.certify(private, frame.head(1000))
-        second = time.perf_counter()
-        status = recon.count(private).status
-        third = time.perf_counter()
-        times = [f"{b - a:.2f} s" for a, b in ((begun, first), (first, second), (second, third))]
-        print(f"| {float(epsilon):g} | {len(truth)} | {times[0]} | {found.remainder:.1g} | {times[1]} | "
-              f"{status}, {times[2]} |")  # fmt: skip
+    dice, some = Randomness(0), frame.head(1000)
+    noisy = [int(c) + dice.discrete_laplace(1 / epsilon) for c in truth]
+    private = lambda: with_noise(release, noisy, discrete_laplace(1 / epsilon))  # noqa: E731
+    exact = lambda: adult_tree()[0]  # noqa: E731
+    found = measured(recon.posterior, private)
+    alone = measured(recon.count, exact)
+
+    def asked() -> Any:
+        made = private()
+        recon.posterior(made)  # which verdicts start from
+        return made
+
+    verdicts = measured(lambda made: recon.certify(made, some), asked)
+    plain = measured(lambda made: recon.certify(made, some), exact)
+    worlds = measured(recon.count, private, repeats=1)
+    left = {"left out": f"{found.found.remainder:.0e}", "counts": len(truth)}
+    more = {"status": worlds.found.status}
+    return [
+        Line(f"{job}: posterior", found, EXACT, alone, said=left),
+        Line(f"{job}: 1,000 verdicts", verdicts, EXACT, plain),
+        Line(f"{job}: count at 0.95", worlds, EXACT, alone, more=more),
+    ]
 
 
 def private_forest(rows_known: bool):
-    """Return the release of a private forest (ε = 1 over 5 trees) and its true log-likelihood."""
+    """Return what `noisy_forest` does of a private forest (ε = 1 over 5 trees)."""
     return noisy_forest("compas14", 100, (5, 3), 5, rows_known)
 
 
 def noisy_forest(name: str, rows: int | None, shape: tuple[int, int], scale: int, rows_known: bool = True):
-    """Return the release of a forest of (trees, depth) with discrete Laplace noise, and its true log-likelihood."""
+    """Return (release of a forest of (trees, depth) with discrete Laplace noise, true log-likelihood, fit)."""
     import numpy as np
     from sklearn.ensemble import RandomForestClassifier
 
@@ -91,7 +95,8 @@ def noisy_forest(name: str, rows: int | None, shape: tuple[int, int], scale: int
     domain = recon.Domain.from_frame(frame, label=label)
     some = frame if rows is None else frame.sample(rows, random_state=0)
     forest = RandomForestClassifier(shape[0], max_depth=shape[1], bootstrap=False, random_state=0)
-    exact = models_of(forest.fit(some.drop(columns=label), some[label]), domain)[0]
+    fit = measured(lambda: forest.fit(some.drop(columns=label), some[label]))
+    exact = models_of(fit.found, domain)[0]
     dice, log = Randomness(0), 0.0
     law = discrete_laplace(Fraction(scale)).law
     trees = []
@@ -102,71 +107,70 @@ def noisy_forest(name: str, rows: int | None, shape: tuple[int, int], scale: int
         trees.append(filled_tree(tree, iter(noisy), iter([[]] * len(tree.nodes))))
     made = Forest(tuple(trees), noise=discrete_laplace(Fraction(scale)))
     n = len(some)
-    return encode(domain, [made], Rows(n, n) if rows_known else None), log
+    return encode(domain, [made], Rows(n, n) if rows_known else None), log, fit
 
 
-def walks() -> None:
-    """Print how samples of larger private forests mix: seconds are of one core's time, not of the clock."""
-    import recon
-
-    sizes = (("compas14", 100, (20, 5), 1_600), ("adult19", None, (10, 5), 48))
-    print("| release | draws | CPU | split R-hat | effective draws | trusted |")
-    print("|---|---|---|---|---|---|")
-    for name, rows, shape, draws in sizes:
-        release, _ = noisy_forest(name, rows, shape, 1)
-        begun = time.process_time()
-        found = recon.sampled(release, draws)
-        print(f"| {name}, {release.rows.low:,} rows, {shape[0]} trees of depth {shape[1]}, ε = 1 per count | "
-              f"{found.draws:,} | {time.process_time() - begun:.0f} s | {found.rhat:.3f} | {found.ess:.0f} | "
-              f"{found.trusted} |", flush=True)  # fmt: skip
-
-
-def forests() -> None:
-    """Print how long the most likely world of a private forest takes."""
+def forest(job: str, known: bool) -> list[Line]:
+    """Find the most likely world of a private forest, and prove it."""
     from recon.noisy.denoising import certain_release
     from solvers.foundation.limits import Limits
     from solvers.likelihood.most_likely import most_likely_of
     from solvers.statements.observations import observations
 
-    print("| rows | cells | most likely | proved | log-likelihood | the truth's |")
-    print("|---|---|---|---|---|---|")
-    for known in (True, False):
-        release, log = private_forest(known)
-        begun = time.perf_counter()
+    def ask(release: Any) -> Any:
         sure = certain_release(release, Limits(seconds=60))
-        seen = observations(sure)
-        system, found = most_likely_of(sure, seen, Limits(seconds=60))
-        seconds = time.perf_counter() - begun
-        print(f"| {'100' if known else 'not known'} | {len(system.sizes)} ({len(seen)} counts) | {seconds:.2f} s | "
-              f"{found.proved} | {found.log_likelihood:.3f} | {log:.3f} |")  # fmt: skip
-    sampling(private_forest(True)[0])
+        return most_likely_of(sure, observations(sure), Limits(seconds=60))
+
+    _, log, fit = private_forest(known)
+    work = measured(ask, lambda: private_forest(known)[0])
+    system, found = work.found
+    said = {"cells": len(system.sizes), "the truth's": round(log, 1)}
+    more = {"log-likelihood": round(found.log_likelihood, 3), "proved": "yes" if found.proved else "no"}
+    return [Line(job, work, FIT, fit, more=more, said=said)]
 
 
-def sampling(release) -> None:
-    """Print how a sample of the forest's likely worlds mixes."""
+def sampled(job: str, name: str, rows: int | None, shape: tuple[int, int], scale: int, draws: int) -> list[Line]:
+    """Draw likely worlds of a private forest, and say how the chains mix."""
     import recon
 
-    for draws in (2_000, 20_000):
-        begun = time.perf_counter()
-        found = recon.sampled(release, draws)
-        print(f"{draws:,} draws: {time.perf_counter() - begun:.1f} s, split R-hat {found.rhat:.3f}, "
-              f"effective draws {found.ess:.0f}, trusted: {found.trusted}")  # fmt: skip
+    release, _, fit = noisy_forest(name, rows, shape, scale)
+    work = measured(lambda: recon.sampled(release, draws), repeats=1)
+    found = work.found
+    said = {"draws": found.draws, "split R-hat": f"{found.rhat:.3f}", "trusted": found.trusted}
+    return [Line(job, work, FIT, fit, more={"effective draws": round(float(found.ess), 1)}, said=said)]
 
 
-def sweeps() -> None:
-    """Print what noise buys."""
+def sweep(job: str) -> list[Line]:
+    """Say what noise buys: accuracy, bits, and rows from the truth, over 20 draws per budget."""
     import recon
     from recon.cli.commands.noise import sweep_lines
 
-    release, _ = adult_tree(1_000)
-    begun = time.perf_counter()
-    found = recon.sweep(release, [0.01, 0.1, 1.0, 10.0], draws=20)
-    print("\n".join(sweep_lines(found)))
-    print(f"{time.perf_counter() - begun:.1f} s")
+    exact = lambda: adult_tree(1_000)[0]  # noqa: E731
+    work = measured(lambda release: recon.sweep(release, [0.01, 0.1, 1.0, 10.0], draws=20), exact, repeats=1)
+    beside = measured(recon.measure, exact)
+    return [Line(job, work, EXACT, beside, said={"table": list(sweep_lines(work.found))})]
 
+
+def jobs() -> dict[str, Job]:
+    """Return the jobs by their names."""
+    out: dict[str, Job] = {}
+
+    def add(name: str, run: Any, *arguments: Any, quick: bool = True) -> None:
+        out[name] = Job(run, (name, *arguments), quick)
+
+    for epsilon in (Fraction(10), Fraction(1), Fraction(1, 10), Fraction(1, 100)):
+        add(f"tree, ε = {float(epsilon):g}", posterior, epsilon, quick=epsilon != Fraction(1, 10))
+    add("forest, most likely world, rows known", forest, True)
+    add("forest, most likely world, rows not known", forest, False)
+    for draws in (2_000, 20_000):
+        add(f"forest, {draws:,} draws", sampled, "compas14", 100, (5, 3), 5, draws, quick=draws < 10_000)
+    add("walks, compas14 100 x 20 x depth 5", sampled, "compas14", 100, (20, 5), 1, 1_600, quick=False)
+    add("walks, adult19 48,842 x 10 x depth 5", sampled, "adult19", None, (10, 5), 1, 48, quick=False)
+    add("sweep", sweep)
+    return out
+
+
+JOBS = jobs()
 
 if __name__ == "__main__":
-    sections = {"posterior": posteriors, "forest": forests, "walks": walks, "sweep": sweeps}
-    for name in sys.argv[1:] or sections:
-        print(f"\n## {name}\n")
-        sections[name]()
+    main("noise", JOBS)

@@ -1,71 +1,71 @@
 """The order of cells: seconds of CPU and width (statements open at once), beside the greedy order by its definition.
 
-    python tests/bench/orders.py
+    python tests/bench/orders.py [--quick | --lines BEGINNING ...] [--check]
 
-Needs scikit-learn. The plain order is quadratic in cells and left out beyond PLAIN of them.
+Of the largest component of models of real data. The plain order is quadratic in cells: of more than PLAIN cells the
+baseline orders the first PLAIN ones only. Needs scikit-learn. What a line says: harness.py.
 """
 
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
+from harness import Job, Line, main, measured
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[2]), str(Path(__file__).resolve().parents[1])]
+sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-PLAIN = 15_000
-
-
-def timed(order: Callable[[NDArray[np.int64]], list[int]], matrix: NDArray[np.int64]) -> str:
-    """Return the seconds of CPU of an order, and its width."""
-    from solvers.histograms.elimination import width
-
-    begun = time.process_time()
-    found = order(matrix)
-    return f"{time.process_time() - begun:.3f} s, width {width(matrix, found)}"
+PLAIN = 12_000
 
 
-def matrices() -> Iterator[tuple[str, NDArray[np.int64]]]:
-    """Yield the largest component of releases of real data."""
-    from sklearn import datasets, ensemble, tree
+def models() -> dict[str, tuple[str, Any]]:
+    """Return the models by what they are, each with its data."""
+    from sklearn import ensemble, tree
+
+    stump: Any = tree.DecisionTreeClassifier(max_depth=1)
+    return {
+        "wine, AdaBoost of 20 stumps": ("wine", ensemble.AdaBoostClassifier(stump, n_estimators=20, random_state=0)),
+        "wine, 10 bagged trees": ("wine", ensemble.BaggingClassifier(n_estimators=10, random_state=0)),
+        "breast cancer, AdaBoost of 20 stumps": (
+            "breast_cancer",
+            ensemble.AdaBoostClassifier(stump, n_estimators=20, random_state=0),
+        ),
+    }
+
+
+def ordered(job: str) -> list[Line]:
+    """Order the cells of the largest component."""
+    from sklearn import datasets
+    from test_budgets import plain_order
 
     import recon
     from solvers.cells.components import known_presolve
     from solvers.cells.system import system_of
     from solvers.foundation.limits import Limits
+    from solvers.histograms.elimination import elimination_order, width
 
-    stump: Any = tree.DecisionTreeClassifier(max_depth=1)
-    for name, model in (
-        ("wine", ensemble.AdaBoostClassifier(stump, n_estimators=20, random_state=0)),
-        ("wine", ensemble.BaggingClassifier(n_estimators=10, random_state=0)),
-        ("breast_cancer", ensemble.AdaBoostClassifier(stump, n_estimators=20, random_state=0)),
-    ):
-        data = getattr(datasets, f"load_{name}")(as_frame=True)
-        domain = recon.Domain.from_frame(data.data.assign(label=data.target), label="label")
-        release = recon.encode(model.fit(data.data, data.target), domain)
-        parts = known_presolve(system_of(release.statements, Limits()), Limits()).components
-        part = max(parts, key=lambda p: len(p.cells))
-        if part.matrix is not None:
-            yield f"{name}, {type(model).__name__}", part.matrix
+    name, model = models()[job]
+    data = getattr(datasets, f"load_{name}")(as_frame=True)
+    domain = recon.Domain.from_frame(data.data.assign(label=data.target), label="label")
+    release = recon.encode(model.fit(data.data, data.target), domain)
+    parts = known_presolve(system_of(release.statements, Limits()), Limits()).components
+    matrix = max(parts, key=lambda p: len(p.cells)).matrix
+    assert matrix is not None
+    work = measured(lambda: elimination_order(matrix))
+    first = matrix[:, :PLAIN]
+    beside = measured(lambda: plain_order(first))
+    less = {"width": width(matrix, work.found)}
+    said: dict[str, Any] = {"cells": matrix.shape[1], "statements": len(matrix)}
+    baseline = "the order by its definition"
+    if matrix.shape[1] > PLAIN:
+        baseline += f", of {PLAIN:,} cells"
+    else:
+        said["its width"] = width(matrix, beside.found)
+    return [Line(job, work, baseline, beside, less=less, said=said)]
 
 
-def main() -> None:
-    """Print a line per release."""
-    from test_budgets import plain_order
-
-    from solvers.histograms.elimination import elimination_order
-
-    for said, matrix in matrices():
-        plain = timed(plain_order, matrix) if matrix.shape[1] <= PLAIN else "left out"
-        print(
-            f"{said}: {matrix.shape[1]:,} cells, {len(matrix)} statements: {timed(elimination_order, matrix)}; {plain}"
-        )
-
+JOBS = {name: Job(ordered, (name,)) for name in models()}
 
 if __name__ == "__main__":
-    main()
+    main("orders", JOBS)

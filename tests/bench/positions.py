@@ -1,45 +1,50 @@
-"""Rows told apart: what propagation proves of default forests whose bags are known, seconds of the processor, memory.
+"""Rows told apart: what propagation proves of default forests whose bags are known; beside the fit of the forest.
 
-    python tests/bench/positions.py [bags plain slots compile changed midpoints world far] [--small]
+    python tests/bench/positions.py [--quick | --lines BEGINNING ...] [--check]
 
-Needs scikit-learn and, for COMPAS and Adult, the data folder (RECON_DATA). Forests are fitted with random_state=0 on n
-rows drawn with seed 0 (all rows: as they stand), stored by joblib and read with `recon.load`, so that the bags are
-those rebuilt from the seeds.
-The true leaf of every row is asserted to be left. `s` is with the compiled loops read from disk, `check s` a replay of
-all steps by the kernel; all are seconds of the processor, because machines are shared, but `wall s`. Every line runs in
-a process of its own; `before MB` is its memory up to there, `peak MB` that of the work.
+Jobs begin with bags, plain, slots, changed, midpoints, world, far, commands, compiling. Forests are fitted with
+random_state=0 on n rows drawn with seed 0 (all rows: as they stand), stored by joblib and read with `recon.load`, so
+that the bags are those rebuilt from the seeds. The true leaf of every row is asserted to be left. "plain": the compiled
+loops beside those in numpy, and the same left. Needs scikit-learn, numba and, for COMPAS and Adult, the data folder
+(RECON_DATA). What a line says: harness.py.
 """
 
 from __future__ import annotations
 
 import functools
-import os
-import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from forests import DATA, ROOT, SECONDS, Cells, Section, figure, peak, print_sections
+from harness import DATA, ROOT, Job, Line, command, main, measured
+from records import Spent
 
 MEMORY = 2 << 30
+SECONDS = 60.0
 PLAIN_SECONDS = 300.0  # the limit of the loops in numpy
 VERDICTS = 20.0  # the limit of verdicts
+FIT = "fit of the forest"
 
 
-def processor(ask: Callable[[], Any]) -> tuple[float, Any]:
-    """Return (seconds of the processor, those of child processes that ended included, result)."""
-    begun = spent()
-    found = ask()
-    return spent() - begun, found
+@dataclass(frozen=True)
+class Stored:
+    """A forest in a file: how to read it (anew), its fit, the table and labels behind it, their domain if declared."""
 
+    path: Path
+    fit: Spent
+    table: Any
+    label: Any
+    domain: Any
 
-def spent() -> float:
-    """Return the seconds of the processor that this process and its children have used."""
-    used = os.times()
-    return used.user + used.system + used.children_user + used.children_system
+    def load(self) -> Any:
+        """Return the release that the file is read as."""
+        import recon
+
+        return recon.load(self.path) if self.domain is None else recon.load(self.path, domain=self.domain)
 
 
 def rows_of(name: str, n: int) -> tuple[Any, Any, Any]:
@@ -65,29 +70,27 @@ def rows_of(name: str, n: int) -> tuple[Any, Any, Any]:
     return table.reset_index(drop=True), label.loc[table.index].reset_index(drop=True), None
 
 
-def loaded(name: str, n: int, trees: int, bootstrap: bool = True, seeds: bool = True) -> tuple[Any, Any, Any, Any]:
-    """Return (release, forest, table, label) of a forest that was stored and read, as it is or with its seeds gone."""
+@contextmanager
+def stored(name: str, n: int, trees: int, bootstrap: bool = True, seeds: bool = True) -> Iterator[Stored]:
+    """Fit a forest and store it, as it is or with its seeds gone."""
     import joblib
     from sklearn.ensemble import RandomForestClassifier
 
-    import recon
-
     table, label, domain = rows_of(name, n)
-    forest = RandomForestClassifier(trees, random_state=0, bootstrap=bootstrap).fit(table, label)
+    fit = measured(lambda: RandomForestClassifier(trees, random_state=0, bootstrap=bootstrap).fit(table, label))
     if not seeds:
-        for each in (forest, *forest.estimators_):
+        for each in (fit.found, *fit.found.estimators_):
             each.random_state = None
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "forest.joblib"
-        joblib.dump(forest, path)
-        release = recon.load(path) if domain is None else recon.load(path, domain=domain)
-    return release, forest, table, label
+        joblib.dump(fit.found, path)
+        yield Stored(path, fit, table, label, domain)
 
 
-def read(name: str, n: int, trees: int, bootstrap: bool) -> tuple[Any, Any, Any, Any]:
-    """Return (statements, forest, table, label) of a forest that was stored and read."""
-    release, forest, table, label = loaded(name, n, trees, bootstrap)
-    return release.statements, forest, table, label
+def read(name: str, n: int, trees: int) -> Any:
+    """Return the release of a default forest that was stored and read."""
+    with stored(name, n, trees) as case:
+        return case.load()
 
 
 def true_values(problem: Any, forest: Any, table: Any, label: Any) -> Any:
@@ -126,35 +129,61 @@ def widths(problem: Any, places: Any, true: Any) -> tuple[float, float]:
     return float(np.mean(ours)), float(np.mean(theirs))
 
 
-def bags(name: str, n: int, trees: int, limit: float = SECONDS * 5) -> list[Cells]:
-    """Work out what is left for every row of a default forest."""
+def warm() -> None:
+    """Load the compiled loops, and what propagation imports."""
+    from solvers.assignments.domains import Domains
+    from solvers.assignments.propagation.fixpoint import WORK, fastest
+    from solvers.assignments.propagation.state import State
+    from solvers.assignments.propagation.tables import Tables
+    from solvers.assignments.solving import assigned
+    from solvers.foundation.limits import Limits
+
+    problem = assigned(read("breast_cancer", 40, 5).statements, Limits()).problem
+    tables, loops = Tables.of(problem, Limits()), fastest(Limits())
+    state = State.of(Domains(problem).words, tables)
+    loops.narrow(tables, state, WORK)
+    loops.flow(tables, state, 0)
+
+
+def bags(job: str, name: str, n: int, trees: int, limit: float = SECONDS * 5) -> list[Line]:
+    """Work out what is left for every row of a default forest, and replay it."""
     from solvers.assignments.solving import assigned
     from solvers.foundation.limits import Limits
     from solvers.kernel.removals import Left
     from solvers.statements.meetings import Meetings
 
-    release, forest, table, label = read(name, n, trees, True)
     warm()
-    before, wall = peak(), time.perf_counter()
-    seconds, found = processor(lambda: assigned(release, Limits(seconds=limit, memory=MEMORY)))
-    wall = time.perf_counter() - wall
-    used, problem, seen = peak(), found.problem, found.problem.times.T > 0
-    true = true_values(problem, forest, table, label)
+    with stored(name, n, trees) as case:
+        work = measured(
+            lambda release: assigned(release, Limits(seconds=limit, memory=MEMORY)), lambda: case.load().statements
+        )
+    found = work.found
+    problem, seen = found.problem, found.problem.times.T > 0
+    true = true_values(problem, case.fit.found, case.table, case.label)
     for i in range(problem.rows):
         assert set(true[i][true[i] >= 0].tolist()) <= set(found.domains.of_row(i).tolist()), "a true leaf is excluded"
     sizes, labels = found.domains.sizes(), found.domains.labels()
     ours, theirs = widths(problem, found.places, true)
-    checking, left = processor(lambda: replayed(Left(Meetings(problem), Limits()), found.steps))
-    assert not (left.words & ~found.domains.words).any()
-    line = [f"{name} {n} x {trees}", f"{len(problem.tree):,}", f"{100 * (sizes[seen] == 1).mean():.2f} %"]
-    line += [f"{100 * ((sizes == 1) | ~seen).all(axis=1).mean():.1f} %", f"{(labels.sum(axis=1) == 1).sum()}"]
-    line += [f"{sizes[seen].mean():.3f}", f"{ours:.3f} / {theirs:.3f}", figure(seconds), figure(wall)]
-    line += [str(found.complete), f"{len(found.steps):,}", figure(checking)]
-    return [[*line, str(before), str(used)]]
+
+    def replayed(left: Any) -> Any:
+        left.replay(found.steps)
+        return left
+
+    check = measured(replayed, lambda: Left(Meetings(problem), Limits()))
+    assert not (check.found.words & ~found.domains.words).any()
+    more = {"leaves %": round(100 * float((sizes[seen] == 1).mean()), 2)}
+    more |= {"rows %": round(100 * float(((sizes == 1) | ~seen).all(axis=1).mean()), 1)}
+    more |= {"labels": int((labels.sum(axis=1) == 1).sum()), "ended": "complete" if found.complete else "incomplete"}
+    less = {"mean left": round(float(sizes[seen].mean()), 3)}
+    said = {"values": len(problem.tree), "width, by the true leaves": f"{ours:.3f}, {theirs:.3f}"}
+    return [
+        Line(job, work, FIT, case.fit, more=more, less=less, said=said),
+        Line(f"{job}: replay by the kernel", check, "propagation", work, said={"steps": len(found.steps)}),
+    ]
 
 
-def plain(name: str, n: int, trees: int) -> list[Cells]:
-    """Work out the same without compiled loops, and compare; trials of values apart, because they take longest."""
+def plain(job: str, name: str, n: int, trees: int) -> list[Line]:
+    """Work out the same with compiled loops and in numpy, and compare."""
     import numpy as np
 
     from solvers.assignments.domains import Domains
@@ -165,165 +194,155 @@ def plain(name: str, n: int, trees: int) -> list[Cells]:
     from solvers.foundation.limits import Limits
     from solvers.statements.row_problem import problem_of
 
-    problem = problem_of(read(name, n, trees, True)[0])
+    problem = problem_of(read(name, n, trees).statements)
     warm()
-    tables, line, left = Tables.of(problem, Limits()), [f"{name} {n} x {trees}"], []
-    for loops in (fastest(Limits()), Vectorised()):
+    tables = Tables.of(problem, Limits())
+
+    def made() -> tuple[Any, Any]:
         domains = Domains(problem)
-        state, limits = State.of(domains.words, tables), Limits(seconds=PLAIN_SECONDS)
-        seconds, settled = processor(functools.partial(propagate, loops, tables, state, [], limits))
-        assert settled
-        left.append(domains.words)
-        line.append(figure(seconds))
-    assert np.array_equal(*left)
-    found = Propagation(problem, Vectorised())
-    seconds, _ = processor(lambda: found.run(Limits(seconds=PLAIN_SECONDS, memory=MEMORY)))
-    line += [
-        figure(seconds),
-        str(found.complete),
-        f"{100 * (found.domains.sizes() == 1).sum() / (problem.times > 0).sum():.2f} %",
+        return domains, State.of(domains.words, tables)
+
+    def settled(loops: Any, given: tuple[Any, Any]) -> Any:
+        assert propagate(loops, tables, given[1], [], Limits(seconds=PLAIN_SECONDS))
+        return given[0].words
+
+    def whole(loops: Any) -> Any:
+        found = Propagation(problem, loops)
+        found.run(Limits(seconds=PLAIN_SECONDS, memory=MEMORY))
+        return found
+
+    loops, slow = fastest(Limits()), Vectorised()
+    first, other = (measured(functools.partial(settled, each), made, repeats=1) for each in (loops, slow))
+    assert np.array_equal(first.found, other.found)
+    every, plainly = (measured(functools.partial(whole, each), repeats=1) for each in (loops, slow))
+    share = [
+        round(100 * float((x.found.domains.sizes() == 1).sum() / (problem.times > 0).sum()), 2)
+        for x in (every, plainly)
     ]
-    return [line]
+    said = {"leaves % in numpy": share[1], "numpy": "complete" if plainly.found.complete else "stopped"}
+    return [
+        Line(f"{job}: until nothing changes", first, "the same in numpy", other),
+        Line(f"{job}: with trials", every, "the same in numpy", plainly, more={"leaves %": share[0]}, said=said),
+    ]
 
 
-def replayed(left: Any, steps: Any) -> Any:
-    """Return what is left after a replay of steps."""
-    left.replay(steps)
-    return left
-
-
-def slots(name: str, n: int, trees: int) -> list[Cells]:
+def slots(job: str, name: str, n: int, trees: int) -> list[Line]:
     """Work out what is left for the rows of a forest without bootstrap, told apart by the leaves of one tree."""
     from solvers.assignments.solving import assigned
     from solvers.foundation.limits import Limits
 
-    release = read(name, n, trees, False)[0]
     warm()
-    before = peak()
-    seconds, found = processor(lambda: assigned(release, Limits(seconds=SECONDS * 5, memory=MEMORY)))
-    sizes = found.domains.sizes()
-    line = [f"{name} {n} x {trees}", f"{100 * (sizes == 1).mean():.1f} %", f"{sizes.mean():.3f}", figure(seconds)]
-    return [[*line, str(found.complete), str(before), str(peak())]]
+    with stored(name, n, trees, bootstrap=False) as case:
+        work = measured(
+            lambda release: assigned(release, Limits(seconds=SECONDS * 5, memory=MEMORY)),
+            lambda: case.load().statements,
+        )
+    sizes = work.found.domains.sizes()
+    more = {"fixed %": round(100 * float((sizes == 1).mean()), 1)}
+    more |= {"ended": "complete" if work.found.complete else "incomplete"}
+    return [Line(job, work, FIT, case.fit, more=more, less={"mean left": round(float(sizes.mean()), 3)})]
 
 
-def changed(name: str, n: int, trees: int) -> list[Cells]:
-    """Certify the true rows, and each with one value replaced by that of another row; and without the seeds."""
+def changed(job: str, name: str, n: int, trees: int) -> list[Line]:
+    """Certify the true rows, and each with one value replaced by that of another row; beside a file without seeds."""
     import numpy as np
     import pandas as pd
 
     import recon
 
-    line, asked = [f"{name} {n} x {trees}"], None
-    rng = np.random.default_rng(0)
+    warm()
+    rng, runs, asked = np.random.default_rng(0), [], None
     for seeds in (True, False):
-        release, _, table, label = loaded(name, n, trees, seeds=seeds)
-        warm()
-        true = table.assign(**{release.domain.label.name: label})
-        other = true.copy()
-        for i in range(n) if seeds else ():
-            k = int(rng.integers(table.shape[1]))
-            values = table.iloc[:, k][table.iloc[:, k] != table.iat[i, k]]
-            other.iat[i, k] = values.iloc[int(rng.integers(len(values)))]
-        asked = other if asked is None else asked
+        with stored(name, n, trees, seeds=seeds) as case:
+            release = case.load()
+        true = case.table.assign(**{release.domain.label.name: case.label})
+        if asked is None:
+            asked = true.copy()
+            for i in range(n):
+                k = int(rng.integers(case.table.shape[1]))
+                values = case.table.iloc[:, k][case.table.iloc[:, k] != case.table.iat[i, k]]
+                asked.iat[i, k] = values.iloc[int(rng.integers(len(values)))]
         both = pd.concat([asked, true], ignore_index=True)  # `unknown` takes all the time there is
-        limits, wall = recon.Limits(seconds=VERDICTS, memory=MEMORY), time.perf_counter()
-        seconds, found = processor(functools.partial(recon.certify, release, both, limits=limits, certificates=False))
-        wall, impossible = time.perf_counter() - wall, (found["verdict"] == "impossible").to_numpy()
-        line += [f"{100 * impossible[:n].mean():.1f} %", figure(seconds), figure(wall)]
+        limits = recon.Limits(seconds=VERDICTS, memory=MEMORY)
+        certify = functools.partial(recon.certify, release, both, limits=limits, certificates=False)
+        runs.append(measured(certify, repeats=1))
+    shares = []
+    for run in runs:
+        impossible = (run.found["verdict"] == "impossible").to_numpy()
         assert not impossible[n:].any(), "a true row is called impossible"
-    return [[*line, str(peak())]]
+        shares.append(round(100 * float(impossible[:n].mean()), 1))
+    more, said = {"impossible %": shares[0]}, {"without seeds %": shares[1], "limit": f"{VERDICTS:g} s"}
+    return [Line(job, runs[0], "the same without seeds", runs[1], more=more, said=said)]
 
 
-def midpoints(name: str, n: int, trees: int) -> list[Cells]:
-    """Locate rows with the learner's midpoints, the columns' least and greatest values known and not."""
+def midpoints(job: str, name: str, n: int, trees: int, known: bool) -> list[Line]:
+    """Locate rows with the learner's midpoints, the columns' least and greatest values known or not."""
     import numpy as np
 
     import recon
 
-    lines = []
-    for known in (True, False):
-        release, _, table, label = loaded(name, n, trees)
-        warm()
-        seen = table.astype(np.float32).astype(float)
-        ends = {c: (seen[c].min(), seen[c].max()) for c in table} if known else None
-        truth = seen.assign(**{release.domain.label.name: label})
-        limits, wall = recon.Limits(seconds=2 * SECONDS, memory=MEMORY), time.perf_counter()
-        seconds, found = processor(
-            functools.partial(recon.positions, release, learner="midpoints", ranges=ends, limits=limits)
+    warm()
+    with stored(name, n, trees) as case:
+        seen = case.table.astype(np.float32).astype(float)
+        ends = {c: (seen[c].min(), seen[c].max()) for c in case.table} if known else None
+        limits = lambda: recon.Limits(seconds=2 * SECONDS, memory=MEMORY)  # noqa: E731
+        work = measured(
+            lambda release: recon.positions(release, learner="midpoints", ranges=ends, limits=limits()), case.load
         )
-        wall = time.perf_counter() - wall
-        for column in table:
-            own = found[found["attribute"] == column]
-            low, high, real = (np.asarray(x, dtype=float) for x in (own["low"], own["high"], truth[column]))
-            assert ((low <= real) & (real <= high)).all(), f"a true value of {column} is excluded"
-        data = found[found["attribute"] != release.domain.label.name]
-        line = [f"{name} {n} x {trees}", "known" if known else "unknown", f"{100 * data['exact'].mean():.1f} %"]
-        lines.append([*line, figure(seconds), figure(wall), str(peak())])
-    return lines
+        name = case.load().domain.label.name
+    found, truth = work.found, seen.assign(**{name: case.label})
+    for column in case.table:
+        own = found[found["attribute"] == column]
+        low, high, real = (np.asarray(x, dtype=float) for x in (own["low"], own["high"], truth[column]))
+        assert ((low <= real) & (real <= high)).all(), f"a true value of {column} is excluded"
+    exact = round(100 * float(found[found["attribute"] != name]["exact"].mean()), 1)
+    return [Line(job, work, FIT, case.fit, more={"values exact %": exact})]
 
 
-def world(name: str, n: int, trees: int, limit: float) -> list[Cells]:
+def world(job: str, name: str, n: int, trees: int, limit: float) -> list[Line]:
     """Find one dataset that agrees with a forest whose bags are known, and compare its rows with the true leaves."""
     import numpy as np
 
     import recon
-
-    release, forest, table, label = loaded(name, n, trees)
-    warm()
-    before, wall = peak(), time.perf_counter()
-    seconds, found = processor(
-        lambda: tried(lambda: recon.reconstruct(release, limits=recon.Limits(seconds=limit, memory=MEMORY)))
-    )
-    wall = time.perf_counter() - wall
-    line = [f"{name} {n} x {trees}", figure(seconds), figure(wall)]
-    if isinstance(found, str):
-        return [[*line, found, "", "", str(before), str(peak())]]
-    rows = found.to_frame()
-    same = forest.apply(rows[list(table)]) == forest.apply(table)
-    labels = (rows[release.domain.label.name].to_numpy() == label.to_numpy()).mean()
-    return [[*line, "one world", f"{100 * np.mean(same):.1f} %", f"{100 * labels:.1f} %", str(before), str(peak())]]
-
-
-def tried(ask: Callable[[], Any]) -> Any:
-    """Return an answer, or why there is none."""
     from solvers.foundation.errors import ReconError
 
-    try:
-        return ask()
-    except ReconError as error:
-        return f"{type(error).__name__}: {error}"[:120]
+    def ask(release: Any) -> Any:
+        try:
+            return recon.reconstruct(release, limits=recon.Limits(seconds=limit, memory=MEMORY))
+        except ReconError as error:
+            return f"{type(error).__name__}: {error}"[:120]
+
+    warm()
+    with stored(name, n, trees) as case:
+        work = measured(ask, case.load, repeats=1)
+        label = case.load().domain.label.name
+    said: dict[str, Any] = {"limit": f"{limit:g} s"}
+    if isinstance(work.found, str):
+        return [Line(job, work, FIT, case.fit, more={"world": "no"}, said=said | {"why": work.found})]
+    rows, forest = work.found.to_frame(), case.fit.found
+    same = float(np.mean(forest.apply(rows[list(case.table)]) == forest.apply(case.table)))
+    labels = float((rows[label].to_numpy() == case.label.to_numpy()).mean())
+    said |= {"leaves as in truth %": round(100 * same, 1), "labels %": round(100 * labels, 1)}
+    return [Line(job, work, FIT, case.fit, more={"world": "yes"}, said=said)]
 
 
-def warm() -> None:
-    """Load the compiled loops, and what propagation imports."""
-    from solvers.assignments.domains import Domains
-    from solvers.assignments.propagation.fixpoint import WORK, fastest
-    from solvers.assignments.propagation.state import State
-    from solvers.assignments.propagation.tables import Tables
-    from solvers.assignments.solving import assigned
-    from solvers.foundation.limits import Limits
-
-    problem = assigned(read("breast_cancer", 40, 5, True)[0], Limits()).problem
-    tables, loops = Tables.of(problem, Limits()), fastest(Limits())
-    state = State.of(Domains(problem).words, tables)
-    loops.narrow(tables, state, WORK)
-    loops.flow(tables, state, 0)
+def commands(job: str, name: str, n: int, trees: int) -> list[Line]:
+    """Run the commands with `--time 20` on a forest that nothing follows from."""
+    with stored(name, n, trees) as case:
+        runs = {
+            what: command([sys.executable, "-m", "recon", what, str(case.path), "--time", "20", "--quiet"])
+            for what in ("positions", "audit")
+        }
+    return [Line(f"{job}: recon {what}", run, FIT, case.fit, said={"limit": "20 s"}) for what, run in runs.items()]
 
 
-def compiling(what: str) -> list[Cells]:
-    """Load the compiled loops in a fresh interpreter, with and without what is kept on disk."""
+def compiling(job: str) -> list[Line]:
+    """Load the compiled loops in a fresh interpreter, nothing being kept on disk; beside loading what is kept."""
     folders = [str(ROOT), str(Path(__file__).parent)]
-    code = f"import sys, time; sys.path[:0] = {folders!r}; import positions; begun = time.process_time(); "
-    code += "positions.warm(); print(time.process_time() - begun)"
-    lines = []
+    code = f"import sys; sys.path[:0] = {folders!r}; import positions; positions.warm()"
     with tempfile.TemporaryDirectory() as folder:
-        for name in ("nothing kept on disk", "kept on disk"):
-            environment = {**os.environ, "NUMBA_CACHE_DIR": folder}
-            out = subprocess.run(
-                [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
-            )
-            lines.append([f"{what}{name}", figure(float(out.stdout.split()[-1]))])
-    return lines
+        both = [command([sys.executable, "-c", code], NUMBA_CACHE_DIR=folder) for _ in range(2)]
+    return [Line(job, both[0], "kept on disk", both[1])]
 
 
 FORESTS = (
@@ -337,75 +356,38 @@ FORESTS = (
     ("wine", 178, 100),
     ("digits", 500, 100),
 )
-SMALL = (("compas14", 100, 10), ("wine", 60, 20))
-SECTIONS = {
-    "bags": Section(
-        "Default forests of full-grown trees, bags from the seeds, propagation, labels, trials",
-        "forest:22; values:7; leaves:8; rows:7; labels:6; mean left:9; width / true:13; s:6; wall s:6; "
-        "complete:8; steps:7; "
-        "check s:7; before MB:9; peak MB:7",
-        bags,
-        FORESTS,
-        SMALL,
-    ),
-    "plain": Section(
-        "The same without compiled loops: propagation alone (compiled, in numpy), then all of it in numpy",
-        "forest:22; compiled s:10; numpy s:8; all s:8; complete:8; leaves:8",
-        plain,
-        FORESTS,
-        SMALL,
-    ),
-    "slots": Section(
-        "Forests without bootstrap: rows are the slots of one tree",
-        "forest:22; fixed:7; mean left:9; s:6; complete:8; before MB:9; peak MB:7",
-        slots,
-        (("compas14", 100, 20), ("compas14", 100, 100), ("adult19", 500, 50), ("diabetes", 100, 100)),
-        (("compas14", 50, 10),),
-    ),
-    "changed": Section(
-        "One value of a true row replaced by another row's, label given: impossible in 20 s, with bags and without",
-        "forest:24; impossible:10; s:6; wall s:6; no seeds:10; s:6; wall s:6; peak MB:7",
-        changed,
-        (
-            ("diabetes", 100, 30),
-            ("diabetes", 100, 100),
-            ("breast_cancer", 100, 100),
-            ("breast_cancer", 300, 100),
-            ("breast_cancer", 569, 100),
-        ),
-        (("diabetes", 60, 20),),
-    ),
-    "midpoints": Section(
-        "With the learner's midpoints: values known to the last bit (float32), least and greatest values known or not",
-        "forest:22; ranges:8; exact:8; s:6; wall s:6; peak MB:7",
-        midpoints,
-        (("diabetes", 100, 100),),
-        (("diabetes", 60, 30),),
-    ),
-    "world": Section(
-        "One dataset that agrees with everything, bags known",
-        "forest:22; s:6; wall s:6; found:10; leaves as in truth:18; labels:7; before MB:9; peak MB:7",
-        world,
-        (("wine", 178, 100, 120.0), ("breast_cancer", 100, 30, 120.0), ("diabetes", 100, 30, 120.0)),
-        (("wine", 60, 20, 60.0),),
-    ),
-    "far": Section(
-        "As far as it goes (60 s)",
-        "forest:22; values:7; leaves:8; rows:7; labels:6; mean left:9; width / true:13; s:6; wall s:6; "
-        "complete:8; steps:7; check s:7; before MB:9; peak MB:7",
-        functools.partial(bags, limit=SECONDS),
-        (("adult19", 1_000, 100), ("breast_cancer", 569, 100), ("adult19", 5_000, 100), ("made", 5_000, 100)),
-        (("adult19", 300, 20),),
-    ),
-    "compile": Section(
-        "The compiled loops, loaded (seconds of the processor, a small forest included)",
-        "cache:22; s:6",
-        compiling,
-        (("",),),
-        (("",),),
-    ),
-}
 
+
+def jobs() -> dict[str, Job]:
+    """Return the jobs by their names."""
+    out: dict[str, Job] = {}
+
+    def add(kind: str, run: Callable[..., list[Line]], *case: Any, quick: bool = True, about: str = "") -> None:
+        name = f"{kind} {case[0]} {case[1]:,} x {case[2]}{about}"
+        out[name] = Job(run, (name, *case), quick)
+
+    for case in FORESTS:
+        add("bags", bags, *case)
+    for case in FORESTS:
+        add("plain", plain, *case, quick=case in FORESTS[:1])
+    for case in (("compas14", 100, 20), ("compas14", 100, 100), ("adult19", 500, 50), ("diabetes", 100, 100)):
+        add("slots", slots, *case, quick=case[1:] == (100, 20))
+    changes = [("diabetes", 100, 30), ("diabetes", 100, 100)]
+    for case in (*changes, *(("breast_cancer", n, 100) for n in (100, 300, 569))):
+        add("changed", changed, *case, quick=False)
+    for known in (True, False):
+        about = f", ranges {'known' if known else 'unknown'}"
+        add("midpoints", midpoints, "diabetes", 100, 100, known, about=about)
+    for case in (("wine", 178, 100), ("breast_cancer", 100, 30), ("diabetes", 100, 30)):
+        add("world", world, *case, 120.0, quick=False)
+    for case in (("adult19", 1_000, 100), ("breast_cancer", 569, 100), ("adult19", 5_000, 100), ("made", 5_000, 100)):
+        add("far", functools.partial(bags, limit=SECONDS), *case, quick=False)
+    add("commands", commands, "made", 5_000, 100, quick=False)
+    out["compiling"] = Job(compiling, ("compiling",), needs=("numba",))
+    return out
+
+
+JOBS = jobs()
 
 if __name__ == "__main__":
-    print_sections(SECTIONS, sys.argv[1:])
+    main("positions", JOBS)

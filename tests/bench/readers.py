@@ -1,42 +1,30 @@
-"""Reading files: seconds for a forest of a million nodes, by step, beside unpickling it with its own library.
+"""Reading files: a forest of a million nodes by step, a release file, and what a file gives away; beside plain loading.
 
-    python tests/bench/readers.py [forest] [release] [inspect]
+    python tests/bench/readers.py [--quick | --lines BEGINNING ...] [--check]
 
-A forest on Adult19, its release file and its joblib file over its domain, against `json.load` in the same process; 100
-extra trees of 10,001 nodes each, on 16,000 random rows of 12 decimal columns (nearly all thresholds differ); and a
-forest with bootstrap on COMPAS27, inspected and stripped. The baseline is `pickle.loads`, which runs the file and needs
-the same version of scikit-learn. Needs scikit-learn.
+Nodes: 100 extra trees of 10,001 nodes each, on 16,000 random rows of 12 decimal columns (nearly all thresholds differ),
+beside `pickle.loads` or `joblib.load`, which run the file and need the same version of scikit-learn. recon.load: a
+forest on Adult19, its release file and its joblib file over its domain, beside `json.load` of the release file.
+Inspect: a forest with bootstrap on COMPAS27. Needs scikit-learn and the data folder (RECON_DATA). What a line says:
+harness.py.
 """
 
 from __future__ import annotations
 
 import io
 import json
-import os
 import pickle
-import sys
 import tempfile
-import time
 from pathlib import Path
+from typing import Any
 
-import numpy as np
-import pandas as pd
-
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
-DATA = Path(os.environ.get("RECON_DATA", ROOT.parent / "shared" / "data"))
+from harness import DATA, Job, Line, main, measured
 
 
-def seconds(call):
-    """Return what a call returns, and how long it took."""
-    begun = time.perf_counter()
-    found = call()
-    return found, time.perf_counter() - begun
-
-
-def forest() -> None:
-    """Print the time to read a forest of a million nodes."""
+def nodes(job: str, kind: str) -> list[Line]:
+    """Read a forest of a million nodes: the file, over a guessed domain, and encoded as statements."""
     import joblib
+    import numpy as np
     from sklearn.ensemble import ExtraTreesClassifier
 
     from encoders.encode.encoder import encode
@@ -48,24 +36,41 @@ def forest() -> None:
     model = ExtraTreesClassifier(100, random_state=0, n_jobs=-1, max_leaf_nodes=5_001).fit(x, y)
     packed = io.BytesIO()
     joblib.dump(model, packed, compress=3)
-    print("| file | size | pickle.loads | read | over a guessed domain | in all | encoded |")
-    print("|---|---|---|---|---|---|---|")
-    for name, data in (("pickle", pickle.dumps(model)), ("joblib, zlib", packed.getvalue())):
-        load = pickle.loads if name == "pickle" else lambda d: joblib.load(io.BytesIO(d))
-        _, baseline = seconds(lambda load=load, data=data: load(data))
-        draft, reading = seconds(lambda data=data: read_draft(data, 1 << 30))
-        (domain, models), binding = seconds(lambda draft=draft: settle(draft, None))
-        nodes = sum(len(tree.nodes) for tree in models[0].trees)
-        _, encoding = seconds(lambda domain=domain, models=models, draft=draft: encode(domain, models, draft.rows))
-        print(
-            f"| {name}, {nodes:,} nodes | {len(data) / 1e6:.0f} MB | {baseline:.2f} s | {reading:.2f} s | "
-            f"{binding:.2f} s | {reading + binding:.2f} s | {encoding:.1f} s |"
-        )
+    data = pickle.dumps(model) if kind == "pickle" else packed.getvalue()
+    del model, packed
+    load = pickle.loads if kind == "pickle" else lambda d: joblib.load(io.BytesIO(d))
+    beside = measured(lambda: load(data))
+    read = measured(lambda: read_draft(data, 1 << 30))
+    bound = measured(lambda draft: settle(draft, None), lambda: read_draft(data, 1 << 30))
+    domain, models = bound.found
+    encoded = measured(lambda: encode(domain, models, read.found.rows), repeats=1)
+    size = {"nodes": sum(len(tree.nodes) for tree in models[0].trees)}
+    baseline = "pickle.loads" if kind == "pickle" else "joblib.load"
+    return [
+        Line(f"{job}: read", read, baseline, beside, said={"MB": round(len(data) / 1e6)}),
+        Line(f"{job}: bound to a guessed domain", bound, baseline, beside, same=size),
+        Line(f"{job}: encoded as statements", encoded, baseline, beside),
+    ]
 
 
-def release() -> None:
-    """Print the CPU time to load a forest from a release file and from joblib, in units of `json.load`."""
+def release(job: str, what: str, folder: str) -> list[Line]:
+    """Load a forest from its release file, or from joblib with its domain; the files are written before."""
+    import recon
+
+    text, packed, own = (Path(folder) / name for name in ("forest.json", "forest.joblib", "domain.json"))
+    if what == "release file":
+        work, size = measured(lambda: recon.load(text)), text.stat().st_size
+    else:
+        work, size = measured(lambda: recon.load(packed, domain=str(own))), packed.stat().st_size
+    beside = measured(lambda: json.loads(text.read_text(encoding="utf-8")))
+    said = {"MB": round(size / 1e6), "nodes": sum(len(tree.nodes) for tree in work.found.models[0].trees)}
+    return [Line(job, work, "json.load of the release file", beside, said=said)]
+
+
+def written(folder: str) -> None:
+    """Write a forest on Adult19 as a release file and by joblib, and its domain."""
     import joblib
+    import pandas as pd
     from sklearn.ensemble import RandomForestClassifier
 
     import recon
@@ -78,35 +83,25 @@ def release() -> None:
     model.fit(frame.drop(columns=label), frame[label])
     domain = Domain.from_frame(frame, label=label)
     made = recon.encode(model, domain)
+    (Path(folder) / "forest.json").write_text(dump(release_json(made.domain, made.models, made.declared)), "utf-8")
+    (Path(folder) / "domain.json").write_text(dump({"recon": 1, "domain": domain_json(domain)}), "utf-8")
+    joblib.dump(model, Path(folder) / "forest.joblib")
+
+
+def released(job: str, what: str) -> list[Line]:
+    """Load a forest that a process of its own has written, so that its memory is not in the way."""
+    import subprocess
+    import sys
+
     with tempfile.TemporaryDirectory() as folder:
-        text, packed, own = (Path(folder) / name for name in ("forest.json", "forest.joblib", "domain.json"))
-        text.write_text(dump(release_json(made.domain, made.models, made.declared)), encoding="utf-8")
-        own.write_text(dump({"recon": 1, "domain": domain_json(domain)}), encoding="utf-8")
-        joblib.dump(model, packed)
-        nodes = sum(len(tree.nodes) for tree in made.models[0].trees)
-        del made, model
-        tries = {
-            "json.load": lambda: json.loads(text.read_text(encoding="utf-8")),
-            "recon.load, release file": lambda: recon.load(text),
-            "recon.load, joblib and domain": lambda: recon.load(packed, domain=str(own)),
-        }
-        print(f"\n{nodes:,} nodes, {text.stat().st_size / 1e6:.0f} and {packed.stat().st_size / 1e6:.0f} MB")
-        print("| what | CPU | in units of json.load |")
-        print("|---|---|---|")
-        took = {name: min(cpu(run) for _ in range(3)) for name, run in tries.items()}
-        for name, spent in took.items():
-            print(f"| {name} | {spent:.2f} s | {spent / took['json.load']:.2f} |")
+        code = f"import sys; sys.path[:0] = {sys.path!r}; import readers; readers.written({folder!r})"
+        subprocess.run([sys.executable, "-c", code], check=True)
+        return release(job, what, folder)
 
 
-def cpu(call):
-    """Return the seconds of CPU that a call takes."""
-    begun = time.process_time()
-    call()
-    return time.process_time() - begun
-
-
-def inspected() -> None:
-    """Print the time to inspect and strip a forest with bootstrap."""
+def inspect(job: str) -> list[Line]:
+    """Inspect and strip a forest with bootstrap."""
+    import pandas as pd
     from sklearn.ensemble import RandomForestClassifier
 
     import recon
@@ -119,20 +114,45 @@ def inspected() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path, out = Path(folder) / "forest.pkl", Path(folder) / "stripped.pkl"
         path.write_bytes(pickle.dumps(model))
-        found, looking = seconds(lambda: recon.inspect(path))
-        done, stripping = seconds(lambda: strip(path, out))
-        before, after = ({f.path for f in one.findings} for one in (found, done.after))
-        print(f"\n{path.stat().st_size / 1e6:.0f} MB, {len(frame):,} rows, 100 trees: inspected in {looking:.1f} s,")
-        print(f"stripped in {stripping:.1f} s; gone: {', '.join(sorted(before - after))}; {'; '.join(done.proof)}")
+        beside = measured(lambda: pickle.loads(path.read_bytes()))
+        looked = measured(lambda: recon.inspect(path))
+        stripped = measured(lambda: strip(path, out))
+        size = {"MB": round(path.stat().st_size / 1e6), "rows": len(frame)}
+    before, after = ({f.path for f in one.findings} for one in (looked.found, stripped.found.after))
+    gone: dict[str, Any] = {"gone": sorted(before - after)}
+    return [
+        Line(f"{job}: inspected", looked, "pickle.loads", beside, same={"findings": len(before)}, said=size),
+        Line(f"{job}: stripped", stripped, "pickle.loads", beside, same=gone, said={"proof": stripped.found.proof}),
+    ]
 
 
-def main() -> None:
-    """Print what the arguments name, by default everything."""
-    asked = sys.argv[1:] or ["forest", "release", "inspect"]
-    for name, run in (("forest", forest), ("release", release), ("inspect", inspected)):
-        if name in asked:
-            run()
+def deep(job: str, levels: int) -> list[Line]:
+    """Read and count a tree of so many levels: every test leaves one value of the only attribute."""
+    import recon
 
+    nodes: list[dict[str, Any]] = []
+    for k in range(levels):
+        nodes += [{"if": {"a": {"below": k + 1}}, "then": 2 * k + 1, "else": 2 * k + 2}, {"count": 1}]
+    model = {"kind": "tree", "nodes": [*nodes, {"count": 1}]}
+    domain = {"attributes": [{"name": "a", "min": 0, "max": levels}]}
+    text = json.dumps({"recon": 1, "domain": domain, "models": [model]})
+    del nodes, model
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "deep.json"
+        path.write_text(text, encoding="utf-8")
+        work = measured(lambda: recon.count(recon.load(path)), repeats=1)
+    beside = measured(lambda: json.loads(text))
+    return [Line(job, work, "json.loads of the file", beside, same={"log2": round(work.found.log2, 1)})]
+
+
+JOBS = {
+    "nodes, pickle": Job(nodes, ("nodes, pickle", "pickle")),
+    "nodes, joblib zlib": Job(nodes, ("nodes, joblib zlib", "joblib")),
+    "recon.load, release file": Job(released, ("recon.load, release file", "release file")),
+    "recon.load, joblib and domain": Job(released, ("recon.load, joblib and domain", "joblib")),
+    "inspect": Job(inspect, ("inspect",)),
+    "a tree of 100,000 levels": Job(deep, ("a tree of 100,000 levels", 100_000), quick=False),
+}
 
 if __name__ == "__main__":
-    main()
+    main("readers", JOBS)

@@ -1,51 +1,62 @@
-"""What a command costs from start to end: CPU of `recon count` of one tree, here and in other checkouts.
+"""What a command costs from start to end: `recon count` of one tree, beside imports and beside older states of recon.
 
-    python tests/bench/start.py [runs] [CHECKOUT ...]
+    python tests/bench/start.py [--quick | --lines BEGINNING ...] [--check]
 
-Runs are interleaved (this tree, the first other one, ..., this tree, ...) after one run of each that compiles bytecode,
-so that whatever else the machine does falls on all of them alike. To compare with an older state:
-`git archive OLD | tar -x -C /tmp/old`, then give /tmp/old.
+Runs are interleaved after one of each that compiles bytecode, so that whatever else the machine does falls on both. An
+older state is taken from git (`git archive`), and runs on the packages that are installed now. What a line says:
+harness.py.
 """
 
 from __future__ import annotations
 
-import os
-import resource
 import statistics
 import subprocess
 import sys
+import tarfile
+import tempfile
+from io import BytesIO
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-COMMAND = ("-m", "recon", "count", "examples/releases/compas_tree.json")
+from harness import ROOT, Job, Line, command, main
+from records import Spent
+
+COUNT = [sys.executable, "-m", "recon", "count", "examples/releases/compas_tree.json"]
+IMPORTS = [sys.executable, "-c", "import numpy, pandas"]
+RUNS = 11
 
 
-def cpu(tree: Path) -> float:
-    """Return the CPU seconds (user and system) of one run in a checkout."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    env = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"} | {"PYTHONPATH": str(tree)}
-    subprocess.run([sys.executable, *COMMAND], cwd=tree, env=env, check=True, stdout=subprocess.DEVNULL)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+def together(runs: list[Spent]) -> Spent:
+    """Return the medians of runs."""
+    cpu, wall = statistics.median(r.cpu for r in runs), statistics.median(r.wall for r in runs)
+    return Spent(cpu, wall, len(runs), 0, max(r.peak for r in runs))
 
 
-def main() -> None:
-    """Print median and range per checkout, and the ratio to the last one given."""
-    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 20
-    trees = [ROOT, *(Path(path).resolve() for path in sys.argv[2:])]
-    found: dict[Path, list[float]] = {tree: [] for tree in trees}
-    for i in range(runs + 1):
-        for tree in trees:
-            seconds = cpu(tree)
-            if i:
-                found[tree].append(seconds)
-    print(f"recon {' '.join(COMMAND[2:])}: CPU seconds, {runs} runs each\n")
-    print("| checkout | median | range | ratio |\n|---|--:|--:|--:|")
-    base = statistics.median(found[trees[-1]])
-    for tree, each in found.items():
-        median = statistics.median(each)
-        print(f"| {tree} | {median:.2f} | {min(each):.2f}–{max(each):.2f} | {median / base:.2f} |")
+def interleaved(job: str, baseline: str, beside: list[str], folder: Path) -> list[Line]:
+    """Run the command in turn with another one in a folder."""
+    pairs = [(command(COUNT, PYTHONDONTWRITEBYTECODE=""), command(beside, cwd=folder)) for _ in range(RUNS + 1)][1:]
+    ours, theirs = (together(list(each)) for each in zip(*pairs, strict=True))
+    spread = {"CPU s": f"{min(a.cpu for a, _ in pairs):.2f} to {max(a.cpu for a, _ in pairs):.2f}"}
+    return [Line(job, ours, baseline, theirs, said=spread)]
 
+
+def imports(job: str) -> list[Line]:
+    """Run it in turn with the imports of numpy and pandas."""
+    return interleaved(job, "python importing numpy and pandas", IMPORTS, ROOT)
+
+
+def older(job: str, commit: str) -> list[Line]:
+    """Run it in turn with an older state."""
+    packed = subprocess.run(["git", "-C", str(ROOT), "archive", commit], check=True, stdout=subprocess.PIPE).stdout
+    with tempfile.TemporaryDirectory() as folder:
+        with tarfile.open(fileobj=BytesIO(packed)) as archive:
+            archive.extractall(folder, filter="data")
+        return interleaved(job, f"the same at {commit}", COUNT, Path(folder))
+
+
+JOBS = {
+    "recon count": Job(imports, ("recon count",)),
+    "recon count, before the rooms": Job(older, ("recon count, before the rooms", "80c81fd"), quick=False),
+}
 
 if __name__ == "__main__":
-    main()
+    main("start", JOBS)

@@ -1,39 +1,36 @@
 """Bags unknown: does the likelihood of the bags tell more than covering every leaf? A trial on COMPAS14.
 
-A forest of scikit-learn with its seeds taken out of the file. A world must explain what every leaf counts (covering);
-`recon.reconstruct` goes on to worlds that make the bags' counts likely (solvers.local_search.likely). Printed is how
-far the worlds are from the truth: mean share of the columns that differ after the best matching of rows within classes,
-beside the covering world that the search starts from, and rows drawn from the columns' own frequencies (which nobody
-has without the data). The log-likelihoods are those of the covering world, the likely one and the truth.
+    python tests/bench/unknown_bags.py [--quick | --lines BEGINNING ...] [--check]
 
-`python tests/bench/unknown_bags.py [rows] [trees] [runs]`. Needs scikit-learn.
+A forest of scikit-learn with its seeds taken out of the file. A world must explain what every leaf counts (covering);
+`recon.reconstruct` goes on to worlds that make the bags' counts likely (solvers.local_search.likely). Kept is how far
+the worlds are from the truth: mean share of the columns that differ after the best matching of rows within classes,
+beside the covering world that the search starts from, and rows drawn from the columns' own frequencies (which nobody
+has without the data). The log-likelihoods are those of the covering world, the likely one and the truth. Needs
+scikit-learn. What a line says: harness.py.
 """
 
 from __future__ import annotations
 
+import functools
 import math
-import sys
 import tempfile
-import time
 from pathlib import Path
 
 import joblib
 import numpy as np
 import pandas as pd
+from harness import DATA, Job, Line, main, measured
 from scipy.optimize import linear_sum_assignment
 from sklearn.ensemble import RandomForestClassifier
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
-DATA = ROOT / "../shared/data/compas14.csv.gz"
 SECONDS = 120.0
 
 
-def stripped(X, y, count: int, seed: int, path: Path):
+def stripped(forest, path: Path):
     """Return the release of a forest whose file has no seeds."""
     import recon
 
-    forest = RandomForestClassifier(count, random_state=seed).fit(X, y)
     for one in (forest, *forest.estimators_):
         one.random_state = None
     joblib.dump(forest, path)
@@ -73,38 +70,41 @@ def distance(X, Z, y, labels):
     return total / len(y)
 
 
-def main() -> None:
-    """Print the distances of some runs."""
+def runs(job: str, rows: int, count: int, times: int) -> list[Line]:
+    """Find a likely world of every run; the line is that of the middle one in seconds of the processor."""
     import recon
     from solvers.foundation.limits import Limits
     from solvers.local_search.likely import log_likelihood
 
-    rows, count, runs = (int(a) for a in (*sys.argv[1:], *("50", "10", "8")[len(sys.argv) - 1 :]))
-    data = pd.read_csv(DATA)
-    print(f"COMPAS14, {rows} rows x {count} trees; distance to the truth (0: the same rows)")
-    print("| run | covering | likely | frequencies | log-likelihood: covering, likely, truth | CPU s |")
-    print("|---|---|---|---|---|---|")
-    found = []
-    for run in range(runs):
+    data, found, spent = pd.read_csv(DATA / "compas14.csv.gz"), [], []
+    said: dict[str, str] = {}
+    for run in range(times):
         part = data.sample(rows, random_state=run)
         X, y = part.iloc[:, :-1].to_numpy(), part.iloc[:, -1].to_numpy()
-        random = np.random.default_rng(run)
+        fit = measured(lambda run=run, X=X, y=y: RandomForestClassifier(count, random_state=run).fit(X, y))
         with tempfile.TemporaryDirectory() as folder:
-            release = stripped(X, y, count, run, Path(folder) / "model.joblib")
-        statements, begun = release.statements, time.process_time()
-        world = recon.reconstruct(release, run, Limits(seconds=SECONDS)).to_frame().to_numpy()
-        took = time.process_time() - begun
-        covered = covering(statements, run)
+            release = stripped(fit.found, Path(folder) / "model.joblib")
+        if not run:
+            recon.reconstruct(release, run, Limits(seconds=SECONDS))  # compiles
+        limits = Limits(seconds=SECONDS)
+        work = measured(functools.partial(recon.reconstruct, release, run, limits), repeats=1)
+        world, random = work.found.to_frame().to_numpy(), np.random.default_rng(run)
+        covered = covering(release.statements, run)
         drawn = np.stack([random.permutation(X[:, j]) for j in range(X.shape[1])], axis=1)
         worlds = (numbers(covered, random), world, np.column_stack([drawn, y]))
-        line = [distance(X, Z[:, :-1], y, Z[:, -1]) for Z in worlds]
-        every = (covered, parts(statements, world), parts(statements, np.column_stack([X, y])))
-        values = [log_likelihood(statements, Z) for Z in every]
-        found.append(line)
-        cells = [f"{run}", *(f"{x:.3f}" for x in line), ", ".join(f"{v:.0f}" for v in values), f"{took:.1f}"]
-        print("| " + " | ".join(cells) + " |", flush=True)
-    mean, error = np.mean(found, axis=0), np.std(found, axis=0) / math.sqrt(runs)
-    print("| mean | " + " | ".join(f"{m:.3f} ± {e:.3f}" for m, e in zip(mean, error, strict=True)) + " | | |")
+        found.append([distance(X, Z[:, :-1], y, Z[:, -1]) for Z in worlds])
+        every = (covered, parts(release.statements, world), parts(release.statements, np.column_stack([X, y])))
+        likely = ", ".join(f"{log_likelihood(release.statements, Z):.0f}" for Z in every)
+        said[f"run {run}"] = f"{', '.join(f'{x:.3f}' for x in found[-1])}; {likely}"
+        spent.append((work, fit))
+    mean, error = np.mean(found, axis=0), np.std(found, axis=0) / math.sqrt(times)
+    for name, m, e in zip(("covering", "likely", "frequencies"), mean, error, strict=True):
+        said[name] = f"{m:.3f} ± {e:.3f}"
+    work, fit = sorted(spent, key=lambda pair: pair[0].cpu)[times // 2]
+    return [Line(job, work, "fit of the forest", fit, less={"distance": round(float(mean[1]), 4)}, said=said)]
 
 
-main()
+JOBS = {"50 rows x 10 trees": Job(runs, ("50 rows x 10 trees", 50, 10, 8))}
+
+if __name__ == "__main__":
+    main("unknown_bags", JOBS)

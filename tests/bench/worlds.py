@@ -1,25 +1,23 @@
 """One world of forests on floats whose bags are not known: how long local search takes, and whether it fits.
 
-    python tests/bench/worlds.py [--seconds S] [row ...]
+    python tests/bench/worlds.py [--quick | --lines BEGINNING ...] [--check]
 
-Per row a forest of scikit-learn on its own data, read from its file as anybody reads it, and one world within S
-seconds (by default 300): processor seconds of the search (and of reading and encoding), yes or no, how far off the
-best was, and the check: the world as float32 rows through scikit-learn's own trees, how many rows in all are in other
-leaves than the counts say (of unknown bags: leaves that hold fewer rows than they must). Needs scikit-learn.
+Per line a forest of scikit-learn on its own data, read from its file as anybody reads it, and one world. "Rows off":
+the world as float32 rows through scikit-learn's own trees, how many rows in all are in other leaves than the counts
+say (of unknown bags: leaves that hold fewer rows than they must); where no world was found, how far off the best was.
+Needs scikit-learn. What a line says: harness.py.
 """
 
 from __future__ import annotations
 
-import argparse
 import re
-import sys
 import tempfile
-import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
+from harness import Job, Line, main, measured
+from records import short
 
+SHORT, LONG = 50.0, 60.0  # seconds for a world
 ROWS = {  # name -> data, rows (the first n of a random order), trees, kind
     "ET bc 100x30": ("bc", 100, 30, "extra"),
     "ET bc 569x10": ("bc", 569, 10, "extra"),
@@ -33,6 +31,7 @@ ROWS = {  # name -> data, rows (the first n of a random order), trees, kind
     "ET diabetes 100x30": ("diabetes", 100, 30, "extra"),
     "GB bc 569x1": ("bc", 569, 1, "boosting"),
 }
+QUICK = [name for name in ROWS if name not in {"RF no bootstrap bc 569x30", "ET diabetes 100x30", "ET bc 569x30"}]
 
 
 def fitted(data: str, n: int, trees: int, kind: str):
@@ -81,46 +80,48 @@ def off(model, kind: str, frame) -> int:
     return wrong
 
 
-def line(name: str, seconds: float, folder: Path) -> list[str]:
-    """Return the line of one row."""
+def one_world(name: str, seconds: float) -> list[Line]:
+    """Read a forest from its file, and find one world."""
     import joblib
 
     import recon
     from solvers.foundation.errors import Inconclusive
     from solvers.foundation.limits import Limits
 
-    model = fitted(*ROWS[name])
-    path = folder / "model.joblib"
-    joblib.dump(model, path)
-    begun = time.process_time()
-    release = recon.load(path)
-    middle, wall = time.process_time(), time.perf_counter()
-    try:
-        world = recon.reconstruct(release, limits=Limits(seconds=seconds))
-        found = ["yes", "0", str(off(model, ROWS[name][3], world.to_frame()))]
-    except Inconclusive as error:
-        best = re.search(r"at best ([\d,]+) rows off", str(error))
-        found = ["no", best.group(1) if best else "?", "-"]
-    took = time.process_time() - middle
-    return [name, f"{middle - begun:.1f}", f"{took:.1f}", f"{time.perf_counter() - wall:.1f}", *found]
+    fit = measured(lambda: fitted(*ROWS[name]))
 
+    def search(release):
+        try:
+            return recon.reconstruct(release, limits=Limits(seconds=seconds))
+        except Inconclusive as error:
+            return str(error)
 
-def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--seconds", type=float, default=300.0)
-    parser.add_argument("rows", nargs="*", default=list(ROWS))
-    chosen = parser.parse_args()
-    names = ["forest", "read, CPU s", "search, CPU s", "wall s", "world", "off", "off in scikit-learn"]
-    widths = [32, 11, 13, 7, 5, 5, 19]
-    for cells in (names, ["-" * w for w in widths]):
-        print("| " + " | ".join(c.ljust(w) for c, w in zip(cells, widths, strict=True)) + " |")
     with tempfile.TemporaryDirectory() as folder:
-        line("ET bc 569x10", 60, Path(folder))  # compiles, once
-        for name in chosen.rows:
-            cells = line(name, chosen.seconds, Path(folder))
-            print("| " + " | ".join(c.ljust(w) for c, w in zip(cells, widths, strict=True)) + " |", flush=True)
+        warm(Path(folder))
+        path = Path(folder) / "model.joblib"
+        joblib.dump(fit.found, path)
+        read = measured(lambda: recon.load(path))
+        work = measured(lambda: search(read.found), repeats=1)
+    said = {"limit": f"{seconds:g} s", "read, CPU s": short(read.cpu)}
+    if isinstance(work.found, str):
+        best = re.search(r"at best ([\d,]+) rows off", work.found)
+        more, less = {"world": "no"}, {} if best is None else {"rows off": float(best[1].replace(",", ""))}
+    else:
+        more, less = {"world": "yes"}, {"rows off": float(off(fit.found, ROWS[name][3], work.found.to_frame()))}
+    return [Line(name, work, "fit of the model", fit, more=more, less=less, said=said)]
 
+
+def warm(folder: Path) -> None:
+    """Load what a search needs, and compile the loops once."""
+    import joblib
+
+    import recon
+
+    joblib.dump(fitted("wine", 60, 3, "extra"), folder / "warm.joblib")
+    recon.reconstruct(recon.load(folder / "warm.joblib"))
+
+
+JOBS = {name: Job(one_world, (name, SHORT if name in QUICK else LONG), name in QUICK) for name in ROWS}
 
 if __name__ == "__main__":
-    main()
+    main("worlds", JOBS)
