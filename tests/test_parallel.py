@@ -17,8 +17,8 @@ import pytest
 from solvers.foundation import errors
 from solvers.foundation.limits import Limits
 from solvers.parallel import pieces
+from solvers.parallel.opening import kept_open
 from solvers.parallel.pieces import completed, completed_with
-from solvers.parallel.pools import kept_open
 
 ERRORS = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.ReconError)]
 TWO = {"workers": 2}

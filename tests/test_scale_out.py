@@ -20,8 +20,8 @@ from recon.experiments import experiment as experiments
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.parallel import cluster as clusters
+from solvers.parallel.opening import kept_open
 from solvers.parallel.pieces import completed, completed_with
-from solvers.parallel.pools import kept_open
 
 ROOT = Path(__file__).parents[1]
 WORKER = ["--nthreads", "1", "--no-nanny", "--no-dashboard", "--memory-limit", "0", "--host", "127.0.0.1"]

@@ -15,7 +15,8 @@ from typing import Any, TypeVar
 
 from solvers.foundation.errors import EngineError
 from solvers.foundation.limits import Limits
-from solvers.parallel.pools import DiedError, Pool, pool, running
+from solvers.parallel.opening import pool, running
+from solvers.parallel.pools import DiedError, Pool
 from solvers.parallel.work import Deadline, packed, unpacked
 
 P = TypeVar("P")

@@ -1,13 +1,10 @@
-"""What all pools have in common, and how one is kept from one question to the next."""
+"""What all pools have in common."""
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import pickle
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from contextvars import ContextVar
 from typing import Any
 
 from solvers.foundation.limits import Limits
@@ -65,54 +62,3 @@ class Pool(ABC):
     @abstractmethod
     def close(self) -> None:
         """End everything: afterwards no process of this pool is left here, and no work on a cluster."""
-
-
-_OPEN: ContextVar[list[tuple[object, Pool]] | None] = ContextVar("pools", default=None)
-
-
-@contextlib.contextmanager
-def kept_open() -> Iterator[None]:
-    """Keep the processes that the block uses, and what was sent to them, until its end; none is started for nothing."""
-    before = _OPEN.set([])
-    try:
-        yield
-    finally:
-        pools = _OPEN.get() or []
-        _OPEN.reset(before)
-        for _, one in pools:
-            one.close()
-
-
-@contextlib.contextmanager
-def pool(limits: Limits) -> Iterator[Pool]:
-    """Yield the pool that the limits ask for: the one kept open, else one for the block."""
-    asked, kept = (limits.workers, limits.cluster), _OPEN.get()
-    for key, one in kept or ():
-        if key == asked:
-            yield one
-            return
-    made = made_for(limits)
-    if kept is not None:
-        kept.append((asked, made))
-        yield made
-        return
-    try:
-        yield made
-    finally:
-        made.close()
-
-
-def running(limits: Limits) -> bool:
-    """Return whether the pool that the limits ask for is open already, so that its use costs nothing more."""
-    return any(key == (limits.workers, limits.cluster) for key, _ in _OPEN.get() or ())
-
-
-def made_for(limits: Limits) -> Pool:
-    """Return a new pool; `Unsupported` where a cluster cannot be reached."""
-    if limits.cluster:
-        from solvers.parallel.cluster import Cluster
-
-        return Cluster(limits.cluster)
-    from solvers.parallel.processes import Processes
-
-    return Processes(limits.workers)
