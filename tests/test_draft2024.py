@@ -158,6 +158,29 @@ def test_findings_of_what_is_there_so_far(tiny):
         assert sum("no data set within" in one for one in made.sentences) == sum(one["error"] is None for one in lines)
 
 
+def test_open_columns_taken_for_0_give_a_world(tiny):
+    some = rows.drawn(TINY, tiny, 6, 0)
+    model = forests.fitted(some, 1, 2, False, 0)
+    tree = model.estimators_[0].tree_
+    guess = forests.zeros(tree, some)
+    reached = [sorted(tree.apply(table.astype(np.float32))) for table in (guess, some.truth)]
+    assert reached[0] == reached[1]
+    asked = {int(column) for column in tree.feature if column >= 0}
+    assert asked < {0, 1, 2}
+    assert not guess[:, [j for j in range(3) if j not in asked]].any()
+    point = forest("zeros", trees=1, depth=2, n=6)
+    (found,) = forests.run(point, tiny, Limits())
+    assert found["error"] == rows.error(some.truth, guess)
+    alone = pd.DataFrame([{"dataset": "compas14", **point.parameters, **found}])
+    assert findings.findings(alone).sentences == []
+    (even,) = forests.run(forest("none", trees=1, n=6), tiny, Limits())
+    both = [{"dataset": "compas14", **forest(bags, trees=1, n=6).parameters, **one}
+            for bags, one in (("zeros", found), ("none", even))]  # fmt: skip
+    both = pd.DataFrame(both).assign(rows=100)
+    (said,) = (one for one in findings.findings(both).sentences if "open columns are 0" in one)
+    assert f"an error of {found['error']:.4f}, ours, drawn evenly, of {even['error']:.4f}" in said
+
+
 @pytest.mark.parametrize("of", [exact, noisy])
 @pytest.mark.parametrize("size", ["quick", "full"])
 def test_no_two_points_are_the_same(of, size):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from recon.experiments.draft2024.forests import KNOWN, NONE, UNKNOWN
+from recon.experiments.draft2024.forests import KNOWN, NONE, UNKNOWN, ZEROS
 from recon.experiments.draft2024.published import beside, sentences
 from recon.experiments.draft2024.rows import NAMES
 from recon.experiments.drawing import Figure, Line, Panel
@@ -34,6 +34,7 @@ def findings(results: pd.DataFrame) -> Findings:
     """Return the figures, tables and sentences of all results that are there."""
     deepest = results.groupby("dataset")["deepest"].transform("max")  # where forests without a maximum are drawn
     results = results.assign(grown=results["depth"].isna(), size=results["depth"].fillna(deepest))
+    simple, results = results[results["bags"] == ZEROS], results[results["bags"] != ZEROS]
     table, pairs = averaged(results), beside(results)
     base = results[(results["rows"] == ROWS)]
     figures = [
@@ -53,7 +54,8 @@ def findings(results: pd.DataFrame) -> Findings:
         Table("published", pairs, "The authors' errors beside ours, forest by forest (`same_forest`: its training and "
               "test accuracy are the published ones)."),
     ]  # fmt: skip
-    said = [*by_trees(table), *sentences(pairs), *by_rows(results), *about_worlds(table), *unfinished(results)]
+    said = [*by_trees(table), *sentences(pairs), *completed(results, simple, pairs), *by_rows(results)]
+    said += [*about_worlds(table), *unfinished(results)]
     return Findings(tables, [f for f in figures if f.panels], said)
 
 
@@ -208,6 +210,26 @@ def about_worlds(table: pd.DataFrame) -> list[str]:
         f"only one for every forest in {only}: in the others a world is near the truth, but the release does not say "
         "so."
     ]
+
+
+def completed(results: pd.DataFrame, simple: pd.DataFrame, pairs: pd.DataFrame) -> list[str]:
+    """Return what it is worth to take for 0 what one tree leaves open."""
+    out = []
+    for dataset, part in simple.groupby("dataset", sort=False):
+        here = (results["dataset"] == dataset) & (results["bags"] == NONE) & (results["trees"] == 1)
+        even = results[here & results["grown"] & results["seed"].isin(part["seed"])]
+        if not even["error"].notna().any():
+            continue
+        text = (
+            f"{NAMES[str(dataset)]}, one tree, no bootstrap: {part['ones'].mean():.0%} of the values are 1; a data set "
+            f"whose open columns are 0 has an error of {part['error'].mean():.4f}, ours, drawn evenly, of "
+            f"{even['error'].mean():.4f}"
+        )
+        theirs = pairs[(pairs["dataset"] == dataset) & (pairs["trees"] == 1) & (pairs["bags"] == NONE)]
+        if len(theirs):
+            text += f" (the authors' in {len(theirs)} of these forests {theirs['published'].mean():.4f})"
+        out.append(f"{text}: which one is found says nothing about what the tree gives away.")
+    return out
 
 
 def unfinished(results: pd.DataFrame) -> list[str]:
