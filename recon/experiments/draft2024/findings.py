@@ -168,7 +168,8 @@ def setting(one: Mapping[Hashable, Any]) -> str:
     """Return a line of the means in words."""
     proved = "" if np.isnan(one["certain"]) else f", {one['certain']:.0%} proved to be in the data"
     only = f"the only world in {one['unique']} of {one['forests']} forests"
-    return f"{one['trees']} tree{'s' if one['trees'] > 1 else ''} {one['error']:.4f} ({one['rows_right']:.0%} of the rows given back{proved}, {only})"
+    trees = f"{one['trees']} tree{'s' if one['trees'] > 1 else ''}"
+    return f"{trees} {one['error']:.4f} ({one['rows_right']:.0%} of the rows given back{proved}, {only})"
 
 
 def claimed(some: pd.DataFrame) -> str:
