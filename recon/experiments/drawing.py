@@ -89,6 +89,8 @@ def slim(text: str) -> str:
 
 def draw(place: Any, panel: Panel, *, legend: bool = True) -> None:
     """Draw one panel into matplotlib's axes."""
+    place.set_xscale(panel.x_scale)  # before anything is drawn: margins are of the scale that is there
+    place.set_yscale(panel.y_scale)
     for k, line in enumerate(panel.lines):
         colour, marker = COLOURS[k % len(COLOURS)], MARKERS[k % len(MARKERS)]
         style = {"line": "-", "dashed": "--", "points": "none", "step": "-"}[line.style]
@@ -104,8 +106,6 @@ def draw(place: Any, panel: Panel, *, legend: bool = True) -> None:
     place.set_title(panel.title, fontsize=9)
     place.set_xlabel(panel.x)
     place.set_ylabel(panel.y)
-    place.set_xscale(panel.x_scale)
-    place.set_yscale(panel.y_scale)
     place.grid(visible=True, alpha=0.25)
     if legend and any(line.label for line in panel.lines):
         place.legend(fontsize=7)

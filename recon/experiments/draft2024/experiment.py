@@ -13,7 +13,7 @@ from recon.experiments.experiment import Experiment, Point, Scalar, Size
 ROWS = 100  # training rows, as in the paper
 MOST = 100  # trees, scikit-learn's default
 TREES = (1, 5, 10, 20, 50, 100)
-DEPTHS = (2, 3, 5, 10)
+DEPTHS = (2, 3, 5, 10)  # with 100 trees
 MORE_ROWS = (25, 50, 200, 500)
 CAPS = {NONE: 15.0, KNOWN: 15.0, UNKNOWN: 30.0}  # seconds for one forest, all questions together
 COSTS = {NONE: 2.0, KNOWN: 5.0, UNKNOWN: 15.0, ZEROS: 0.2}
@@ -38,21 +38,24 @@ def full() -> list[Point]:
     """Return every forest: by trees, by depth with 100 trees, by rows with 100 full-grown trees."""
     found: list[Point] = []
     for name in GROUPS:
-        found += grid(name, NONE, range(5), range(3), MORE_ROWS)
-        found += grid(name, KNOWN, range(3), range(2), MORE_ROWS)
+        hard = name in HARD
+        found += grid(name, NONE, range(3 if hard else 5), MORE_ROWS)
+        found += grid(name, KNOWN, range(2 if hard else 3), MORE_ROWS)
         found += [forest(name, ZEROS, ROWS, 1, None, seed) for seed in range(5)]
-        if name not in HARD:
-            found += grid(name, UNKNOWN, range(3), range(1), MORE_ROWS[:2])
-        else:
+        if hard:
             found += [forest(name, UNKNOWN, ROWS, trees, None, 0) for trees in (1, 10, MOST)]
+        else:
+            found += grid(name, UNKNOWN, range(3), MORE_ROWS[:2], range(1))
     return found
 
 
-def grid(name: str, bags: str, seeds: Sequence[int], fewer: Sequence[int], rows: Sequence[int]) -> Iterator[Point]:
-    """Yield the forests of one data set and kind of bags; by depth and by rows with fewer seeds."""
+def grid(
+    name: str, bags: str, seeds: Sequence[int], rows: Sequence[int], fewer: Sequence[int] = range(2)
+) -> Iterator[Point]:
+    """Yield the forests of one data set and kind of bags; by depth and by rows with `fewer` seeds."""
     for trees, seed in product(TREES, seeds):
         yield forest(name, bags, ROWS, trees, None, seed)
-    for depth, seed in product(DEPTHS, fewer):
+    for depth, seed in product(DEPTHS[name in HARD :], fewer):  # with the least depth, hard ones are hopeless
         yield forest(name, bags, ROWS, MOST, depth, seed)
     for n, seed in product(rows, fewer):
         yield forest(name, bags, n, MOST, None, seed)

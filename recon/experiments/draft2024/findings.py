@@ -78,15 +78,17 @@ def averaged(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def line(label: str, part: pd.DataFrame, x: str, y: str, dashed: bool = False) -> Line | None:
-    """Return means over seeds with the range as a band, hollow where some forest has none; None where all have none."""
+    """Return means over seeds with the range as a band, hollow where some forest has none; None where all have none.
+
+    Where no forest has one the line is broken.
+    """
     found: dict[float, list[float]] = {}
     for at, value in zip(part[x].astype(float).tolist(), part[y].astype(float).tolist(), strict=True):
         found.setdefault(at, []).append(value)
-    kept = {at: [v for v in values if not math.isnan(v)] for at, values in sorted(found.items())}
-    kept = {at: values for at, values in kept.items() if values}
-    if not kept:
-        return None
+    kept = {at: [v for v in values if not math.isnan(v)] or [math.nan] for at, values in sorted(found.items())}
     where, means = list(kept), [math.fsum(values) / len(values) for values in kept.values()]
+    if all(map(math.isnan, means)):
+        return None
     if dashed:
         return Line(label, where, means, style="dashed")
     hollow = [len(values) < len(found[at]) for at, values in kept.items()]
@@ -166,7 +168,8 @@ def setting(one: Mapping[Hashable, Any]) -> str:
     """Return a line of the means in words."""
     proved = "" if np.isnan(one["certain"]) else f", {one['certain']:.0%} proved to be in the data"
     only = f"the only world in {one['unique']} of {one['forests']} forests"
-    return f"{one['trees']} trees {one['error']:.4f} ({one['rows_right']:.0%} of the rows given back{proved}, {only})"
+    trees = f"{one['trees']} tree{'s' if one['trees'] > 1 else ''}"
+    return f"{trees} {one['error']:.4f} ({one['rows_right']:.0%} of the rows given back{proved}, {only})"
 
 
 def claimed(some: pd.DataFrame) -> str:
@@ -238,6 +241,9 @@ def unfinished(results: pd.DataFrame) -> list[str]:
     for bags, label in LABELS.items():
         some = results[results["bags"] == bags]
         if none := int(some["error"].isna().sum()):
-            few = some.loc[some["error"].isna(), "cap_seconds"]
-            out.append(f"{label.capitalize()}: {none} of {len(some)} forests gave no data set within {few.max():g} s.")
+            time = sorted(set(some.loc[some["error"].isna(), "cap_seconds"]))
+            within = f"{time[0]:g} s" if len(time) == 1 else f"{time[0]:g} to {time[-1]:g} s"
+            out.append(
+                f"{label.capitalize()}: {none} of {len(some)} forests gave no data set within {within} of the clock."
+            )
     return out

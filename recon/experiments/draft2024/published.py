@@ -88,8 +88,9 @@ def beside(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def sentences(pairs: pd.DataFrame) -> list[str]:
-    """Return how our errors compare with the published ones, forest by forest."""
+    """Return how our errors compare with the published ones, forest by forest, where there is more than one tree."""
     out = []
+    pairs = pairs[pairs["trees"] > 1] if len(pairs) else pairs
     for bags, what in WHAT.items():
         some = pairs[(pairs["bags"] == bags) & pairs["same_forest"].astype(bool)] if len(pairs) else pairs
         for name in NAMES:
@@ -97,7 +98,7 @@ def sentences(pairs: pd.DataFrame) -> list[str]:
             if not len(part):
                 continue
             done = part[part["ours"].notna()]
-            text = f"{NAMES[name]}, {what}: of {len(part)} forests whose errors the authors published"
+            text = f"{NAMES[name]}, {what}: of {len(part)} forests of several trees whose errors the authors published"
             if len(done) < len(part):
                 text += f" {len(part) - len(done)} gave us no data set within the time"
             if len(done):
@@ -107,8 +108,9 @@ def sentences(pairs: pd.DataFrame) -> list[str]:
                     f"{int(np.sum(ours < theirs - 1e-9))}, equal in {int(np.sum(abs(ours - theirs) <= 1e-9))}, larger "
                     f"in {int(np.sum(ours > theirs + 1e-9))}; means {ours.mean():.4f} (ours) and {theirs.mean():.4f}"
                 )
-            slowest = f"{part['published_seconds'].min():,.0f} to {part['published_seconds'].max():,.0f} s"
-            out.append(f"{text}; their solver took {slowest} a forest.".replace("  ", " ").replace(" ;", ";"))
+            low, high = part["published_seconds"].min(), part["published_seconds"].max()
+            taken = f"{low:,.0f} to {high:,.0f} s" if f"{low:,.0f}" != f"{high:,.0f}" else f"{low:,.0f} s"
+            out.append(f"{text}; their solver took {taken} a forest.".replace("  ", " ").replace(" ;", ";"))
     return out
 
 
