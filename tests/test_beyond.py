@@ -208,6 +208,8 @@ def test_points_are_different_and_cover_every_question():
         assert len({point.key("beyond", 1) for point in points}) == len(points)
         assert {point["question"] for point in points} == set(QUESTIONS)
         assert all(point.cost <= 120 for point in points)
+    quick, full = ({point.key("beyond", 1) for point in EXPERIMENT.points(size)} for size in ("quick", "full"))
+    assert quick < full
 
 
 @pytest.fixture(scope="module")

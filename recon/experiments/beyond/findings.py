@@ -23,16 +23,17 @@ from recon.experiments.drawing import COLOURS, Figure, Line, Panel
 from recon.experiments.experiment import Findings, Table
 
 DRAWN = {"compas27": ("race", "sex", "age"), "adult24": ("sex and age",)}  # kinds of groups with a panel
+PERHAPS = ("certified", "bound", "gap", "chance", "removed_confidence")  # figures that no line may have
 ACROSS, DOWN = "optimal trees", "optimal rule lists"
 
 
 def findings(results: pd.DataFrame) -> Findings:
     """Return the figures, tables and sentences of all questions that have results."""
-    found = [
-        of(results[results["question"] == question])
-        for question, of in QUESTIONS.items()
-        if (results["question"] == question).any()
-    ]
+    found = []
+    for question, of in QUESTIONS.items():
+        some = results[results["question"] == question]
+        if len(some):  # columns of other questions only cost time
+            found.append(of(some.loc[:, some.notna().any() | some.columns.isin(PERHAPS)]))
     figures = [figure for one in found for figure in one.figures if figure.panels]
     return Findings(
         [table for one in found for table in one.tables if len(table.frame)],
@@ -73,16 +74,15 @@ def groups(some: pd.DataFrame) -> Findings:
             panels.append(Panel(f"{name}, {kind}", f"bits removed per row, {ACROSS}", DOWN, drawn))
     about = (
         "Bits removed about a training row of each group (its mean rows in brackets) by the optimal tree of depth 5 "
-        "and "
-        "by the optimal list of 10 rules; true attributes, row's leaf or rule and label known; means over splits."
+        "and by the optimal list of 10 rules; true attributes, row's leaf or rule and label known; means over splits."
     )
     gaps = differences(some)
     tables = [
         Table("groups", means, "Means over splits: training rows of a group, their share, bits removed per row, Dist_G "
               "of the group, and the share of its rows among the tenth of all rows most exposed (0.1 for everybody)."),
         Table("group-gaps", gaps, f"The greatest difference of bits removed per row between two groups of {LEAST_ROWS} "
-              f"rows or more, mean over splits, and what {CHANCE:.0%} of {DRAWS} random groupings into the same sizes "
-              "stay below; the most and least exposed group (by means over splits) with their rows."),
+              f"rows or more, mean over splits, and what {CHANCE:.0%} of {DRAWS} random groupings into the same "
+              "sizes stay below; the most and least exposed group (by means over splits) with their rows."),
     ]  # fmt: skip
     return Findings(tables, [Figure("groups", about, panels)], gap_sentences(gaps))
 
@@ -118,13 +118,11 @@ def gap_sentences(gaps: pd.DataFrame) -> list[str]:
         above = int((part["beyond_chance"] == part["splits"]).sum())
         out.append(
             f"Groups, {NAMES[str(dataset)]}, {kind}: the greatest difference is that of {one['learner']}, "
-            f"{one['gap']:.2f} "
-            f"bits removed per row (true attributes): {one['most_exposed']} {one['most_removed']:.2f} "
-            f"({one['most_rows']:.0f} rows), {one['least_exposed']} {one['least_removed']:.2f} "
-            f"({one['least_rows']:.0f} "
-            f"rows); random groups of these sizes differ by less than {one['chance']:.2f} in {CHANCE:.0%} of draws. "
-            "The "
-            f"difference is beyond chance in every split for {above} of {len(part)} learners."
+            f"{one['gap']:.2f} bits removed per row (true attributes): {one['most_exposed']} "
+            f"{one['most_removed']:.2f} ({one['most_rows']:.0f} rows), {one['least_exposed']} "
+            f"{one['least_removed']:.2f} ({one['least_rows']:.0f} rows); random groups of these sizes differ by less "
+            f"than {one['chance']:.2f} in {CHANCE:.0%} of draws. The difference is beyond chance in every split for "
+            f"{above} of {len(part)} learners."
         )
     return out
 
@@ -148,9 +146,9 @@ def joined(some: pd.DataFrame) -> Findings:
             panels.append(Panel(f"{name}, {int(sized['n'].iloc[0]):,} rows", "bits removed per row by each, added up",
                                 "bits removed per row together", drawn))  # fmt: skip
     about = (
-        "Bits removed per row of the datasets without an order of rows (`multiset`), true attributes, by models of the "
-        "same rows together, against the sum of what each removes alone; a point per split, a bar where the number of "
-        "worlds is only bounded; below the dashed line models repeat one another."
+        "Bits removed per row of the datasets without an order of rows (`multiset`), true attributes, by models of "
+        "the same rows together, against the sum of what each removes alone; a point per split, a bar where the "
+        "number of worlds is only bounded; below the dashed line models repeat one another."
     )
     table = Table("joined", means, "Means over splits: rows, the share of splits in which the number of worlds is "
                   "exact, bits before the release, log2 of the worlds left and bits removed per row (at least, at "
@@ -189,10 +187,9 @@ def joined_sentences(means: pd.DataFrame, alone: pd.DataFrame) -> Iterator[str]:
         exact = "exact" if part["exact"].min() == 1 else f"exact in {part['exact'].mean():.0%} of counts, else bounds"
         yield (
             f"Joined, {NAMES[str(dataset)]}, {whole['n']:,.0f} rows, {splits(seeds)} ({exact}): of "
-            f"2^{whole['before']:,.0f} "
-            f"datasets {span(whole, 'log2', ',.0f', '2^')} are left by {largest} together; bits removed per row: "
-            f"{each}; "
-            f"together {shown(whole)}, against {whole['added']:.3f} if what each removes added up"
+            f"2^{whole['before']:,.0f} datasets {span(whole, 'log2', ',.0f', '2^')} are left by {largest} together; "
+            f"bits removed per row: {each}; together {shown(whole)}, against {whole['added']:.3f} if what each "
+            "removes added up"
             + (
                 f"; with the rows in order {shown(order[0])} of {order[0]['before'] / order[0]['n']:.2f}"
                 if order
@@ -283,10 +280,8 @@ def noise_sentences(means: pd.DataFrame) -> list[str]:
         sized = f"{int(rows):,}" if rows else "all"
         out.append(
             f"Noise, {NAMES[str(dataset)]}, {learner}, {sized} rows: exact counts remove {whole:.3f} bits per row "
-            "(rows in "
-            "order); of them noisy counts remove by the posterior with prior counts, with prior worlds, and for "
-            "certain "
-            f"at confidence 0.95: {each}."
+            "(rows in order); of them noisy counts remove by the posterior with prior counts, with prior worlds, and "
+            f"for certain at confidence 0.95: {each}."
         )
     return out
 

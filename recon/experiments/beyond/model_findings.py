@@ -69,9 +69,9 @@ def matched_size(some: pd.DataFrame) -> Findings:
         "leaks most."
     )
     table = Table("matched-size", pairs, "Trees beside rule lists of the same split, means over splits and sizes: how "
-                  "many pairs, Dist_G and training accuracy of tree less list; at equal size (leaves = rules, default "
-                  "included), and of each list beside the smallest tree at least as accurate; `unmatched`: lists as "
-                  "accurate as no tree of the sizes looked at.")  # fmt: skip
+                  "many pairs, Dist_G and training accuracy of tree less list; at equal size (leaves = rules, "
+                  "default included), and of each list beside the smallest tree at least as accurate; `unmatched`: "
+                  "lists as accurate as no tree of the sizes looked at.")  # fmt: skip
     return Findings([table], [Figure("matched-size", about, panels)], list(map(matched_sentence, records(pairs))))
 
 
@@ -121,21 +121,21 @@ def matched_sentence(one: dict[str, Any]) -> str:
     """Return one line of the pairs in words."""
     text = (
         f"Matched size, {one['data']}, {one['models']} models, {splits(one['splits'])}: with as many leaves as rules "
-        f"({one['least']} to {one['greatest']}) the tree leaves more open than the rule list in {one['more_open']} of "
-        f"{one['pairs']} pairs and less in {one['less_open']}, by {one['dist_g']:+.4f} of Dist_G on average, at "
+        f"({one['least']} to {one['greatest']}) the tree leaves more open than the rule list in {one['more_open']} "
+        f"of {one['pairs']} pairs and less in {one['less_open']}, by {one['dist_g']:+.4f} of Dist_G on average, at "
         f"{100 * one['accuracy']:+.2f} points of training accuracy"
     )
     if one["models"] == "optimal":
         text += (
-            " (the least leaking of the optimal trees with so many leaves; the most leaking leaves less open than the "
-            f"list in {int(one['worst_less_open'])})"
+            " (the least leaking of the optimal trees with so many leaves; the most leaking leaves less open than "
+            f"the list in {int(one['worst_less_open'])})"
         )
     if one["at_accuracy_pairs"]:
         text += (
-            f"; the smallest tree at least as accurate as a list leaves more open in "
-            f"{int(one['at_accuracy_more_open'])} "
-            f"of {one['at_accuracy_pairs']} cases, by {one['at_accuracy_dist_g']:+.4f} on average, with "
-            f"{one['at_accuracy_leaves']:+.1f} leaves ({one['unmatched']} lists are more accurate than every such tree)"
+            "; the smallest tree at least as accurate as a list leaves more open in "
+            f"{int(one['at_accuracy_more_open'])} of {one['at_accuracy_pairs']} cases, by "
+            f"{one['at_accuracy_dist_g']:+.4f} on average, with {one['at_accuracy_leaves']:+.1f} leaves "
+            f"({one['unmatched']} lists are more accurate than every such tree)"
         )
     return text + ". The paper compares models of different sizes."
 
@@ -182,8 +182,8 @@ def nearly_best(some: pd.DataFrame) -> Findings:
     table = pd.DataFrame(lines)
     about = (
         "Dist_G of the trees within so many percentage points of the greatest training accuracy of their depth, of "
-        "the one "
-        f"that leaks least and of the one that leaks most; right, the former by accuracy; {BITS}; means over splits."
+        f"the one that leaks least and of the one that leaks most; right, the former by accuracy; {BITS}; means over "
+        "splits."
     )
     tables = [
         Table("nearly-best-trees", table, "All trees of a depth within a tolerance (percentage points of training "
@@ -232,9 +232,8 @@ def nearly_sentences(table: pd.DataFrame) -> list[str]:
         )
         out.append(
             f"Nearly best trees, {name}, depth up to {deep[0]['depth']}, {splits(deep[0]['splits'])}: the optimal "
-            "tree that "
-            f"the learner returns has a Dist_G of {deep[0]['returned']:.4f}; the tree that leaks least has {gains}. "
-            "Exact over all trees of that depth and support."
+            f"tree that the learner returns has a Dist_G of {deep[0]['returned']:.4f}; the tree that leaks least has "
+            f"{gains}. Exact over all trees of that depth and support."
         )
     return out
 
@@ -264,15 +263,14 @@ def true_attributes(some: pd.DataFrame) -> Findings:
         bits, attributes = part["before_bits"].iloc[0], part["before_attributes"].iloc[0]
         each = "; ".join(
             f"{one['learner']} (limit {one['limit']:g}) Dist_G {one['dist_g_bits']:.3f} and "
-            f"{one['dist_g_attributes']:.3f}, "
-            f"{one['removed_bits']:.2f} and {one['removed_attributes']:.2f} bits removed per row"
+            f"{one['dist_g_attributes']:.3f}, {one['removed_bits']:.2f} and {one['removed_attributes']:.2f} bits "
+            "removed per row"
             for one in records(top)
         )
         out.append(
             f"True attributes, {name}: a row has {bits:.2f} bits as independent columns but {attributes:.2f} as true "
             f"attributes, so that only one in 2^{bits - attributes:.1f} of the rows the paper counts can exist; "
-            "counted the "
-            f"one and the other way, {each}. Independent bits understate the share of what is known."
+            f"counted the one and the other way, {each}. Independent bits understate the share of what is known."
             if (top["dist_g_bits"] > top["dist_g_attributes"]).all()
             else f"True attributes, {name}: a row has {bits:.2f} bits and {attributes:.2f}; {each}."
         )
@@ -323,14 +321,12 @@ def width_sentences(name: str, part: pd.DataFrame) -> list[str]:
                     close.append(float(able.sort_values("leaves")["dist_g"].iloc[0]) - one["dist_g"])
             text = (
                 f"Rule width, {name}, {kind} lists: with as many rules, up to {width} literals instead of 1 change "
-                "training "
-                f"accuracy by {100 * (both['train_accuracy_w'] - both['train_accuracy_1']).mean():+.2f} points and "
-                "Dist_G by "
-                f"{gap.mean():+.4f} on average ({len(both)} pairs)"
+                f"training accuracy by {100 * (both['train_accuracy_w'] - both['train_accuracy_1']).mean():+.2f} "
+                f"points and Dist_G by {gap.mean():+.4f} on average ({len(both)} pairs)"
             )
             if close:
                 text += (
-                    f"; the shortest of them at least as accurate as a list of width 1 changes Dist_G by "
+                    "; the shortest of them at least as accurate as a list of width 1 changes Dist_G by "
                     f"{np.mean(close):+.4f} ({len(close)} of {len(narrow)} lists have one)"
                 )
             if kind == "optimal":
