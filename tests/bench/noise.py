@@ -9,6 +9,7 @@ seeds. Beside the exact question without noise, or the fit of the forest. Needs 
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Any
 
@@ -141,14 +142,18 @@ def sampled(job: str, name: str, rows: int | None, shape: tuple[int, int], scale
 
 
 def sweep(job: str) -> list[Line]:
-    """Say what noise buys: accuracy, bits, and rows from the truth, over 20 draws per budget."""
+    """Say what noise buys: accuracy, bits, and rows from the truth, medians over 20 draws per budget."""
     import recon
-    from recon.cli.commands.noise import sweep_lines
 
     exact = lambda: adult_tree(1_000)[0]  # noqa: E731
     work = measured(lambda release: recon.sweep(release, [0.01, 0.1, 1.0, 10.0], draws=20), exact, repeats=1)
     beside = measured(recon.measure, exact)
-    return [Line(job, work, EXACT, beside, said={"table": list(sweep_lines(work.found))})]
+    names = {"accuracy": "accuracy", "bits_removed_per_row": "bits removed per row", "typical": "rows to typical"}
+    said = {}
+    for one in work.found.to_dict("records"):
+        epsilon = "exact" if math.isinf(one["epsilon"]) else f"ε = {one['epsilon']:g}"
+        said[epsilon] = [f"{what} {one[f'{name}_q50']:.4g}" for name, what in names.items()]
+    return [Line(job, work, EXACT, beside, said=said)]
 
 
 def jobs() -> dict[str, Job]:

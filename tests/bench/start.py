@@ -22,7 +22,7 @@ from records import Spent
 
 COUNT = [sys.executable, "-m", "recon", "count", "examples/releases/compas_tree.json"]
 IMPORTS = [sys.executable, "-c", "import numpy, pandas"]
-RUNS = 11
+RUNS = 7
 
 
 def together(runs: list[Spent]) -> Spent:
