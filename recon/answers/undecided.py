@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -99,7 +100,7 @@ def of_chunk(statements: Release, chunk: tuple[Selections, Convention], limits: 
 def together(parts: Sequence[DecideAnswer]) -> DecideAnswer:
     """Return the answer for the selections of all parts, as good as the worst of them."""
     names = ("low", "high", "probability", "before", "expected", "expected_before", "open")
-    arrays = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+    arrays: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
     worst = next((part for part in parts if part.status != "exact"), parts[0])
     trail = tuple(dict.fromkeys(line for part in parts for line in part.trail))
     multipliers = {side: m for part in parts for side, m in part.multipliers.items()}

@@ -167,8 +167,8 @@ def audit(
     from recon.report.provenance import ReleaseFacts
     from solvers.parallel.pools import kept_open
 
-    with working(seconds, memory, max_cells, quiet, log_json) as limits, kept_open():
-        limits = within_machine(limits, workers, dask)
+    with working(seconds, memory, max_cells, quiet, log_json) as whole, kept_open():
+        limits = within_machine(whole, workers, dask)
         release = open_release(files, domain, independent, limits, confidence, rows, label, known=known)
         if release.rows.high is None and not json:  # nothing can be counted, but something is said
             facts = ReleaseFacts(release, stored_outright(release, limits))
