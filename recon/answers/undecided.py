@@ -5,13 +5,18 @@ Profiles that were read always get their line: an exhausted limit makes a verdic
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 
 from encoders.encode.encoder import EncodedRelease
 from recon.answers.reasons import plain_reasons
 from solvers.chain import ask
 from solvers.foundation.errors import EmptyConfidenceSet, Inconclusive
-from solvers.foundation.limits import Limits
+from solvers.foundation.limits import Limits, ended
+from solvers.parallel.pieces import STARTING, completed_with
 from solvers.questions.query import (
     Answer,
     Convention,
@@ -23,7 +28,9 @@ from solvers.questions.query import (
     Share,
     ShareAnswer,
 )
-from solvers.statements.release import UNBOUNDED
+from solvers.statements.release import UNBOUNDED, Release
+
+CHUNK = 500  # distinct selections that are decided in one go where there are processes for others
 
 
 def given_up(release: EncodedRelease, limits: Limits | None, after: DecideAnswer | None) -> Inconclusive | None:
@@ -51,11 +58,54 @@ def decide(
     if why := given_up(release, limits, after):
         return open_rows(release, len(chosen), why)
     try:
-        return ask(release.statements, Decide(chosen, convention), DecideAnswer, limits)
+        return answered(release, chosen, convention, limits)
     except EmptyConfidenceSet:
         raise
     except Inconclusive as error:
         return open_rows(release, len(chosen), error)
+
+
+def answered(
+    release: EncodedRelease, chosen: Selections, convention: Convention, limits: Limits | None
+) -> DecideAnswer:
+    """Return the engines' answer, of many selections chunk by chunk where there are processes for them."""
+    if limits is None or len(chosen) < 2 * CHUNK or (limits.workers <= 1 and not limits.cluster):
+        return ask(release.statements, Decide(chosen, convention), DecideAnswer, limits)
+    distinct, back = chosen.distinct()
+    cuts = range(0, len(distinct), CHUNK)
+    chunks = [(Selections(distinct.codes[i : i + CHUNK], distinct.sizes), convention) for i in cuts]
+    parts: list[DecideAnswer | Inconclusive] = [Inconclusive(ended(limits))] * len(chunks)
+    done = completed_with(release.statements, of_chunk, chunks, limits, what="chunks of profiles", alone=STARTING)
+    for k, found in done:
+        parts[k] = found
+    if all(isinstance(part, Inconclusive) for part in parts):
+        raise next(part for part in parts if isinstance(part, Inconclusive))
+    known = [
+        open_rows(release, len(chunk), part) if isinstance(part, Inconclusive) else part
+        for (chunk, _), part in zip(chunks, parts, strict=True)
+    ]
+    return together(known).at(back)
+
+
+def of_chunk(statements: Release, chunk: tuple[Selections, Convention], limits: Limits) -> DecideAnswer | Inconclusive:
+    """Return the engines' answer for some selections, or why there is none within the limits."""
+    try:
+        return ask(statements, Decide(*chunk), DecideAnswer, limits)
+    except EmptyConfidenceSet:
+        raise
+    except Inconclusive as error:
+        return error
+
+
+def together(parts: Sequence[DecideAnswer]) -> DecideAnswer:
+    """Return the answer for the selections of all parts, as good as the worst of them."""
+    names = ("low", "high", "probability", "before", "expected", "expected_before", "open")
+    arrays: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+    worst = next((part for part in parts if part.status != "exact"), parts[0])
+    trail = tuple(dict.fromkeys(line for part in parts for line in part.trail))
+    multipliers = {side: m for part in parts for side, m in part.multipliers.items()}
+    seconds = sum(part.seconds for part in parts)
+    return replace(worst, **arrays, trail=trail, multipliers=multipliers, seconds=seconds)
 
 
 def open_rows(release: EncodedRelease, number: int, error: Inconclusive) -> DecideAnswer:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,13 +13,19 @@ import numpy as np
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import Table
 from recon.answers.counting import count
+from recon.auditing.determined_rows import beside_truth
 from recon.auditing.findings import Bought, BoughtWorlds, Emptiness, GroupDisclosure
+from recon.auditing.spreading import Asked
 from recon.bounds.disclosure import disclosed_values, numeric_target, tells
+from recon.bounds.intervals import IntervalCells, interval_cells
 from recon.certificates.certificate_format import Json
 from recon.certificates.issuing import all_of_it, contradiction_certificate
 from recon.files.budget import current
 from recon.inspection.inspecting import Inspection, inspect
+from recon.leaf_values.determined import Determined
+from recon.leaf_values.remedies import Line, Remedy, remedied
 from recon.loading.attaching import emptied
+from recon.loading.settled import as_released
 from recon.located.placed_rows import PlacedRows
 from recon.located.positions import placed, unlocated
 from recon.measures.figures import Measures
@@ -120,15 +126,43 @@ def shapes(release: EncodedRelease) -> list[Any]:
     ]
 
 
-def certificate_of(release: EncodedRelease, found: Measures, limits: Limits) -> Json | None:
-    """Return the certificate that there is no possible world, or only one; None for neither."""
+def certificate_wanted(release: EncodedRelease, found: Measures) -> str | None:
+    """Return which certificate may be there: of "none" (no possible world), of "one" (no other), None for neither."""
     if found.status == "unsat":
-        return contradiction_certificate(release.at_confidence(1), limits)
+        return "none"
     if not release.certain:
         return None  # at a confidence below 1 nothing is certified
     datasets = found.counted if found.datasets is None else found.datasets
-    alone = datasets.log2 == 0.0 and datasets.convention != "ordered"
-    return all_of_it(release, limits) if alone else None
+    return "one" if datasets.log2 == 0.0 and datasets.convention != "ordered" else None
+
+
+def certified(asked: Asked, worlds: str | None, limits: Limits) -> Json | None:
+    """Return the certificate that is wanted; None where it was not proved."""
+    if worlds == "none":
+        return contradiction_certificate(asked.release.at_confidence(1), limits)
+    return all_of_it(asked.release, limits) if worlds == "one" else None
+
+
+def grouped(asked: Asked, _: None, limits: Limits) -> GroupDisclosure:
+    """Return what figures give away of groups: as published where leaf values fail, or add cells nobody published."""
+    release = asked.release
+    return group_disclosure(as_released(release) if release.statements.settled is not None else release)
+
+
+def feasible(asked: Asked, _: None, limits: Limits) -> IntervalCells:
+    """Return the cells that were suppressed or published as intervals, and what is left of them."""
+    return interval_cells(asked.release, limits)
+
+
+def otherwise(asked: Asked, remedy: Remedy, limits: Limits) -> Line:
+    """Return what boosted models give back published otherwise: one line."""
+    return remedied(asked.release, remedy, limits)
+
+
+def true_beside(asked: Asked, found: Determined, limits: Limits) -> Mapping[str, Any]:
+    """Return the true rows beside what leaf values determine."""
+    assert asked.truth is not None
+    return beside_truth(asked.release, found, asked.truth, asked.population, asked.seed)
 
 
 def group_disclosure(release: EncodedRelease) -> GroupDisclosure:

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from encoders.encode.encoder import EncodedRelease
 from recon.answers.reasons import no_reconstruction, plain_reasons
 from recon.auditing.findings import TruthCheck
-from recon.auditing.matching import against_baselines
-from recon.frames.naming import named_like
-from recon.frames.selections import raw_indices, whole_rows
+from recon.auditing.matching import Comparison, Match, compare
+from recon.auditing.spreading import Asked, Question, Turn
 from recon.frames.true_rows import SHOWN, violations
-from recon.loading.settled import as_released
+from recon.loading.settled import Travelling, as_released
 from recon.measures.figures import Measures
 from recon.questions.questions import certify, reconstruct
 from solvers.foundation.errors import ContradictionError, Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
+
+
+@dataclass(frozen=True)
+class Guess:
+    """A reconstruction beside the true rows, or why there is none (`note`, and what every engine said)."""
+
+    match: Match | None
+    note: str = ""
+    trail: tuple[str, ...] = ()
 
 
 def check_truth(
@@ -34,24 +43,54 @@ def check_truth(
 
     An empty cell of an attribute that may be missing is missing; of any other it is open.
     """
-    truth = whole_rows(named_like(truth, release.domain)[0], release.domain)
-    violated = violations(as_released(release), truth)
-    if why := no_guess(release, measures):
-        return TruthCheck(not violated, tuple(violated), None, why, trail=measures.counted.trail)
-    real = raw_indices(release.domain, truth)
+    turn = Turn(Asked(Travelling.of(release), truth, population, seed), limits or Limits())
+    asked = first_asked(release, measures)
+    return checked(turn, measures, turn.answers(asked, "questions about the true rows"))
+
+
+def first_asked(release: EncodedRelease, measures: Measures) -> dict[str, Question]:
+    """Return what is asked of the true rows before anything else, the reconstruction first where there can be one."""
+    found: dict[str, Question] = {} if no_guess(release, measures) else {"guess": (guessed, None)}
+    return found | {"broken": (broken, None)}
+
+
+def checked(turn: Turn, measures: Measures, answers: Mapping[str, Any]) -> TruthCheck:
+    """Return what the true rows say from the answers to `first_asked`, asking what is right by chance, and proved."""
+    violated, found = answers["broken"], answers.get("guess")
+    if found is None:
+        why = no_guess(turn.asked.release, measures)
+        return TruthCheck(not violated, violated, None, why, trail=measures.counted.trail)
+    if found.match is None:
+        return TruthCheck(not violated, violated, None, found.note, trail=found.trail)
+    chance, limits = turn.asked.chance, turn.limits
+    draws: dict[int, Question] = {k: (right_by_chance, k) for k in range(len(chance.names) * chance.repeats)}
+    found_by = turn.answers(draws, "draws without the release", needed=not limits.stop.is_set())
+    matches = [found_by.get(k) for k in draws]
+    proved = proved_rows(turn.asked, limits)
+    return TruthCheck(not violated, violated, Comparison(found.match, chance.baselines(matches)), proved=proved)
+
+
+def broken(asked: Asked, _: None, limits: Limits) -> tuple[str, ...]:
+    """Return what the true rows contradict."""
+    return tuple(violations(as_released(asked.release), asked.rows))
+
+
+def guessed(asked: Asked, _: None, limits: Limits) -> Guess:
+    """Return how much of the true rows a reconstruction has right."""
+    real = asked.real
     try:
-        guess = reconstruct(release, seed, limits).indices()
+        guess = reconstruct(asked.release, asked.seed, limits).indices()
     except ContradictionError as error:
-        return TruthCheck(not violated, tuple(violated), None, f"no reconstruction: {error}")
+        return Guess(None, f"no reconstruction: {error}")
     except (Inconclusive, Unsupported) as error:
         trail = tuple(str(error).split("; "))
-        return TruthCheck(not violated, tuple(violated), None, no_reconstruction(trail), trail=trail)
-    people = None
-    if population is not None:
-        people = raw_indices(release.domain, named_like(population, release.domain)[0])
-    totals = [a.total for a in release.cut.solver.attributes]
-    compared = against_baselines(real, guess, totals, population=people, seed=seed)
-    return TruthCheck(not violated, tuple(violated), compared, proved=proved_rows(release, truth, real, limits))
+        return Guess(None, no_reconstruction(trail), trail)
+    return Guess(compare(real, guess))
+
+
+def right_by_chance(asked: Asked, draw: int, limits: Limits) -> Match:
+    """Return one draw that needs no release beside the true rows."""
+    return asked.chance.match(draw)
 
 
 def no_guess(release: EncodedRelease, measures: Measures) -> str:
@@ -66,13 +105,13 @@ def no_guess(release: EncodedRelease, measures: Measures) -> str:
     return ""
 
 
-def proved_rows(release: EncodedRelease, truth: pd.DataFrame, real: NDArray[Any], limits: Limits | None) -> int | None:
+def proved_rows(asked: Asked, limits: Limits) -> int | None:
     """Return how many of the rows that occur once in the truth are in every possible world, None if not decided."""
-    _, first, times = np.unique(real, axis=0, return_index=True, return_counts=True)
-    once = truth.iloc[np.sort(first[times == 1])]
-    once.attrs.update(truth.attrs)
+    _, first, times = np.unique(asked.real, axis=0, return_index=True, return_counts=True)
+    once = asked.rows.iloc[np.sort(first[times == 1])]
+    once.attrs.update(asked.rows.attrs)
     try:
-        found = certify(release, once, limits=limits, certificates=False)
+        found = certify(asked.release, once, limits=limits, certificates=False)
     except (Inconclusive, Unsupported):
         return None
     if len(found) and (found["verdict"] == "unknown").all():

@@ -8,7 +8,7 @@ solved (assignment problem: Kuhn 1955; on grouped rows a transportation problem,
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -171,6 +171,70 @@ def halves(truth: Rows, rng: np.random.Generator) -> tuple[Rows, Rows]:
     return truth[order[:middle]], truth[order[middle : 2 * middle]]
 
 
+@dataclass(frozen=True)
+class Chance:
+    """Guesses without the release, each drawn `repeats` times in one order that `seed` fixes.
+
+    `truth` (n, attributes) and `population` are rows as value indices, `totals` how many values each attribute has.
+    """
+
+    truth: Rows
+    totals: Sequence[int]
+    population: Rows | None = None
+    repeats: int = 3
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.repeats < 1 or len(self.totals) != self.truth.shape[1]:
+            raise ReleaseError(
+                f"{self.repeats} repeats, {len(self.totals)} totals for {self.truth.shape[1]} attributes"
+            )
+        if self.population is not None and not len(self.population):
+            raise ReleaseError("the population has no rows")
+
+    @property
+    def names(self) -> list[str]:
+        """Return the baselines in their order."""
+        alone = ["one half of the truth against the other"] if len(self.truth) > 1 else []
+        other = alone if self.population is None else ["fresh sample of the population"]
+        return ["uniform rows", "product of marginals", *other] if len(self.truth) else []
+
+    def draws(self) -> Iterator[Callable[[], tuple[Rows, Rows]]]:
+        """Yield what gives (true rows, rows to compare with), draw by draw; each is to be called in its turn."""
+        rng, n, people = np.random.default_rng(self.seed), len(self.truth), self.population
+        size = 0 if people is None else min(n, len(people))
+        for k in range(len(self.names)):
+            for _ in range(self.repeats):
+                if k == 0:
+                    yield lambda: (self.truth, uniform(self.totals, n, rng))
+                elif k == 1:
+                    yield lambda: (self.truth, marginals(self.truth, n, rng))
+                elif people is None:
+                    yield lambda: halves(self.truth, rng)
+                else:
+                    yield lambda: (fresh(self.truth, size, rng), fresh(people, size, rng))
+
+    def match(self, draw: int) -> Match:
+        """Return one draw beside the truth; those before it are drawn and not compared."""
+        for i, made in enumerate(self.draws()):
+            pair = made()
+            if i == draw:
+                return compare(*pair)
+        raise IndexError(draw)
+
+    def baselines(self, matches: Sequence[Match | None]) -> tuple[Baseline, ...]:
+        """Return the baselines from the matches of all draws in their order; one with a draw missing is left out."""
+        out = []
+        for k, name in enumerate(self.names):
+            found = [m for m in matches[k * self.repeats : (k + 1) * self.repeats] if m is not None]
+            if len(found) < self.repeats:
+                continue
+            cells = [m.cells_right for m in found if m.cells_right is not None]
+            mean = sum(cells) / self.repeats if len(cells) == self.repeats else None
+            out.append(Baseline(name, sum(m.share_right for m in found) / self.repeats, mean))
+        return tuple(out)
+
+
 def against_baselines(
     truth: Rows,
     guess: Rows,
@@ -188,25 +252,6 @@ def against_baselines(
     the truth, all of it is compared with a random part of the truth of that size (like the halves, a low figure:
     smaller samples share less).
     """
-    if repeats < 1 or len(totals) != truth.shape[1]:
-        raise ReleaseError(f"{repeats} repeats, {len(totals)} totals for {truth.shape[1]} attributes")
-    rng = np.random.default_rng(seed)
-    n = len(truth)
-    draws: list[tuple[str, Callable[[], tuple[Rows, Rows]]]] = [
-        ("uniform rows", lambda: (truth, uniform(totals, n, rng))),
-        ("product of marginals", lambda: (truth, marginals(truth, n, rng))),
-    ]
-    if population is not None:
-        people, size = population, min(n, len(population))
-        if not size:
-            raise ReleaseError("the population has no rows")
-        draws.append(("fresh sample of the population", lambda: (fresh(truth, size, rng), fresh(people, size, rng))))
-    elif n > 1:
-        draws.append(("one half of the truth against the other", lambda: halves(truth, rng)))
-    baselines = []
-    for name, draw in draws if n else ():
-        found = [compare(*draw()) for _ in range(repeats)]
-        cells = [m.cells_right for m in found if m.cells_right is not None]
-        mean = sum(cells) / repeats if len(cells) == repeats else None
-        baselines.append(Baseline(name, sum(m.share_right for m in found) / repeats, mean))
-    return Comparison(compare(truth, guess), tuple(baselines))
+    chance = Chance(truth, totals, population, repeats, seed)
+    baselines = chance.baselines([compare(*made()) for made in chance.draws()])
+    return Comparison(compare(truth, guess), baselines)

@@ -24,6 +24,7 @@ from recon.cli.studies.reproduce import reproduce
 from recon.console.guarding import Commands
 from recon.console.options import (
     Certificates,
+    Cluster,
     Confidence,
     ConventionName,
     Counter,
@@ -50,9 +51,11 @@ from recon.console.options import (
     Truth,
     Views,
     WithoutNoise,
+    Workers,
     WorldOut,
     bounded,
     suffix,
+    within_machine,
 )
 from recon.console.output import (
     DONE,
@@ -154,16 +157,18 @@ def audit(
     rows: KnownRows = None, known: KnownColumns = None, label: LabelName = None, convention: ConventionName = None,
     truth: Truth = None, population: Population = None, seed: Seed = 0, digits: Digits = 10_000, out: ReportOut = None,
     seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000, confidence: Confidence = 0.95,
-    without_noise: WithoutNoise = None, remedies: Remedies = False, json: Json = False, quiet: Quiet = False,
-    log_json: LogJson = False,
+    without_noise: WithoutNoise = None, remedies: Remedies = False, workers: Workers = 1,
+    dask: Cluster = None, json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Report what a release gives away: worlds, uncertainty, who is exposed, what its counts say by themselves."""
     from recon.auditing.auditing import stored_outright
     from recon.frames.naming import table_like
     from recon.report.audit import audit as run
     from recon.report.provenance import ReleaseFacts
+    from solvers.parallel.opening import kept_open
 
-    with working(seconds, memory, max_cells, quiet, log_json) as limits:
+    with working(seconds, memory, max_cells, quiet, log_json) as whole, kept_open():
+        limits = within_machine(whole, workers, dask)
         release = open_release(files, domain, independent, limits, confidence, rows, label, known=known)
         if release.rows.high is None and not json:  # nothing can be counted, but something is said
             facts = ReleaseFacts(release, stored_outright(release, limits))

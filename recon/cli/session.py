@@ -24,11 +24,12 @@ def open_files(
     rows: int | None = None,
     label: str | None = None,
     known: str | None = None,
+    limits: Limits | None = None,
 ) -> EncodedRelease:
     """Return the release of the files: its domain replaced, its columns made independent, its rows known, if asked.
 
     `label`: the label's column in a domain that is read off data, where the data have it. `known`: a table of the
-    features of everybody.
+    features of everybody. `limits`: on how many processes several files are read.
     """
     from encoders.encode.encoder import encode
     from recon.loading.loading import load, read_domain
@@ -37,7 +38,8 @@ def open_files(
 
     declared = None if domain is None else read_domain(domain, label, lenient=True)
     beside = known if not independent and rows is None else None
-    release = load(*files, domain=declared, confidence=confidence, memory=memory, known_columns=beside, label=label)
+    release = load(*files, domain=declared, confidence=confidence, memory=memory, limits=limits, known_columns=beside,
+                   label=label)  # fmt: skip
     gc.freeze()  # it stays until the program ends: the collector need not walk its millions of objects again and again
     if not independent and rows is None:
         return release
@@ -65,7 +67,7 @@ def open_release(
     """
     limits.report(f"reading {files[0]}")
     with ended_at_once():
-        release = open_files(files, domain, independent, limits.memory, confidence, rows, label, known)
+        release = open_files(files, domain, independent, limits.memory, confidence, rows, label, known, limits)
     if not settle or not release.statements.boosted:
         return release
     from recon.loading.settled import settled_release

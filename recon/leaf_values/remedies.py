@@ -33,6 +33,9 @@ DECIMALS = (8, 6, 5, 4, 3)
 UP = 1 + 1e-9  # of widths, for the rounding of what is worked out here
 VALUE = "value"  # what figures of leaf values are called
 NOTE = "its leaf values are rounded to {} decimals, nothing else that predictions do not need is published but sizes"
+SECONDS = 60.0  # for one remedy
+Remedy = tuple[str, int | None, int | None]  # in words, decimals (None: as published), rounds of trees (None: all)
+Line = tuple[str, int | None, int | None, int | None, int, int, str, float]
 COLUMNS = ["remedy", "decimals", "trees", "rows", "rows_known", "labels_known", "status", "seconds"]
 
 
@@ -255,7 +258,7 @@ def remedies(
     decimals: Sequence[int] = DECIMALS,
     trees: Sequence[int] = (),
     limits: Limits | None = None,
-    seconds: float = 60.0,
+    seconds: float = SECONDS,
 ) -> pd.DataFrame:
     """Return how many rows are given back if the boosted models of a release are published otherwise, one line each.
 
@@ -264,21 +267,33 @@ def remedies(
     release as it is. Each line may take `seconds`, all together the limits. Raises as `rounded`.
     """
     limits = limits or Limits()
-    cases: list[tuple[str, int | None, int | None]] = [("as published", None, None)]
-    cases += [(f"leaf values with {k} decimals", k, None) for k in decimals]
-    cases += [(f"the first {t} rounds of trees", None, t) for t in trees]
-    lines = []
-    for name, k, t in cases:
-        changed = release
-        if k is not None:
-            changed = rounded(release, k)
-        elif t is not None:
-            changed = first_trees(release, t)
-        started = time.monotonic()
-        found = most(determined(changed, limits.lasting(min(seconds, limits.left()))))
-        known = (0, 0) if found is None else (found.known, found.with_label)
-        status = "unknown" if found is None else found.status
-        lines.append((name, k, t, changed.rows.high, *known, status, round(time.monotonic() - started, 3)))
+    return table_of([remedied(release, one, limits, seconds) for one in remedies_of(decimals, trees)])
+
+
+def remedies_of(decimals: Sequence[int] = DECIMALS, trees: Sequence[int] = ()) -> list[Remedy]:
+    """Return what `remedies` tries."""
+    out: list[Remedy] = [("as published", None, None)]
+    out += [(f"leaf values with {k} decimals", k, None) for k in decimals]
+    return [*out, *((f"the first {t} rounds of trees", None, t) for t in trees)]
+
+
+def remedied(release: EncodedRelease, remedy: Remedy, limits: Limits, seconds: float = SECONDS) -> Line:
+    """Return one line of `remedies`."""
+    name, decimals, trees = remedy
+    changed = release
+    if decimals is not None:
+        changed = rounded(release, decimals)
+    elif trees is not None:
+        changed = first_trees(release, trees)
+    started = time.monotonic()
+    found = most(determined(changed, limits.lasting(min(seconds, limits.left()))))
+    known = (0, 0) if found is None else (found.known, found.with_label)
+    status = "unknown" if found is None else found.status
+    return name, decimals, trees, changed.rows.high, *known, status, round(time.monotonic() - started, 3)
+
+
+def table_of(lines: Sequence[Line]) -> pd.DataFrame:
+    """Return the lines of `remedies` as its table."""
     frame = pd.DataFrame(lines, columns=COLUMNS).astype({"decimals": "Int64", "trees": "Int64"})
     frame.attrs["sizes"] = "rows per leaf are published in all of them"
     return frame

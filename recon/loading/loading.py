@@ -14,7 +14,7 @@ from encoders.encode.encoder import CONFIDENCE, EncodedRelease, confidence_level
 from encoders.encode.encoder import encode as encode_models
 from encoders.encode.joining import Published, join
 from encoders.models.models import AnyModel
-from recon.files.budget import MEMORY, within
+from recon.files.budget import MEMORY, current, within
 from recon.files.locating import located
 from recon.formats.detection import draft_of_object, read_draft
 from recon.formats.drafts.binding import Binder
@@ -28,6 +28,7 @@ from recon.stored.containers import open_stored, unpacked
 from solvers.foundation.collector import collector_paused
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
+from solvers.parallel.pieces import STARTING, completed
 
 if TYPE_CHECKING:
     from recon.loading.known_columns import Table
@@ -104,7 +105,7 @@ def load_several(files: Sequence[str], declared: Domain | None, confidence: floa
     """
     if files.count("-") > 1:
         raise ReleaseError("standard input (-) can be read once, not twice")
-    read = [read_file(path) for path in files]
+    read = read_files(files)
     several, first, parts = sum(one.models for one in read) > 1, 0, []
     for one in read:
         parts.append(one.published(declared, first, several))
@@ -116,6 +117,28 @@ def load_several(files: Sequence[str], declared: Domain | None, confidence: floa
         declared = replace(declared, notes=tuple(dict.fromkeys(n for part in parts for n in part.domain.notes)))
     release = join(parts, declared, confidence_level(confidence))
     return replace(release, reader_notes=tuple(dict.fromkeys(s for one in read for s in one.reader_notes)))
+
+
+def read_files(files: Sequence[str]) -> list[ReadFile]:
+    """Return what files publish, read on several processes where there are some: those of the budget's limits.
+
+    Each then takes its part of the budget's memory; what it took is taken from the budget too.
+    """
+    budget = current()
+    if budget.time is None or budget.time.workers <= 1 or "-" in files:
+        return [read_file(path) for path in files]
+    limits = replace(budget.time, memory=budget.left, cluster=None)
+    found = {}
+    for k, (one, took) in completed(read_apart, files, limits, what="files", alone=STARTING):
+        budget.bytes(took, files[k])
+        found[k] = one
+    return [found[k] if k in found else read_file(path) for k, path in enumerate(files)]
+
+
+def read_apart(path: str, limits: Limits) -> tuple[ReadFile, int]:
+    """Return what a file publishes, and the bytes that it took where no other budget knows of them."""
+    with within(limits=limits) as budget:
+        return read_file(path), budget.limit - budget.own if budget.above is None else 0
 
 
 def refuse_subsets(parts: Sequence[Published]) -> None:

@@ -51,6 +51,24 @@ def as_released(release: EncodedRelease) -> EncodedRelease:
     return release.derived.part(Unsettled).release or release
 
 
+@dataclass(frozen=True)
+class Travelling:
+    """A release and the one that was published, so that where both arrive the one is known as the other's."""
+
+    release: EncodedRelease
+    published: EncodedRelease
+
+    @classmethod
+    def of(cls, release: EncodedRelease) -> Travelling:
+        """Return a release that is sent elsewhere."""
+        return cls(release, as_released(release))
+
+    def __setstate__(self, state: dict[str, EncodedRelease]) -> None:
+        self.__dict__.update(state)
+        if self.published is not self.release:
+            self.release.derived.part(Unsettled).release = self.published
+
+
 def held(surplus: int) -> str:
     """Return in words how many figures were left over to check what leaf values assume, and hold."""
     return f"{surplus:,} surplus figures hold" if surplus else "no figure is left over to check that"

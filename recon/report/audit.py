@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import time
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any
 
 import pandas as pd
 
@@ -10,27 +12,34 @@ from encoders.encode.encoder import EncodedRelease
 from recon.answers.counting import convention_of
 from recon.auditing.auditing import (
     by_position,
-    certificate_of,
+    certificate_wanted,
+    certified,
     emptiness,
+    feasible,
     group_disclosure,
+    grouped,
+    otherwise,
     stored_outright,
+    true_beside,
     what_noise_bought,
 )
-from recon.auditing.determined_rows import beside_truth
 from recon.auditing.findings import Findings
-from recon.auditing.ground_truth import check_truth
-from recon.bounds.intervals import IntervalCells, interval_cells
-from recon.leaf_values.determined import determined
-from recon.leaf_values.remedies import remedies as remedies_of
-from recon.loading.settled import as_released, settled_release
+from recon.auditing.ground_truth import checked, first_asked
+from recon.auditing.spreading import Asked, Question, Turn
+from recon.bounds.intervals import IntervalCells
+from recon.leaf_values.determined import Determined, determined
+from recon.leaf_values.remedies import remedies_of, table_of
+from recon.loading.settled import Travelling, as_released, settled_release
 from recon.located.against_truth import compared
-from recon.measures.figures import empty
+from recon.measures.figures import Measures, empty
 from recon.measures.measures import measure
 from recon.report.report import Report
 from solvers.foundation.errors import EmptyConfidenceSet, Unsupported
 from solvers.foundation.limits import Limits
+from solvers.parallel.opening import kept_open
 from solvers.questions.query import CountAnswer
 
+LARGE = 1.0  # seconds: where the measures take longer, the questions behind them are spread at once
 COUNTING = 5.0  # seconds, of worlds over attributes of any numbers where positions are known
 
 
@@ -56,6 +65,16 @@ def audit(
     if policy is not None:
         raise Unsupported("policies are not read by this version")
     limits = limits or Limits()
+    with kept_open():
+        return Report(findings(release, convention, truth, population, without_noise, limits, seed, remedies))
+
+
+def findings(
+    release: EncodedRelease, convention: str | None, truth: pd.DataFrame | None, population: pd.DataFrame | None,
+    without_noise: EncodedRelease | None, limits: Limits, seed: int, remedies: bool,
+) -> Findings:  # fmt: skip
+    """Return what an audit finds; see `audit`."""
+    begun = time.monotonic()
     stored = stored_outright(release, limits)  # first: the surest of all, and quick
     release = settled_release(release, limits)
     rows = by_position(release, limits)
@@ -66,30 +85,37 @@ def audit(
     except EmptyConfidenceSet as error:
         none = empty(release, convention_of(release, convention), CountAnswer("unsat"))
         groups = group_disclosure(as_released(release))
-        return Report(Findings(release, none, groups, empty=emptiness(release, error, limits)))
-    checked = None if truth is None else check_truth(release, truth, population, first, seed, limits)
+        return Findings(release, none, groups, empty=emptiness(release, error, limits))
+    known = () if first.status == "unsat" else determined(release)  # settled before
+    large = time.monotonic() - begun > LARGE or (remedies and bool(known))
+    turn = Turn(Asked(Travelling.of(release), truth, population, seed), limits, large)
+    answers: dict[Any, Any] = turn.answers(dict(asked(turn.asked, first, known, remedies)), "questions of the audit")
+    checks = None if truth is None else checked(turn, first, answers)
     bought = None if without_noise is None else what_noise_bought(release, without_noise, limits)
-    proved = certificate_of(release, first, limits)
-    cells = IntervalCells() if first.status == "unsat" else interval_cells(release, limits)
-    # cells that leaf values prove are nothing that was published; where these fail, classes were dropped
-    groups = group_disclosure(as_released(release) if release.statements.settled is not None else release)
     beside = None if rows is None or truth is None or len(truth) != rows.rows else compared(rows, truth)
-    located = Findings(release, first, groups, positions=rows, positions_truth=beside)
-    located = with_leaf_values(located, truth, population, seed, limits if remedies else None)
-    return Report(replace(located, truth=checked, certificate=proved, bought=bought, stored=stored, intervals=cells))
+    tried = [answers["remedy", k] for k in range(len(answers)) if ("remedy", k) in answers]
+    return Findings(
+        release, first, answers["groups"], checks, answers["certificate"], bought, stored, None,
+        answers.get("intervals", IntervalCells()), rows, beside, known,
+        tuple(answers.get(("beside", one.number)) for one in known), table_of(tried) if tried else None,
+    )  # fmt: skip
 
 
-def with_leaf_values(
-    found: Findings, truth: pd.DataFrame | None, population: pd.DataFrame | None, seed: int, remedied: Limits | None
-) -> Findings:
-    """Return the findings with what leaf values give back, and, where limits are given for it, published otherwise."""
-    if found.measures.status == "unsat":
-        return found
-    release = found.release
-    known = determined(release)  # settled before
-    if not known:
-        return found
-    beside = tuple(None if truth is None else beside_truth(release, one, truth, population, seed) for one in known)
-    trees = [t for t in (10, 30) if t < max(one.trees for one in known)]
-    table = None if remedied is None else remedies_of(release, trees=trees, limits=remedied)
-    return replace(found, determined=known, determined_truth=beside, remedies=table)
+def asked(
+    about: Asked, first: Measures, known: Sequence[Determined], remedies: bool
+) -> Iterator[tuple[Hashable, Question]]:
+    """Yield the questions that need nothing but the release and its measures by their names.
+
+    What matters most comes first: where time is short, the last are those that are left out.
+    """
+    if about.truth is not None:
+        yield from first_asked(about.release, first).items()
+    yield "certificate", (certified, certificate_wanted(about.release, first))
+    if first.status != "unsat":
+        yield "intervals", (feasible, None)
+    yield "groups", (grouped, None)
+    if about.truth is not None:
+        yield from ((("beside", one.number), (true_beside, one)) for one in known)
+    if remedies and known:
+        fewer = [t for t in (10, 30) if t < max(one.trees for one in known)]
+        yield from ((("remedy", k), (otherwise, one)) for k, one in enumerate(remedies_of(trees=fewer)))

@@ -17,11 +17,14 @@ _OPEN: ContextVar[list[tuple[object, Pool]] | None] = ContextVar("pools", defaul
 @contextlib.contextmanager
 def kept_open() -> Iterator[None]:
     """Keep the processes that the block uses, and what was sent to them, until its end; none is started for nothing."""
-    before = _OPEN.set([])
+    if _OPEN.get() is not None:  # whoever began keeps them
+        yield
+        return
+    pools: list[tuple[object, Pool]] = []
+    before = _OPEN.set(pools)
     try:
         yield
     finally:
-        pools = _OPEN.get() or []
         _OPEN.reset(before)
         for _, one in pools:
             one.close()

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from solvers.foundation.errors import EngineError
 from solvers.foundation.limits import Limits
-from solvers.parallel.opening import pool, running
+from solvers.parallel.opening import pool
 from solvers.parallel.pools import DiedError, Pool
 from solvers.parallel.work import Deadline, packed, unpacked
 
@@ -25,7 +25,7 @@ S = TypeVar("S")
 TRIES = 3  # processes that may die of one piece before it is given up
 POLL = 0.05  # seconds between looks at the limits
 PATIENCE = 2.0  # seconds that pieces under way get to end when time is up or somebody asked to stop
-STARTING = 1.5  # seconds of work that are done at once: two processes take about as long to start and import
+STARTING = 1.5  # seconds of work for which no process is started: that, and what it imports, takes about as long
 
 
 def completed(
@@ -35,11 +35,12 @@ def completed(
     """Yield (number of the piece, function(piece, limits)), every piece at most once, in the order they are done.
 
     With `limits.workers` above 1 or `limits.cluster` the function, the pieces and the results are pickled, the function
-    is one of a module, and pieces are done in no particular order. No piece is begun when time is up or somebody asked
-    to stop; those under way end with what they have, or are given up after `PATIENCE`: what was not done is not
-    yielded. `alone`: seconds for which pieces are done here before any process is started for them. An exception of the
-    function ends the iteration. Raises `Unsupported` where the cluster cannot be reached, has no workers or Dask is not
-    installed, `EngineError` where `TRIES` processes died of one piece, or a cluster is lost.
+    is one of a module, and pieces are handed out in their order, so that the dearest should stand first. No piece is
+    begun when time is up or somebody asked to stop; those under way end with what they have, or are given up after
+    `PATIENCE`: what was not done is not yielded. `alone`: for so many seconds pieces are done here, and longer where
+    the rest looks short too, so that nothing is started or sent for little work. An exception of the function ends the
+    iteration. Raises `Unsupported` where the cluster cannot be reached, has no workers or Dask is not installed,
+    `EngineError` where `TRIES` processes died of one piece, or a cluster is lost.
     """
     yield from spread(function, partial(function), None, pieces, limits, what, alone)
 
@@ -61,14 +62,15 @@ def spread(
 ) -> Iterator[tuple[int, R]]:  # fmt: skip
     """Yield the numbers and results of pieces done here, and, as far as it is worth it, elsewhere."""
     todo = deque(range(len(pieces)))
-    own, begun = replace(limits, workers=1, cluster=None), time.monotonic()
-    several = bool(limits.cluster) or limits.workers > 1
+    own, worked = replace(limits, workers=1, cluster=None), 0.0
     while todo and not limits.expired():
-        if several and (time.monotonic() - begun >= alone or running(limits)) and (limits.cluster or len(todo) > 1):
+        if worth_sending(limits, len(todo), len(pieces) - len(todo), worked, alone):
             break
-        k = todo.popleft()
+        k, begun = todo.popleft(), time.monotonic()
         limits.report(f"{what}: {k + 1} of {len(pieces)}")
-        yield k, here(pieces[k], own)
+        result = here(pieces[k], own)
+        worked += time.monotonic() - begun
+        yield k, result
     if not todo or limits.expired():
         return
     with pool(limits) as hands:
@@ -76,6 +78,15 @@ def spread(
             yield from handed_out(hands, function, shared, pieces, todo, limits, what)
         finally:
             hands.drop()
+
+
+def worth_sending(limits: Limits, left: int, done: int, worked: float, alone: float) -> bool:
+    """Return whether pieces left are to be done elsewhere, after so many took so many seconds here."""
+    if not limits.cluster and (limits.workers <= 1 or left <= 1):
+        return False
+    if worked < alone:
+        return False
+    return not done or not alone or left * worked / done > 2 * STARTING  # of which two processes save a half
 
 
 def handed_out(
