@@ -13,6 +13,7 @@ from solvers.foundation.errors import Unsupported
 COLOURS = ("#0b6e99", "#c44e00", "#3f7d20", "#8e3b9e", "#7a5c00", "#b0183a", "#4a4a4a", "#009392", "#d16ba5", "#2a3d8f")
 OWN_LEGEND = 4  # lines; where all panels share more, one legend stands below them
 COORDINATES = re.compile(r' (?:d|x|y)="[^"]*"')
+FEW = 10  # values on an axis that are all named
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
 
 
@@ -106,6 +107,15 @@ def draw(place: Any, panel: Panel, *, legend: bool = True) -> None:
     place.set_title(panel.title, fontsize=9)
     place.set_xlabel(panel.x)
     place.set_ylabel(panel.y)
+    if panel.x_scale == "log":
+        mark(place, sorted({float(x) for line in panel.lines for x in line.x}))
     place.grid(visible=True, alpha=0.25)
     if legend and any(line.label for line in panel.lines):
         place.legend(fontsize=7)
+
+
+def mark(place: Any, values: Sequence[float]) -> None:
+    """Name the values on a logarithmic axis themselves where they are few: powers of ten may not be among them."""
+    if 0 < len(values) <= FEW:
+        place.set_xticks(values, [f"{value:g}" for value in values])
+        place.minorticks_off()
