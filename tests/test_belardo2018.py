@@ -152,7 +152,7 @@ def test_sentences_follow_from_the_results(found):
     assert "epsilon 0.9 0.985 ± 0.007 (0.978)" in text
     assert "epsilon 0.01 0.705 ± 0.007 (0.613 ± 0.314)" in text
     assert "falls in 4 of 4 steps; plain (0.995) above 0.9 (0.985) above 0.01 (0.705): yes" in text
-    assert "monotone +0.001 ± 0.000 at 0.01" in text
+    assert "monotone (1,500) +0.001 ± 0.000 at 0.01" in text
     assert "tempered_prior 200.0 to 200.0 rules" in text
     assert "too few for tempered_prior" in text
     assert "-0.100 at epsilon 0.9" in text

@@ -32,12 +32,19 @@ def sentences(fits: pd.DataFrame, means: pd.DataFrame, titles: Titles, mixed: fl
     ]
 
 
+def fewest(means: pd.DataFrame, dataset: str) -> int:
+    """Return the fewest steps of the plain list's chains and of those it is held against, 0 where there are none."""
+    steps = means.loc[(means["dataset"] == dataset) & means["law"].isin([PLAIN, BASE]), "steps"]
+    return int(steps.min()) if len(steps) else 0
+
+
 def at(means: pd.DataFrame, dataset: str, law: str, epsilon: float | None, steps: int | None = None) -> Any:
     """Return the line of one law and budget, with the fewest steps unless given; None where it is not there."""
+    steps = fewest(means, dataset) if steps is None else steps
     some = means[(means["dataset"] == dataset) & (means["law"] == law)]
     some = some[some["epsilon"].isna()] if epsilon is None else some[some["epsilon"] == epsilon]
-    some = some if steps is None else some[some["steps"] == steps]
-    return None if not len(some) else some.sort_values("steps").iloc[0]
+    some = some[some["steps"] == steps]
+    return some.iloc[0] if len(some) else None
 
 
 def beside_published(means: pd.DataFrame, dataset: str, title: str) -> list[str]:
@@ -49,10 +56,9 @@ def beside_published(means: pd.DataFrame, dataset: str, title: str) -> list[str]
             spread = DEVIATIONS.get((dataset, epsilon))
             printed = f"{theirs:.3f}" + ("" if spread is None else f" ± {spread:.3f}")
             parts.append(f"{'plain' if epsilon is None else f'epsilon {epsilon:g}'} {spread_of(ours)} ({printed})")
-    steps = means.loc[means["dataset"] == dataset, "steps"].min()
     return [
-        f"{title}, AUC on other rows with {BASE} after {steps:,} steps (± standard deviation over splits; in brackets "
-        f"the thesis's Table 6.1): {', '.join(parts)}."
+        f"{title}, AUC on other rows with {BASE} after {fewest(means, dataset):,} steps (± standard deviation over "
+        f"splits; in brackets the thesis's Table 6.1): {', '.join(parts)}."
     ] if parts else []  # fmt: skip
 
 
@@ -115,7 +121,8 @@ def lengths(means: pd.DataFrame, dataset: str, title: str) -> list[str]:
 def laws_apart(fits: pd.DataFrame, dataset: str, title: str) -> list[str]:
     """Return what the other laws change in AUC on the same splits."""
     some = fits[(fits["dataset"] == dataset) & fits["epsilon"].notna()]
-    some = some[some["steps"] == some.groupby("law")["steps"].transform("min")]
+    steps = some.groupby("law")["steps"].min()
+    some = some[some["steps"] == some["law"].map(steps)]
     table = some.pivot_table(index=["epsilon", "seed"], columns="law", values="auc")
     parts = []
     for law in ("monotone", "tempered_prior", MINED):
@@ -128,10 +135,13 @@ def laws_apart(fits: pd.DataFrame, dataset: str, title: str) -> list[str]:
             if line["count"] > 1
         ]
         if shown:
-            parts.append(f"{law} {', '.join(shown)}")
+            parts.append(f"{law} ({steps[law]:,}) {', '.join(shown)}")
     if not parts:
         return []
-    return [f"{title}: AUC less that of {BASE} on the same splits (± standard error): {'; '.join(parts)}."]
+    return [
+        f"{title}: AUC less that of {BASE} ({steps[BASE]:,} steps) on the same splits (± standard error): "
+        f"{'; '.join(parts)}."
+    ]
 
 
 def posteriors(means: pd.DataFrame, dataset: str, title: str) -> list[str]:
