@@ -191,7 +191,7 @@ def legend(x: int, y: int) -> None:
 
 
 NAMED = {f"{name} x {trees}": (name, trees) for name in SIZES for trees in TREES}
-JOBS = {job: Job(points, (job, *case), quick=case == ("compas14", 30)) for job, case in NAMED.items()}
+JOBS = {job: Job(points, (job, *case), quick=case == ("compas14", 10)) for job, case in NAMED.items()}
 
 if __name__ == "__main__":
     if sys.argv[1:] in (["--draw"], ["--table"]):
