@@ -63,7 +63,7 @@ def claim_sentences(results: pd.DataFrame, titles: Titles) -> list[str]:
             if better:
                 parts.append(f"more accurate than every mechanism of global sensitivity at epsilon {listed(better)}")
             if level:
-                parts.append(f"as accurate as the best of them at {listed(level)}")
+                parts.append(f"not clearly apart from the best of them at {listed(level)}")
             if behind:
                 parts.append(f"less accurate at {listed([f'{e:g} (than {who})' for e, who in behind.items()])}")
             out.append(f"{title}, {mechanism}: {'; '.join(parts)} (by {CLEAR:g} standard errors on the same splits).")

@@ -179,8 +179,8 @@ def greedy_sentences(means: pd.DataFrame) -> list[str]:
         out.append(
             f"COMPAS, GreedyRL: the paper's text removes sensitive attributes; with race, age and gender removed we "
             f"find {removed['accuracy']:.4f} ± {removed['error']:.4f}, with all columns {whole['accuracy']:.4f} ± "
-            f"{whole['error']:.4f}: the published .660 is nearer to the "
-            f"{'latter' if nearer(whole, removed, 0.660) else 'former'}."
+            f"{whole['error']:.4f}: the published {PUBLISHED[0].accuracy:.3f} is nearer to the "
+            f"{'latter' if nearer(whole, removed, PUBLISHED[0].accuracy) else 'former'}."
         )
     return out
 
@@ -188,6 +188,12 @@ def greedy_sentences(means: pd.DataFrame) -> list[str]:
 def nearer(one: Mapping[Any, float], other: Mapping[Any, float], published: float) -> bool:
     """Return whether the first figure is nearer to the published one."""
     return abs(one["accuracy"] - published) < abs(other["accuracy"] - published)
+
+
+def rounded(ours: Mapping[Any, float], published: float) -> str:
+    """Return which of both vulnerabilities is the published one to its three digits."""
+    same = [abs(ours[name] - published) <= 0.0005 for name in ("v", "v_authors")]
+    return {(True, True): "each", (True, False): "the first", (False, True): "the second"}.get((*same,), "neither")
 
 
 def constant_sentences(means: pd.DataFrame) -> list[str]:
@@ -220,8 +226,8 @@ def vulnerability_sentences(means: pd.DataFrame) -> list[str]:
             budget = "" if one.epsilon is None else f", epsilon {one.epsilon:g}"
             out.append(
                 f"{TITLES[one.dataset, one.without]}, {one.learner}{budget}: V = {ours['v']:.4f} by the formula, "
-                f"{ours['v_authors']:.4f} as the authors compute it, published {one.v:.3f}: nearer to the "
-                f"{'formula' if abs(ours['v'] - one.v) < abs(ours['v_authors'] - one.v) else 'authors’ computation'}."
+                f"{ours['v_authors']:.4f} as the authors compute it, published {one.v:.3f}, which is "
+                f"{rounded(ours, one.v)} of the two."
             )
     for (dataset, without), title in TITLES.items():
         some = of(means, dataset, without)
