@@ -192,8 +192,8 @@ def nearer(one: Mapping[Any, float], other: Mapping[Any, float], published: floa
 
 def rounded(ours: Mapping[Any, float], published: float) -> str:
     """Return which of both vulnerabilities is the published one to its three digits."""
-    same = [abs(ours[name] - published) <= 0.0005 for name in ("v", "v_authors")]
-    return {(True, True): "each", (True, False): "the first", (False, True): "the second"}.get((*same,), "neither")
+    same = (abs(ours["v"] - published) <= 0.0005, abs(ours["v_authors"] - published) <= 0.0005)
+    return {(True, True): "each", (True, False): "the first", (False, True): "the second"}.get(same, "neither")
 
 
 def constant_sentences(means: pd.DataFrame) -> list[str]:
