@@ -14,6 +14,7 @@ from encoders.encode.encoder import EncodedRelease
 from recon.auditing.matching import Chance
 from recon.frames.naming import named_like
 from recon.frames.selections import raw_indices, whole_rows
+from recon.frames.true_rows import demand_attributes
 from recon.loading.settled import Travelling
 from solvers.foundation.limits import Limits
 from solvers.parallel.opening import running
@@ -40,9 +41,11 @@ class Asked:
 
     @cached_property
     def rows(self) -> pd.DataFrame:
-        """Return the true rows by the names of the domain."""
+        """Return the true rows by the names of the domain; `ReleaseError` where they leave an attribute out."""
         assert self.truth is not None
-        return whole_rows(named_like(self.truth, self.release.domain)[0], self.release.domain)
+        found = whole_rows(named_like(self.truth, self.release.domain)[0], self.release.domain)
+        demand_attributes(self.release, found)  # whoever asks first for them says so, in the same words
+        return found
 
     @cached_property
     def real(self) -> NDArray[Any]:

@@ -28,11 +28,16 @@ SHOWN = 3  # attributes named in a sentence
 MAX_BITS = 1 << 25  # distinct rows times boxes looked at together
 
 
-def violations(release: EncodedRelease, truth: pd.DataFrame) -> list[str]:
-    """Return the statements that the true rows break, in words; empty when they are a possible world."""
+def demand_attributes(release: EncodedRelease, truth: pd.DataFrame) -> None:
+    """Raise `ReleaseError` where the true rows say nothing about some attribute."""
     if missing := [a.name for a in release.domain.all if not speaks_of(release, truth, a.name)]:
         message = f"the truth says nothing about the attribute '{missing[0]}'"
         raise ReleaseError(message, file=truth.attrs.get("file", ""))
+
+
+def violations(release: EncodedRelease, truth: pd.DataFrame) -> list[str]:
+    """Return the statements that the true rows break, in words; empty when they are a possible world."""
+    demand_attributes(release, truth)
     truth = whole_rows(truth, release.domain)
     rows = TrueRows.of(release, truth)
     broken = []
