@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from solvers.foundation.errors import Unsupported
 
 COLOURS = ("#0b6e99", "#c44e00", "#3f7d20", "#8e3b9e", "#7a5c00", "#b0183a", "#4a4a4a", "#009392", "#d16ba5", "#2a3d8f")
-OWN_LEGEND = 4  # lines; where all panels share more, one legend stands below them
+OWN_LEGEND = 4  # lines; where a panel has more, and others mostly the same, one legend for all of them stands below
 COORDINATES = re.compile(r' (?:d|x|y)="[^"]*"')
 FEW = 10  # values on an axis that are all named
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")  # no divisor of the colours: pairs repeat late
 
 
 @dataclass(frozen=True)
 class Line:
-    """One series. `low`, `high`: an interval around y, drawn as a band; `hollow`: points whose y is not certified."""
+    """One series. `low`, `high`: an interval around y, drawn as a band; `hollow`: points whose y is not certified.
+
+    `like`: the label of a series whose colour it takes, because both are about the same.
+    """
 
     label: str
     x: Sequence[float]
@@ -28,6 +31,7 @@ class Line:
     high: Sequence[float] | None = None
     hollow: Sequence[bool] | None = None
     style: Literal["line", "dashed", "points", "step"] = "line"
+    like: str = ""
 
 
 @dataclass(frozen=True)
@@ -64,22 +68,30 @@ def svg(figure: Figure) -> str:
     with matplotlib.rc_context({"svg.hashsalt": figure.name, "svg.fonttype": "none", "font.size": 9}):
         canvas = Canvas(figsize=(4.6 * across, 3.3 * down), layout="constrained")
         places = canvas.subplots(down, across, squeeze=False)
-        shared = len(labels(figure)) > OWN_LEGEND
+        known, most = labels(figure), max((len(panel.lines) for panel in figure.panels), default=0)
+        one_legend = most > OWN_LEGEND and len(known) <= 1.5 * most
         for place, panel in zip(places.flat, figure.panels, strict=False):
-            draw(place, panel, legend=not shared)
+            draw(place, panel, known)
+            if not one_legend and any(line.label for line in panel.lines):
+                place.legend(fontsize=7)
         for place in list(places.flat)[len(figure.panels) :]:
             place.set_axis_off()
-        if shared:
-            canvas.legend(*places.flat[0].get_legend_handles_labels(), fontsize=8, ncols=4, loc="outside lower center")
+        if one_legend:
+            drawn: dict[str, Any] = {}
+            for place in places.flat:
+                drawn = dict(zip(*reversed(place.get_legend_handles_labels()), strict=True)) | drawn
+            names = [name for name in known if name in drawn]
+            handles = [drawn[name] for name in names]
+            canvas.legend(handles, names, fontsize=8, ncols=4, loc="outside lower center")
         out = io.StringIO()
         canvas.savefig(out, format="svg", metadata={"Date": None, "Title": figure.name, "Description": figure.about})
     return slim(out.getvalue())
 
 
-def labels(figure: Figure) -> tuple[str, ...]:
-    """Return the labels of the lines where all panels have the same ones in the same order, else none."""
-    found = {tuple(line.label for line in panel.lines) for panel in figure.panels}
-    return found.pop() if len(found) == 1 else ()
+def labels(figure: Figure) -> dict[str, int]:
+    """Return the labels of all lines, numbered: a label looks the same in every panel."""
+    found = dict.fromkeys(line.label for panel in figure.panels for line in panel.lines)
+    return {label: k for k, label in enumerate(found)}
 
 
 def slim(text: str) -> str:
@@ -88,12 +100,13 @@ def slim(text: str) -> str:
     return COORDINATES.sub(lambda found: re.sub(r"(\.\d\d)\d+", r"\1", found[0]), text)
 
 
-def draw(place: Any, panel: Panel, *, legend: bool = True) -> None:
-    """Draw one panel into matplotlib's axes."""
+def draw(place: Any, panel: Panel, numbers: Mapping[str, int]) -> None:
+    """Draw one panel into matplotlib's axes, its lines as the numbers of their labels say."""
     place.set_xscale(panel.x_scale)  # before anything is drawn: margins are of the scale that is there
     place.set_yscale(panel.y_scale)
-    for k, line in enumerate(panel.lines):
-        colour, marker = COLOURS[k % len(COLOURS)], MARKERS[k % len(MARKERS)]
+    for line in panel.lines:
+        k = numbers[line.label]
+        colour, marker = COLOURS[numbers.get(line.like, k) % len(COLOURS)], MARKERS[k % len(MARKERS)]
         style = {"line": "-", "dashed": "--", "points": "none", "step": "-"}[line.style]
         place.plot(line.x, line.y, linestyle=style, color=colour, label=line.label, linewidth=1.3,
                    marker="" if line.style == "step" else marker, markersize=4,
@@ -110,8 +123,6 @@ def draw(place: Any, panel: Panel, *, legend: bool = True) -> None:
     if panel.x_scale == "log":
         mark(place, sorted({float(x) for line in panel.lines for x in line.x}))
     place.grid(visible=True, alpha=0.25)
-    if legend and any(line.label for line in panel.lines):
-        place.legend(fontsize=7)
 
 
 def mark(place: Any, values: Sequence[float]) -> None:

@@ -1,7 +1,8 @@
 """What propagation leaves free, cut into parts that have nothing to do with each other.
 
-Statements that the bounds already imply are dropped, equal ones merged; cells and statements that remain form a
-graph whose connected components are solved one by one. Worlds multiply over components.
+Statements that the bounds already imply are dropped, equal ones merged, and so are sums of others that tie what is
+independent without them (`solvers.cells.implied_sums`); cells and statements that remain form a graph whose connected
+components are solved one by one. Worlds multiply over components.
 """
 
 from __future__ import annotations
@@ -11,9 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
 
+from solvers.cells.implied_sums import groups_of, separating_sums
 from solvers.cells.linear_system import FREE, Linear, Propagated, add_up, same_rows
 from solvers.foundation.array_types import Ints
 from solvers.foundation.limits import Limits
@@ -125,12 +125,10 @@ def presolve(system: Linear, bounds: Propagated, keep: tuple[int, ...] = (), lim
     needed[list(keep)] = True
     entry = needed[row]
     row, col, coef = row[entry], col[entry], coef[entry]
+    stays = ~separating_sums(Linear(row, col, coef, low, high, len(free)), keep)[row]
+    row, col, coef = row[stays], col[stays], coef[stays]
     cells = np.flatnonzero(free)
-    nodes = len(free) + len(system)
-    tied = len(free) + np.array(keep, dtype=np.int64)  # the sums asked for vary together: one component
-    ends = np.concatenate([col, tied[:-1]]), np.concatenate([len(free) + row, tied[1:]])
-    graph = coo_matrix((np.ones(len(ends[0]), dtype=np.int8), ends), shape=(nodes, nodes))
-    _, group = connected_components(graph, directed=False)
+    group = groups_of(row, col, len(system), len(free), keep)  # the sums asked for vary together: one component
     parts: list[Component] = []
     cell_order = cells[np.argsort(group[cells], kind="stable")]
     row_group = group[len(free) + row]

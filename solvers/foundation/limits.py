@@ -92,9 +92,12 @@ class Limits:
 
 @dataclass(slots=True, eq=False)
 class Clock:
-    """The limits of whoever asks now, for what is kept from one question to the next."""
+    """The limits of whoever asks now, for what is kept from one question to the next; they do not travel with it."""
 
     limits: Limits = field(default_factory=Limits)
+
+    def __reduce__(self) -> tuple[type[Clock], tuple[()]]:
+        return Clock, ()
 
     def check(self, phase: str) -> None:
         """Raise `Inconclusive` where the time is up; see `Limits.check`."""

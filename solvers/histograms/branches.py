@@ -17,14 +17,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.cells.components import Presolve, known_presolve, presolve
+from solvers.cells.components import Component, Presolve, known_presolve, presolve
 from solvers.cells.linear_system import Propagated, propagate
 from solvers.cells.system import System
 from solvers.foundation.array_types import Floats, Ints
-from solvers.foundation.errors import Inconclusive, Unsupported
+from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.exact import Factor, factorial_exponents, log2_product, multiset_factors, primes
 from solvers.foundation.limits import Limits
 from solvers.histograms.decision_diagram import EdgeProbabilities, Layers, layers_of
+from solvers.parallel.pieces import STARTING, completed
 from solvers.questions.query import Convention
 
 MAX_BRANCHES = 2_000  # combinations of alternatives tried
@@ -112,19 +113,48 @@ def branch_of(
     same = bounds is system.bounds and not keep and not system.choices
     found = known_presolve(system, limits) if same else presolve(linear, bounds, keep, limits)
     limits.report(str(found))
-    graphs = []
-    for part in found.components:
-        graph = layers_of(part, limits)
-        if graph is None:
-            return None
-        graphs.append(graph)
+    graphs = graphs_of(found.components, limits)
+    if graphs is None:
+        return None
     base = linear.sums(bounds.lower)
     totals = np.array([[base[s] for s in keep]], dtype=np.int64)
     for graph in graphs:
         if graph.part.keep:  # at most one: the sums asked for are in one component
             totals = np.repeat(totals, len(graph.totals), axis=0)
             totals[:, [keep.index(s) for s in graph.part.asked]] += graph.totals
-    return Branch(bounds, tuple(graphs), totals, found)
+    return Branch(bounds, graphs, totals, found)
+
+
+def graphs_of(parts: Sequence[Component], limits: Limits) -> tuple[Layers, ...] | None:
+    """Return the graph of every component, None where one has no histogram; on the processes that limits allow.
+
+    A process has its part of the memory only: a component too large for that is done here, with all of it.
+    """
+    found: dict[int, Layers] = {}
+    if len(parts) > 1 and (limits.workers > 1 or limits.cluster):
+        order = sorted(range(len(parts)), key=lambda i: -len(parts[i].cells))
+        done = completed(graph_of, [parts[i] for i in order], limits, what="components", alone=STARTING)
+        for k, graph in done:
+            if graph is None:
+                return None
+            if not isinstance(graph, TooLarge):
+                graph.clock.limits = limits
+                found[order[k]] = graph
+    for i, part in enumerate(parts):
+        if i not in found:
+            graph = layers_of(part, limits)
+            if graph is None:
+                return None
+            found[i] = graph
+    return tuple(found[i] for i in range(len(parts)))
+
+
+def graph_of(part: Component, limits: Limits) -> Layers | TooLarge | None:
+    """Return what `layers_of` returns, or, as it is asked elsewhere with less memory, raises of a size."""
+    try:
+        return layers_of(part, limits)
+    except TooLarge as error:
+        return error
 
 
 def extreme_histogram(branches: Sequence[Branch], coefs: Ints, greatest: bool) -> tuple[int, Ints]:

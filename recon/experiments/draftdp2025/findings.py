@@ -87,7 +87,7 @@ def by_budget(table: pd.DataFrame, by: str) -> Figure:
         lines = []
         for value, part in some.groupby(by, sort=True):
             drawn = part.sort_values("epsilon")
-            label = f"{value} tree{'s' if value != 1 else ''}" if by == "trees" else f"depth {value}"
+            label = named(by, value)
             ends = drawn["error_least"].tolist(), drawn["error_most"].tolist()
             hollow = (drawn["proved"] < drawn["forests"]).tolist()
             lines.append(Line(label, drawn["epsilon"].tolist(), drawn["error"].tolist(), *ends, hollow))
@@ -97,8 +97,8 @@ def by_budget(table: pd.DataFrame, by: str) -> Figure:
         ]
         theirs = some[some["published"].notna()]
         for value, part in theirs.groupby(by, sort=True):
-            label = f"authors, {value} tree{'s' if value != 1 else ''}" if by == "trees" else f"authors, depth {value}"
-            lines.append(Line(label, part["epsilon"].tolist(), part["published"].tolist(), style="points"))
+            x, y, label = part["epsilon"].tolist(), part["published"].tolist(), named(by, value)
+            lines.append(Line(f"authors, {label}", x, y, style="points", like=label))
         panels.append(Panel(title, "privacy budget ε", "error", lines, x_scale="log"))
     what = f"per number of trees (depth {DEPTH})" if by == "trees" else f"per depth ({MANY} trees)"
     about = (
@@ -107,6 +107,11 @@ def by_budget(table: pd.DataFrame, by: str) -> Figure:
         "without the release."
     )
     return Figure(f"errors-by-{by}", about, panels)
+
+
+def named(by: str, value: Any) -> str:
+    """Return what a line is called that is for so many trees, or for a depth."""
+    return f"depth {value}" if by == "depth" else f"{value} tree{'s' if value != 1 else ''}"
 
 
 def posteriors(results: pd.DataFrame) -> Figure:
