@@ -27,6 +27,7 @@ from recon.formats.detection import read_draft
 from recon.formats.drafts.binding import Binder
 from recon.frames.true_rows import violations
 from solvers.foundation.errors import ReleaseError
+from solvers.foundation.limits import Limits
 from solvers.leaf_values.residuals import used
 from solvers.settling import strengthened
 from solvers.statements.release import Partition
@@ -67,7 +68,7 @@ def test_the_truth_is_inside_and_changed_rows_are_not(file):
 
 def test_figures_give_back_every_row():
     frame, found = rows(), release("xgb_long.ubj")
-    proved = strengthened(found.statements)
+    proved = strengthened(found.statements, Limits())
     last = proved.blocks[-1]
     assert isinstance(last, Partition)
     assert proved.settled.surplus > 500

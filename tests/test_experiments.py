@@ -12,7 +12,8 @@ from experiment_cases import EXPERIMENT
 
 from recon.experiments import experiment as experiments
 from recon.experiments.datasets import SOURCES, load
-from recon.experiments.running import reproduce
+from recon.experiments.experiment import Point
+from recon.experiments.running import Work, reproduce, worked
 from recon.experiments.store import Store
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
@@ -130,3 +131,10 @@ def test_other_data_under_the_name_are_refused(tmp_path):
         load("compas14", str(tmp_path))
     with pytest.raises(ReleaseError, match="give their folder: --data"):
         load("adult19", str(tmp_path))
+
+
+def test_a_worker_without_the_data_fails_its_points_by_name(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("RECON_DATA", raising=False)
+    work = Work("recon.experiments.ferry2024.experiment", Point("compas27", {}), str(tmp_path))
+    assert str(worked(work, Limits())).startswith("ReleaseError: ")

@@ -95,9 +95,9 @@ def reproduce(name: str, out: str, size: Size = "full", data: str | None = None,
 def worked(work: Work, limits: Limits) -> Run | str:
     """Return one point's results, or why it has none."""
     of, wall, cpu = of_module(work.module), time.monotonic(), time.process_time()
-    frame, digest = kept(work.point.dataset, work.data) if work.point.dataset else (None, "")
     started = time.time()
-    try:
+    try:  # on a cluster the data may be missing where this runs
+        frame, digest = kept(work.point.dataset, work.data) if work.point.dataset else (None, "")
         rows = of.run(work.point, frame, limits)
     except (ReconError, MemoryError, ArithmeticError) as error:
         return f"{type(error).__name__}: {error}"
