@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import pickle
-import random
 from collections import Counter
-from itertools import product
 from pathlib import Path
 
 import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from margin_cases import margins
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 import recon
@@ -104,27 +103,11 @@ def test_a_file_that_cannot_be_read_is_said_in_the_same_words(run, handed_out, t
     assert handed_out["read_apart"] == 2
 
 
-def margins(path: Path, counties: int = 4) -> Path:
-    """Write the one-way counts of a few people in each of some counties: every county is a component of its own."""
-    draw, values = random.Random(5), {"age": ["0-17", "18-64", "65+"], "sex": ["f", "m"], "ill": ["no", "yes"]}
-    names = [f"c{k}" for k in range(counties)]
-    people = [(c, *(draw.choice(v) for v in values.values())) for c in names for _ in range(6 + names.index(c))]
-    said = [
-        {"where": {"county": c, name: v}, "count": sum(p[0] == c and p[k] == v for p in people)}
-        for c, (k, name) in product(names, enumerate(values, 1))
-        for v in values[name]
-    ]
-    attributes = [{"name": name, "values": v} for name, v in {"county": names, **values}.items()]
-    release = {
-        "recon": 1, "domain": {"attributes": attributes, "source": "declared"}, "rows": len(people),
-        "models": [{"kind": "table", "name": "margins", "statements": said}],
-    }  # fmt: skip
-    path.write_text(json.dumps(release), encoding="utf-8")
-    return path
+PEOPLE, VALUES = (6, 7, 8, 9), {"age": ["0-17", "18-64", "65+"], "sex": ["f", "m"], "ill": ["no", "yes"]}
 
 
 def test_components_are_counted_side_by_side(run, handed_out, tmp_path):
-    found = same_on_two(run, "audit", margins(tmp_path / "margins.json"))
+    found = same_on_two(run, "audit", margins(tmp_path / "margins.json", PEOPLE, VALUES))
     assert (found["status"], handed_out["graph_of"]) == ("exact", 4)
 
 
@@ -132,7 +115,7 @@ MEMORY = 48 * 900  # bytes: the largest county has 574 edges, more than half of 
 
 
 def test_a_component_too_large_for_its_part_of_the_memory_is_counted_with_all_of_it(handed_out, monkeypatch, tmp_path):
-    release = recon.load(margins(tmp_path / "margins.json"))
+    release = recon.load(margins(tmp_path / "margins.json", PEOPLE, VALUES))
     replies = []
     back = Processes.ended
 
