@@ -176,8 +176,8 @@ def dask(rows: int) -> list[Line]:
 
 JOBS = {
     "small": Job(small),
-    "remedies 1,000 rows": Job(remedies, (1_000,), needs=("sklearn",)),
-    "truth": Job(truth, ("credit21", 5_000, 100), needs=("sklearn",)),
+    "remedies 1,000 rows": Job(remedies, (1_000,), needs=("sklearn",), quick=False),
+    "truth": Job(truth, ("credit21", 5_000, 100), needs=("sklearn",), quick=False),
     "files": Job(files, (4, 30), needs=("sklearn",)),
     "counties": Job(counties, (100, 20)),
     "sweep": Job(sweep, needs=("pystreed",)),
