@@ -6,6 +6,7 @@ import importlib
 import json
 import os
 import sys
+from collections.abc import Iterable
 from types import ModuleType
 from typing import Any
 
@@ -28,6 +29,11 @@ def batches(usual: int, more: int) -> list[Any]:
     """Return the numbers of batches that always run, and of more that run with the slow checks."""
     slow = [pytest.param(i, marks=pytest.mark.slow) for i in range(usual, usual + more)]
     return [*range(usual), *slow]
+
+
+def some(values: Iterable[Any]) -> list[Any]:
+    """Return every second of the values as it is, and the others to run with the slow checks."""
+    return [x if i % 2 == 0 else pytest.param(x, marks=pytest.mark.slow) for i, x in enumerate(values)]
 
 
 def extra(name: str) -> ModuleType:

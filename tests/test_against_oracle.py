@@ -12,7 +12,7 @@ from extras import batches, encoded
 
 import recon
 
-BATCHES = batches(3, 13)
+BATCHES = batches(2, 14)
 PER_BATCH = 75
 CONVENTIONS = ("assigned", "ordered", "multiset")
 

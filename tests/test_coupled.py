@@ -20,7 +20,7 @@ import recon
 from solvers.cells import system
 from solvers.foundation.errors import ContradictionError
 
-BATCHES, TWICE = batches(3, 9), batches(4, 16)
+BATCHES, TWICE = batches(2, 10), batches(2, 18)
 PER_BATCH = 50
 CONVENTIONS = ("ordered", "multiset")
 

@@ -10,6 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from extras import batches
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_likeliest import LAWS, by_a, by_b, every, noisy_release, overlapping, private_forest, rules, solved
@@ -138,7 +139,7 @@ def test_gains_looked_up_together_are_the_gains(law):
         assert (gains.values(np.arange(len(some)), outside) == -np.inf).all()
 
 
-@pytest.mark.parametrize("seed", range(36))
+@pytest.mark.parametrize("seed", batches(18, 18))
 def test_one_noisy_partition_is_solved_directly(seed, monkeypatch):
     monkeypatch.setattr(denoised, "relax", None)  # nothing else is asked
     system, gains, best = prepared(one_noisy(seed))
@@ -173,7 +174,7 @@ def test_a_wide_noisy_tree_is_solved_directly(law, limit, write, monkeypatch):  
     assert found.rows == 3_000
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", batches(10, 10))
 def test_rounding_keeps_the_number_of_rows_and_the_bounds(seed):
     system, gains, _ = prepared(some_release(seed))
     found = relax(system, gains, LONG)
@@ -187,7 +188,7 @@ def test_rounding_keeps_the_number_of_rows_and_the_bounds(seed):
     assert (np.abs(z - found.rows) <= 1 + 1e-6).mean() > 0.6
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", batches(6, 6))
 def test_moves_keep_their_books(seed):
     """Counts, values and worths that are kept up to date are those computed anew, and worth is what a move brings."""
     release = some_release(seed)

@@ -15,7 +15,7 @@ from recon.experiments.datasets import SOURCES, load
 from recon.experiments.experiment import Point
 from recon.experiments.running import Work, reproduce, worked
 from recon.experiments.store import Store
-from solvers.foundation.errors import ReleaseError
+from solvers.foundation.errors import EngineError, ReleaseError
 from solvers.foundation.limits import Limits
 
 
@@ -138,3 +138,15 @@ def test_a_worker_without_the_data_fails_its_points_by_name(tmp_path, monkeypatc
     monkeypatch.delenv("RECON_DATA", raising=False)
     work = Work("recon.experiments.ferry2024.experiment", Point("compas27", {}), str(tmp_path))
     assert str(worked(work, Limits())).startswith("ReleaseError: ")
+
+
+def test_what_is_there_is_drawn_where_processes_die_again_and_again(calls, tmp_path, monkeypatch):
+    monkeypatch.setenv("RECON_TEST_DIES", "9")  # the first that is handed out
+    with pytest.raises(EngineError, match="processes that worked on one of the points of squares died"):
+        reproduce("squares", str(tmp_path / "out"), limits=Limits(workers=2))
+    stored = calls()
+    assert stored
+    assert f"{len(stored)} of 10 points are stored" in (tmp_path / "out" / "README.md").read_text()
+    monkeypatch.delenv("RECON_TEST_DIES")
+    assert reproduce("squares", str(tmp_path / "out"), limits=Limits(workers=2)).complete
+    assert calls() == list(range(10))

@@ -11,7 +11,7 @@ import numpy as np
 import oracle_coupled
 import pandas as pd
 import pytest
-from extras import encoded
+from extras import batches, encoded, some
 
 import recon
 from encoders.encode.encoder import encode
@@ -48,7 +48,7 @@ def exact(got, convention):
     return recon.count(got, convention).log2
 
 
-@pytest.mark.parametrize("batch", range(10))
+@pytest.mark.parametrize("batch", batches(5, 5))
 @pytest.mark.parametrize("count_small", [True, False], ids=["counted", "bounded"])
 def test_the_interval_holds_the_exact_count(batch, count_small):
     engine = IntervalEngine(count_small)
@@ -123,7 +123,7 @@ def compas(data):
     return data("compas14.csv.gz")
 
 
-@pytest.mark.parametrize("convention", CONVENTIONS)
+@pytest.mark.parametrize("convention", some(CONVENTIONS))
 def test_a_forest_on_real_data_is_bracketed_closely(compas, convention):
     release = medium(compas, 100, 10, 3)
     known = counted(release, convention)

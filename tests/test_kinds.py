@@ -225,7 +225,7 @@ MAKERS = {"forest": random_forest, "rule_set": random_rule_set, "table": random_
 
 
 @pytest.mark.parametrize("kind", MAKERS)
-@settings(max_examples=120)
+@settings(max_examples=60)
 @given(st.integers(0, 2**32), st.integers(1, 12))
 def test_the_truth_is_admitted_and_what_breaks_a_figure_is_not(kind, seed, n):
     """violations() is empty exactly where every figure, computed plainly, is as published."""

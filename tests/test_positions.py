@@ -9,7 +9,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-from extras import run
+from extras import run, some
 
 import recon
 from recon.located.wording import percent, rounded
@@ -344,10 +344,10 @@ def fitted(name):
 
 @pytest.mark.parametrize(
     "name",
-    [
+    some([
         "criterion", "entropy, oob", "share", "number", "balanced", "subsample", "dict", "weights", "extra trees",
         "bagging", "bagging, columns", "subsets", "shallow", "regressor",
-    ],
+    ]),
 )  # fmt: skip
 def test_ensembles_with_seeds_never_exclude_the_truth(name):
     x, y = data()

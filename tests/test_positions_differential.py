@@ -31,7 +31,7 @@ from solvers.chain import ask
 from solvers.foundation.errors import ContradictionError, Inconclusive, Unsupported
 from solvers.questions.query import Locate, LocatedAnswer
 
-BATCHES = batches(2, 44)
+BATCHES = batches(1, 45)
 PER_BATCH = 25
 CONVENTIONS = ("ordered", "multiset")
 CLOSE = 1e-9

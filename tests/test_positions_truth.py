@@ -167,7 +167,7 @@ def test_planted_forests_keep_their_rows(batch):
         held(release, truth)
 
 
-@pytest.mark.parametrize("batch", batches(6, 6))
+@pytest.mark.parametrize("batch", batches(3, 9))
 def test_the_truth_is_never_excluded(batch, data, tmp_path):
     rng = random.Random(f"truth {batch}")
     through_a_file(rng, data, tmp_path, (rng.choice(FEW_ROWS), rng.choice(FEW_TREES)), BRIEF)

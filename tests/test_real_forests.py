@@ -55,6 +55,7 @@ def test_counts_are_those_of_all_histograms(data, rows, trees):
     assert not violations(release, recon.sample(release, 1, seed=3)[0].to_frame())
 
 
+@pytest.mark.slow
 def test_a_shallow_forest_has_a_narrow_interval(data):
     truth, release = trained(data("compas14.csv.gz"), 500, 20, depth=3)
     answer = recon.count(release, "ordered", Limits(seconds=30))

@@ -19,7 +19,7 @@ from recon.experiments.experiment import NAMES, Experiment, Findings, Point, Siz
 from recon.experiments.store import Run, Store, parquet, together, versions
 from recon.files.spreadsheets import write_csv
 from recon.files.writing import writing
-from solvers.foundation.errors import ReconError, Unsupported
+from solvers.foundation.errors import EngineError, ReconError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.parallel.pieces import completed
 
@@ -58,7 +58,8 @@ def reproduce(name: str, out: str, size: Size = "full", data: str | None = None,
 
     Dear points are begun first, on `limits.workers` processes or `limits.cluster`. When time is up, or at Ctrl-C, what
     is stored is drawn, and the same call goes on from there. A point that raises is named, the others go on. Raises
-    `ReleaseError` where data are missing, `Unsupported` where a package is (both before anything is run).
+    `ReleaseError` where data are missing, `Unsupported` where a package is (both before anything is run), `EngineError`
+    where processes die again and again or a cluster is lost (what is stored by then is drawn).
     """
     limits = limits or Limits()
     of, begun = experiment(name), time.monotonic()
@@ -76,19 +77,25 @@ def reproduce(name: str, out: str, size: Size = "full", data: str | None = None,
     before, failed = len(done), []
     numbers = sorted((i for i in range(len(wanted)) if i not in done), key=lambda i: -wanted[i].cost)
     missing = [Work(NAMES[name], wanted[i], data) for i in numbers]
-    for k, found in completed(worked, missing, limits, what=f"points of {name}"):
-        point = missing[k].point
-        if isinstance(found, str):
-            failed.append((str(point), found))
-            continue
-        done[numbers[k]] = found
-        store.write(point, found)
+    lost: EngineError | None = None
+    try:
+        for k, found in completed(worked, missing, limits, what=f"points of {name}"):
+            point = missing[k].point
+            if isinstance(found, str):
+                failed.append((str(point), found))
+                continue
+            done[numbers[k]] = found
+            store.write(point, found)
+    except EngineError as error:  # what is there is drawn first
+        lost = error
     left = len(wanted) - len(done) - len(failed)
     finished = [(wanted[i], done[i]) for i in sorted(done)]
     results = together(finished)
     findings = of.findings(results) if len(results) else Findings()
     outcome = Outcome(out, before, len(done) - before, tuple(failed), left, findings, results, time.monotonic() - begun)
     written(store, outcome, [run.manifest for _, run in finished], size)
+    if lost is not None:
+        raise lost
     return outcome
 
 
