@@ -33,8 +33,8 @@ from solvers.questions.query import Count, CountAnswer, Decide
 from solvers.questions.relaxed import loosen
 from solvers.statements.release import Rows
 
-BATCHES, PER_BATCH = batches(3, 3), 20
-KNOWN_BATCHES, KNOWN_PER_BATCH = batches(2, 2), 15
+BATCHES, PER_BATCH = batches(2, 4), 20
+KNOWN_BATCHES, KNOWN_PER_BATCH = batches(1, 3), 15
 CONVENTIONS = ("ordered", "multiset")
 
 

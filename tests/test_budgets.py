@@ -201,7 +201,7 @@ def released(kind: str, name: str, frame: pd.DataFrame, folder: Path) -> Release
     [
         ("ada", "breast_cancer", 285, ("count", "table")),
         ("bag", "wine", None, ("audit", "attribute")),
-        ("extra", "digits", 600, ("count",)),
+        pytest.param("extra", "digits", 600, ("count",), marks=pytest.mark.slow),
     ],
 )
 def test_commands_keep_to_their_budget(tmp_path, data, kind, name, rows, commands):

@@ -26,7 +26,7 @@ from solvers.statements.boxes import Attribute, Box, Domain, Region
 from solvers.statements.release import UNBOUNDED, Choice, Loose, Release, Rows, Statement
 
 ROOT = Path(__file__).parents[1]
-BATCHES = batches(3, 2)
+BATCHES = batches(2, 3)
 PER_BATCH = 48
 MOST = 800  # models listed per release
 

@@ -26,7 +26,7 @@ from solvers.foundation.limits import Limits
 from solvers.statements.boxes import Attribute, Box, Boxes, Domain, Region
 from solvers.statements.release import UNBOUNDED, Choice, Partition, Release, Rows, Statement
 
-BATCHES = batches(4, 11)
+BATCHES = batches(2, 13)
 SIDES = ("at least", "at most")
 MAX_ROWS = 7  # the brute force looks at no larger dataset; without the number of rows a world may need more
 

@@ -41,7 +41,7 @@ from recon.frames.true_rows import violations
 from solvers.foundation.errors import ReleaseError
 
 CONVENTIONS = ("ordered", "multiset")
-BATCHES = batches(2, 13)
+BATCHES = batches(1, 14)
 PER_BATCH = 8
 
 

@@ -19,7 +19,7 @@ from oracle_noisy import Enumerated, Posterior
 import recon
 from solvers.foundation.errors import EmptyConfidenceSet, Inconclusive, ReleaseError, Unsupported
 
-BATCHES = batches(2, 6)
+BATCHES = batches(1, 7)
 PER_BATCH = 25
 LEVELS = (0.5, 0.95, 1)
 PRIORS = ("counts", "worlds")

@@ -37,7 +37,7 @@ EXAMPLES = sorted((ROOT / "examples" / "releases").glob("*.json"))
 SMALL = [path for path in EXAMPLES if path.stem != "census_block"]  # the graph of that has 78,568 edges
 CENSUS = str(ROOT / "examples" / "releases" / "census_block.json")
 NOISY = str(ROOT / "examples" / "releases" / "noisy_tree.json")
-BATCHES = batches(2, 7)
+BATCHES = batches(1, 8)
 EACH = 18
 
 

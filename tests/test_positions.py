@@ -275,7 +275,7 @@ def test_words_grids_and_missing_values_by_position(tmp_path, capsys):
 
 
 def test_reports_open_with_what_is_given_back(files, tmp_path, capsys):
-    code, out, _ = run(capsys, "audit", files["forest"], "--time", "30")
+    code, out, _ = run(capsys, "audit", files["forest"], "--time", "10")
     first = out.split("\n\n")[1].splitlines()
     assert code == 4
     assert first[0] == "What this file gives back, by position in the training file"
@@ -283,10 +283,10 @@ def test_reports_open_with_what_is_given_back(files, tmp_path, capsys):
     assert "remedy: without the stored seeds 0 of 40 labels and no boxes" in out
     for ending, opening in ((".md", "## What this file gives back"), (".html", "<h2>What this file gives back")):
         page = tmp_path / f"report{ending}"
-        run(capsys, "audit", files["forest"], "--time", "10", "--out", str(page))
+        run(capsys, "audit", files["forest"], "--time", "5", "--out", str(page))
         text = page.read_text()
         assert text.index(opening) < text.index("NOT ASSESSED")
-    code, out, _ = run(capsys, "audit", files["forest"], "--json", "--time", "10", "--truth", files["truth"])
+    code, out, _ = run(capsys, "audit", files["forest"], "--json", "--time", "5", "--truth", files["truth"])
     found = json.loads(out)["positions"]
     assert found["summary"].startswith("this file gives back")
     assert found["truth"]["inside"]
