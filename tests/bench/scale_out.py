@@ -180,7 +180,7 @@ JOBS = {
     "truth": Job(truth, ("credit21", 5_000, 100), needs=("sklearn",), quick=False),
     "files": Job(files, (4, 30), needs=("sklearn",)),
     "counties": Job(counties, (100, 20)),
-    "sweep": Job(sweep, needs=("pystreed",)),
+    "sweep": Job(sweep, needs=("pystreed",), quick=False),
     "dask": Job(dask, (1_000,), needs=("distributed", "pystreed"), quick=False),
 }
 
