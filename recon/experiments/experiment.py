@@ -97,6 +97,9 @@ NAMES: dict[str, str] = {  # experiment -> module that holds its EXPERIMENT
     "draft2024": "recon.experiments.draft2024.experiment",
     "draftdp2025": "recon.experiments.draftdp2025.experiment",
     "beyond": "recon.experiments.beyond.experiment",
+    "reveal": "recon.experiments.reveal.experiment",
+    "correlation": "recon.experiments.correlation.experiment",
+    "joint": "recon.experiments.joint.experiment",
 }
 
 

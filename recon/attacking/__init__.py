@@ -1,0 +1,1 @@
+"""A release attacked: statistical guesses beside certificates on the same rows, correlations by what is known."""

@@ -1,0 +1,1 @@
+"""Correlation inference: random correlation matrices, copulas, and attacks with and without a model."""

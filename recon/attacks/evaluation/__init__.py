@@ -1,0 +1,1 @@
+"""How good a guess is: rates with intervals, baselines, and ranks over data sets."""

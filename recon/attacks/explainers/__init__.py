@@ -1,0 +1,1 @@
+"""Surrogates that explain a black box: global trees (TREPAN), local trees, rules and counterfactuals (LORE)."""

@@ -1,0 +1,1 @@
+"""Who was a training row: shadow models, robustness of labels, likelihood ratios; several attacks as one."""

@@ -1,0 +1,55 @@
+"""What a membership attack is: trained from what the attacker knows, then asked about rows with their true labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from recon.attacks.records import Bits, Columns, Floats, Ints, Target
+from solvers.foundation.limits import Limits
+
+Kind = Literal["random", "statistical", "noise"]
+
+
+@dataclass(frozen=True, eq=False)
+class Knowledge:
+    """What the attacker trains shadow models on: rows (m, d) whose labels the target is asked for, and how got.
+
+    `kind`: "random" (only the columns are known), "statistical" (each column's own values, independently), "noise"
+    (rows of the same law that were not trained on, a tenth of their values drawn again).
+    """
+
+    kind: Kind
+    x: Floats
+    columns: Columns
+    classes: int
+
+
+class Trained(Protocol):
+    """A trained attack: a row is called a member where its score is above `threshold`."""
+
+    threshold: float
+
+    def scores(self, target: Target, x: Floats, y: Ints) -> Floats:
+        """Return (rows,) how much speaks for each row (its true label y known) having been trained on."""
+
+
+class Attack(Protocol):
+    """A membership attack by name."""
+
+    name: str
+
+    def refuses(self, target: Target, knowledge: Knowledge) -> str | None:
+        """Return why it does not apply (it would degenerate to chance), None where it does."""
+
+    def train(self, target: Target, knowledge: Knowledge, seed: int, limits: Limits | None = None) -> Trained:
+        """Return the attack trained; the same seed gives the same attack."""
+
+
+@dataclass(frozen=True, eq=False)
+class Guess:
+    """What a trained attack says of some rows: scores and whom it calls members."""
+
+    attack: str
+    scores: Floats
+    members: Bits

@@ -1,0 +1,1 @@
+"""Statistical attacks and certificates on the same releases and rows: membership, correlations, explanations, noise."""

@@ -1,0 +1,1 @@
+"""Reports of attacks: statistical figures and certified ones side by side, never confused."""
