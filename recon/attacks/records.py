@@ -112,4 +112,5 @@ def probabilities(target: Target, x: Floats, classes: int) -> Floats:
 
 def predicted(target: Target, x: Floats, classes: int) -> Ints:
     """Return (rows,) the class numbers that a black box names: the most probable, of equal ones the first."""
-    return probabilities(target, x, classes).argmax(axis=1).astype(np.int64)
+    found: Ints = probabilities(target, x, classes).argmax(axis=1)
+    return found
