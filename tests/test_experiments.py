@@ -103,6 +103,14 @@ def test_a_point_has_its_caps_whatever_the_command_has_left():
         assert worked(Work("squares", Point("", {"x": 1}), None), command) is None
 
 
+def test_a_folder_that_cannot_be_is_refused_before_anything_is_run(calls, tmp_path):
+    (tmp_path / "file").write_text("")
+    for out in ("file", "file/below"):
+        with pytest.raises(ReleaseError, match="cannot be written: Not a directory"):
+            reproduce("squares", str(tmp_path / out))
+    assert calls() == []
+
+
 def test_a_failing_point_is_named_and_the_others_go_on(calls, tmp_path, monkeypatch):
     monkeypatch.setenv("RECON_TEST_FAILS", "7")
     outcome = reproduce("squares", str(tmp_path / "out"))

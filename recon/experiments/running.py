@@ -60,8 +60,9 @@ def reproduce(name: str, out: str, size: Size = "full", data: str | None = None,
     Dear points are begun first, on `limits.workers` processes or `limits.cluster`. When time is up, or at Ctrl-C, what
     is stored is drawn, and the same call goes on from there; a point that was under way then is left, whatever it had
     by then. A point that raises is named, the others go on. Raises
-    `ReleaseError` where data are missing, `Unsupported` where a package is (both before anything is run), `EngineError`
-    where processes die again and again or a cluster is lost (what is stored by then is drawn).
+    `ReleaseError` where data are missing or `out` is no folder to write into, `Unsupported` where a package is missing
+    (all before anything is run), `EngineError` where processes die again and again or a cluster is lost (what is stored
+    by then is drawn).
     """
     limits = limits or Limits()
     of, begun = experiment(name), time.monotonic()
@@ -72,6 +73,7 @@ def reproduce(name: str, out: str, size: Size = "full", data: str | None = None,
     wanted = list(of.points(size) if points is None else points)
     hashes = {dataset: load(dataset, data)[1] if dataset else "" for dataset in {p.dataset for p in wanted}}
     store = Store(out, of)
+    store.opened()
     done: dict[int, Run] = {}
     for i, point in limits.paced(enumerate(wanted), "stored results are read"):
         if (run := store.read(point, hashes[point.dataset])) is not None:
