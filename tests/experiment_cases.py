@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 
 import pandas as pd
 
@@ -26,6 +27,10 @@ def run(point, frame, limits):
             file.write(f"{point['x']}\n")
     if os.environ.get("RECON_TEST_FAILS") == str(point["x"]):
         raise ReleaseError("this point was told to fail")
+    if os.environ.get("RECON_TEST_LASTS") == str(point["x"]):  # as an engine that was stopped: with what it has
+        while not limits.expired():
+            time.sleep(0.01)
+        return [{"square": -1, "nothing": None, "half": 0.0}]
     return [{"square": point["x"] ** 2, "nothing": None, "half": point["x"] / 2}]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -57,7 +58,7 @@ def test_a_stopped_run_goes_on_where_it_was(calls, tmp_path):
 
     def stop_after_four(text):
         seen.append(text)
-        if len(seen) == 4:
+        if len(seen) == 5:  # the fifth is begun
             limits.stop.set()
 
     object.__setattr__(limits, "progress", stop_after_four)
@@ -69,7 +70,45 @@ def test_a_stopped_run_goes_on_where_it_was(calls, tmp_path):
     second = reproduce("squares", str(tmp_path / "out"))
     assert second.complete
     assert (second.before, second.now) == (4, 6)
-    assert calls() == list(range(10))
+    assert set(calls()) == set(range(10))
+    assert len(calls()) == 11  # what was under way is done again
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_was_under_way_when_time_was_up_is_left(calls, tmp_path, monkeypatch, workers):
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    monkeypatch.setenv("RECON_TEST_LASTS", "5")
+    first = reproduce("squares", str(tmp_path / "out"), limits=Limits(6.0, workers=workers))
+    assert first.left >= 1
+    assert not first.failed
+    assert 5 not in list(first.results.get("x", []))
+    monkeypatch.delenv("RECON_TEST_LASTS")
+    second = reproduce("squares", str(tmp_path / "out"))
+    assert second.complete
+    assert second.before == first.now
+    assert second.results["square"].tolist() == [x * x for x in range(10)]
+
+
+def test_a_point_has_its_caps_whatever_the_command_has_left():
+    limits = []
+    case = replace(EXPERIMENT, run=lambda point, frame, given: limits.append(given) or [{"square": 1}])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("recon.experiments.running.of_module", lambda name: case)
+        command = Limits(60.0)
+        assert worked(Work("squares", Point("", {"x": 1}), None), command) is not None
+        assert limits[0].left() == float("inf")
+        assert not limits[0].expired()
+        command.stop.set()
+        assert limits[0].expired()
+        assert worked(Work("squares", Point("", {"x": 1}), None), command) is None
+
+
+def test_a_folder_that_cannot_be_is_refused_before_anything_is_run(calls, tmp_path):
+    (tmp_path / "file").write_text("")
+    for out in ("file", "file/below"):
+        with pytest.raises(ReleaseError, match="cannot be written: Not a directory"):
+            reproduce("squares", str(tmp_path / out))
+    assert calls() == []
 
 
 def test_a_failing_point_is_named_and_the_others_go_on(calls, tmp_path, monkeypatch):

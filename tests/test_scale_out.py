@@ -141,3 +141,4 @@ def test_without_a_scheduler_a_command_ends_with_3(run, tmp_path, monkeypatch):
     assert found.stderr.startswith("recon: no Dask scheduler answers at '127.0.0.1:1': ")
     assert found.stdout == ""
     run("reproduce", "squares", "--out", tmp_path / "out", "--dask", "127.0.0.1:1", "--workers", "2", code=2)
+    run("reproduce", "squares", "--out", tmp_path / "out", "--dask", "", code=2)

@@ -74,7 +74,9 @@ def bounded(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def within_machine(limits: Limits, workers: int, dask: str | None) -> Limits:
-    """Return the limits with these workers; wrong usage where both local processes and a cluster are asked for."""
+    """Return the limits with these workers; wrong usage: both local processes and a cluster, or one without address."""
+    if dask is not None and not dask.strip():
+        raise typer.BadParameter("--dask has an empty address: give the scheduler's, e.g. tcp://10.0.0.1:8786")
     if dask and workers > 1:
         raise typer.BadParameter("choose --workers (local processes) or --dask (a cluster), not both")
     return replace(limits, workers=workers, cluster=dask)

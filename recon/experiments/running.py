@@ -5,9 +5,10 @@ from __future__ import annotations
 import importlib.util
 import json
 import math
+import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -57,9 +58,11 @@ def reproduce(name: str, out: str, size: Size = "full", data: str | None = None,
     """Run an experiment's points that are not stored in `out` yet, then write its tables and figures there.
 
     Dear points are begun first, on `limits.workers` processes or `limits.cluster`. When time is up, or at Ctrl-C, what
-    is stored is drawn, and the same call goes on from there. A point that raises is named, the others go on. Raises
-    `ReleaseError` where data are missing, `Unsupported` where a package is (both before anything is run), `EngineError`
-    where processes die again and again or a cluster is lost (what is stored by then is drawn).
+    is stored is drawn, and the same call goes on from there; a point that was under way then is left, whatever it had
+    by then. A point that raises is named, the others go on. Raises
+    `ReleaseError` where data are missing or `out` is no folder to write into, `Unsupported` where a package is missing
+    (all before anything is run), `EngineError` where processes die again and again or a cluster is lost (what is stored
+    by then is drawn).
     """
     limits = limits or Limits()
     of, begun = experiment(name), time.monotonic()
@@ -70,6 +73,7 @@ def reproduce(name: str, out: str, size: Size = "full", data: str | None = None,
     wanted = list(of.points(size) if points is None else points)
     hashes = {dataset: load(dataset, data)[1] if dataset else "" for dataset in {p.dataset for p in wanted}}
     store = Store(out, of)
+    store.opened()
     done: dict[int, Run] = {}
     for i, point in limits.paced(enumerate(wanted), "stored results are read"):
         if (run := store.read(point, hashes[point.dataset])) is not None:
@@ -80,6 +84,8 @@ def reproduce(name: str, out: str, size: Size = "full", data: str | None = None,
     lost: EngineError | None = None
     try:
         for k, found in completed(worked, missing, limits, what=f"points of {name}"):
+            if found is None:
+                continue
             point = missing[k].point
             if isinstance(found, str):
                 failed.append((str(point), found))
@@ -99,15 +105,34 @@ def reproduce(name: str, out: str, size: Size = "full", data: str | None = None,
     return outcome
 
 
-def worked(work: Work, limits: Limits) -> Run | str:
-    """Return one point's results, or why it has none."""
+class Over(threading.Event):
+    """What asks a point to stop: whoever asks the command to, or the end of the command's time."""
+
+    def __init__(self, limits: Limits) -> None:
+        super().__init__()
+        self.limits = limits
+
+    def is_set(self) -> bool:
+        """Return whether nobody waits for the point any longer."""
+        return super().is_set() or self.limits.expired()
+
+
+def worked(work: Work, limits: Limits) -> Run | str | None:
+    """Return one point's results, or why it has none; None where it was under way when time was up or somebody stopped.
+
+    A point's caps are its parameters alone, never what is left of the command's time: what is stored is the same
+    whenever it was begun.
+    """
+    limits = replace(limits, seconds=None, end=None, stop=Over(limits))
     of, wall, cpu = of_module(work.module), time.monotonic(), time.process_time()
     started = time.time()
     try:  # on a cluster the data may be missing where this runs
         frame, digest = kept(work.point.dataset, work.data) if work.point.dataset else (None, "")
         rows = of.run(work.point, frame, limits)
     except (ReconError, MemoryError, ArithmeticError) as error:
-        return f"{type(error).__name__}: {error}"
+        return None if limits.expired() else f"{type(error).__name__}: {error}"
+    if limits.expired():
+        return None
     manifest: dict[str, Any] = {
         "experiment": of.name, "version": of.version, "dataset": work.point.dataset, "data_sha256": digest,
         "parameters": dict(work.point.parameters), "versions": versions(), "started": started,

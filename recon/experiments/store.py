@@ -71,6 +71,13 @@ class Store:
             return None
         return Run(manifest, [{k: v for k, v in row.items() if k != EMPTY} for row in table.to_pylist()])
 
+    def opened(self) -> None:
+        """Make the folder; `ReleaseError` where results cannot be written there."""
+        try:
+            self.runs.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ReleaseError(f"cannot be written: {error.strerror or error}", file=str(self.runs)) from None
+
     def write(self, point: Point, run: Run) -> None:
         """Store a point's results, whole or not at all."""
         import pyarrow as pa
@@ -79,10 +86,7 @@ class Store:
         rows = run.rows if not run.rows or run.rows[0] else [{EMPTY: True} for _ in run.rows]
         table = pa.Table.from_pandas(pd.DataFrame(rows), preserve_index=False)
         table = table.replace_schema_metadata({MANIFEST: json.dumps(run.manifest)})
-        try:
-            self.runs.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ReleaseError(f"cannot be written: {error.strerror or error}", file=str(self.runs)) from None
+        self.opened()
         with writing(str(self.path(point)), binary=True) as file:
             arrow.write_table(table, file)
 

@@ -37,7 +37,7 @@ EXPOSED = 0.1  # of all rows, those with the most bits removed, are called most 
 def by_group(point: Point, some: Split, limits: Limits) -> list[Row]:
     """Return a line per way of counting, kind of group and group, for the largest model of one learner."""
     fit = None
-    for fit in models(point, some, point["learner"], point["depth"]):  # noqa: B007 - the last is wanted
+    for fit in models(point, some, point["learner"], point["depth"], limits):  # noqa: B007 - the last is wanted
         pass
     assert fit is not None
     groups = groups_of(point.dataset, some)

@@ -31,7 +31,7 @@ def together(point: Point, some: Split, limits: Limits) -> list[Row]:
     """Return the worlds left by every combination of three models of the first `rows` training rows (0: of all)."""
     n = point["rows"] or some.rows
     domain = domain_of(some, "attributes")
-    parts = three_models(point, some.x.head(n), some.y.head(n), domain)
+    parts = three_models(point, some.x.head(n), some.y.head(n), domain, limits)
     named = [chosen for size in range(1, len(parts) + 1) for chosen in combinations(parts, size)]
     out: list[Row] = []
     for convention in CONVENTIONS:
@@ -79,13 +79,13 @@ def lines(found: Mapping[Names, Left], convention: Convention, n: int) -> list[R
     return out
 
 
-def three_models(point: Point, x: Any, y: Any, domain: Domain) -> dict[str, list[AnyModel]]:
+def three_models(point: Point, x: Any, y: Any, domain: Domain, limits: Limits) -> dict[str, list[AnyModel]]:
     """Return an optimal tree, an optimal rule list and a forest (no bootstrap) of the same rows."""
     from sklearn.ensemble import RandomForestClassifier
 
     least, seconds = max(1, int(point["support"] * len(x))), point["fit_seconds"]
-    tree = optimal_trees(x, y, point["depth"], least, seconds)[-1]
-    rules = OptimalRuleListClassifier(point["rules"], least, seconds=seconds).fit(x, y)
+    tree = optimal_trees(x, y, point["depth"], least, seconds, stop=limits.stop)[-1]
+    rules = OptimalRuleListClassifier(point["rules"], least, seconds=seconds).fit(x, y, limits.stop)
     forest = RandomForestClassifier(
         point["forest_trees"], max_depth=point["forest_depth"], min_samples_leaf=least, bootstrap=False,
         random_state=1 + point["seed"],

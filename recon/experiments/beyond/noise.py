@@ -33,7 +33,7 @@ def noised(point: Point, some: Split, limits: Limits) -> list[Row]:
     """
     n = point["rows"] or some.rows
     part = replace(some, x=some.x.head(n), y=some.y.head(n))
-    fit = next(f for f in models(point, part, point["learner"], point["depth"]) if f.limit == point["limit"])
+    fit = next(f for f in models(point, part, point["learner"], point["depth"], limits) if f.limit == point["limit"])
     release = released(fit, domain_of(some))
     block, truth = exact_counts(release)
     left = count(release, "ordered", limits).bounds[1]

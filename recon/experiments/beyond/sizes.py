@@ -18,7 +18,6 @@ from recon.learners.optimal.trees.by_leaves import trees_by_leaves
 from recon.learners.rule_lists.greedy_rule_list import GreedyRuleListClassifier
 from recon.loading.loading import encode
 from recon.measures.measures import measure
-from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
 
 COUNTED = ("bits", "attributes")  # every column an independent bit (the paper's), or the attributes behind the columns
@@ -51,8 +50,8 @@ def matched(point: Point, some: Split, limits: Limits) -> list[Row]:
 
     Of the optimal trees with so many leaves two: the one that leaves most open, and the one that leaves least.
     """
-    least, seconds = least_rows(point, some), min(point["cap_seconds"], limits.left())
-    found = trees_by_leaves(some.x, some.y, point["most_leaves"], least, seconds, limits.memory)
+    least, seconds = least_rows(point, some), point["cap_seconds"]
+    found = trees_by_leaves(some.x, some.y, point["most_leaves"], least, seconds, limits.memory, limits.stop)
     chosen = {"optimal trees": [(t.leaves, t.fewest_tree) for t in found],
               "optimal trees that leak most": [(t.leaves, t.most_tree) for t in found]}  # fmt: skip
     out: list[Row] = []
@@ -63,7 +62,7 @@ def matched(point: Point, some: Split, limits: Limits) -> list[Row]:
         out += figures(learner, fits, some, limits)
     out += figures("greedy trees", greedy_trees(point, some), some, limits)
     for learner in ("optimal rule lists", "greedy rule lists"):
-        short = (fit for fit in FITS[learner](point, some) if fit.limit < point["most_leaves"])
+        short = (fit for fit in FITS[learner](point, some, limits) if fit.limit < point["most_leaves"])
         out += figures(learner, short, some, limits)
     return out
 
@@ -79,13 +78,14 @@ def greedy_trees(point: Point, some: Split) -> Iterator[Fit]:
         yield Fit(leaves, tree, tree)
 
 
-def models(point: Point, some: Split, learner: str, deepest: int) -> Iterator[Fit]:
+def models(point: Point, some: Split, learner: str, deepest: int, limits: Limits) -> Iterator[Fit]:
     """Yield the paper's models of one learner, trees up to some depth only."""
     if learner == "optimal trees":
-        for tree in optimal_trees(some.x, some.y, deepest, least_rows(point, some), point["cap_seconds"]):
+        least, seconds = least_rows(point, some), point["cap_seconds"]
+        for tree in optimal_trees(some.x, some.y, deepest, least, seconds, stop=limits.stop):
             yield Fit(tree.max_depth, tree, tree.to_model(label_values=tree.classes_.tolist()), tree.bound_)
         return
-    for fit in FITS[learner](point, some):
+    for fit in FITS[learner](point, some, limits):
         if learner == "greedy trees" and fit.limit > deepest:
             return
         yield fit
@@ -95,7 +95,7 @@ def attributes(point: Point, some: Split, limits: Limits) -> list[Row]:
     """Return the same models of one learner counted over independent bits and over true attributes."""
     domains = {counted: domain_of(some, counted) for counted in COUNTED}
     out = []
-    for fit in models(point, some, point["learner"], point["depth"]):
+    for fit in models(point, some, point["learner"], point["depth"], limits):
         line: Row = {"limit": fit.limit}
         for counted, domain in domains.items():
             found = measure(released(fit, domain), "assigned", limits)
@@ -116,10 +116,8 @@ def widths(point: Point, some: Split, limits: Limits) -> list[Row]:
         found: Any = GreedyRuleListClassifier(point["width"], least, LONGEST + 1).fit(some.x, some.y)
         fits = beginnings(found)
     else:
-        seconds = min(point["cap_seconds"], limits.left())
-        if not seconds > 0:
-            raise Inconclusive("the time was up before rule lists were searched")
-        best = OptimalRuleListClassifier(LONGEST, least, seconds=seconds, width=point["width"]).fit(some.x, some.y)
+        best = OptimalRuleListClassifier(LONGEST, least, seconds=point["cap_seconds"], width=point["width"])
+        best.fit(some.x, some.y, limits.stop)
         fits = ways(best)
     return list(figures(learner, fits, some, limits))
 

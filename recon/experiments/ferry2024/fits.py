@@ -16,7 +16,7 @@ from recon.experiments.experiment import Point, Row
 from recon.experiments.splits import Split, split
 from recon.learners.optimal.lists.optimal_rule_list import OptimalRuleListClassifier
 from recon.learners.optimal.trees.by_depth import optimal_trees
-from recon.learners.optimal.trees.optimal_tree import OptimalTreeClassifier
+from recon.learners.optimal.trees.optimal_tree import MEMORY, OptimalTreeClassifier
 from recon.learners.rule_lists.greedy_rule_list import GreedyRuleListClassifier
 from recon.loading.loading import encode
 from recon.measures.measures import measure
@@ -43,7 +43,7 @@ def run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
     if point["learner"] == "ties":
         return [ties(point, some, limits)]
     domain = Domain.from_frame(some.whole, label=str(some.y.name), independent=True)
-    return [row(fit, some, domain, limits) for fit in FITS[point["learner"]](point, some)]
+    return [row(fit, some, domain, limits) for fit in FITS[point["learner"]](point, some, limits)]
 
 
 def least_rows(point: Point, some: Split) -> int:
@@ -51,7 +51,7 @@ def least_rows(point: Point, some: Split) -> int:
     return int(point["support"] * some.rows)
 
 
-def greedy_trees(point: Point, some: Split) -> Iterator[Fit]:
+def greedy_trees(point: Point, some: Split, limits: Limits) -> Iterator[Fit]:
     """Yield scikit-learn's trees as the paper fits them (`random_state=1 + seed`)."""
     from sklearn.tree import DecisionTreeClassifier
 
@@ -62,13 +62,14 @@ def greedy_trees(point: Point, some: Split) -> Iterator[Fit]:
         yield Fit(depth, tree, tree)
 
 
-def best_trees(point: Point, some: Split) -> Iterator[Fit]:
+def best_trees(point: Point, some: Split, limits: Limits) -> Iterator[Fit]:
     """Yield trees of certified optimal training accuracy, all depths from one search."""
-    for tree in optimal_trees(some.x, some.y, DEEPEST, least_rows(point, some), point["cap_seconds"]):
+    least, seconds = least_rows(point, some), point["cap_seconds"]
+    for tree in optimal_trees(some.x, some.y, DEEPEST, least, seconds, stop=limits.stop):
         yield Fit(tree.max_depth, tree, tree.to_model(label_values=tree.classes_.tolist()), tree.bound_)
 
 
-def greedy_lists(point: Point, some: Split) -> Iterator[Fit]:
+def greedy_lists(point: Point, some: Split, limits: Limits) -> Iterator[Fit]:
     """Yield the paper's greedy rule lists of width 1; a limit of L is L rules and the default rule."""
     for length in range(1, DEEPEST + 1):
         found = GreedyRuleListClassifier(width=1, min_support=least_rows(point, some), max_length=length + 1)
@@ -76,10 +77,10 @@ def greedy_lists(point: Point, some: Split) -> Iterator[Fit]:
         yield Fit(length, found, found.to_model())
 
 
-def best_lists(point: Point, some: Split) -> Iterator[Fit]:
+def best_lists(point: Point, some: Split, limits: Limits) -> Iterator[Fit]:
     """Yield optimal rule lists of width 1, all lengths from one search."""
     found = OptimalRuleListClassifier(DEEPEST, least_rows(point, some), seconds=point["cap_seconds"])
-    found.fit(some.x, some.y)
+    found.fit(some.x, some.y, limits.stop)
     for entry in found.path_[1:]:
         found.rules_ = entry.rules
         yield Fit(entry.length, found, found.to_model(), entry.bound)
@@ -135,8 +136,9 @@ def deepest(model: Any) -> int:
 def ties(point: Point, some: Split, limits: Limits) -> Row:
     """Return how many trees are as accurate as the best one, and between which Dist_G they lie."""
     learner = OptimalTreeClassifier(point["depth"], least_rows(point, some), point["cap_seconds"], "own")
+    within = Limits(seconds=point["cap_seconds"], memory=MEMORY, stop=limits.stop)
     try:
-        found = learner.ties(some.x, some.y, minimal=point["minimal"])[0]
+        found = learner.ties(some.x, some.y, minimal=point["minimal"], limits=within)[0]
     except Inconclusive as error:
         return {"limit": point["depth"], "certified": False, "why": str(error)}
     low, high = found.dist_g

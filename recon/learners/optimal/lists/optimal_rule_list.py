@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -74,14 +75,14 @@ class OptimalRuleListClassifier(RuleListClassifier):
         self.seconds = seconds
         self.width = width
 
-    def fit(self, X: Any, y: ArrayLike) -> OptimalRuleListClassifier:  # noqa: N803 - scikit-learn's name
-        """Return the fitted list.
+    def fit(self, X: Any, y: ArrayLike, stop: Event | None = None) -> OptimalRuleListClassifier:  # noqa: N803 - scikit-learn's name
+        """Return the fitted list; `stop` ends the search as `seconds` does.
 
         Raises `ReleaseError` for bad parameters, a column that is not binary, missing labels, unequal lengths.
         """
         names, bits, target = training_data(X, y)
         least = self._least(len(bits))
-        limits = Limits(seconds=None if self.seconds is None else float(self.seconds))
+        limits = Limits(seconds=None if self.seconds is None else float(self.seconds), stop=stop or Event())
         if not len(bits):
             raise ReleaseError(f"0 rows of {len(names)} columns: there must be some of both")
         self._check_size(len(names), len(bits))

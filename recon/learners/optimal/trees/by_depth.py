@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -29,19 +30,22 @@ def shallower(lattice: Lattice, depth: int) -> Lattice:
 
 
 def optimal_trees(
-    X: Any, y: ArrayLike, max_depth: int, min_support: float | int = 1, seconds: float = 60.0, memory: int = 4 << 30  # noqa: N803
+    X: Any, y: ArrayLike, max_depth: int, min_support: float | int = 1, seconds: float = 60.0, memory: int = 4 << 30,  # noqa: N803
+    stop: Event | None = None,
 ) -> list[OptimalTreeClassifier]:  # fmt: skip
     """Return the fitted optimal trees of depths 1 to `max_depth`, each as `OptimalTreeClassifier(solver="own")` has it.
 
     The nodes of trees of all depths are those of the deepest, so all cost little more than the last one. `seconds` and
-    `memory` (bytes) are for all together; depths that they do not reach have `optimal_` False and a gap.
+    `memory` (bytes) are for all together, `stop` ends the search as the seconds do; depths that they do not reach have
+    `optimal_` False and a gap.
     """
     began = time.monotonic()
     trees = [OptimalTreeClassifier(d, min_support, seconds, "own") for d in range(1, max_depth + 1)]
     rows, least = trees[-1].prepared(X, y)
     for tree in trees[:-1]:
         tree.prepared(X, y)
-    lattice = grown(rows, max_depth, least, Limits(seconds=seconds, memory=memory), prune=True)
+    limits = Limits(seconds=seconds, memory=memory, stop=stop or Event())
+    lattice = grown(rows, max_depth, least, limits, prune=True)
     for depth, tree in enumerate(trees, start=1):
         tree.taken(shallower(lattice, depth))
         tree.finished(time.monotonic() - began)

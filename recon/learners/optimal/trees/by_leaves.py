@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from itertools import pairwise
+from threading import Event
 from typing import Any, Literal
 
 import numpy as np
@@ -43,16 +44,17 @@ class SizedTrees:
 
 
 def trees_by_leaves(
-    X: Any, y: ArrayLike, most_leaves: int, min_support: float | int = 1, seconds: float = 60.0, memory: int = 4 << 30  # noqa: N803
+    X: Any, y: ArrayLike, most_leaves: int, min_support: float | int = 1, seconds: float = 60.0, memory: int = 4 << 30,  # noqa: N803
+    stop: Event | None = None,
 ) -> list[SizedTrees]:  # fmt: skip
     """Return the optimal trees with exactly 2, 3, ... `most_leaves` leaves; sizes that no tree has are left out.
 
     A tree with k leaves has at most k - 1 tests on a path, so nothing limits the depth. Raises `Inconclusive` where
-    time or memory is up, and what `OptimalTreeClassifier.fit` raises for bad input. Cost: see `grown`, and splits x
-    leaves².
+    time or memory is up or `stop` is set, and what `OptimalTreeClassifier.fit` raises for bad input. Cost: see `grown`,
+    and splits x leaves².
     """
     began = time.monotonic()
-    limits = Limits(seconds=seconds, memory=memory)
+    limits = Limits(seconds=seconds, memory=memory, stop=stop or Event())
     learner = OptimalTreeClassifier(max(1, most_leaves - 1), min_support, seconds, "own")
     rows, least = learner.prepared(X, y)
     lattice = grown(rows, most_leaves - 1, least, limits, prune=False)
