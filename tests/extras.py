@@ -22,6 +22,7 @@ WHEELS = {  # where a package can be installed at all; everywhere, where it is n
     "pyganak": sys.platform in {"linux", "darwin"},
     "py_d4": sys.platform in {"linux", "win32"},
     "pyapproxmc": sys.platform in {"linux", "win32"} and sys.version_info < (3, 13),
+    "pystreed": sys.version_info < (3, 13),
 }
 
 
