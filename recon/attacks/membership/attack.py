@@ -52,8 +52,9 @@ class Attack(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Guess:
-    """What a trained attack says of some rows: scores and whom it calls members."""
+    """What a trained attack says of some rows: scores, whom it calls members, and a reservation if there is one."""
 
     attack: str
     scores: Floats
     members: Bits
+    note: str = ""
