@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recon.attacks.explainers.surrogate import Box, MofN
 from recon.attacks.records import Bits, Columns, Floats, Ints, Target, probabilities
@@ -32,16 +33,21 @@ def distinct(x: Floats) -> tuple[Ints, Ints]:
     Rows are compared by a 64-bit sum of products first, which takes a tenth of the time of sorting whole rows; where
     that sum puts different rows together (never seen), they are sorted.
     """
-    factors = np.random.default_rng(0).integers(1, 2**63, size=x.shape[1], dtype=np.uint64) | np.uint64(1)
-    bits = np.ascontiguousarray(x).view(np.uint64)
-    bits = (bits ^ (bits >> np.uint64(29))) * factors  # a double's low bits are mostly 0: the high ones must move down
-    sums = (bits ^ (bits >> np.uint64(32))).sum(axis=1, dtype=np.uint64)
     first: Ints
     inverse: Ints
-    _, first, inverse = np.unique(sums, return_index=True, return_inverse=True)
+    _, first, inverse = np.unique(hashed(x), return_index=True, return_inverse=True)
     if not np.array_equal(x[first][inverse], x):
         _, first, inverse = np.unique(x, axis=0, return_index=True, return_inverse=True)
     return first, inverse.reshape(-1)
+
+
+def hashed(x: Floats) -> NDArray[np.uint64]:
+    """Return (rows,) numbers that are equal for rows with the same bits, and hardly ever for others."""
+    factors = np.random.default_rng(0).integers(1, 2**63, size=x.shape[1], dtype=np.uint64) | np.uint64(1)
+    bits = np.ascontiguousarray(x, dtype=np.float64).view(np.uint64)
+    bits = (bits ^ (bits >> np.uint64(29))) * factors  # a double's low bits are mostly 0: the high ones must move down
+    found: NDArray[np.uint64] = (bits ^ (bits >> np.uint64(32))).sum(axis=1, dtype=np.uint64)
+    return found
 
 
 def asked(target: Target, x: Floats, classes: int) -> tuple[Ints, int]:
@@ -77,9 +83,12 @@ class Marginals:
 
     def values(self, part: Ints, count: int, rng: np.random.Generator, box: Box, seeds: Floats) -> Floats:
         """Return (count, columns of the part) values of the pool that lie in a box, of `seeds` where none does."""
+        bounded = [k for k in part.tolist() if k in box]
+        if not bounded:
+            return self.pool[rng.integers(len(self.pool), size=count)[:, None], part]
         inside = np.ones(len(self.pool), dtype=bool)
-        for k in part.tolist():
-            above, most = box.get(k, (-np.inf, np.inf))
+        for k in bounded:
+            above, most = box[k]
             inside &= (self.pool[:, k] > above) & (self.pool[:, k] <= most)
         source = self.pool[np.ix_(np.flatnonzero(inside), part)] if inside.any() else seeds[:, part]
         return source[rng.integers(len(source), size=count)]
