@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 
 import numpy as np
@@ -10,6 +11,7 @@ from explained import Rule, bits, every, mixed, walked
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import recon
 from recon.attacks.explainers import neighbourhood
 from recon.attacks.explainers.chosen import chosen, elbow
 from recon.attacks.explainers.enriched import enriched_tree
@@ -99,6 +101,22 @@ def test_a_small_truth_over_bits_is_told_exactly():
     (other,) = found.counterfactuals
     assert (other.rule, other.unmet, other.label) == ({"a": 1, "d": 1}, {"d": 1}, 1)
     assert found.surrogate.kind == "lore"
+
+
+def test_rules_with_their_support_are_a_release(tmp_path):
+    x = every(6)[np.random.default_rng(1).integers(64, size=50)]
+    y = (x[:, 1] > 0.5).astype(int)
+    box = Rule(lambda rows: (rows[:, 0] > 0.5) & (rows[:, 3] > 0.5))
+    rules = [one.released(x, y) for one in lores(box, x[:4], x, bits(6), 2, seed=0, size=200)]
+    for rule in rules:
+        inside = [covered(rule["if"], row, "abcdef") for row in x]
+        assert rule["counts"] == [sum(a and b == label for a, b in zip(inside, y, strict=True)) for label in (0, 1)]
+        assert sum(rule["counts"]) > 0
+    domain = {"attributes": [{"name": n, "values": [0, 1]} for n in "abcdef"], "label": {"name": "y", "values": [0, 1]}}
+    models = [{"kind": "rule_set", "rules": rules}]
+    path = tmp_path / "rules.json"
+    path.write_text(json.dumps({"recon": 1, "domain": {**domain, "source": "declared"}, "rows": 50, "models": models}))
+    assert recon.load(str(path)).rows.low == 50
 
 
 @given(st.integers(0, 10_000), st.integers(2, 60), st.integers(1, 5))
