@@ -116,7 +116,8 @@ class Verdicts:
     def stacked(self) -> Ints:
         """Return the model-based answers where they are trusted, the model-less ones elsewhere.
 
-        In expectation (over shadow models, which are draws of what the attacker believes) it falls below neither.
+        Shadow models are draws of what the attacker takes for possible: up to the error of the accuracies on them it
+        is right as often as the better of both, and never less than the model-less answer where that is certain.
         """
         return np.where(self.trusted, self.model_based, self.model_less)
 

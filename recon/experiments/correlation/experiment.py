@@ -1,0 +1,72 @@
+"""The experiment: three variables on a grid, three to ten at random, with and without a released model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pandas as pd
+
+from recon.experiments.correlation import attacked, basics
+from recon.experiments.correlation.findings import findings
+from recon.experiments.experiment import Experiment, Point, Row, Size, in_chunks
+from solvers.foundation.limits import Limits
+
+PARTS: dict[str, Callable[[Point, Limits], list[Row]]] = {
+    "model-less, exact": basics.exact,
+    "model-less, cells": basics.protocol,
+    "model-less, variables": basics.by_variables,
+    "linear intervals": basics.linear,
+    "marginals": basics.marginals,
+    "grid": attacked.grid,
+    "targets": attacked.targets,
+}
+VARIABLES = tuple(range(3, 11))
+GRIDS = {"logistic": (100, 10, 2.0), "network": (30, 3, 8.0)}  # cells, cells to a point, seconds of one
+SHADOWS, FURTHER = 500, 100
+# number of variables -> seconds of a target
+OF_TARGETS = {"logistic": {n: 0.5 + 0.15 * n for n in VARIABLES}, "network": {3: 3.0, 6: 4.0, 10: 5.0}}
+TARGETS = {"logistic": (100, 20, 400), "network": (40, 10, 300)}  # targets, to a point, shadow models
+
+
+def points(size: Size) -> list[Point]:
+    """Return a point per part, setting and chunk; quick: the first chunk of some."""
+    quick = size == "quick"
+    found = [Point("", {"part": "model-less, exact", "bins": 3, "side": 4000}, 10.0)]
+    found += [Point("", {"part": "marginals", "rows": 10_000, "seed": 0}, 5.0)]
+    if not quick:
+        found += [Point("", {"part": "model-less, exact", "bins": 5, "side": 2000}, 5.0)]
+        found += [Point("", {"part": "model-less, cells", "matrices": 1500, "every": 1, "seed": 0}, 30.0)]
+    for n in VARIABLES:
+        found += [Point("", {"part": "model-less, variables", "n": n, "targets": 40_000, "seed": 0}, 2.0)]
+        if not quick or n in (3, 4, 6):
+            found += [Point("", {"part": "linear intervals", "n": n, "targets": 200, "seed": 0}, 6.0)]
+    for kind, (cells, chunk, seconds) in GRIDS.items():
+        named = {"part": "grid", "kind": kind, "shadows": SHADOWS, "further": FURTHER}
+        some = in_chunks("", named, cells, chunk, seconds)
+        found += some[:1] if quick else some
+    for kind, by_number in OF_TARGETS.items():
+        number, chunk, shadows = TARGETS[kind]
+        for n, seconds in by_number.items():
+            some = in_chunks("", {"part": "targets", "kind": kind, "n": n, "shadows": shadows}, number, chunk, seconds)
+            if not quick:
+                found += some
+            elif kind == "logistic" and n in (3, 5):
+                found += some[:1]
+    return found
+
+
+def run(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
+    """Return the rows of a point's part."""
+    assert frame is None
+    return PARTS[point["part"]](point, limits)
+
+
+EXPERIMENT = Experiment(
+    "correlation",
+    "how well correlations of training columns are inferred, without a model, from its predictions and its weights",
+    "Crețu, Guépin, de Montjoye, Correlation Inference Attacks against Machine Learning Models, arXiv:2112.08806 "
+    "(2021).",
+    points,
+    run,
+    findings,
+)
