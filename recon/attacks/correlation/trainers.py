@@ -85,9 +85,7 @@ def softmax(scores: Reals) -> Floats:
 
 def softmax_in_place(scores: Any) -> Any:
     """Return shares along the last axis, in the memory of the scores."""
-    parts = [
-        scores[..., k] for k in range(scores.shape[-1])
-    ]  # a short axis: far faster than numpy's reductions over it
+    parts = [scores[..., k] for k in range(scores.shape[-1])]  # reductions over a short axis are slow
     scores -= reduce(np.maximum, parts)[..., None]
     np.exp(scores, out=scores)
     scores /= reduce(np.add, parts)[..., None]
@@ -110,7 +108,7 @@ def softmax_regressions(x: Floats, y: Ints, classes: int, c: float = 1.0, steps:
     bound[np.diag_indices_from(bound)] += 1e-9 * np.trace(bound) / len(bound)
     inverse = np.linalg.inv(bound)
     across, targets = np.ascontiguousarray(rows.T), y.shape[1]
-    wanted = (y.T == np.arange(classes)[:, None, None]).astype(np.float64)  # (classes, targets, rows): fast reductions
+    wanted = (np.arange(classes)[:, None, None] == y.T).astype(np.float64)  # (classes, targets, rows): fast reductions
     now = ahead = np.zeros((classes * targets, rows.shape[1]))
     pace = 1.0
     for _ in range(steps):

@@ -15,6 +15,7 @@ from recon.experiments.experiment import Point, Row
 from solvers.foundation.limits import Limits
 
 CELLS, TARGETS, SHADOW = 1, 2, 3  # what a generator is for
+PLASTIC = 1.32471795724474602596  # x^3 = x + 1
 
 
 def accesses(kind: Kind) -> tuple[Access, ...]:
@@ -26,20 +27,30 @@ def grid(point: Point, limits: Limits) -> list[Row]:
     """Return the accuracies on some cells of the grid; a cell is the same one for every kind of model."""
     rows: list[Row] = []
     for number in range(point["first_seed"], point["first_seed"] + point["seeds"]):
-        corner = np.random.default_rng([CELLS, number]).integers(-GRID, GRID, 2) / GRID
-        rows += cell(point, number, corner, limits)
+        rows += cell(point, number, corner(number), limits)
     return rows
 
 
-def cell(point: Point, number: int, corner: Floats, limits: Limits) -> list[Row]:
+def corner(number: int) -> Floats:
+    """Return the lower corner of a cell (2,): any first so many cells lie evenly over the grid.
+
+    Cells drawn independently would do, with larger errors. Source: Roberts 2018, the R2 sequence, begun at random.
+    """
+    begun = np.random.default_rng(CELLS).random(2)
+    place = (begun + number * np.array([1 / PLASTIC, 1 / PLASTIC**2])) % 1.0
+    found: Floats = (np.floor(place * 2 * GRID) - GRID) / GRID
+    return found
+
+
+def cell(point: Point, number: int, low_corner: Floats, limits: Limits) -> list[Row]:
     """Return a row per access and attack model: by folds as in the paper, and on further models of the same cell."""
     kind, count = point["kind"], point["shadows"]
     rng = np.random.default_rng([SHADOW, number])
-    rho = corner + rng.random((count + point["further"], 2)) / GRID
+    rho = low_corner + rng.random((count + point["further"], 2)) / GRID
     known = shadows(rho, Setting(kind, accesses(kind)), rng, limits=limits)
     truth = bin_of(known.truth[:, 0, 1])[:, None]
     inside, outside = known.take(slice(0, count)), known.take(slice(count, None))
-    middle = corner + 0.5 / GRID
+    middle = low_corner + 0.5 / GRID
     low, high = pair_interval(*middle)
     less = decided(low, high, rng=rng)
     shared: Row = {
@@ -57,7 +68,10 @@ def cell(point: Point, number: int, corner: Floats, limits: Limits) -> list[Row]
             })  # fmt: skip
     if kind == "logistic":
         weights = known.features["weights"][:, :2]
-        for name, given in (("closed form", rho), ("closed form, middle of the cell", np.broadcast_to(middle, rho.shape))):
+        for name, given in (
+            ("closed form", rho),
+            ("closed form, middle of the cell", np.broadcast_to(middle, rho.shape)),
+        ):
             guess = three_variables(weights, given)
             error = float(np.median(np.abs(guess - known.truth[:, 0, 1])))
             rows.append({**shared, "access": name, "meta": "none", "error": error,

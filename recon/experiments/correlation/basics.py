@@ -7,7 +7,14 @@ from scipy.special import ndtri
 
 from recon.attacks.correlation import model_less
 from recon.attacks.correlation.closed_form import linear_intervals
-from recon.attacks.correlation.copula import Marginal, copula, correlation_after, correlation_before, empirical, measured
+from recon.attacks.correlation.copula import (
+    Marginal,
+    copula,
+    correlation_after,
+    correlation_before,
+    empirical,
+    measured,
+)
 from recon.attacks.correlation.intervals import pair_interval
 from recon.attacks.correlation.matrices import random_matrices
 from recon.experiments.experiment import Point, Row
@@ -41,7 +48,9 @@ def exact(point: Point, limits: Limits) -> list[Row]:
 
 def protocol(point: Point, limits: Limits) -> list[Row]:
     """Return what the paper's cell protocol gives."""
-    found = model_less.cell_accuracy(point["matrices"], np.random.default_rng(point["seed"]), point["every"], limits=limits)
+    found = model_less.cell_accuracy(
+        point["matrices"], np.random.default_rng(point["seed"]), point["every"], limits=limits
+    )
     return [{"accuracy": found.promised, "right": found.right, "cells": found.cells}]
 
 

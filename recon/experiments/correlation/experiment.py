@@ -8,7 +8,7 @@ import pandas as pd
 
 from recon.experiments.correlation import attacked, basics
 from recon.experiments.correlation.findings import findings
-from recon.experiments.experiment import Experiment, Point, Row, Size, in_chunks
+from recon.experiments.experiment import Experiment, Point, Row, Scalar, Size, in_chunks
 from solvers.foundation.limits import Limits
 
 PARTS: dict[str, Callable[[Point, Limits], list[Row]]] = {
@@ -21,11 +21,12 @@ PARTS: dict[str, Callable[[Point, Limits], list[Row]]] = {
     "targets": attacked.targets,
 }
 VARIABLES = tuple(range(3, 11))
-GRIDS = {"logistic": (100, 10, 2.0), "network": (30, 3, 8.0)}  # cells, cells to a point, seconds of one
 SHADOWS, FURTHER = 500, 100
-# number of variables -> seconds of a target
-OF_TARGETS = {"logistic": {n: 0.5 + 0.15 * n for n in VARIABLES}, "network": {3: 3.0, 6: 4.0, 10: 5.0}}
-TARGETS = {"logistic": (100, 20, 400), "network": (40, 10, 300)}  # targets, to a point, shadow models
+GRIDS = {"logistic": (100, 10, 1.3), "network": (40, 4, 4.5)}  # cells, cells to a point, seconds of one
+MANY = {3: 300, 4: 200}  # targets of few variables, whose pairs are few
+TARGETS = {"logistic": (120, 400), "network": (60, 300)}  # targets, shadow models
+SECONDS = {"logistic": {n: 0.1 * n - 0.1 for n in VARIABLES}, "network": {3: 1.0, 6: 2.0, 10: 3.0}}  # of a target
+LONGEST = 25.0  # seconds of a point
 
 
 def points(size: Size) -> list[Point]:
@@ -41,13 +42,15 @@ def points(size: Size) -> list[Point]:
         if not quick or n in (3, 4, 6):
             found += [Point("", {"part": "linear intervals", "n": n, "targets": 200, "seed": 0}, 6.0)]
     for kind, (cells, chunk, seconds) in GRIDS.items():
-        named = {"part": "grid", "kind": kind, "shadows": SHADOWS, "further": FURTHER}
+        named: dict[str, Scalar] = {"part": "grid", "kind": kind, "shadows": SHADOWS, "further": FURTHER}
         some = in_chunks("", named, cells, chunk, seconds)
         found += some[:1] if quick else some
-    for kind, by_number in OF_TARGETS.items():
-        number, chunk, shadows = TARGETS[kind]
+    for kind, by_number in SECONDS.items():
+        number, shadows = TARGETS[kind]
         for n, seconds in by_number.items():
-            some = in_chunks("", {"part": "targets", "kind": kind, "n": n, "shadows": shadows}, number, chunk, seconds)
+            wanted = MANY.get(n, number) if kind == "logistic" else number
+            of_targets: dict[str, Scalar] = {"part": "targets", "kind": kind, "n": n, "shadows": shadows}
+            some = in_chunks("", of_targets, wanted, min(60, int(LONGEST / seconds)), seconds)
             if not quick:
                 found += some
             elif kind == "logistic" and n in (3, 5):

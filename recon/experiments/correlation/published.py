@@ -35,9 +35,9 @@ BY_VARIABLES = {
 }
 
 NOT_RUN = (
-    "Not reproduced: all 40,000 cells with k = 1500 (60 million logistic regressions, as many networks): some cells, drawn at "
-    "random, stand for them; 1000 targets by number of variables with k = 1500: fewer of both. The real data sets of the paper's "
-    "last experiments, and their marginals, are not to be had offline: copulas take any marginals, but the experiments here are the "
-    "synthetic ones with standard normal marginals."
+    "Not reproduced: all 40,000 cells with k = 1500 (60 million logistic regressions, as many networks; cells spread "
+    "evenly over the grid stand for them), and 1000 targets by number of variables with k = 1500 (fewer of both). The "
+    "real data sets of the paper's last experiments, and their marginals, are not to be had offline: copulas take any "
+    "marginals, but the experiments here are the synthetic ones with standard normal marginals."
 )
 NAMES = {"logistic": "logistic regression", "network": "network (20, 10)"}
