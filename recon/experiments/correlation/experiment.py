@@ -22,9 +22,9 @@ PARTS: dict[str, Callable[[Point, Limits], list[Row]]] = {
 }
 VARIABLES = tuple(range(3, 11))
 SHADOWS, FURTHER = 500, 100
-GRIDS = {"logistic": (100, 10, 1.3), "network": (40, 4, 4.5)}  # cells, cells to a point, seconds of one
-MANY = {3: 300, 4: 200}  # targets of few variables, whose pairs are few
-TARGETS = {"logistic": (120, 400), "network": (60, 300)}  # targets, shadow models
+GRIDS = {"logistic": (100, 10, 1.3), "network": (32, 4, 4.5)}  # cells, cells to a point, seconds of one
+MANY = {3: 200, 4: 150}  # targets of few variables, whose pairs are few
+TARGETS = {"logistic": (100, 400), "network": (40, 300)}  # targets, shadow models
 SECONDS = {"logistic": {n: 0.1 * n - 0.1 for n in VARIABLES}, "network": {3: 1.0, 6: 2.0, 10: 3.0}}  # of a target
 LONGEST = 25.0  # seconds of a point
 

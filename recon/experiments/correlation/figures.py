@@ -45,8 +45,9 @@ def by_variables(results: pd.DataFrame) -> Figure:
                   line(first, "most frequent bin", "majority_many", style="dashed")]  # fmt: skip
         panels.append(Panel(f"target: {title}", "variables, the label included", "accuracy", lines))
     about = (
-        "Share of pairs of columns whose correlation is put into the right one of three bins, by number of variables; "
-        "random matrices (Algorithm 1), their correlations with the label known; bands: standard deviation over pairs."
+        "Share of pairs of columns whose correlation is put into the right one of three bins, by number of "
+        "variables; random matrices (Algorithm 1), their correlations with the label known; bands: standard "
+        "deviation over pairs."
     )
     return Figure("by-variables", about, panels)
 
@@ -92,8 +93,7 @@ def intervals(results: pd.DataFrame) -> Figure:
     ]  # fmt: skip
     about = (
         "Exact intervals of the correlation of two columns, given the weights of a linear model of the whole law and "
-        "the "
-        "correlations with the label, or these alone; random matrices (Algorithm 1)."
+        "the correlations with the label, or these alone; random matrices (Algorithm 1)."
     )
     return Figure("linear-intervals", about, panels)
 

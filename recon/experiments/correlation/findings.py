@@ -34,25 +34,25 @@ def findings(results: pd.DataFrame) -> Findings:
         Table("grid", grid,
               f"Three variables, cells of width .01 spread evenly (the paper: all {CELLS:,}): accuracy by folds of "
               "the shadow models and its standard error over cells; `model_less`, `majority`: on the same models, "
-              "without a "
-              "released model and by the most frequent bin; `further_...`: on models that took no part; `gain`: of "
-              "the stacked "
-              "attack over the model-less one there; `median_error`: of the correlation itself."),
+              "without a released model and by the most frequent bin; `further_...`: on models that took no part; "
+              "`gain`: of the stacked attack over the model-less one there; `median_error`: of the correlation "
+              "itself."),
         Table("by-variables", variables,
-              "Random matrices (Algorithm 1) by number of variables, all pairs of columns: accuracy, "
-              "standard deviation over pairs, standard error over targets; `expected`: by folds of the shadow models; "
+              "Random matrices (Algorithm 1) by number of variables, all pairs of columns: accuracy, standard "
+              "deviation over pairs, standard error over targets; `expected`: by folds of the shadow models; "
               "`..._many`: of 40,000 targets; `closed_form`: without shadow models."),
         Table("model-less", tables.model_less_table(results), "The attack without a model, three variables."),
+        Table("model-less-by-variables", tables.without_table(results),
+              "The same on random matrices (Algorithm 1), by number of variables: mean and deviation over pairs of "
+              "columns, and the most frequent bin of each pair."),
         Table("by-correlation", tables.by_correlation(results),
               "Accuracy on cells by absolute correlations with the label."),
         Table("linear-intervals", tables.linear_table(results),
-              "Exact intervals of a linear model of the whole law: mean width "
-              "with and without the weights, share that holds the truth, share within one bin, share of bins named "
-              "right."),
+              "Exact intervals of a linear model of the whole law: mean width with and without the weights, share "
+              "that holds the truth, share within one bin, share of bins named right."),
         Table("marginals", tables.marginals_table(results),
-              "Copulas with other marginals beside a standard normal: Pearson's "
-              "correlation if the copula has the wanted one, the copula's that gives it, and what data of that copula "
-              "have."),
+              "Copulas with other marginals beside a standard normal: Pearson's correlation if the copula has the "
+              "wanted one, the copula's that gives it, and what data of that copula have."),
     ]  # fmt: skip
     drawn = [by_variables(results), by_strength(results), intervals(results), without_model(results)]
     sentences = [
@@ -73,17 +73,15 @@ def without_sentences(results: pd.DataFrame) -> list[str]:
             masses = 1 - line["least_bin"] - line["most_bin"]
             out.append(
                 f"Without a model, three variables: right on {line['accuracy']:.6f} of the grid by quadrature "
-                "(reference "
-                f"{EXACT}), published {MODEL_LESS:.3f}. The bins have masses {line['least_bin']:.4f}, {masses:.4f}, "
-                f"{line['most_bin']:.4f}: always naming the middle one is right on {line['majority']:.3f}, not on a "
-                "third."
+                f"(reference {EXACT}), published {MODEL_LESS:.3f}. The bins have masses {line['least_bin']:.4f}, "
+                f"{masses:.4f}, {line['most_bin']:.4f}: always naming the middle one is right on "
+                f"{line['majority']:.3f}, not on a third."
             )
     for line in tables.part(results, "model-less, cells").to_dict("records"):
         out.append(
             f"The paper's protocol ({line['cells']:,.0f} cells, {line['matrices']:.0f} matrices each) gives "
-            f"{line['accuracy']:.4f} as "
-            f"the sampled intervals promise, published {MODEL_LESS:.3f}; {line['right']:.4f} of the matrices are in "
-            "the bin named."
+            f"{line['accuracy']:.4f} as the sampled intervals promise, published {MODEL_LESS:.3f}; "
+            f"{line['right']:.4f} of the matrices are in the bin named."
         )
     return out
 
@@ -100,18 +98,15 @@ def grid_sentences(grid: Lines) -> list[str]:
         out.append(
             f"Three variables, {NAMES[one.kind]}, {SEEN[one.access]}: accuracy {best['accuracy']:.3f} ± "
             f"{best['standard_error']:.3f} (standard error over {best['cells']} cells, {best['shadows']:.0f} shadow "
-            "models each, "
-            f"attack model: {best['meta']}), published {one.accuracy:.3f} (all cells, k = {SHADOWS}): {apart:+.1f} "
-            "standard errors; "
-            f"on the same cells without a model {best['model_less']:.3f}, the most frequent bin of each cell "
-            f"{best['majority']:.3f}."
+            f"models each, attack model: {best['meta']}), published {one.accuracy:.3f} (all cells, k = {SHADOWS}): "
+            f"{apart:+.1f} standard errors; on the same cells without a model {best['model_less']:.3f}, the most "
+            f"frequent bin of each cell {best['majority']:.3f}."
         )
     formula = next((line for line in grid if line["access"] == "closed form"), None)
     if formula:
         out.append(
             f"Closed form, no shadow model: {formula['accuracy']:.3f} ± {formula['standard_error']:.3f} on the same "
-            "cells from the "
-            f"two weights of a logistic regression (not in the paper), median error of the correlation "
+            "cells from the two weights of a logistic regression (not in the paper), median error of the correlation "
             f"{formula['median_error']:.3f} (mean over cells)."
         )
     return out
@@ -130,8 +125,7 @@ def access_sentences(grid: Lines) -> list[str]:
             word = "more" if best["both"] > best["predictions"] + 0.005 else "no more"
             out.append(
                 f"Access, {name}: none {least:.3f}, {seen}; weights beside predictions tell {word} than predictions "
-                "alone "
-                "(the paper finds no more)."
+                "alone (the paper finds no more)."
             )
     return out
 
@@ -144,9 +138,8 @@ def stacked_sentences(grid: Lines) -> list[str]:
     worst = min(some, key=lambda line: line["gain"])
     text = (
         f"Stacked attack, three variables, on models that took no part: over all {len(some)} kinds, accesses and "
-        "attack models it "
-        f"is ahead of the model-less attack by {worst['gain']:+.3f} ± {worst['gain_error']:.3f} at least "
-        f"({NAMES[worst['kind']]}, {SEEN[worst['access']]})"
+        f"attack models it is ahead of the model-less attack by {worst['gain']:+.3f} ± {worst['gain_error']:.3f} at "
+        f"least ({NAMES[worst['kind']]}, {SEEN[worst['access']]})"
     )
     plain = [line for line in some if line["further_model_based"] < line["further_model_less"]]
     named = ", ".join(
@@ -182,22 +175,25 @@ def variable_sentences(variables: Lines) -> list[str]:
             f"By number of variables, {NAMES[kind]}, {SEEN[access]}: {'; '.join(parts)} (the paper: {TARGETS:,} "
             f"targets each, k = {SHADOWS}, here {count} and {series[0]['shadows']}); with n it {falls}."
         )
-    ahead = [line for line in variables if line["gain"] < -CLEAR * line["gain_error"]]
+    behind = [line for line in variables if line["gain"] < -CLEAR * line["gain_error"]]
     below = [line for line in variables if line["accuracy"] < line["model_less"]]
     if variables:
         worst = min(variables, key=lambda line: line["gain"])
-        said = (
-            "nowhere clearly below" if not ahead else f"clearly below in {len(ahead)} of {len(variables)} settings of"
-        )
+        said = f"in {len(behind)} of {len(variables)} settings clearly below" if behind else "nowhere clearly below"
         at_worst = f"{worst['gain']:+.3f} ± {worst['gain_error']:.3f}"
-        out.append(
+        text = (
             f"Stacked attack by number of variables: {said} the model-less one (at worst {at_worst}: "
             f"{NAMES[worst['kind']]}, {SEEN[worst['access']]}, n = {worst['n']}); the model-based one alone is below "
-            "it in "
-            f"{len(below)} of {len(variables)} settings. The paper's falls to 0.500 at n = 10 (logistic regression, "
-            "predictions), "
-            "below the 0.534 that its attack without a model has there."
+            f"it in {len(below)} of {len(variables)} settings."
         )
+        theirs = BY_VARIABLES["logistic", "predictions"]
+        last = next((line for line in variables if line["n"] == max(theirs) and line["model_less_many"]), None)
+        if last is not None:
+            text += (
+                f" The paper's falls to {theirs[max(theirs)]:.3f} at n = {max(theirs)} (logistic regression, "
+                f"predictions); without any model {last['model_less_many']:.3f} is reached there."
+            )
+        out.append(text)
     formula = {line["n"]: line["closed_form"] for line in variables
                if line["kind"] == "logistic" and line["closed_form"] is not None}  # fmt: skip
     if formula:
@@ -221,8 +217,7 @@ def strength_sentences(table: pd.DataFrame) -> list[str]:
             out.append(
                 f"By the larger |correlation with the label|, {name}, predictions: {first['accuracy']:.3f} (no model "
                 f"{first['model_less']:.3f}) around {first['correlation']:.1f}, {last['accuracy']:.3f} "
-                f"({last['model_less']:.3f}) around "
-                f"{last['correlation']:.1f}."
+                f"({last['model_less']:.3f}) around {last['correlation']:.1f}."
             )
     return out
 
@@ -236,8 +231,7 @@ def interval_sentences(table: Lines) -> list[str]:
     said = "all hold the truth" if held == 1 else f"at least {held:.4f} of them hold the truth"
     return [
         "Why accuracy falls with n: exact weights of a linear model are n - 1 equations in (n - 1)(n - 2)/2 "
-        "correlations and a scale. The "
-        f"intervals that they leave are wide {', '.join(parts)} on average ({said})."
+        f"correlations and a scale. The intervals that they leave are wide {', '.join(parts)} on average ({said})."
     ]  # fmt: skip
 
 
@@ -250,6 +244,6 @@ def marginal_sentences(table: pd.DataFrame) -> list[str]:
     worst = table.to_dict("records")[int(apart.argmax())]
     return [
         f"Other marginals: Pearson's correlation is not the copula's ({worst['marginal']}: {worst['unadjusted']:.3f} "
-        "where "
-        f"{worst['wanted']:.1f} is wanted); adjusted, data of {worst['rows']:,.0f} rows are {missed:.3f} off at most."
+        f"where {worst['wanted']:.1f} is wanted); adjusted, data of {worst['rows']:,.0f} rows are {missed:.3f} off at "
+        "most."
     ]

@@ -12,7 +12,17 @@ from recon.experiments.correlation.published import BY_VARIABLES, GRID
 ANSWERS = ("model_based", "model_less", "stacked")
 KEYS = ["kind", "access", "meta"]
 BY = ["kind", "n", "access"]
-WHOLE = ("n", "bins", "shadows", "cell", "target", "rows", "cells", "matrices")  # gaps of other parts made them floats
+WHOLE = (
+    "n",
+    "bins",
+    "shadows",
+    "cell",
+    "target",
+    "rows",
+    "cells",
+    "matrices",
+    "targets",
+)  # gaps of other parts made them floats
 STEP = 0.2  # of |correlation|: cells are grouped by it
 GROUPS = {"least": "the smaller", "greatest": "the larger", "mean": "the mean"}
 
@@ -114,6 +124,13 @@ def model_less_table(results: pd.DataFrame) -> pd.DataFrame:
         lines += [{"how": f"{cells}: as their intervals promise", "accuracy": line["accuracy"], "bins": 3},
                   {"how": f"{cells}: as they turn out", "accuracy": line["right"], "bins": 3}]  # fmt: skip
     return pd.DataFrame(lines)
+
+
+def without_table(results: pd.DataFrame) -> pd.DataFrame:
+    """Return the accuracy of the model-less attack on random matrices by number of variables."""
+    rows = part(results, "model-less, variables")
+    wanted = ["n", "targets", "accuracy", "std", "majority"]
+    return rows[[name for name in wanted if name in rows]].reset_index(drop=True)
 
 
 def linear_table(results: pd.DataFrame) -> pd.DataFrame:
