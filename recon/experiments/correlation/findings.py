@@ -170,10 +170,13 @@ def variable_sentences(variables: Lines) -> list[str]:
         ]  # fmt: skip
         counts = sorted({line["targets"] for line in series})
         count = " to ".join(str(n) for n in dict.fromkeys((counts[0], counts[-1])))
-        falls = f"rises from {', '.join(rises)}" if rises else "nowhere rises clearly"
+        course = (
+            f"from {series[0]['accuracy']:.3f} at n = {series[0]['n']} to {series[-1]['accuracy']:.3f} at n = "
+            f"{series[-1]['n']}, clearly rising {'from n = ' + ', '.join(rises) if rises else 'nowhere'}"
+        )
         out.append(
             f"By number of variables, {NAMES[kind]}, {SEEN[access]}: {'; '.join(parts)} (the paper: {TARGETS:,} "
-            f"targets each, k = {SHADOWS}, here {count} and {series[0]['shadows']}); with n it {falls}."
+            f"targets each, k = {SHADOWS}, here {count} and {series[0]['shadows']}); {course}."
         )
     behind = [line for line in variables if line["gain"] < -CLEAR * line["gain_error"]]
     below = [line for line in variables if line["accuracy"] < line["model_less"]]
@@ -194,11 +197,15 @@ def variable_sentences(variables: Lines) -> list[str]:
                 f"predictions); without any model {last['model_less_many']:.3f} is reached there."
             )
         out.append(text)
-    formula = {line["n"]: line["closed_form"] for line in variables
-               if line["kind"] == "logistic" and line["closed_form"] is not None}  # fmt: skip
+    formula = [
+        f"{line['closed_form']:.3f} ({line['accuracy']:.3f}) at n = {line['n']}"
+        for line in sorted(variables, key=lambda line: line["n"])
+        if (line["kind"], line["access"]) == ("logistic", "weights")
+    ]
     if formula:
-        said = ", ".join(f"{n}: {value:.3f}" for n, value in sorted(formula.items()))
-        out.append(f"Closed form from the weights of one sample, by n: {said}.")
+        out.append(
+            f"Closed form from the weights of one sample, without shadow models (with them): {', '.join(formula)}."
+        )
     return out
 
 
