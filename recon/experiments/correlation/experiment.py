@@ -19,6 +19,7 @@ PARTS: dict[str, Callable[[Point, Limits], list[Row]]] = {
     "marginals": basics.marginals,
     "grid": attacked.grid,
     "targets": attacked.targets,
+    "trainers": attacked.trainers,
 }
 VARIABLES = tuple(range(3, 11))
 SHADOWS, FURTHER = 500, 100
@@ -45,6 +46,8 @@ def points(size: Size) -> list[Point]:
         named: dict[str, Scalar] = {"part": "grid", "kind": kind, "shadows": SHADOWS, "further": FURTHER}
         some = in_chunks("", named, cells, chunk, seconds)
         found += some[:1] if quick else some
+    if not quick:
+        found += in_chunks("", {"part": "trainers", "shadows": 150}, 6, 2, 14.0)
     for kind, by_number in SECONDS.items():
         number, shadows = TARGETS[kind]
         for n, seconds in by_number.items():
@@ -72,4 +75,5 @@ EXPERIMENT = Experiment(
     points,
     run,
     findings,
+    needs={"sklearn": "sklearn"},
 )

@@ -50,18 +50,26 @@ def findings(results: pd.DataFrame) -> Findings:
         Table("linear-intervals", tables.linear_table(results),
               "Exact intervals of a linear model of the whole law: mean width with and without the weights, share "
               "that holds the truth, share within one bin, share of bins named right."),
+        Table("trainers", tables.trainers_table(results),
+              "Three variables, predictions of networks, by how they were trained: accuracy and deviation over cells."),
         Table("marginals", tables.marginals_table(results),
               "Copulas with other marginals beside a standard normal: Pearson's correlation if the copula has the "
               "wanted one, the copula's that gives it, and what data of that copula have."),
     ]  # fmt: skip
     drawn = [by_variables(results), by_strength(results), intervals(results), without_model(results)]
+    lines = grid.to_dict("records")
     sentences = [
-        *without_sentences(results), *grid_sentences(grid.to_dict("records")),
-        *access_sentences(grid.to_dict("records")), *stacked_sentences(grid.to_dict("records")),
-        *variable_sentences(variables.to_dict("records")), *strength_sentences(tables.by_correlation(results)),
+        *without_sentences(results),
+        *grid_sentences(lines),
+        *trainer_sentences(tables.trainers_table(results).to_dict("records")),
+        *access_sentences(lines),
+        *stacked_sentences(lines),
+        *variable_sentences(variables.to_dict("records")),
+        *strength_sentences(tables.by_correlation(results)),
         *interval_sentences(tables.linear_table(results).to_dict("records")),
-        *marginal_sentences(tables.marginals_table(results)), NOT_RUN,
-    ]  # fmt: skip
+        *marginal_sentences(tables.marginals_table(results)),
+        NOT_RUN,
+    ]
     return Findings([t for t in found if len(t.frame)], [f for f in drawn if f.panels], sentences)
 
 
@@ -110,6 +118,19 @@ def grid_sentences(grid: Lines) -> list[str]:
             f"{formula['median_error']:.3f} (mean over cells)."
         )
     return out
+
+
+def trainer_sentences(table: Lines) -> list[str]:
+    """Return what the training of networks does to their predictions."""
+    if not table:
+        return []
+    theirs = next(one.accuracy for one in GRID if (one.kind, one.access) == ("network", "predictions"))
+    parts = ", ".join(f"{line['trainer']} {line['accuracy']:.3f}" for line in table)
+    return [
+        f"What the predictions of networks give away depends on how they are trained ({table[0]['cells']} cells, "
+        f"{table[0]['shadows']} shadow models each): {parts}; published {theirs:.3f}. Batches, "
+        "initial weights and by what training stops are not in the description that this follows."
+    ]
 
 
 def access_sentences(grid: Lines) -> list[str]:
