@@ -164,8 +164,8 @@ def clopper_pearson(k: int, n: int, confidence: float = 0.95) -> tuple[float, fl
 def curve(scores: Floats, member: Bits) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the false and true positive rates at every threshold, from (0, 0) to (1, 1), ties taken together."""
     order = np.argsort(-np.asarray(scores, dtype=np.float64), kind="stable")
-    inside = np.asarray(member, dtype=bool)[order]
-    ends = np.flatnonzero(np.append(np.diff(np.asarray(scores)[order]) != 0, True))
+    inside, placed = np.asarray(member, dtype=bool)[order], np.asarray(scores)[order]
+    ends = np.flatnonzero(np.append(placed[1:] != placed[:-1], True))
     hits, alarms = np.cumsum(inside)[ends], np.cumsum(~inside)[ends]
     start = np.zeros(1)
     return np.concatenate([start, alarms / max(1, (~inside).sum())]), np.concatenate([start, hits / inside.sum()])
