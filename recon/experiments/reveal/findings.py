@@ -1,0 +1,7 @@
+"""x."""
+
+from recon.experiments.experiment import Findings
+
+
+def findings(results):
+    return Findings()
