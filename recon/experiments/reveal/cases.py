@@ -78,7 +78,7 @@ def records(dataset: str, frame: pd.DataFrame | None) -> Records:
     if len(frame) > ADULT:
         frame = frame.sample(ADULT, random_state=0)
     names = [str(name) for name in frame.columns[:-1]]
-    groups = [[i for i, name in enumerate(names) if name.startswith(words)] for words in GROUPS[dataset]]
+    groups = [[i for i, name in enumerate(names) if name.startswith(words)] for words in GROUPS.get(dataset, ())]
     return Records.of(frame, columns=Columns.of(frame.iloc[:, :-1], groups))
 
 

@@ -32,13 +32,13 @@ def points(size: Size) -> list[Point]:
     found = []
     for dataset in DATASETS:
         for fold in range(FOLDS):
-            found += [Point(dataset, {"part": "global", "target": name, "fold": fold}, 20.0) for name in TARGETS]
+            found += [Point(dataset, {"part": "global", "target": name, "fold": fold}, 10.0) for name in TARGETS]
             found += [Point(dataset, {"part": "local", "target": name, "fold": fold, "shadow": kind,
                                       "explanations": COUNTS[-1]}, 50.0)
                       for name, folds in LOCAL.items() if fold < folds for kind in SHADOWS]  # fmt: skip
             if dataset != "compas27":
-                found.append(Point(dataset, {"part": "reference", "target": "RF", "fold": fold}, 60.0))
-            found.append(Point(dataset, {"part": "attributes", "target": "RF", "fold": fold}, 10.0))
+                found.append(Point(dataset, {"part": "reference", "target": "RF", "fold": fold}, 15.0))
+            found.append(Point(dataset, {"part": "attributes", "target": "RF", "fold": fold}, 2.0))
     return [one for one in found if size == "full" or quick(one)]
 
 
