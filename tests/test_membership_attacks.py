@@ -154,6 +154,20 @@ def test_local_surrogates_vote_and_those_that_say_nothing_are_left_out(name, rul
         attacked_locally(made(name), [Always(), Always()], known("noise"), x, y, 3)
 
 
+def test_what_degenerates_can_be_run_to_show_it_but_says_why_it_means_nothing():
+    x, y, tree = asked().x, asked().y, target("tree")
+    found = attacked(attack("mia", trees=5), tree, known("noise"), x, y, 0, anyway=True)
+    assert "no probabilities" in found.note
+    assert len(np.unique(found.scores)) <= 2  # one per predicted class
+    surrogates = [tree, Always(), target("forest")]
+    local = attacked_locally(attack("mia", trees=5), surrogates, known("noise"), x, y, 0, anyway=True)
+    assert local.attack == "mia (ensemble of 2)"
+    assert "1 of 3 local surrogates left out, the first because: the black box names class 1" in local.note
+    assert "1 of 3 vote although refused, the first because: the black box gives each row one class" in local.note
+    with pytest.raises(ReleaseError, match="class 1 for all"):
+        attacked(attack("mia"), Always(), known("noise"), x, y, 0, anyway=True)
+
+
 def test_unknown_attacks_settings_and_no_rows_are_refused_by_name():
     with pytest.raises(ReleaseError, match="no membership attack 'art'; there are mia, label-only, aloa, lira"):
         attack("art")
@@ -161,5 +175,7 @@ def test_unknown_attacks_settings_and_no_rows_are_refused_by_name():
         attack("mia", queries=3)
     with pytest.raises(ReleaseError, match=r"'lira' does not take these settings: .*sample"):
         attack("lira")
+    with pytest.raises(ReleaseError, match="no local surrogates"):
+        attacked_locally(made("mia"), [], known("noise"), asked().x, asked().y, 0)
     with pytest.raises(ReleaseError, match="no rows"):
         attacked(made("mia"), target("forest"), known("noise"), asked().x[:0], asked().y[:0], 0)
