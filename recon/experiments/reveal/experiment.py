@@ -15,7 +15,7 @@ from solvers.foundation.limits import Limits
 
 DATASETS = ("compas27", "adult24", "")
 TARGETS = ("DT", "RF", "NN", "TREPAN-RF", "TREPAN-NN", "enriched-RF", "enriched-NN")
-LOCAL = {"LORE-RF": FOLDS, "LORE-NN": 1}  # folds
+LOCAL = ("LORE-RF", "LORE-NN")
 SHADOWS = ("noise", "random")
 PARTS: dict[str, Callable[[Point, pd.DataFrame | None, Limits], list[Row]]] = {
     "global": global_rows, "local": local_rows, "reference": reference_rows, "attributes": attribute_rows,
@@ -34,8 +34,8 @@ def points(size: Size) -> list[Point]:
         for fold in range(FOLDS):
             found += [Point(dataset, {"part": "global", "target": name, "fold": fold}, 10.0) for name in TARGETS]
             found += [Point(dataset, {"part": "local", "target": name, "fold": fold, "shadow": kind,
-                                      "explanations": COUNTS[-1]}, 50.0)
-                      for name, folds in LOCAL.items() if fold < folds for kind in SHADOWS]  # fmt: skip
+                                      "explanations": COUNTS[-1]}, 25.0)
+                      for name in LOCAL for kind in SHADOWS]  # fmt: skip
             if dataset != "compas27":
                 found.append(Point(dataset, {"part": "reference", "target": "RF", "fold": fold}, 15.0))
             found.append(Point(dataset, {"part": "attributes", "target": "RF", "fold": fold}, 2.0))

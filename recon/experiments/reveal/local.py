@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from recon.attacks.explainers.chosen import chosen
-from recon.attacks.explainers.lore import Explanation, lore
+from recon.attacks.explainers.lore import Explanation, lores
 from recon.attacks.explainers.merging import merged
 from recon.attacks.membership.attack import Attack, Guess
 from recon.attacks.membership.attacks import CHEAP, attack
@@ -54,8 +54,8 @@ def local_rows(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list
 def explanations(box: Target, of: Case, count: int, seed: int, limits: Limits) -> list[Explanation]:
     """Return the explanations of so many training rows, chosen by clusters."""
     columns, classes = of.law
-    return [lore(box, of.train.x[i], of.train.x, columns, len(classes), seed=int(i), limits=limits)
-            for i in chosen(of.train.x, count, seed).tolist()]  # fmt: skip
+    records = of.train.x[chosen(of.train.x, count, seed)]
+    return lores(box, records, of.train.x, columns, len(classes), seed=seed, limits=limits)
 
 
 def described(name: str, explained: list[Explanation], box: Target, of: Case) -> Row:
