@@ -33,7 +33,7 @@ ABOUT = (
 def complete(results: pd.DataFrame) -> pd.DataFrame:
     """Return results with every column that is asked for, empty where no point had it; deltas beside attacks."""
     found = results.reindex(columns=list(dict.fromkeys([*results.columns, *CASE, *EXTRA, *FIGURES])))
-    found["shadow"] = found["shadow"].fillna("none")
+    found["shadow"] = found["shadow"].astype(object).fillna("none")
     found["box"] = found["model"].astype(str).str.rpartition("-")[2]
     return with_deltas(found)
 
