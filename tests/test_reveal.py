@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
 from sklearn import metrics
 
 from recon.attacks.evaluation.figures import always_in, evaluated
@@ -239,6 +240,12 @@ def test_deltas_compare_the_same_fold():
         assert row["delta_f1"] == pytest.approx(row["f1"] - same["f1"].iloc[0])
     average = means(results)
     assert set(average["folds"]) == {2}
+    of = average[(average["model"] == "enriched-RF") & (average["dataset"] == "adult24")]
+    for row in of.to_dict("records"):
+        some = results[(results["model"] == "enriched-RF") & (results["dataset"] == "adult24")
+                       & (results["attack"] == row["attack"]) & (results["shadow"] == row["shadow"])]  # fmt: skip
+        theirs = scipy.stats.ttest_1samp(some["delta_recall"], 0).confidence_interval(0.95)
+        assert (row["delta_recall_low"], row["delta_recall_high"]) == pytest.approx((theirs.low, theirs.high))
 
 
 @pytest.mark.parametrize("keep", [["RF"], ["TREPAN-RF"], ["LORE-RF"], ["DT", "NN", "RF"]])

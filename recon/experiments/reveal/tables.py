@@ -18,15 +18,17 @@ from recon.experiments.reveal.published import F1, ROUNDING, TRIAL, f1_range
 FIGURES = [one.name for one in fields(Evaluation)]
 CASE = ["dataset", "part", "model", "attack", "shadow", "test_set", "explanations"]
 EXTRA = ["fold", "kind", "reason", "refused", "applies", "local_fidelity", "hit", "nodes", "column", "way", "note"]
-SHOWN = ["precision", "recall", "f1", "accuracy", *(f"delta_{name}" for name in DELTAS), "fpr", "advantage", "auc",
-         "auc_low", "auc_high", "tpr_at_001", "tpr_at_001_low", "tpr_at_001_high", "tpr_at_01", "tpr_at_01_low",
-         "tpr_at_01_high", "members", "others", "folds", "note"]  # fmt: skip
+BY_FOLDS = ("recall", "delta_recall", "advantage")
+SHOWN = ["precision", "recall", "f1", "accuracy", *(f"delta_{name}" for name in DELTAS), "fpr", "advantage",
+         *(f"{name}_{end}" for name in BY_FOLDS for end in ("low", "high")), "auc", "auc_low", "auc_high", "tpr_at_001",
+         "tpr_at_001_low", "tpr_at_001_high", "tpr_at_01", "tpr_at_01_low", "tpr_at_01_high", "members", "others",
+         "folds", "note"]  # fmt: skip
 ABOUT = (
     "Means over folds. `delta_*`: explainer minus its black box under the same attack. `fpr`: of the rows not trained "
     "on, the share called members; `advantage`: recall - fpr; `tpr_at_001`, `tpr_at_01`: recall at a false positive "
-    "rate of at most 0.1 % and 1 %; intervals of 95 %: `auc` and `tpr_*` the means of the folds' own ends (DeLong, "
-    "Clopper-Pearson). `note`: why an attack does not apply. Test set: two training rows to one other, as 3-fold "
-    "cross-validation gives."
+    "rate of at most 0.1 % and 1 %; intervals of 95 %: of `recall`, `delta_recall` and `advantage` Student's over "
+    "folds, of `auc` and `tpr_*` the means of the folds' own ends (DeLong, Clopper-Pearson). `note`: why an attack does "
+    "not apply. Test set: two training rows to one other, as 3-fold cross-validation gives."
 )
 
 
@@ -59,6 +61,9 @@ def means(results: pd.DataFrame) -> pd.DataFrame:
     grouped = attacks.groupby(CASE, dropna=False, sort=False)
     found = grouped[numbers].mean()
     found["folds"] = grouped["fold"].nunique()
+    for name in BY_FOLDS:
+        ends = [spread(values.tolist()) for _, values in grouped[name]]
+        found[f"{name}_low"], found[f"{name}_high"] = [one.low for one in ends], [one.high for one in ends]
     return found.reset_index()
 
 
