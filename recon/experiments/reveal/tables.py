@@ -27,8 +27,8 @@ ABOUT = (
     "Means over folds. `delta_*`: explainer minus its black box under the same attack. `fpr`: of the rows not trained "
     "on, the share called members; `advantage`: recall - fpr; `tpr_at_001`, `tpr_at_01`: recall at a false positive "
     "rate of at most 0.1 % and 1 %; intervals of 95 %: of `recall`, `delta_recall` and `advantage` Student's over "
-    "folds, of `auc` and `tpr_*` the means of the folds' own ends (DeLong, Clopper-Pearson). `note`: why an attack does "
-    "not apply. Test set: two training rows to one other, as 3-fold cross-validation gives."
+    "folds, of `auc` and `tpr_*` the means of the folds' own ends (DeLong, Clopper-Pearson). `note`: why an attack "
+    "does not apply. Test set: two training rows to one other, as 3-fold cross-validation gives."
 )
 
 
