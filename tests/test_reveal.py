@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from recon.experiments.experiment import NAMES, Point, experiment
 from recon.experiments.reveal import local, measuring, published
 from recon.experiments.reveal.cases import FOLDS, black_box, case, mixture, records
 from recon.experiments.reveal.findings import findings
-from recon.experiments.reveal.measuring import ALWAYS, BALANCED, DISTINCT, PAPER, Judge, built, line, performance
+from recon.experiments.reveal.measuring import ALWAYS, BALANCED, PAPER, SINGLE, Judge, built, line, performance
 from recon.experiments.reveal.tables import complete, means, printed
 from recon.experiments.running import reproduce
 from solvers.foundation.limits import Limits
@@ -65,10 +66,9 @@ def test_folds_and_the_attackers_rows_are_apart(frame, dataset):
         assert abs(len(one.train) - 2 * len(one.test)) <= 2
         assert not one.open_columns.groups
     assert sum(len(one.test) for one in cases) == len(whole) - len(cases[0].shadow)
-    rows, member = cases[0].asked(200, 3)
-    assert len(rows) <= 200
-    assert member.mean() == pytest.approx(2 / 3, abs=0.01)
-    assert member[: member.sum()].all()
+    rows, member = cases[0].asked
+    assert (rows.x[member] == cases[0].train.x).all()
+    assert (rows.y[~member] == cases[0].test.y).all()
 
 
 def test_the_mixture_is_the_same_each_time_and_can_be_learnt():
@@ -108,17 +108,17 @@ def test_accuracy_and_fidelity_are_told_apart(frame, name):
 
 
 def test_every_test_set_is_judged(frame):
-    rows, member = case("compas27", frame, 0).asked(300, 0)
+    rows, member = case("compas27", frame, 0).asked
     judge, number = Judge("X", rows, member, 0), rows.numbered()
     scores = np.random.default_rng(0).random(len(rows))
     found = {row["test_set"]: row for row in judge.rows_of("t", "noise", scores, scores > 0.4)}
     assert found[PAPER]["recall"] == pytest.approx((scores > 0.4)[member].mean())
     assert found[PAPER]["precision"] == pytest.approx(metrics.precision_score(member, scores > 0.4))
     assert found[BALANCED]["members"] == found[BALANCED]["others"] == (~member).sum()
-    inside, outside = set(number[member].tolist()), set(number[~member].tolist())
-    for which, at in judge.sets():
-        if which == DISTINCT:
-            assert not (inside & outside) & set(number[at].tolist())
+    outside = set(number[~member].tolist())
+    assert SINGLE not in found or found[SINGLE]["members"] + found[SINGLE]["others"] == sum(
+        times == 1 for times in Counter(number.tolist()).values()
+    )
     always = [row for row in judge.always() if row["kind"] == "attack"]
     assert {row["attack"] for row in always} == {ALWAYS}
     assert all(row["advantage"] == 0 and row["auc"] == 0.5 for row in always)
@@ -195,6 +195,8 @@ def invented(gain):
             rows.append({**base, "target": model, **line(model, attack, shadow, PAPER, found), "part": part,
                          "explanations": 40 if part == "local" else None})  # fmt: skip
         rows.append({**base, "target": "RF", **line("RF", ALWAYS, "none", PAPER, always_in(member))})
+        single = evaluated(rng.random(300) + 0.5 * member[-1200:-900], rng.random(300) < 0.5, member[-1200:-900])
+        rows.append({**base, "target": "RF", **line("RF", "mia", "noise", SINGLE, single)})
         rows.append({**base, "target": "RF", "kind": "refused", "model": "RF", "attack": "aloa", "shadow": "noise",
                      "reason": "there are no continuous columns"})  # fmt: skip
     return pd.DataFrame(rows)
@@ -212,6 +214,7 @@ def test_sentences_follow_from_the_results():
     assert "Adult: always IN has precision 0.667, recall 1, AUC .5" in text
     assert "Adult: aloa does not apply to RF: there are no continuous columns." in text
     assert "Bank (no copy on hand)" in text
+    assert "Adult, rows that occur once (200 trained on, 100 not): mia on RF AUC 0.8" in text
     assert "(2 of 2 folds positive" not in "\n".join(findings(invented(-0.3)).sentences)
 
 

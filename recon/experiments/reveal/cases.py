@@ -18,7 +18,6 @@ SHADOW = 0.3  # of the rows go to the attacker, unlabelled for him until he asks
 FOLDS = 3
 ADULT = 12_000  # rows drawn
 MIXED = 6_000  # rows of the mixture
-EVALUATED = 3_000  # rows that attacks are asked about, training rows and others as there are
 TITLES = {"compas27": "COMPAS", "adult24": "Adult", "": "Mixture"}
 GROUPS = {  # columns of which exactly one is 1 in each row
     "compas27": (("Race=",),),
@@ -44,15 +43,12 @@ class Case:
         """Return the columns without groups."""
         return Columns(self.train.columns.names, self.train.columns.continuous)
 
-    def asked(self, most: int, seed: int) -> tuple[Records, Bits]:
-        """Return at most so many rows, drawn with the shares of training and other rows, and which are the former."""
-        whole = len(self.train) + len(self.test)
-        rng = np.random.default_rng([seed, 5])
-        share = min(1.0, most / whole)
-        drawn = [rng.permutation(len(part))[: int(share * len(part))] for part in (self.train, self.test)]
-        parts = [part.take(np.sort(at)) for part, at in zip((self.train, self.test), drawn, strict=True)]
+    @property
+    def asked(self) -> tuple[Records, Bits]:
+        """Return all rows that attacks are asked about, and which of them are training rows (the first ones)."""
+        parts = (self.train, self.test)
         rows = Records(np.vstack([p.x for p in parts]), np.concatenate([p.y for p in parts]), *self.law)
-        return rows, np.arange(len(rows)) < len(parts[0])
+        return rows, np.arange(len(rows)) < len(self.train)
 
     @property
     def law(self) -> tuple[Columns, tuple[Any, ...]]:

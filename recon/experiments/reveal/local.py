@@ -16,7 +16,7 @@ from recon.attacks.membership.attacks import CHEAP, attack
 from recon.attacks.membership.ensemble import Rule, ensemble
 from recon.attacks.records import Target, predicted
 from recon.experiments.experiment import Point, Row
-from recon.experiments.reveal.cases import EVALUATED, Case, case
+from recon.experiments.reveal.cases import Case, case
 from recon.experiments.reveal.measuring import Judge, asked, built, known, performance
 from solvers.foundation.limits import Limits
 
@@ -35,7 +35,7 @@ def local_rows(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list
     of = case(point.dataset, frame, seed)
     box, _ = built(name.removeprefix("LORE-"), of, seed, limits)
     explained = explanations(box, of, int(point["explanations"]), seed, limits)
-    rows, member = of.asked(EVALUATED, seed)
+    rows, member = of.asked
     judge, shadow = Judge(name, rows, member, seed), known(of, kind, seed, SHADOW_ROWS)
     found: list[Row] = [described(name, explained, box, of)]
     for attack_name, rule in RULES.items():

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from recon.attacks.evaluation.attributes import attribute_inference
-from recon.attacks.evaluation.duplicates import both_sides, duplicates
+from recon.attacks.evaluation.duplicates import duplicates, once
 from recon.attacks.evaluation.figures import Evaluation, always_in, balanced, curve, evaluated
 from recon.attacks.explainers.enriched import enriched_tree
 from recon.attacks.explainers.trepan import trepan
@@ -20,10 +20,10 @@ from recon.attacks.membership.likelihood_ratio import LikelihoodRatio, populatio
 from recon.attacks.membership.shadow_data import knowledge
 from recon.attacks.records import Bits, Floats, Ints, Records, Target, predicted
 from recon.experiments.experiment import Point, Row
-from recon.experiments.reveal.cases import EVALUATED, SENSITIVE, Case, black_box, case, random_forest
+from recon.experiments.reveal.cases import SENSITIVE, Case, black_box, case, random_forest
 from solvers.foundation.limits import Limits
 
-PAPER, BALANCED, DISTINCT = "as in the paper", "balanced", "balanced, duplicates dropped"
+PAPER, BALANCED, SINGLE = "as in the paper", "balanced", "rows that occur once"
 ALWAYS = "always IN"
 PERTURBATIONS = 300  # the paper has 1,000: the scores' own noise is below .03
 LEAF = 5  # rows in a leaf of the tree on enriched data: with fewer it answers without probabilities
@@ -73,7 +73,7 @@ def global_rows(point: Point, frame: pd.DataFrame | None, limits: Limits) -> lis
     seed, name = int(point["fold"]), str(point["target"])
     of = case(point.dataset, frame, seed)
     target, box = built(name, of, seed, limits)
-    rows, member = of.asked(EVALUATED, seed)
+    rows, member = of.asked
     judge = Judge(name, rows, member, seed)
     found = [performance(name, target, box, of), *judge.always()]
     for attack_name, kind, settings in specs(not len(of.open_columns.numbers)):
@@ -99,25 +99,27 @@ class Judge:
     def __init__(self, model: str, rows: Records, member: Bits, seed: int) -> None:
         self.model, self.rows, self.member, self.seed = model, rows, member, seed
 
-    def sets(self) -> Iterator[tuple[str, Ints]]:
-        """Yield each test set's name and its rows: all, as many of both, those of which none is on the other side."""
-        yield PAPER, np.arange(len(self.rows))
-        yield BALANCED, balanced(self.member, np.random.default_rng([self.seed, 11]))
-        single = np.flatnonzero(~both_sides(self.rows.numbered(), self.member))
+    @cached_property
+    def sets(self) -> list[tuple[str, Ints]]:
+        """Return the test sets by name: all rows, as many members as others, and rows that have no like."""
+        found = [(PAPER, np.arange(len(self.rows))),
+                 (BALANCED, balanced(self.member, np.random.default_rng([self.seed, 11])))]  # fmt: skip
+        single = np.flatnonzero(once(self.rows.numbered()))
         if len(single) < len(self.rows) and len(set(self.member[single].tolist())) == 2:
-            yield DISTINCT, single[balanced(self.member[single], np.random.default_rng([self.seed, 13]))]
+            found.append((SINGLE, single))
+        return found
 
     def rows_of(self, attack_name: str, shadow: str, scores: Floats, decided: Bits, **more: Any) -> list[Row]:
         """Return a line per test set."""
         note = reservation(scores)
         return [line(self.model, attack_name, shadow, which, evaluated(scores[at], decided[at], self.member[at]),
-                     note=note, **more) for which, at in self.sets()]  # fmt: skip
+                     note=note, **more) for which, at in self.sets]  # fmt: skip
 
     def always(self) -> list[Row]:
         """Return what calling everybody a member is worth, and how many rows are on both sides."""
         copies = duplicates(self.rows.numbered(), self.member)
         found: list[Row] = [line(self.model, ALWAYS, "none", which, always_in(self.member[at]))
-                            for which, at in self.sets()]  # fmt: skip
+                            for which, at in self.sets]  # fmt: skip
         return [*found, {"kind": "duplicates", "model": self.model, **asdict(copies), "sentence": copies.sentence()}]
 
 
@@ -144,7 +146,7 @@ def reference_rows(point: Point, frame: pd.DataFrame | None, limits: Limits) -> 
     seed, name = int(point["fold"]), str(point["target"])
     of = case(point.dataset, frame, seed)
     target, _ = built(name, of, seed, limits)
-    rows, member = of.asked(len(of.train) + len(of.test), seed)
+    rows, member = of.asked
     judge, shadow = Judge(name, rows, member, seed), known(of, "noise", seed)
     lira = LikelihoodRatio(population(of.shadow), random_forest, len(of.train), SHADOWS)
     found: list[Row] = []
@@ -166,7 +168,7 @@ def attribute_rows(point: Point, frame: pd.DataFrame | None, limits: Limits) -> 
     seed, name = int(point["fold"]), str(point["target"])
     of = case(point.dataset, frame, seed)
     target, _ = built(name, of, seed, limits)
-    rows, member = of.asked(len(of.train) + len(of.test), seed)
+    rows, member = of.asked
     words = SENSITIVE[point.dataset]
     at = [i for i, column in enumerate(of.train.columns.names) if column.startswith(words)]
     found = attribute_inference(target, rows, member, at, of.shadow, seed)

@@ -12,7 +12,7 @@ from recon.attacks.evaluation.figures import Evaluation, meaning
 from recon.attacks.evaluation.folds import spread
 from recon.attacks.evaluation.ranks import Ranking
 from recon.experiments.reveal.cases import TITLES
-from recon.experiments.reveal.measuring import ALWAYS, BALANCED, PAPER
+from recon.experiments.reveal.measuring import ALWAYS, BALANCED, PAPER, SINGLE
 from recon.experiments.reveal.published import LOUDEST, NOT_OFFLINE, OTHERS
 from recon.experiments.reveal.tables import FIGURES, attributes, chosen, over_folds, printed, trial
 
@@ -29,6 +29,7 @@ def sentences(results: pd.DataFrame, average: pd.DataFrame, ranked: Mapping[str,
         *always(average),
         *test_sets(average),
         *copies(results),
+        *singles(average),
         *faithful(results),
         *references(results),
         *guessed(results),
@@ -114,6 +115,27 @@ def copies(results: pd.DataFrame) -> list[str]:
     """Return what rows on both sides leave of the question."""
     lines = chosen(results, kind="duplicates", fold=0).drop_duplicates("dataset")
     return [f"{TITLES[line['dataset']]}, first fold: {line['sentence']}" for line in lines.to_dict("records")]
+
+
+def singles(average: pd.DataFrame) -> list[str]:
+    """Return what attacks find out of rows that have no like, beside what they find out of all."""
+    out = []
+    for dataset, title in TITLES.items():
+        some = chosen(average, dataset=dataset, test_set=SINGLE, shadow="noise")
+        parts = []
+        for (attack, model), one in some[some["model"].isin(("RF", *EXPLAINERS))].groupby(
+            ["attack", "model"], sort=False
+        ):
+            line = one.sort_values("part").iloc[-1]  # of both, the reference has the same rows
+            whole = chosen(average, dataset=dataset, test_set=PAPER, shadow="noise", attack=str(attack),
+                           model=str(model), part=str(line["part"]))  # fmt: skip
+            parts.append(f"{attack} on {model} AUC {line['auc']:.3f} ({line['auc_low']:.3f} to {line['auc_high']:.3f}; "
+                         f"all rows {whole['auc'].iloc[0]:.3f})")  # fmt: skip
+        if parts:
+            rows = some[["members", "others"]].mean()
+            out.append(f"{title}, rows that occur once ({rows['members']:.0f} trained on, {rows['others']:.0f} not): "
+                       f"{'; '.join(parts)}.")  # fmt: skip
+    return out
 
 
 def faithful(results: pd.DataFrame) -> list[str]:

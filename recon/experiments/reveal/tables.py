@@ -93,7 +93,7 @@ def tables(results: pd.DataFrame, average: pd.DataFrame) -> list[Table]:
         Table("statistical", attack_table(results, average, "global", "statistical"),
               f"Attacks on global targets, shadow data: statistical (for mia only). {ABOUT}"),
         Table("test-sets", test_sets(average), "The same attacks on a balanced test set (as many training rows as "
-              "others), and on one from which rows are dropped whose like is on both sides. Means over folds."),
+              "others), and on rows that occur once among all, whose membership is well defined. Means over folds."),
         Table("reference", reference(average), "LiRA with 16 shadow models beside the other attacks on one random "
               "forest, all training rows and others. Means over folds."),
         Table("duplicates", copies(results), "Rows that are both inside and outside; `best_auc`, `best_advantage`: "
