@@ -228,7 +228,7 @@ class ReleasedModel:
         predicting(self.release)
         self.layout.demand(line.name for line in self._conditions.lines)
 
-    @property
+    @cached_property
     def classes_(self) -> Ints:
         """Return the class numbers: places among the label's values in the domain."""
         label = self.release.domain.label
@@ -248,6 +248,11 @@ class ReleasedModel:
     def inputs(self) -> tuple[Column, ...]:
         """Return the columns of arrays in order."""
         return self.layout.columns
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """Return the lines of the tested names, cut where they are tested."""
+        return self._conditions.lines
 
     @property
     def tested(self) -> tuple[str, ...]:
