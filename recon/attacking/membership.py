@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import inf, isinf
 from typing import Literal, cast
 
 import numpy as np
@@ -32,7 +33,7 @@ NAMES = ("mia", "label-only", "aloa")
 KINDS: tuple[Kind, ...] = ("random", "statistical", "noise")
 SHADOW_ROWS = 5_000  # that shadow models are trained on at most
 ASKED = 2_000  # rows of each side that are asked about, unless told otherwise
-CERTIFYING = 120.0  # seconds at most, so that the guesses have their turn
+CERTIFYING = 120.0  # seconds at most where no time is given; else half of it
 Rows = Literal["all", "balanced", "one side only"]
 ALWAYS = "always in"
 
@@ -176,7 +177,7 @@ def attack_membership(
         for one in guesses(found, split, attacks, shadow, seed + fold, limits, fold, confidence):
             (judged if isinstance(one, Judged) else not_run).append(one)  # type: ignore[arg-type]
     if not any(one.attack != ALWAYS for one in judged) and all(one.refused for one in not_run):
-        reasons = dict.fromkeys(f"{one.attack} ({one.shadow}): {one.why}" for one in not_run)
+        reasons = dict.fromkeys(f"{one.attack}: {one.why}" for one in not_run)
         raise Unsupported(f"no attack applies: {'; '.join(reasons)}")
     member_asked = found.member[asked]
     return MembershipAttack(
@@ -288,7 +289,8 @@ def proof(found: Population, asked: Ints, limits: Limits, confidence: float) -> 
     limits.report("rows are certified")
     try:
         limits.check("rows were certified")
-        return certified(found, asked, limits.share(0.5, CERTIFYING), confidence), ""
+        most = CERTIFYING if isinf(limits.left()) else inf
+        return certified(found, asked, limits.share(0.5, most), confidence), ""
     except (Inconclusive, Unsupported) as error:
         return None, str(error)
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 from encoders.domain.values import Continuous, Grid, Listed
 from encoders.encode.encoder import EncodedRelease
-from recon.attacking.black_box import ReleasedModel
+from recon.attacking.black_box import ReleasedModel, predicting
 from recon.attacking.inputs import Column, attack_columns, class_numbers, columns_of, numbers
 from recon.attacks.membership.shadow_data import constant_columns
 from recon.attacks.records import Bits, Floats, Ints, Records
@@ -80,7 +80,16 @@ def population(
     rows, columns that the model does not know or the rows lack, labels that it does not know, one class or one side
     only; `Unsupported` for a release without predictions.
     """
-    frame, inside = both_sides(release, data, others, member)
+    predicting(release)  # before anything else: without predictions no rows need to fit
+    frame, inside = both_sides(data, others, member)
+    try:
+        return fitted(release, frame, inside, label)
+    except ReleaseError as error:
+        raise error.at(file=frame.attrs.get("file", "")) from None
+
+
+def fitted(release: EncodedRelease, frame: pd.DataFrame, inside: Bits, label: str | None) -> Population:
+    """Return the rows of one table in the terms of the release; see `population`."""
     frame, notes = named_like(frame, release.domain, label)
     names = [str(c) for c in frame.columns]
     inputs = columns_of(release.domain, names)
@@ -103,9 +112,7 @@ def population(
     return Population(release, box, frame, Records(x, y, columns, classes), inside, inputs, tuple(notes), whole)
 
 
-def both_sides(
-    release: EncodedRelease, data: pd.DataFrame | None, others: pd.DataFrame | None, member: str | None
-) -> tuple[pd.DataFrame, Bits]:
+def both_sides(data: pd.DataFrame | None, others: pd.DataFrame | None, member: str | None) -> tuple[pd.DataFrame, Bits]:
     """Return all rows in one table, and which are training rows."""
     if data is None:
         raise ReleaseError("there are no data beside the model: give its training rows (--data), and rows of the same "

@@ -16,8 +16,8 @@ from solvers.foundation.exact import level_text
 
 DIFFERENCE = (
     "A guess has error rates: they are measured here because the training rows are at hand, hold for rows like these "
-    "on average, and say nothing about one person. A certificate has none: whoever it is about is in the training set, or "
-    "is not, as long as what it assumes holds; it is silent about all others."
+    "on average, and say nothing about one person. A certificate has none: whoever it is about is in the training set, "
+    "or is not, as long as what it assumes holds; it is silent about all others."
 )
 RATES = ("precision", "recall", "f1", "accuracy", "fpr")
 
@@ -91,7 +91,8 @@ class MembershipReport(Rendered):
         yield (f"it is right about {share(found.accuracy[0])} of the training rows asked about and "
                f"{share(found.accuracy[1])} of the others")  # fmt: skip
         yield (f"asked about: {found.asked[0]:,} of {found.members:,} training rows, {found.asked[1]:,} of "
-               f"{found.others:,} others; the attacker has {found.shadow_rows:,} rows of neither")  # fmt: skip
+               f"{found.others:,} others; the attacker has {found.shadow_rows:,} other rows"
+               f"{' in each fold' if found.folds > 1 else ''}")  # fmt: skip
         yield found.duplicates.sentence()
         yield from found.notes
 
@@ -99,11 +100,7 @@ class MembershipReport(Rendered):
         """Yield what every attack is worth, and which were not run."""
         found = self.found
         if found.folds > 1:
-            for name, shadow, rows, figures in found.averaged:
-                if rows == "all" and name != ALWAYS:
-                    yield f"{name}, shadow data {shadow}, mean over {found.folds} folds: AUC {figures['auc']}"
-                    more = [f"{label(k)} {figures[k]}" for k in ("advantage", "tpr_at_01", "recall", "fpr")]
-                    yield f"  {'; '.join(more)}"
+            yield from folded(found)
         else:
             for one in found.statistical:
                 if one.rows == "all":
@@ -152,7 +149,7 @@ class MembershipReport(Rendered):
         yield (f"left open: {found.open_rows:,} of {found.members + found.others:,} rows; settled: "
                f"{share(found.coverage)}")  # fmt: skip
         if found.unknown:
-            yield f"  of {found.unknown:,} of them because limits ended the work (--time)"
+            yield f"  {found.unknown:,} of them because limits ended the work (--time)"
         if found.outside:
             yield f"outside the domain, so that nothing was asked: {found.outside:,} rows (--domain declares another)"
         if found.both:
@@ -180,6 +177,17 @@ def error_lines(found: Certified) -> Iterator[str]:
     yield f"verdicts that differ from what is called a training row: {found.errors:,}; {world}: {why}"
 
 
+def folded(found: MembershipAttack) -> Iterator[str]:
+    """Yield the means over folds with their intervals."""
+    for name, shadow, rows, figures in found.averaged:
+        if name == ALWAYS:
+            yield f"always in, which takes no knowledge: precision {figures['precision'].mean:.3f}, advantage 0, AUC 0.5"
+        elif rows == "all":
+            yield f"{name}, shadow data {shadow}, means over {found.folds} folds: AUC {figures['auc']}"
+            shown = ("advantage", "tpr_at_01", "recall", "fpr", "precision", "f1", "accuracy")
+            yield f"  {'; '.join(f'{label(k)} {figures[k]}' for k in shown)}"
+
+
 def decisions(of: Evaluation) -> str:
     """Return the rates of the decisions in words."""
     return (f"recall {share(of.recall)}, FPR {share(of.fpr)}, advantage {of.advantage:+.3f}; precision "
@@ -193,7 +201,7 @@ def precision(of: Evaluation) -> str:
 
 def label(name: str) -> str:
     """Return what a figure is called."""
-    return {"tpr_at_01": "TPR at FPR 1 %", "fpr": "FPR"}.get(name, name)
+    return {"tpr_at_01": "TPR at FPR 1 %", "fpr": "FPR", "f1": "F1"}.get(name, name)
 
 
 def share(x: float) -> str:
