@@ -181,7 +181,7 @@ def folded(found: MembershipAttack) -> Iterator[str]:
     """Yield the means over folds with their intervals."""
     for name, shadow, rows, figures in found.averaged:
         if name == ALWAYS:
-            yield f"always in, which takes no knowledge: precision {figures['precision'].mean:.3f}, advantage 0, AUC 0.5"
+            yield f"always in, which takes no knowledge: precision {figures['precision'].mean:.3f}, AUC 0.5"
         elif rows == "all":
             yield f"{name}, shadow data {shadow}, means over {found.folds} folds: AUC {figures['auc']}"
             shown = ("advantage", "tpr_at_01", "recall", "fpr", "precision", "f1", "accuracy")
