@@ -28,7 +28,9 @@ class Knowledge:
 class Trained(Protocol):
     """A trained attack: a row is called a member where its score is above `threshold`."""
 
-    threshold: float
+    @property
+    def threshold(self) -> float:
+        """Return above which score a row is called a member."""
 
     def scores(self, target: Target, x: Floats, y: Ints) -> Floats:
         """Return (rows,) how much speaks for each row (its true label y known) having been trained on."""
@@ -37,7 +39,9 @@ class Trained(Protocol):
 class Attack(Protocol):
     """A membership attack by name."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """Return its name, with what sets it apart from the published attack."""
 
     def refuses(self, target: Target, knowledge: Knowledge) -> str | None:
         """Return why it does not apply (it would degenerate to chance), None where it does."""
@@ -48,8 +52,9 @@ class Attack(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Guess:
-    """What a trained attack says of some rows: scores and whom it calls members."""
+    """What a trained attack says of some rows: scores, whom it calls members, and a reservation if there is one."""
 
     attack: str
     scores: Floats
     members: Bits
+    note: str = ""
