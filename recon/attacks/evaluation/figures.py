@@ -1,0 +1,206 @@
+"""How good a membership guess is: the rates that papers print, and those without which they say nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recon.attacks.records import Bits, Floats, Ints
+from solvers.foundation.errors import ReleaseError
+
+DELTAS = ("precision", "recall", "f1", "accuracy")  # what REVEAL compares
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What a membership guess is worth on `members` training rows and `others` that were not trained on.
+
+    `precision`, `recall`, `f1`, `accuracy`, `fpr` (false positive rate): of the decisions; `advantage` = recall - fpr,
+    0 for every guess that does not depend on membership (Yeom et al. 2018). `precision` is NaN where nobody is called a
+    member; `f1` is then 0. Of the scores: `auc`, the probability that a member scores higher than another row (ties:
+    1/2), with its interval by DeLong; `tpr_at_001`, `tpr_at_01`: the true positive rate at a false positive rate of at
+    most 0.1 % and 1 %, with Clopper-Pearson intervals. `others` below 1,000 (100): no false positive is then allowed.
+    """
+
+    precision: float
+    recall: float
+    f1: float
+    accuracy: float
+    fpr: float
+    advantage: float
+    auc: float
+    auc_low: float
+    auc_high: float
+    tpr_at_001: float
+    tpr_at_001_low: float
+    tpr_at_001_high: float
+    tpr_at_01: float
+    tpr_at_01_low: float
+    tpr_at_01_high: float
+    members: int
+    others: int
+
+    def row(self) -> dict[str, float | int]:
+        """Return the figures by name, as a line of a table."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
+    @property
+    def called(self) -> float:
+        """Return the share of all rows that are called members."""
+        return (self.recall * self.members + self.fpr * self.others) / (self.members + self.others)
+
+
+def evaluated(scores: Floats, decided: Bits, member: Bits, confidence: float = 0.95) -> Evaluation:
+    """Return what scores (rows,) and decisions (rows,) are worth where `member` (rows,) is the truth.
+
+    A higher score speaks for membership; scores may be infinite. Raises `ReleaseError` for lengths that differ, scores
+    that are no numbers, and rows that are all members or all others. Cost: sorting the rows.
+    Source: Carlini, Chien, Nasr, Song, Terzis, Tramèr 2022, section III (rates at low false positive rates).
+    """
+    scores = np.asarray(scores, dtype=np.float64)
+    decided, member = np.asarray(decided, dtype=bool), np.asarray(member, dtype=bool)
+    checked(scores, decided, member)
+    inside, outside = scores[member], scores[~member]
+    hits, alarms = int(decided[member].sum()), int(decided[~member].sum())
+    members, others = len(inside), len(outside)
+    recall, fpr = hits / members, alarms / others
+    precision = hits / (hits + alarms) if hits + alarms else float("nan")
+    auc, auc_low, auc_high = area(inside, outside, confidence)
+    strict, loose = (above(inside, outside, most) for most in (0.001, 0.01))
+    return Evaluation(
+        precision, recall, harmonic(precision, recall), (hits + others - alarms) / len(member), fpr, recall - fpr,
+        auc, auc_low, auc_high, strict / members, *clopper_pearson(strict, members, confidence),
+        loose / members, *clopper_pearson(loose, members, confidence), members, others,
+    )  # fmt: skip
+
+
+def checked(scores: Floats, decided: Bits, member: Bits) -> None:
+    """Raise `ReleaseError` where scores, decisions and truth do not belong together."""
+    if not len(scores) == len(decided) == len(member):
+        raise ReleaseError(f"{len(scores)} scores, {len(decided)} decisions and the truth of {len(member)} rows")
+    if np.isnan(scores).any():
+        raise ReleaseError(f"the score of row {int(np.flatnonzero(np.isnan(scores))[0])} is no number")
+    if member.all() or not member.any():
+        whom = "a member" if len(member) and member.all() else "a row outside the training set"
+        missing = "row outside the training set" if len(member) and member.all() else "member"
+        raise ReleaseError(f"each of the {len(member)} rows is {whom}: without any {missing} no attack can be judged")
+
+
+def always_in(member: Bits) -> Evaluation:
+    """Return what calling every row a member is worth: recall 1, precision the share of members, advantage 0."""
+    return evaluated(np.zeros(len(member)), np.ones(len(member), dtype=bool), member)
+
+
+def deltas(explainer: Evaluation, black_box: Evaluation) -> dict[str, float]:
+    """Return REVEAL's deltas, explainer minus black box: of precision, recall, F1 and accuracy.
+
+    Source: Naretto, Monreale, Giannotti 2025, Algorithm 1 (whose line 3 leaves out F1, which it then returns).
+    """
+    return {name: getattr(explainer, name) - getattr(black_box, name) for name in DELTAS}
+
+
+def harmonic(precision: float, recall: float) -> float:
+    """Return F1 = 2PR / (P + R), 0 where nobody is found."""
+    return 2 * precision * recall / (precision + recall) if recall > 0 and precision > 0 else 0.0
+
+
+def balanced(member: Bits, rng: np.random.Generator) -> Ints:
+    """Return the numbers, ascending, of as many members as others: of the larger half as many are drawn."""
+    inside, outside = np.flatnonzero(member), np.flatnonzero(~np.asarray(member, dtype=bool))
+    size = min(len(inside), len(outside))
+    drawn = [rng.choice(half, size, replace=False) if len(half) > size else half for half in (inside, outside)]
+    found: Ints = np.sort(np.concatenate(drawn)).astype(np.int64)
+    return found
+
+
+def area(inside: Floats, outside: Floats, confidence: float = 0.95) -> tuple[float, float, float]:
+    """Return the AUC of members' scores against others', ties 1/2, and the ends of its interval (within 0 and 1).
+
+    Where all pairs are ordered alike the interval is the point: DeLong's variance is 0 there.
+    Source: DeLong, DeLong, Clarke-Pearson 1988 (variance from placements). Cost: sorting.
+    """
+    from scipy.special import ndtri
+
+    low, high = np.sort(outside), np.sort(inside)
+    of_members = (np.searchsorted(low, inside, "left") + np.searchsorted(low, inside, "right")) / (2 * len(low))
+    of_others = 1 - (np.searchsorted(high, outside, "left") + np.searchsorted(high, outside, "right")) / (2 * len(high))
+    auc = float(of_members.mean())
+    variance = sum(float(np.var(v, ddof=1)) / len(v) if len(v) > 1 else 0.25 for v in (of_members, of_others))
+    reach = float(ndtri(0.5 + confidence / 2)) * variance**0.5
+    return auc, max(0.0, auc - reach), min(1.0, auc + reach)
+
+
+def above(inside: Floats, outside: Floats, most: float) -> int:
+    """Return how many members lie above the lowest threshold that at most a share `most` of the others exceeds.
+
+    The threshold is an other row's score and depends on no member's, so that an interval for a binomial share holds.
+    Where `most` times the others is below 1, no other row may exceed it.
+    """
+    allowed = int(np.floor(most * len(outside) + 1e-9))
+    if allowed >= len(outside):
+        return len(inside)
+    threshold = np.sort(outside)[len(outside) - 1 - allowed]
+    return int((inside > threshold).sum())
+
+
+def clopper_pearson(k: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
+    """Return the exact interval of a share of which k of n were seen: it holds the truth at least so often.
+
+    Raises `ReleaseError` where 0 <= k <= n, n > 0 does not hold. Source: Clopper and Pearson 1934.
+    """
+    from scipy.special import betaincinv
+
+    if not 0 <= k <= n or n < 1:
+        raise ReleaseError(f"{k} of {n} is no share")
+    tail = (1 - confidence) / 2
+    low = 0.0 if k == 0 else float(betaincinv(k, n - k + 1, tail))
+    high = 1.0 if k == n else float(betaincinv(k + 1, n - k, 1 - tail))
+    return low, high
+
+
+def curve(scores: Floats, member: Bits) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the false and true positive rates at every threshold, from (0, 0) to (1, 1), ties taken together."""
+    order = np.argsort(-np.asarray(scores, dtype=np.float64), kind="stable")
+    inside, placed = np.asarray(member, dtype=bool)[order], np.asarray(scores)[order]
+    ends = np.flatnonzero(np.append(placed[1:] != placed[:-1], True))
+    hits, alarms = np.cumsum(inside)[ends], np.cumsum(~inside)[ends]
+    start = np.zeros(1)
+    return np.concatenate([start, alarms / max(1, (~inside).sum())]), np.concatenate([start, hits / inside.sum()])
+
+
+def meaning(name: str, explainer: Evaluation, black_box: Evaluation) -> str:
+    """Return in a sentence what an explainer's delta of recall means beside its false positives and its AUC."""
+    recall, fpr = deltas(explainer, black_box)["recall"], explainer.fpr - black_box.fpr
+    text = (
+        f"{name}: delta recall {recall:+.2f} with delta FPR {fpr:+.2f}, AUC {shown(explainer)}, advantage "
+        f"{explainer.advantage:+.3f}"
+    )
+    return f"{text}: {verdict(explainer, recall, fpr)}"
+
+
+def verdict(of: Evaluation, recall: float, fpr: float) -> str:
+    """Return what follows from a gain of recall, the gain of false positives beside it, and the AUC."""
+    blind = of.auc_low <= 0.5 <= of.auc_high
+    tells = (
+        "its scores do not tell members from others"
+        if blind
+        else f"its scores tell members from others {'hardly' if abs(of.auc - 0.5) < 0.05 else 'to a degree'}"
+        f"{', the wrong way round' if of.auc < 0.5 else ''}"
+    )
+    if of.called >= 0.9:
+        return f"it calls nearly everybody a member ({of.called:.0%} of the rows), and {tells}; recall says nothing"
+    if of.called <= 0.1:
+        return f"it calls hardly anybody a member ({of.called:.0%} of the rows), and {tells}; recall says nothing"
+    if abs(recall) >= 0.05 and abs(recall - fpr) < abs(recall) / 2:
+        more = "more" if recall > 0 else "fewer"
+        return f"it calls {more} rows members, inside and outside alike, and {tells}; recall alone says nothing"
+    return tells
+
+
+def shown(of: Evaluation | Mapping[str, float]) -> str:
+    """Return an AUC with its interval as text."""
+    row = of.row() if isinstance(of, Evaluation) else of
+    return f"{row['auc']:.3f} ({row['auc_low']:.3f} to {row['auc_high']:.3f})"
