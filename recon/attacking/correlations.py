@@ -28,6 +28,7 @@ from encoders.domain.values import equals
 from encoders.encode.encoder import CONFIDENCE, EncodedRelease, confidence_level, encode
 from encoders.models.models import Figure, Noise, Table
 from recon.attacking.views import BinaryView, labels_of, named_view, rows_of, views_of
+from recon.attacks.correlation.intervals import pair_interval
 from recon.frames.selections import select_conditions
 from recon.frames.true_rows import violations
 from recon.measures.sweeping import exact_counts, with_noise
@@ -210,10 +211,9 @@ def definite(known: Known, a: Ints, b: Ints, truth: NDArray[np.float64]) -> pd.D
     rho = np.array([
         (n * k - i * ones) / math.sqrt(i * (n - i) * ones * (n - ones)) if 0 < i < n else 0.0
         for i, k in zip(held, known.with_label[1].tolist(), strict=True)
-    ])  # fmt: skip
-    middle = rho[a] * rho[b]
-    half = np.sqrt(np.maximum((1 - rho[a] ** 2) * (1 - rho[b] ** 2), 0.0))
-    low, high = np.maximum(middle - half - ROUNDING, -1.0), np.minimum(middle + half + ROUNDING, 1.0)
+    ]).clip(-1.0, 1.0)  # fmt: skip
+    low, high = pair_interval(rho[a], rho[b])
+    low, high = np.maximum(low - ROUNDING, -1.0), np.minimum(high + ROUNDING, 1.0)
     return pd.DataFrame({
         "attacker": DEFINITE, "low": low, "high": high, "width": high - low, "holds": (low <= truth) & (truth <= high),
         "confidence": 1.0, "status": "exact", "engine": "",
