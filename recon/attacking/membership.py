@@ -27,7 +27,7 @@ from recon.attacks.records import Bits, Ints, predicted
 from recon.frames.true_rows import violations
 from recon.questions.questions import certify
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
-from solvers.foundation.limits import Limits
+from solvers.foundation.limits import Limits, ended
 
 NAMES = ("mia", "label-only", "aloa")
 KINDS: tuple[Kind, ...] = ("random", "statistical", "noise")
@@ -237,10 +237,10 @@ def guesses(
             where = f"{name}, shadow data {kind}" + (f", fold {fold + 1}" if fold else "")
             limits.report(where)
             try:
-                limits.check(f"{where} had to be trained")
+                limits.check(where)
                 guess = guessed(found, split, name, known, seed, limits)
-            except Inconclusive as error:
-                yield NotRun(name, kind, str(error), refused=False)
+            except Inconclusive:
+                yield NotRun(name, kind, ended(limits), refused=False)
             except Unsupported as error:
                 why = str(error)
                 if "scikit-learn" in why:  # nothing can be trained at all
