@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -19,6 +20,8 @@ from recon.attacking.membership import ALWAYS, attack_membership
 from recon.report.attacks.membership_report import DIFFERENCE, MembershipReport
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
+
+RELEASES = Path(__file__).parents[1] / "examples" / "releases"
 
 extra("sklearn")
 BITS = [f"b{i}" for i in range(6)]
@@ -225,7 +228,7 @@ def test_stopped_in_between_what_is_there_is_kept(release):
 
 
 def test_noisy_counts_are_certified_at_their_confidence():
-    noisy = recon.load("examples/releases/noisy_tree.json")
+    noisy = recon.load(str(RELEASES / "noisy_tree.json"))
     rng = np.random.default_rng(0)
     rows = pd.DataFrame({"age": rng.choice(["young", "old"], 90), "smoker": rng.integers(0, 2, 90),
                          "ill": rng.choice(["no", "yes"], 90)})  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -19,6 +20,8 @@ from encoders.models.models import Figure, Forest, Node, Rule, RuleList, RuleSet
 from recon.attacking.black_box import ReleasedModel
 from recon.attacking.inputs import columns_of, numbers
 from solvers.foundation.errors import ReleaseError, Unsupported
+
+RELEASES = Path(__file__).parents[1] / "examples" / "releases"
 
 VALUES = ("red", "green", "blue")
 DOMAIN = Domain(
@@ -118,7 +121,7 @@ def test_rule_lists_give_an_empty_rule_the_shares_of_all_and_clip_noise():
     wanted = np.where(rows[["smoker"]] == 1, [0.75, 0.25], [0.25, 0.75])
     wanted[(rows["smoker"] == 1) & (rows["age"] >= 60)] = 0.5
     assert np.array_equal(found, wanted)
-    noisy = recon.load("examples/releases/noisy_tree.json")
+    noisy = recon.load(str(RELEASES / "noisy_tree.json"))
     box = ReleasedModel(noisy)
     people = pd.DataFrame({"age": ["young", "old"], "smoker": [1, 0]})
     assert np.allclose(box.predict_proba(people), [[0, 1], [44 / 56, 12 / 56]], atol=1e-15)
@@ -252,9 +255,9 @@ def test_one_predicting_model_beside_a_table_answers():
 
 def test_boosted_models_and_releases_without_a_label_are_refused():
     with pytest.raises(Unsupported, match=r"the boosting .* sums of gradients"):
-        ReleasedModel(recon.load("examples/releases/boosted_model.txt"))
+        ReleasedModel(recon.load(str(RELEASES / "boosted_model.txt")))
     with pytest.raises(Unsupported, match="it has no label"):
-        ReleasedModel(recon.load("examples/releases/two_trees.json"))
+        ReleasedModel(recon.load(str(RELEASES / "two_trees.json")))
 
 
 def test_columns_that_lack_or_are_unknown_are_named():
