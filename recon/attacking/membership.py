@@ -33,7 +33,7 @@ NAMES = ("mia", "label-only", "aloa")
 KINDS: tuple[Kind, ...] = ("random", "statistical", "noise")
 SHADOW_ROWS = 5_000  # that shadow models are trained on at most
 ASKED = 2_000  # rows of each side that are asked about, unless told otherwise
-CERTIFYING = 120.0  # seconds at most where no time is given; else half of it
+CERTIFYING = 60.0  # seconds at most where no time is given; else half of it
 Rows = Literal["all", "balanced", "one side only"]
 ALWAYS = "always in"
 

@@ -204,14 +204,20 @@ def label(name: str) -> str:
     return {"tpr_at_01": "TPR at FPR 1 %", "fpr": "FPR", "f1": "F1"}.get(name, name)
 
 
+def percent(x: float) -> str:
+    """Return a share in percent; what is not quite 0 or 1 is not rounded to it where two digits tell."""
+    text = f"{100 * x:.1f}"
+    return f"{100 * x:.2f}" if (text == "100.0" and x < 1) or (text == "0.0" and x > 0) else text
+
+
 def share(x: float) -> str:
-    """Return a share in percent."""
-    return f"{100 * x:.1f} %"
+    """Return a share in percent, with the sign."""
+    return f"{percent(x)} %"
 
 
 def interval(x: float, low: float, high: float) -> str:
     """Return a share with its interval in percent."""
-    return f"{100 * x:.1f} % ({100 * low:.1f} to {100 * high:.1f})"
+    return f"{share(x)} ({percent(low)} to {percent(high)})"
 
 
 def judged_json(one: Judged) -> dict[str, Any]:
