@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from extras import extra
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -152,8 +153,8 @@ def sklearn_data(kind):
 @pytest.mark.parametrize("kind", ["bits", "numbers"])
 @pytest.mark.parametrize("name", ["tree", "forest", "bag", "extra", "small"])
 def test_stored_scikit_learn_models_predict_the_same_to_the_bit(tmp_path, kind, name):
-    ensemble = pytest.importorskip("sklearn.ensemble")
-    joblib = pytest.importorskip("joblib")
+    ensemble = extra("sklearn.ensemble")
+    joblib = extra("joblib")
     from sklearn.tree import DecisionTreeClassifier
 
     models = {
@@ -174,7 +175,7 @@ def test_stored_scikit_learn_models_predict_the_same_to_the_bit(tmp_path, kind, 
 
 
 def test_a_declared_domain_changes_no_prediction(tmp_path):
-    joblib = pytest.importorskip("joblib")
+    joblib = extra("joblib")
     from sklearn.tree import DecisionTreeClassifier
 
     rng = np.random.default_rng(0)
@@ -253,9 +254,60 @@ def test_one_predicting_model_beside_a_table_answers():
     assert np.array_equal(boxed(BY_HAND, table).predict_proba(frame()), by_hand(frame()))
 
 
-def test_boosted_models_and_releases_without_a_label_are_refused():
-    with pytest.raises(Unsupported, match=r"the boosting .* sums of gradients"):
-        ReleasedModel(recon.load(str(RELEASES / "boosted_model.txt")))
+@pytest.mark.parametrize("name", ["gradient", "classes", "histogram", "zero"])
+def test_boosted_models_of_scikit_learn_predict_the_same(tmp_path, name):
+    ensemble = extra("sklearn.ensemble")
+    joblib = extra("joblib")
+    models = {
+        "gradient": ensemble.GradientBoostingClassifier(n_estimators=6),
+        "classes": ensemble.GradientBoostingClassifier(n_estimators=4),
+        "histogram": ensemble.HistGradientBoostingClassifier(max_iter=6, min_samples_leaf=5),
+        "zero": ensemble.GradientBoostingClassifier(n_estimators=5, init="zero"),
+    }
+    x, y = sklearn_data("numbers")
+    if name == "classes":
+        y = pd.Series(np.select([x["a"] > 0.5, x["b"] > 0.5], ["one", "two"], "none"), name="y")
+    joblib.dump(models[name].fit(x, y), tmp_path / "m.joblib")
+    box = ReleasedModel(recon.load(tmp_path / "m.joblib"), list(x.columns))
+    assert np.allclose(box.predict_proba(x), models[name].predict_proba(x), rtol=0, atol=1e-15)
+
+
+def test_trees_that_are_no_votes_are_refused_where_their_leaf_values_were_not_read(tmp_path):
+    ensemble = extra("sklearn.ensemble")
+    joblib = extra("joblib")
+    x, y = sklearn_data("numbers")
+    for model, said in [
+        (ensemble.AdaBoostClassifier(n_estimators=1), "AdaBoostClassifier"),
+        (ensemble.GradientBoostingClassifier(n_estimators=2, subsample=0.5), "GradientBoostingClassifier"),
+    ]:
+        joblib.dump(model.fit(x, y), tmp_path / "m.joblib")
+        with pytest.raises(Unsupported, match=f"{said}.* cannot be attacked as a black box: its trees add up"):
+            ReleasedModel(recon.load(tmp_path / "m.joblib"))
+    joblib.dump(ensemble.GradientBoostingRegressor(n_estimators=2).fit(x, x["a"]), tmp_path / "m.joblib")
+    with pytest.raises(Unsupported, match="cannot be attacked as a black box"):
+        ReleasedModel(recon.load(tmp_path / "m.joblib"))
+
+
+def test_pipelines_over_texts_predict_the_same(tmp_path):
+    ensemble = extra("sklearn.ensemble")
+    joblib = extra("joblib")
+    from sklearn.compose import ColumnTransformer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    rng = np.random.default_rng(0)
+    x = pd.DataFrame({"city": rng.choice(list("ABCD"), 200), "sex": rng.choice(["f", "m"], 200),
+                      "age": rng.integers(18, 90, 200), "pay": rng.normal(30, 10, 200).round(1)})  # fmt: skip
+    y = pd.Series(np.where(x["age"] + x["pay"] > 90, "high", np.where(x["city"] == "B", "mid", "low")), name="risk")
+    before = ColumnTransformer([("o", OneHotEncoder(), ["city", "sex"]), ("s", StandardScaler(), ["age", "pay"])])
+    model = make_pipeline(before, ensemble.RandomForestClassifier(8, random_state=0)).fit(x, y)
+    joblib.dump(model, tmp_path / "m.joblib")
+    box = ReleasedModel(recon.load(tmp_path / "m.joblib"), list(x.columns))
+    assert np.array_equal(box.predict_proba(x), model.predict_proba(x))
+    assert np.array_equal(box.predict_proba(numbers(x, box.inputs, box.release)), model.predict_proba(x))
+
+
+def test_releases_without_a_label_are_refused():
     with pytest.raises(Unsupported, match="it has no label"):
         ReleasedModel(recon.load(str(RELEASES / "two_trees.json")))
 

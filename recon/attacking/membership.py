@@ -110,6 +110,7 @@ class MembershipAttack:
 
     release: EncodedRelease
     model: str
+    form: str
     members: int
     others: int
     shadow_rows: int
@@ -180,8 +181,10 @@ def attack_membership(
         reasons = dict.fromkeys(f"{one.attack}: {one.why}" for one in not_run)
         raise Unsupported(f"no attack applies: {'; '.join(reasons)}")
     member_asked = found.member[asked]
+    model = found.box.model
+    form = "" if model.origin is None else model.origin.format
     return MembershipAttack(
-        release, f"{found.box.model.kind.replace('_', ' ')} '{found.box.model.name}'", len(found.members),
+        release, f"{model.kind.replace('_', ' ')} '{model.name}'", form, len(found.members),
         len(found.others), min(SHADOW_ROWS, *(len(one.shadow) for one in every)),
         (int(member_asked.sum()), int((~member_asked).sum())), accuracy(found, asked), folds, seed, confidence,
         tuple(judged), means(judged, folds, confidence), unique(not_run), duplicates(found.number[asked], member_asked),
@@ -204,6 +207,10 @@ def assumed(found: Population) -> list[str]:
     out = ["rows that are called others were not trained on, and are of the training rows' population"]
     if found.release.domain.source == GUESSED:
         out.append("nobody declared a domain: certificates hold over the guessed one (give --domain)")
+    if any("weighted" in note or "clip the stored values" in note for note in found.release.reader_notes):
+        out.append(
+            "the black box answers with shares of rows, where the file's own predictions are weighted or clipped"
+        )
     return out
 
 

@@ -49,7 +49,7 @@ class MembershipReport(Rendered):
         return {
             "attack": 1, "kind": "membership", "file": self.about, "read_from": provenance_json(found.release),
             "status": self.status, "seed": found.seed, "confidence": found.confidence, "folds": found.folds,
-            "black_box": {"model": found.model, "accuracy_members": found.accuracy[0],
+            "black_box": {"model": found.model, "format": found.form or None, "accuracy_members": found.accuracy[0],
                           "accuracy_others": found.accuracy[1]},
             "rows": {
                 "members": found.members, "others": found.others, "asked_members": found.asked[0],
@@ -87,7 +87,8 @@ class MembershipReport(Rendered):
     def about_rows(self) -> Iterator[str]:
         """Yield what the black box is, and which rows it was asked about."""
         found = self.found
-        yield f"black box: the {found.model} as recon read it; nothing of the file was run"
+        form = found.form and f" ({found.form})"
+        yield f"black box: the {found.model}{form} as recon read it; nothing of the file was run"
         yield (f"it is right about {share(found.accuracy[0])} of the training rows asked about and "
                f"{share(found.accuracy[1])} of the others")  # fmt: skip
         yield (f"asked about: {found.asked[0]:,} of {found.members:,} training rows, {found.asked[1]:,} of "
