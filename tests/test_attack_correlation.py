@@ -83,6 +83,8 @@ def test_what_is_no_linear_model_is_left_to_the_other_readers(tmp_path):
     assert read_linear(str(RELEASES / "compas_forest.pkl")) is None
     assert read_linear(str(RELEASES / "boosted_model.txt")) is None
     assert read_linear("-") is None
+    (tmp_path / "x.json").write_text('{"learner": {"weights": NaN}}')  # not ours to judge
+    assert read_linear(str(tmp_path / "x.json")) is None
     (tmp_path / "n.json").write_bytes(b"\xff\xfe")
     assert read_linear(str(tmp_path / "n.json")) is None
 

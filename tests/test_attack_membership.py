@@ -329,3 +329,14 @@ def recon_test(value):
     from encoders.domain.values import Test
 
     return Test(values=(value,))
+
+
+def test_without_scikit_learn_nothing_is_called_an_attack_that_does_not_apply(release, monkeypatch):
+    import sys
+
+    for name in [name for name in sys.modules if name.split(".")[0] == "sklearn"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    monkeypatch.setitem(sys.modules, "sklearn.ensemble", None)
+    with pytest.raises(Unsupported, match=r"need scikit-learn: pip install 'recon-worlds\[sklearn\]'"):
+        attack_membership(release, TRAIN, OTHERS, attacks=("label-only",), shadow=("noise",))

@@ -5,6 +5,7 @@ The model is read as inert data (a stored scikit-learn model, or a JSON object o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -39,7 +40,10 @@ ABOUT = (
     "correlations with the label), which training on a sample, a penalty, and columns that are not Gaussian only "
     "approach: an estimate, not a proof"
 )
-HEAD = 64
+# How no other JSON that is read begins.
+OURS = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"(?:weights|correlations|standardised)"')
+    rb'(?:\xef\xbb\xbf)?\s*\{\s*"(?:weights|correlations|standardised)"'
+)  # how no other JSON that is read begins
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +78,7 @@ def read_linear(path: str, limits: Limits | None = None) -> LinearModel | None:
             if stored is not None:
                 return of_object(stored.root, path, stored.format)
             text = unpacked(data, budget.left)
-            head = text[:HEAD].lstrip(b"\xef\xbb\xbf \t\r\n")
-            if head.startswith(b"{") and b'"weights"' in text:
+            if OURS.match(text):
                 return of_json(strict_json(text.decode("utf-8-sig")), path)
     except UnicodeDecodeError:
         return None
