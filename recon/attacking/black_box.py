@@ -27,7 +27,7 @@ from recon.attacking.shares import clipped, leaf_shares, leaf_steps, linked, rul
 from recon.attacks.records import Floats, Ints
 from solvers.foundation.errors import ReleaseError, Unsupported
 
-CHUNK = 1 << 22  # entries of a table of rows at a time
+CHUNK = 1 << 20  # entries of a table of rows at a time
 ABOVE = np.iinfo(np.int32).max  # a missing value above all parts
 Predicting = Tree | Forest | RuleList | Boosting
 ADDED_UP = ("AdaBoost", "Boosting", "LightGBM", "XGBoost", "CatBoost")  # whose trees are no votes, by their format

@@ -42,8 +42,6 @@ ABOUT = (
 )
 # How no other JSON that is read begins.
 OURS = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"(?:weights|correlations|standardised)"')
-    rb'(?:\xef\xbb\xbf)?\s*\{\s*"(?:weights|correlations|standardised)"'
-)  # how no other JSON that is read begins
 
 
 @dataclass(frozen=True, eq=False)
