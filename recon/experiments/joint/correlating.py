@@ -19,6 +19,7 @@ from recon.measures.sweeping import exact_counts
 from solvers.foundation.limits import Limits
 
 FOUR = ("Juvenile-Crimes=0", "Prior-Crimes=0", "Prior-Crimes>3", "Prior-Crimes>5")  # of COMPAS, in the sketch
+KEPT = (str, int, float, bool)
 EPSILONS = (10.0, 1.0, 0.1)
 
 
@@ -64,6 +65,7 @@ def binned(line: Mapping[Any, Any]) -> Row:
     low, high, truth = (np.array([line[name]], dtype=np.float64) for name in ("low", "high", "truth"))
     said = int(decided(low, high)[0])
     return {
-        **{str(name): value for name, value in line.items() if isinstance(value, str | int | float | bool)},
+        **{str(name): value for name, value in line.items() if name != "width" and isinstance(value, KEPT)},
+        "interval": float(line["width"]),
         "bin_right": said == int(bin_of(truth)[0]), "bin_sure": bool(in_one_bin(low, high)[0]),
     }  # fmt: skip
