@@ -88,12 +88,13 @@ def test_guesses_are_about_the_same_rows(found):
     assert first.precision == 90 / sum(found.asked)
 
 
-def test_rows_on_both_sides_are_counted_and_left_out(found):
+def test_rows_on_both_sides_are_counted_and_rows_that_occur_once_judged_alone(found):
     inside = times(TRAIN)
     assert found.duplicates.members_both <= sum(n for row, n in inside.items() if row in times(OTHERS))
-    alone = next(one.evaluation for one in found.statistical if one.rows == "one side only")
-    assert alone.members == 90 - found.duplicates.members_both
-    assert alone.others == found.asked[1] - found.duplicates.others_both
+    alone = next(one.evaluation for one in found.statistical if one.rows == "once")
+    both = times(pd.concat([TRAIN, OTHERS]))
+    assert alone.members == sum(both[row] == 1 for row in inside)
+    assert alone.others <= sum(both[row] == 1 for row in times(OTHERS))
     assert 0 < found.certified.both <= found.asked[1]
 
 

@@ -17,7 +17,7 @@ import pandas as pd
 from encoders.domain.domain import GUESSED
 from encoders.encode.encoder import EncodedRelease
 from recon.attacking.records import Population, Split, population, public_ranges, splits
-from recon.attacks.evaluation.duplicates import Duplicates, both_sides, duplicates
+from recon.attacks.evaluation.duplicates import Duplicates, duplicates, once
 from recon.attacks.evaluation.figures import Evaluation, always_in, balanced, clopper_pearson, evaluated
 from recon.attacks.evaluation.folds import Spread, averaged
 from recon.attacks.membership.attack import Guess, Kind, Knowledge
@@ -34,7 +34,7 @@ KINDS: tuple[Kind, ...] = ("random", "statistical", "noise")
 SHADOW_ROWS = 5_000  # that shadow models are trained on at most
 ASKED = 2_000  # rows of each side that are asked about, unless told otherwise
 CERTIFYING = 60.0  # seconds at most where no time is given; else half of it
-Rows = Literal["all", "balanced", "one side only"]
+Rows = Literal["all", "balanced", "once"]
 ALWAYS = "always in"
 
 
@@ -42,7 +42,8 @@ ALWAYS = "always in"
 class Judged:
     """What one attack's guesses are worth on some of the rows asked about, in one fold.
 
-    `rows`: all, as many members as others, or those whose like is not on the other side. `note`: a reservation.
+    `rows`: all, as many members as others, or those that occur once among all rows given, whose membership is well
+    defined. `note`: a reservation.
     """
 
     attack: str
@@ -254,7 +255,7 @@ def guesses(
                     raise
                 yield NotRun(name, kind, why.partition(" does not apply: ")[2] or why, refused=True)
             else:
-                yield from judged(guess, name, kind, member, found.number[split.asked], seed, fold, confidence)
+                yield from judged(guess, name, kind, member, once(found.number)[split.asked], seed, fold, confidence)
 
 
 def guessed(found: Population, split: Split, name: str, known: Knowledge, seed: int, limits: Limits) -> Guess:
@@ -264,9 +265,9 @@ def guessed(found: Population, split: Split, name: str, known: Knowledge, seed: 
 
 
 def judged(
-    guess: Guess, name: str, kind: str, member: Bits, number: Ints, seed: int, fold: int, confidence: float
+    guess: Guess, name: str, kind: str, member: Bits, single: Bits, seed: int, fold: int, confidence: float
 ) -> Iterator[Judged]:
-    """Yield what a guess is worth on all rows, as many of both sides, and those that are on one side only."""
+    """Yield what a guess is worth on all rows, as many of both sides, and those that occur once (`single`)."""
 
     def on(index: Ints | Bits, rows: Rows) -> Judged:
         evaluation = evaluated(guess.scores[index], guess.members[index], member[index], confidence)
@@ -274,9 +275,8 @@ def judged(
 
     yield on(np.arange(len(member)), "all")
     yield on(balanced(member, np.random.default_rng(seed)), "balanced")
-    alone = ~both_sides(number, member)
-    if not alone.all() and member[alone].any() and not member[alone].all():
-        yield on(alone, "one side only")
+    if not single.all() and member[single].any() and not member[single].all():
+        yield on(single, "once")
 
 
 def means(

@@ -131,8 +131,8 @@ class MembershipReport(Rendered):
             if other.rows == "balanced":
                 yield (f"  as many of both ({on.members:,}): precision {precision(on)}, F1 {on.f1:.3f}, accuracy "
                        f"{share(on.accuracy)}")  # fmt: skip
-            elif other.rows == "one side only":
-                yield (f"  rows whose like is not on the other side ({on.members:,} and {on.others:,}): AUC "
+            elif other.rows == "once":
+                yield (f"  rows that occur once ({on.members:,} and {on.others:,}): AUC "
                        f"{on.auc:.3f}, advantage {on.advantage:+.3f}")  # fmt: skip
         if one.note:
             yield f"  {one.note}"
