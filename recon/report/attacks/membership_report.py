@@ -132,8 +132,8 @@ class MembershipReport(Rendered):
                 yield (f"  as many of both ({on.members:,}): precision {precision(on)}, F1 {on.f1:.3f}, accuracy "
                        f"{share(on.accuracy)}")  # fmt: skip
             elif other.rows == "once":
-                yield (f"  rows that occur once ({on.members:,} and {on.others:,}): AUC "
-                       f"{on.auc:.3f}, advantage {on.advantage:+.3f}")  # fmt: skip
+                yield (f"  rows that occur once ({on.members:,} and {on.others:,}): AUC {on.auc:.3f} "
+                       f"({on.auc_low:.3f} to {on.auc_high:.3f}), advantage {on.advantage:+.3f}")  # fmt: skip
         if one.note:
             yield f"  {one.note}"
 
