@@ -108,6 +108,28 @@ def test_views_stand_for_the_attribute_behind_them():
     assert np.array_equal(found, np.where(views[["red"]] == 1, [0.25, 0.75], [0.5, 0.5]))
 
 
+def test_views_that_leave_a_test_open_are_refused_and_others_settle_it():
+    ages = np.array([10, 30, 24, 90])
+    views = pd.DataFrame({"age:<25": (ages < 25).astype(int)})
+    young, forty = ("age", Test(high=24)), ("age", Test(high=40))
+    settled = boxed(tree(Node(Support(), (young,), 1, 2), leaf(1, 3), leaf(3, 1)), columns=["age:<25"])
+    assert settled.predict_proba(views)[:, 1].tolist() == [0.75, 0.25, 0.75, 0.25]
+    assert np.array_equal(settled.predict_proba(views.to_numpy(float)), settled.predict_proba(views))
+    left_open = boxed(tree(Node(Support(), (forty,), 1, 2), leaf(1, 3), leaf(3, 1)), columns=["age:<25"])
+    with pytest.raises(ReleaseError, match=r"row 2: the model tests 'age', which the columns 'age:<25' leave open"):
+        left_open.predict_proba(views)
+    wide = Domain((Continuous("x", missing=True),), Listed("y", (0, 1)), {"v": View("x", Test(high=2.5))})
+    bits = pd.DataFrame({"v": [1, 0]})
+    for end, closed in ((2.5, True), (3.5, False)):
+        model = tree(inner("x", Test(high=end), 1, 2), leaf(1, 0), leaf(0, 1))
+        box = boxed(model, domain=wide, columns=["v"])
+        if closed:
+            assert box.predict_proba(bits)[:, 1].tolist() == [0, 1]
+        else:
+            with pytest.raises(ReleaseError, match="leave open"):
+                box.predict_proba(bits)
+
+
 def test_numbers_beside_the_domain_are_the_nearest_value():
     box = boxed(tree(inner("age", Test(high=37), 1, 2), leaf(1, 0), leaf(0, 1)), columns=["age"])
     x = np.array([[37.4], [37.6], [-5.0], [200.0], [37.0], [38.0]])

@@ -267,6 +267,7 @@ class ReleasedModel:
             names = [str(c) for c in X.columns]
             layout = Layout(self.release.domain, columns_of(self.release.domain, names))
             layout.demand(self.tested)
+            layout.settled(X, self.release, self.lines)
             x = numbers(X, layout.columns, self.release)
         else:
             x = np.asarray(X, dtype=np.float64)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,7 +11,7 @@ import pandas as pd
 from encoders.domain.values import Continuous, Grid, Listed
 from encoders.encode.encoder import EncodedRelease
 from recon.attacking.black_box import ReleasedModel, predicting
-from recon.attacking.inputs import Column, attack_columns, class_numbers, columns_of, numbers
+from recon.attacking.inputs import Column, attack_columns, class_numbers, columns_of, numbers, shown
 from recon.attacks.membership.shadow_data import constant_columns
 from recon.attacks.records import Bits, Floats, Ints, Records
 from recon.frames.naming import named_like
@@ -21,7 +20,6 @@ from recon.frames.true_rows import speaks_of
 from solvers.foundation.errors import ReleaseError
 
 LEAST = 4  # rows that shadow data need
-NAMES_SHOWN = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +92,7 @@ def fitted(release: EncodedRelease, frame: pd.DataFrame, inside: Bits, label: st
     names = [str(c) for c in frame.columns]
     inputs = columns_of(release.domain, names)
     box = ReleasedModel(release, [n for n in names if release.domain.label is None or n != release.domain.label.name])
+    box.layout.settled(frame, release, box.lines)
     y = class_numbers(frame, release.domain)
     x = numbers(frame, inputs, release)
     refuse_one_class(release, y)
@@ -170,12 +169,6 @@ def refuse_one_class(release: EncodedRelease, y: Ints) -> None:
         raise ReleaseError(
             f"all rows have the label '{label.name}' = {value!r}: one class only teaches no attack anything"
         )
-
-
-def shown(names: Sequence[str]) -> str:
-    """Return names in quotes, the first few of many."""
-    more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
-    return ", ".join(f"'{n}'" for n in names[:NAMES_SHOWN]) + more
 
 
 def splits(found: Population, folds: int, limit: int, rng: np.random.Generator) -> list[Split]:
