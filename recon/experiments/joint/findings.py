@@ -137,7 +137,7 @@ def correlation_sentences(some: pd.DataFrame, table: pd.DataFrame) -> list[str]:
     if said:
         out.append(
             f"Bins (negative, low, positive) of the columns that models test: {'; '.join(said)}; on the uniform grid "
-            f"of the literature the first of them is right in {exact_accuracy(side=1000):.1%}."
+            f"of the literature the first of them is right in {exact_accuracy(side=400):.1%}."
         )
     return [*out, *sketch_sentences(table)]
 

@@ -20,6 +20,7 @@ RATES = ["auc", "auc_low", "auc_high", "recall", "fpr", "advantage", "tpr_at_001
 def memberships(some: pd.DataFrame) -> Findings:
     """Return what certificates prove and attacks guess of the same rows."""
     keys = ["dataset", "learner"]
+    some = some.reindex(columns=[*some.columns, *(n for n in ("v", "v_authors", "fidelity") if n not in some)])
     proved = some[some["what"] == "certificates"]
     guessed = some[(some["what"] == "attack") & (some["attack"] != BASELINE)]
     figures = ["members_in", "others_out", "coverage", "members_in_alone", "auc"]
@@ -51,11 +52,9 @@ def memberships(some: pd.DataFrame) -> Findings:
 def overview(some: pd.DataFrame, certificates: pd.DataFrame, attacks: pd.DataFrame) -> pd.DataFrame:
     """Return a line per data set and learner: certificates over true attributes, attacks, and V."""
     keys = ["dataset", "learner"]
-    models = some[some["what"] == "model"].groupby(keys, as_index=False, sort=False).agg(
-        leaves=("leaves", "mean"), accuracy_members=("accuracy_members", "mean"),
-        accuracy_others=("accuracy_others", "mean"), fidelity=("fidelity", "mean"), v=("v", "mean"),
-        v_authors=("v_authors", "mean"), both_sides=("both_sides", "mean"), best_auc=("best_auc", "mean"),
-    ) if "v" in some else pd.DataFrame(columns=keys)  # fmt: skip
+    means = ["leaves", "accuracy_members", "accuracy_others", "fidelity", "v", "v_authors", "both_sides", "best_auc"]
+    models = some[some["what"] == "model"]
+    models = models.astype(dict.fromkeys(means, float)).groupby(keys, as_index=False, sort=False)[means].mean()
     true = certificates[certificates["counted"] == "attributes"]
     true = true[[*keys, "members_in", "others_out", "undetermined", "errors", "members_in_alone"]]
     on_all = attacks[attacks["asked_rows"] == "all"].groupby(keys, as_index=False, sort=False).agg(
@@ -116,7 +115,7 @@ def membership_sentences(some: pd.DataFrame, certificates: pd.DataFrame, attacks
     for name, part in refused.groupby("attack", sort=False):
         reason = str(part["note"].iloc[0]).partition(":")[0]
         out.append(f"Membership: {name} was refused {len(part)} times and not run: {reason}.")
-    if "v" in some and some["v"].notna().any():
+    if some["v"].notna().any():
         v = some["v"].dropna()
         out.append(
             f"Membership: V of the rule lists lies between {v.min():.3f} and {v.max():.3f} (1/2: nothing to guess); it "
