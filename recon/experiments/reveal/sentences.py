@@ -18,6 +18,7 @@ from recon.experiments.reveal.tables import FIGURES, attributes, chosen, over_fo
 
 EXPLAINERS = ("TREPAN-RF", "enriched-RF")
 MATRIX = ("mia", "label-only", "aloa", "aloa (additive)")
+TELLING = ("lira", "mia", "mia (true class)", "label-only")
 NEAR = 0.05  # of an AUC to 1/2
 
 
@@ -122,10 +123,9 @@ def singles(average: pd.DataFrame) -> list[str]:
     out = []
     for dataset, title in TITLES.items():
         some = chosen(average, dataset=dataset, test_set=SINGLE, shadow="noise")
+        some = some[some["model"].isin(("RF", *EXPLAINERS)) & some["attack"].isin(TELLING)]
         parts = []
-        for (attack, model), one in some[some["model"].isin(("RF", *EXPLAINERS))].groupby(
-            ["attack", "model"], sort=False
-        ):
+        for (attack, model), one in some.groupby(["attack", "model"], sort=False):
             line = one.sort_values("part").iloc[-1]  # of both, the reference has the same rows
             whole = chosen(average, dataset=dataset, test_set=PAPER, shadow="noise", attack=str(attack),
                            model=str(model), part=str(line["part"]))  # fmt: skip
