@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -167,9 +168,14 @@ def test_aloa_without_continuous_columns_is_refused_by_name_and_not_run(release)
 
 def test_rows_that_the_release_is_not_about_are_called_so(release):
     """Others called training rows: what is proved of the true ones differs, and the report says why."""
-    found = attack_membership(release, OTHERS, TRAIN, attacks=("label-only",), shadow=("noise",))
+    found = attack_membership(release, OTHERS, TRAIN, attacks=("label-only",), shadow=("noise",), folds=2)
     assert found.certified.broken[0].startswith("the release is of 90 rows, the truth has 70")
-    assert found.certified.errors > 0
+    inside, errors = times(OTHERS), Counter()
+    for row, n in times(pd.concat([OTHERS, TRAIN])).items():
+        line = recon.certify(release, pd.DataFrame([row], columns=[*BITS, "ill"]), certificates=False)
+        errors[line["verdict"].iloc[0], row in inside] += n
+    assert min(errors["certain", False], errors["impossible", True]) > 0
+    assert found.certified.errors == errors["certain", False] + errors["impossible", True]
     text = MembershipReport(found).to_text()
     assert "contradict the release: the release is of 90 rows" in text
     assert "they are not (all) the rows it was made from" in text
@@ -236,6 +242,21 @@ def test_noisy_counts_are_certified_at_their_confidence():
     found = attack_membership(noisy, rows[:60], rows[60:], attacks=("label-only",), shadow=("noise",))
     assert found.certified.confidence == 0.95
     assert "at confidence 0.95 over the noise" in MembershipReport(found).to_text()
+
+
+def test_noisy_counts_far_above_their_noise_prove_members_at_their_confidence():
+    from encoders.encode.encoder import encode
+    from encoders.models.models import Noise
+    from solvers.noise.laws import Law
+
+    domain = Domain((Listed("s", (0, 1)),), Listed("ill", (0, 1)))
+    noise = Noise(Law("discrete_laplace", Fraction(1)), Fraction(1), Fraction(0), Fraction(1), "add_remove")
+    nodes = (Node(Support(), (("s", recon_test(1)),), 1, 2), Node(Support((40, -1))), Node(Support((2, 60))))
+    release = encode(domain, [Tree(nodes, noise=noise)])
+    rows = pd.DataFrame({"s": [1] * 40 + [0] * 62, "ill": [0] * 42 + [1] * 60})
+    found = attack_membership(release, rows, rows.iloc[::5].reset_index(drop=True), attacks=("mia",), shadow=("noise",))
+    assert found.certified.members_in == 100  # (1, 0) and (0, 1), not the two of which nothing is sure
+    assert (found.certified.confidence, found.certified.errors) == (0.95, 0)
 
 
 REFUSED = [

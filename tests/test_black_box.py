@@ -138,11 +138,11 @@ def test_numbers_beside_the_domain_are_the_nearest_value():
 
 def test_rule_lists_give_an_empty_rule_the_shares_of_all_and_clip_noise():
     smoker, old = ("smoker", Test(values=(1,))), ("age", Test(low=60))
-    rules = (Rule((smoker, old), Support((0, 0))), Rule((smoker,), Support((3, 1))), Rule((), Support((1, 3))))
+    rules = (Rule((smoker, old), Support((0, 0))), Rule((smoker,), Support((3, 1))), Rule((), Support((1, 7))))
     rows = frame()
     found = boxed(RuleList(rules)).predict_proba(rows)
-    wanted = np.where(rows[["smoker"]] == 1, [0.75, 0.25], [0.25, 0.75])
-    wanted[(rows["smoker"] == 1) & (rows["age"] >= 60)] = 0.5
+    wanted = np.where(rows[["smoker"]] == 1, [0.75, 0.25], [0.125, 0.875])
+    wanted[(rows["smoker"] == 1) & (rows["age"] >= 60)] = [4 / 12, 8 / 12]
     assert np.array_equal(found, wanted)
     noisy = recon.load(str(RELEASES / "noisy_tree.json"))
     box = ReleasedModel(noisy)
