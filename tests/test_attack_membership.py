@@ -18,6 +18,7 @@ from encoders.domain.domain import Domain
 from encoders.domain.values import Continuous, Listed
 from encoders.models.models import Node, Support, Tree
 from recon.attacking.membership import ALWAYS, attack_membership
+from recon.attacking.records import population, splits
 from recon.report.attacks.membership_report import DIFFERENCE, MembershipReport
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
@@ -129,6 +130,17 @@ def test_folds_ask_about_every_row_once_and_average(release):
     text = MembershipReport(found).to_text()
     assert "means over 3 folds" in text
     assert "other rows in each fold" in text
+
+
+@pytest.mark.parametrize("folds", [1, 2, 5])
+def test_the_attacker_has_other_rows_than_those_asked_about(release, folds):
+    found = population(release, TRAIN, OTHERS)
+    every = splits(found, folds, 1000, np.random.default_rng(0))
+    for one in every:
+        assert not set(one.shadow) & set(one.asked)
+        assert not found.member[one.shadow].any()
+        assert {*one.shadow, *one.asked} >= set(found.others)
+    assert sorted(np.concatenate([one.asked[found.member[one.asked]] for one in every])) == found.members.tolist()
 
 
 def test_the_limit_bounds_how_many_rows_are_asked_about(release):

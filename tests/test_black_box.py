@@ -160,6 +160,10 @@ def test_missing_values_go_where_the_tests_send_them():
     x = np.array([[np.nan, 0.0], [np.nan, 1.0], [0.5, 0], [2, 0], [7, 0]])
     found = ReleasedModel(release, ["x", "s"]).predict_proba(x)
     assert found[:, 1].tolist() == [0, 1, 0, 0.5, 0.75]
+    for passes in (True, False):  # above a number, or missing
+        above = tree(inner("x", Test(low=1.0, low_open=True, missing=passes), 1, 2), leaf(1, 0), leaf(0, 1))
+        found = ReleasedModel(encode(domain, [above]), ["x"]).predict_proba(np.array([[np.nan], [0.5], [2.0]]))
+        assert found[:, 0].tolist() == [passes, 0, 1]
 
 
 def sklearn_data(kind):
