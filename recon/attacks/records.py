@@ -23,7 +23,9 @@ class Target(Protocol):
     `classes_`: the class numbers it knows, ascending; `predict_proba` (rows, columns) -> (rows, len(classes_)) shares.
     """
 
-    classes_: NDArray[Any]
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """Return the class numbers that it knows."""
 
     def predict_proba(self, X: Any) -> Any:  # noqa: N803 - scikit-learn's name
         """Return each row's shares of the classes that it knows."""

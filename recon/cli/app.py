@@ -19,6 +19,7 @@ from recon.cli.output.other_answers import with_other_answers
 from recon.cli.output.printing import ended_early, extreme_world, leave_at_once, show, show_emptiness, show_verdicts
 from recon.cli.output.proofs import estimate_lines, estimates_json, stored_certificates
 from recon.cli.session import finish, open_release
+from recon.cli.studies.attack import attack_app
 from recon.cli.studies.learn import learn_app
 from recon.cli.studies.reproduce import reproduce
 from recon.console.guarding import Commands
@@ -85,6 +86,7 @@ app = Commands(
     rich_markup_mode=None,
 )
 app.add_typer(learn_app, name="learn")
+app.add_typer(attack_app, name="attack")
 reading: list[Callable[..., None]] = [inspect, convert, domain]
 asking: list[Callable[..., None]] = [labels, positions, verify, export, plan, posterior, denoise, sweep]
 for command in [*map(bounded, reading), *asking]:

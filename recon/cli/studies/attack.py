@@ -1,0 +1,175 @@
+"""`recon attack`: what is guessed and what is proved about training rows, by an attacker with data of the same kind."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from recon.cli.session import finish, open_release
+from recon.console.guarding import Commands
+from recon.console.options import (
+    DomainFile,
+    Files,
+    Independent,
+    Json,
+    KnownRows,
+    LabelName,
+    LogJson,
+    MaxCells,
+    Memory,
+    Quiet,
+    ReportOut,
+    Seconds,
+    Seed,
+    suffix,
+)
+from recon.console.output import print_lines, working, write_text
+
+if TYPE_CHECKING:
+    from encoders.encode.encoder import EncodedRelease
+    from solvers.foundation.limits import Limits
+
+
+def known_level(level: float) -> float:
+    """Return the confidence; wrong usage outside (0, 1)."""
+    if not 0 < level < 1:
+        raise typer.BadParameter(f"the confidence must lie between 0 and 1, not {level:g}")
+    return level
+
+
+TrainingRows = Annotated[str | None, typer.Option("--data", help="The training rows (.csv, .parquet).")]
+OtherRows = Annotated[
+    str | None, typer.Option("--others", help="Rows of the same population that were not trained on.")
+]
+MemberColumn = Annotated[
+    str | None, typer.Option("--member", help="Instead of --others: the 0/1 column of --data that says who was.")
+]
+Attack = Annotated[str, typer.Option("--attack", help="mia, label-only, aloa, several with commas, or all.")]
+Shadow = Annotated[str, typer.Option("--shadow", help="Shadow data: random, statistical, noise, or all.")]
+Folds = Annotated[int, typer.Option("--folds", min=1, help="Ask about each of so many parts once; 1: half the others.")]
+Asked = Annotated[int, typer.Option("--limit", min=1, help="Ask about so many rows of each side at most.")]
+Level = Annotated[
+    float, typer.Option("--confidence", help="Of intervals around rates and noisy counts.", callback=known_level)
+]
+
+Pairs = Annotated[list[str] | None, typer.Option("--pair", help="Two columns, a,b; may be repeated. Else all pairs.")]
+Epsilons = Annotated[str, typer.Option("--epsilon", help="Of noise on the counts, with commas; '' for none.")]
+
+attack_app = Commands(help="Attack a released model, and say beside it what is proved.", no_args_is_help=True,
+                      rich_markup_mode=None)  # fmt: skip
+
+
+@attack_app.callback()
+def attack() -> None:
+    """Attack a released model: what statistical attacks guess, and beside it what is proved."""
+
+
+@attack_app.command("membership")
+def membership(
+    files: Files, data: TrainingRows = None, others: OtherRows = None, member: MemberColumn = None,
+    attacks: Attack = "all", shadow: Shadow = "all", folds: Folds = 1, limit: Asked = 2_000, domain: DomainFile = None,
+    independent: Independent = False, rows: KnownRows = None, label: LabelName = None, seed: Seed = 0,
+    out: ReportOut = None, seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000,
+    confidence: Level = 0.95, json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
+) -> None:  # fmt: skip
+    """Guess who was trained on, prove of whom it follows, about the same rows, side by side."""
+    from recon.attacking.membership import KINDS, NAMES, attack_membership
+    from recon.report.attacks.membership_report import MembershipReport
+
+    asked, kinds = chosen(attacks, NAMES, "--attack"), chosen(shadow, KINDS, "--shadow")
+    with working(seconds, memory, max_cells, quiet, log_json) as limits:
+        release = opened(files, domain, independent, limits, confidence, rows, label)
+        mine, theirs = (table(path, limits) for path in (data, others))
+        found = attack_membership(
+            release, mine, theirs, member=member, label=label, attacks=asked, shadow=kinds, folds=folds, limit=limit,
+            seed=seed, confidence=confidence, limits=limits,
+        )  # fmt: skip
+    written(MembershipReport(found), json, out)
+
+
+@attack_app.command("correlation")
+def correlation(
+    files: Files, data: TrainingRows = None, pairs: Pairs = None, epsilon: Epsilons = "10,1,0.1",
+    domain: DomainFile = None, independent: Independent = False, rows: KnownRows = None, label: LabelName = None,
+    seed: Seed = 0, out: ReportOut = None, seconds: Seconds = None, memory: Memory = "1G",
+    max_cells: MaxCells = 200_000, confidence: Level = 0.95, json: Json = False, quiet: Quiet = False,
+    log_json: LogJson = False,
+) -> None:  # fmt: skip
+    """Bound the correlations of columns by what attackers know: labels, tables, released counts, noisy ones."""
+    from recon.attacking.linear import attack_correlation, read_linear
+    from recon.console.output import ended_at_once
+    from recon.report.attacks.correlation_report import CorrelationReport
+
+    asked, levels = pairs_of(pairs), epsilons_of(epsilon)
+    with working(seconds, memory, max_cells, quiet, log_json) as limits:
+        with ended_at_once():
+            linear = read_linear(files[0], limits) if len(files) == 1 else None
+        model = linear or opened(files, domain, independent, limits, confidence, rows, label)
+        limits.report("correlations are bounded")
+        found = attack_correlation(model, table(data, limits), asked, levels, label=label, confidence=confidence,
+                                   seed=seed, limits=limits)  # fmt: skip
+        ended = limits.expired()
+    written(CorrelationReport(model, found, confidence, seed, ended), json, out)
+
+
+def pairs_of(texts: list[str] | None) -> list[tuple[str, str]] | None:
+    """Return the pairs of columns asked about, None for all; wrong usage for anything but two names and a comma."""
+    if not texts:
+        return None
+    out = []
+    for text in texts:
+        first, comma, second = text.partition(",")
+        if not comma or not first.strip() or not second.strip():
+            raise typer.BadParameter(f"--pair is two columns with a comma, not '{text}'")
+        out.append((first.strip(), second.strip()))
+    return out
+
+
+def epsilons_of(text: str) -> list[float]:
+    """Return the privacy budgets in an option, none of an empty one; wrong usage for what is no number above 0."""
+    out = []
+    for part in filter(None, (p.strip() for p in text.split(","))):
+        try:
+            found = float(part)
+        except ValueError:
+            found = 0.0
+        if not 0 < found < float("inf"):
+            raise typer.BadParameter(f"--epsilon is numbers above 0 with commas, not '{part}'")
+        out.append(found)
+    return out
+
+
+def opened(
+    files: list[str], domain: str | None, independent: bool, limits: Limits, confidence: float, rows: int | None,
+    label: str | None,
+) -> EncodedRelease:  # fmt: skip
+    """Return the release that is attacked; what its columns were matched by stands on standard error."""
+    return open_release(files, domain, independent, limits, confidence, rows, label)
+
+
+def table(path: str | None, limits: Limits) -> Any:
+    """Return a table of rows, None without a path."""
+    from recon.frames.selections import read_table
+
+    return None if path is None else read_table(path, limits)
+
+
+def chosen(text: str, known: tuple[str, ...], option: str) -> tuple[str, ...]:
+    """Return the names in an option, in the known order; wrong usage for one that there is not."""
+    named = [part.strip() for part in text.split(",")]
+    if named == ["all"]:
+        return known
+    for name in named:
+        if name not in known:
+            raise typer.BadParameter(f"{option} is {', '.join(known)} or all, not '{name}'")
+    return tuple(name for name in known if name in named)
+
+
+def written(report: Any, json: bool, out: str | None) -> None:
+    """Write a report and end with the exit code of its status."""
+    write_text(report.written_as(".json" if json else suffix(out)), out, private=True)
+    if report.status != "exact":
+        print_lines("recon: limits ended the work: what is there so far was written", file=sys.stderr)
+    finish(report.status)

@@ -1,0 +1,198 @@
+"""What the results say about membership: certificates beside attacks, without noise and with it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pandas as pd
+
+from recon.experiments.drawing import Figure, Line, Panel
+from recon.experiments.experiment import Findings, Table
+
+NAMES = {"compas27": "COMPAS", "adult24": "Adult"}
+BASELINE = "always in"
+NO_NOISE = 100.0  # where the axis of epsilon shows counts without noise
+RATES = ["auc", "auc_low", "auc_high", "recall", "fpr", "advantage", "tpr_at_001", "tpr_at_001_low", "tpr_at_001_high",
+         "tpr_at_01", "tpr_at_01_low", "tpr_at_01_high"]  # fmt: skip
+
+
+def memberships(some: pd.DataFrame) -> Findings:
+    """Return what certificates prove and attacks guess of the same rows."""
+    keys = ["dataset", "learner"]
+    some = some.reindex(columns=[*some.columns, *(n for n in ("v", "v_authors", "fidelity") if n not in some)])
+    proved = some[some["what"] == "certificates"]
+    guessed = some[(some["what"] == "attack") & (some["attack"] != BASELINE)]
+    figures = ["members_in", "others_out", "coverage", "members_in_alone", "auc"]
+    sums = ["asked", "errors", "others_in", "others_in_alone", "settled_rows", "certificates", "unknown"]
+    certificates = proved.groupby([*keys, "counted"], as_index=False, sort=False).agg(
+        **{name: (name, "mean") for name in figures}, **{name: (name, "sum") for name in sums}
+    )
+    certificates.insert(5, "undetermined", 1 - certificates["coverage"])
+    attacks = guessed.groupby([*keys, "attack", "shadow", "asked_rows"], as_index=False, sort=False)[
+        [*RATES, "members", "others"]
+    ].mean()
+    whole = overview(some, certificates, attacks)
+    tables = [
+        Table("membership", whole, "The same rows (2,000 members at most, 1,800 others), means over splits: shares "
+              "proved in and out over true attributes, left open, verdicts of which the opposite is true; "
+              "`tpr_at_fpr_0`: members proved in of those whose like is only inside; the attacks' AUC from and to, and "
+              "the greatest TPR at FPR 0.1 % and 1 % of any attack and shadow data; V (Yaghini et al. 2022) of rule "
+              "lists by its formula and as the authors' code has it; rows whose like is on the other side too."),
+        Table("certificates", certificates, "Certificates by domain: every column an independent bit, or the "
+              "attributes behind the columns. Means over splits of shares, sums of rows; `others_in`: others proved in "
+              "by value, because a training row is the same; `auc`: of the verdicts as scores; `certificates` of "
+              "`settled_rows` verdicts on distinct rows came with a certificate, verified."),
+        Table("attacks", attacks, "Attacks on the released models, means over splits; AUC with DeLong's, TPR with "
+              "Clopper-Pearson intervals (95 %); rows: all, balanced, those whose like is on one side only."),
+    ]  # fmt: skip
+    return Findings(tables, [coverage_figure(whole)], membership_sentences(some, certificates, attacks))
+
+
+def overview(some: pd.DataFrame, certificates: pd.DataFrame, attacks: pd.DataFrame) -> pd.DataFrame:
+    """Return a line per data set and learner: certificates over true attributes, attacks, and V."""
+    keys = ["dataset", "learner"]
+    means = ["leaves", "accuracy_members", "accuracy_others", "fidelity", "v", "v_authors", "both_sides", "best_auc"]
+    models = some[some["what"] == "model"]
+    models = models.astype(dict.fromkeys(means, float)).groupby(keys, as_index=False, sort=False)[means].mean()
+    true = certificates[certificates["counted"] == "attributes"]
+    true = true[[*keys, "members_in", "others_out", "undetermined", "errors", "members_in_alone"]]
+    on_all = attacks[attacks["asked_rows"] == "all"].groupby(keys, as_index=False, sort=False).agg(
+        auc_least=("auc", "min"), auc_most=("auc", "max"), tpr_at_001=("tpr_at_001", "max"),
+        tpr_at_01=("tpr_at_01", "max"),
+    )  # fmt: skip
+    whole = models.merge(true, on=keys, how="outer", sort=False).merge(on_all, on=keys, how="outer", sort=False)
+    return whole.rename(columns={"members_in_alone": "tpr_at_fpr_0"})
+
+
+def coverage_figure(whole: pd.DataFrame) -> Figure:
+    """Return what certificates settle against the best attack's AUC, a point per learner."""
+    panels = []
+    for dataset, part in whole.groupby("dataset", sort=False):
+        lines = [Line(one["learner"], [one["auc_most"]], [1 - one["undetermined"]], style="points")
+                 for one in part.to_dict("records")]  # fmt: skip
+        panels.append(Panel(NAMES[str(dataset)], "greatest AUC of an attack", "share of rows settled by proof", lines))
+    about = (
+        "Share of the rows asked about that certificates settle without error (true attributes) against the greatest "
+        "AUC that any attack has on the same rows and model; means over splits."
+    )
+    return Figure("joint-membership", about, panels)
+
+
+def membership_sentences(some: pd.DataFrame, certificates: pd.DataFrame, attacks: pd.DataFrame) -> list[str]:
+    """Return what certificates prove without error, what attacks reach, and which were refused."""
+    errors, settled = int(certificates["errors"].sum()), int(certificates["settled_rows"].sum())
+    held = int(certificates["certificates"].sum())
+    out = [
+        f"Membership: of {settled:,} verdicts that settle a distinct row, {errors:,} are wrong; {held:,} of them came "
+        f"with a certificate that was verified."
+    ]
+    for dataset, part in certificates.groupby("dataset", sort=False):
+        best = part.sort_values("coverage").to_dict("records")[-1]
+        nothing = sorted(
+            {one["learner"] for one in part.to_dict("records")}
+            - {one["learner"] for one in part[part["coverage"] > 0].to_dict("records")}
+        )
+        out.append(
+            f"Membership, {NAMES[str(dataset)]}: most is settled by the {best['learner']} ({best['counted']}): "
+            f"{best['members_in']:.1%} of the members proved in, {best['others_out']:.1%} of the others proved out, "
+            f"{best['undetermined']:.1%} undetermined; nothing by {', '.join(nothing) or 'none'}."
+        )
+        own = attacks[(attacks["dataset"] == dataset) & (attacks["asked_rows"] == "all")]
+        if not len(own):
+            continue
+        blind = int(((own["auc_low"] <= 0.5) & (own["auc_high"] >= 0.5)).sum())
+        top = own.sort_values("tpr_at_001").to_dict("records")[-1]
+        alone = part.sort_values("members_in_alone").to_dict("records")[-1]
+        out.append(
+            f"Membership, {NAMES[str(dataset)]}: attacks' AUC lies between {own['auc'].min():.3f} and "
+            f"{own['auc'].max():.3f}, {blind} of {len(own)} mean intervals hold .5; the greatest TPR at FPR 0.1 % is "
+            f"{top['tpr_at_001']:.2%} ({top['attack']}, {top['shadow']}, {top['learner']}), certificates prove "
+            f"{alone['members_in_alone']:.1%} in of the members whose like is only inside, at FPR 0 "
+            f"({alone['learner']}, {alone['counted']})."
+        )
+    refused = some[some["what"] == "refused"]
+    for name, part in refused.groupby("attack", sort=False):
+        reason = str(part["note"].iloc[0]).partition(":")[0]
+        out.append(f"Membership: {name} was refused {len(part)} times and not run: {reason}.")
+    if some["v"].notna().any():
+        v = some["v"].dropna()
+        out.append(
+            f"Membership: V of the rule lists lies between {v.min():.3f} and {v.max():.3f} (1/2: nothing to guess); it "
+            "bounds guesses by the rule and the label that a row falls under, not certificates."
+        )
+    return out
+
+
+def noise(some: pd.DataFrame) -> Findings:
+    """Return certificates, bits, accuracy and AUC against epsilon."""
+    keys = ["dataset", "learner", "epsilon"]
+    some = some.reindex(columns=[*some.columns, *(n for n in PERHAPS if n not in some)])
+    covered = some["covered"].astype(bool)
+    some = some.assign(errors_inside=some["errors"].where(covered), errors_beyond=some["errors"].where(~covered))
+    table = some.groupby(keys, as_index=False, sort=False).agg(
+        draws=("draw", "size"), counts=("counts", "first"), covered=("covered", lambda v: int(v.astype(bool).sum())),
+        members_in=("members_in", "mean"), others_out=("others_out", "mean"), coverage=("coverage", "mean"),
+        errors_inside=("errors_inside", "sum"), errors_beyond=("errors_beyond", "sum"),
+        removed_posterior=("removed_posterior", "mean"), removed_confidence=("removed_confidence", "mean"),
+        accuracy_members=("accuracy_members", "mean"), accuracy_others=("accuracy_others", "mean"),
+        **{name: (name, "mean") for name in ("auc_mia", "auc_low_mia", "auc_high_mia", "auc_label_only",
+                                             "auc_low_label_only", "auc_high_label_only")},
+    ).sort_values(keys, ignore_index=True)  # fmt: skip
+    about = (
+        "Discrete Laplace noise of each epsilon on the released counts (0: none), means over draws and splits: draws "
+        "whose joint 95 % intervals hold the true counts, rows proved in and out at that confidence, wrong verdicts in "
+        "covered draws and in the others, bits removed per row (posterior, prior on counts; and for certain at the "
+        "confidence), accuracy on members and others, AUC of attacks on the noisy release ('noise' shadow data)."
+    )
+    return Findings([Table("noise", table, about)], [noise_figure(table)], noise_sentences(table))
+
+
+PERHAPS = ("errors", "coverage", "members_in", "others_out", "removed_confidence", "auc_mia", "auc_low_mia",
+           "auc_high_mia", "auc_label_only", "auc_low_label_only", "auc_high_label_only")  # fmt: skip
+DRAWN = {"settled by proof": "coverage", "accuracy on others": "accuracy_others", "AUC of mia": "auc_mia",
+         "AUC of label-only": "auc_label_only"}  # fmt: skip
+
+
+def noise_figure(table: pd.DataFrame) -> Figure:
+    """Return shares against epsilon and bits against epsilon, a panel each per data set and learner."""
+    panels = []
+    for (dataset, learner), part in table.groupby(["dataset", "learner"], sort=False):
+        placed = part.assign(at=part["epsilon"].where(part["epsilon"] > 0, NO_NOISE)).sort_values("at")
+        x = placed["at"].tolist()
+        lines = [Line(label, x, placed[name].tolist()) for label, name in DRAWN.items() if placed[name].notna().any()]
+        panels.append(Panel(f"{NAMES[str(dataset)]}, {learner}", "epsilon", "share of rows", lines, "log"))
+        shown = (("posterior", "removed_posterior"), ("at confidence 95 %", "removed_confidence"))
+        bits = [Line(label, x, placed[name].tolist()) for label, name in shown]
+        panels.append(Panel(f"{NAMES[str(dataset)]}, {learner}", "epsilon", "bits removed per row", bits, "log"))
+    about = (
+        f"Against epsilon of discrete Laplace noise on the released counts ({NO_NOISE:g} stands for no noise): rows "
+        "settled by proof (at confidence 95 %), accuracy, AUC of two attacks; bits removed per row. Means over draws "
+        "and splits."
+    )
+    return Figure("joint-noise", about, panels)
+
+
+def noise_sentences(table: pd.DataFrame) -> list[str]:
+    """Return what noise takes from certificates, attacks and accuracy, and when verdicts were wrong."""
+    inside, beyond = int(table["errors_inside"].sum()), int(table["errors_beyond"].sum())
+    draws, covered = int(table["draws"].sum()), int(table["covered"].sum())
+    out = [
+        f"Noise: of {draws:,} draws {covered:,} lie inside their joint 95 % intervals; verdicts were wrong for "
+        f"{inside:,} rows in these and for {beyond:,} rows in the others."
+    ]
+    for (dataset, learner), part in table.groupby(["dataset", "learner"], sort=False):
+        lines = {line["epsilon"]: line for line in part.to_dict("records")}
+        shown = "; ".join(at_epsilon(e, lines[e]) for e in sorted(lines, key=lambda e: -(e or math.inf)))
+        out.append(f"Noise, {NAMES[str(dataset)]}, {learner}: {shown}.")
+    return out
+
+
+def at_epsilon(epsilon: float, line: dict[Any, Any]) -> str:
+    """Return in words what there is at one epsilon."""
+    name = f"epsilon {epsilon:g}" if epsilon else "no noise"
+    aucs = ", ".join(f"{line[column]:.3f}" for column in ("auc_mia", "auc_label_only") if line[column] == line[column])
+    return (
+        f"{name}: {line['coverage']:.1%} of rows settled, {line['removed_confidence']:.2f} bits removed for certain, "
+        f"accuracy {line['accuracy_others']:.3f}, AUC {aucs or 'of no attack'}"
+    )
