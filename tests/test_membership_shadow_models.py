@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from recon.attacks.membership import shadow_models
 from recon.attacks.membership.attack import Knowledge
 from recon.attacks.membership.shadow_data import knowledge
-from recon.attacks.membership.shadow_models import ShadowModels, balanced, half
+from recon.attacks.membership.shadow_models import ShadowModels, balanced, forest, half
 from recon.attacks.records import Columns
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
@@ -137,6 +138,23 @@ def test_it_agrees_with_a_second_implementation_that_shares_no_code(by):
     assert spearmanr(ours, theirs).statistic > 0.85
     assert auc(ours, member) == pytest.approx(auc(theirs, member), abs=0.03)
     assert auc(ours, member) > 0.6
+
+
+def test_shadow_models_learn_the_target_s_labels_of_their_half(monkeypatch):
+    target, data, taught = overfitted(*rows(300, 1)), known(100), []
+
+    def remembered(x, y, trees, rng, leaf=1):
+        taught.append((x, y, trees))
+        return forest(x, y, trees, rng, leaf)
+
+    monkeypatch.setattr(shadow_models, "forest", remembered)
+    ShadowModels(shadows=3, trees=7, attack_trees=5).train(target, data, 0)
+    halves = [(x, y) for x, y, trees in taught if trees == 7]
+    assert len(halves) == 3
+    for x, y in halves:
+        assert (y == target.predict(x)).all()
+        assert len({tuple(row) for row in x.tolist()} & {tuple(row) for row in data.x.tolist()}) == len(x) == 50
+    assert (halves[0][0] != halves[1][0]).any()
 
 
 def test_one_class_and_bare_labels_are_refused_by_name():

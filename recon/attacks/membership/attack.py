@@ -52,9 +52,10 @@ class Attack(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Guess:
-    """What a trained attack says of some rows: scores, whom it calls members, and a reservation if there is one."""
+    """What a trained attack says of some rows: scores, whom it calls members (above `threshold`), a reservation."""
 
     attack: str
     scores: Floats
     members: Bits
     note: str = ""
+    threshold: float | None = None

@@ -21,9 +21,10 @@ def ensemble(guesses: Sequence[Guess], rule: Rule = "confidence", thresholds: Se
     "confidence" (for scores that are probabilities of membership c_IN, c_OUT = 1 - c_IN): an attack's sureness of a row
     is d = |c_IN - c_OUT|; kept are those with d >= mean + standard deviation (of this row's d, population's). Where
     that keeps nobody, the surest are kept, all of them if tied; where all d are equal, everybody. "threshold" (for
-    robustness): d = |score - threshold| with each attack's own one; kept are those with d >= the elbow of this row's
-    sorted d ("≥" as in the paper's prose, ">" in its formula could keep nobody). The kept attacks vote with their
-    decisions. The score is the share of votes for "member"; a row is a member where it is above 1/2: a tie is not.
+    robustness): d = |score - threshold|, each guess's own one unless `thresholds` are given; kept are those with
+    d >= the elbow of this row's sorted d ("≥" as in the paper's prose, ">" in its formula could keep nobody). The kept
+    attacks vote with their decisions. The score is the share of votes for "member"; a row is a member where it is above
+    1/2: a tie is not.
 
     Raises `ReleaseError`: no guesses, of different rows, scores that are no probabilities, thresholds missing.
     Cost: O(attacks · log attacks) per row. Source: Naretto, Monreale and Giannotti 2025, local ensemble (their text's
@@ -41,10 +42,11 @@ def ensemble(guesses: Sequence[Guess], rule: Rule = "confidence", thresholds: Se
             raise ReleaseError("confidence vectors are chosen by probabilities; some score is outside 0 to 1")
         kept = surest(np.abs(2.0 * scores - 1.0))
     elif rule == "threshold":
-        if thresholds is None or len(thresholds) != len(guesses):
-            found = 0 if thresholds is None else len(thresholds)
-            raise ReleaseError(f"{len(guesses)} attacks need a threshold each; {found} are given")
-        kept = beyond_elbow(np.abs(scores - np.asarray(thresholds, dtype=np.float64)[:, None]))
+        own = [guess.threshold for guess in guesses] if thresholds is None else list(thresholds)
+        bars = np.array([bar for bar in own if bar is not None], dtype=np.float64)
+        if len(bars) != len(guesses):
+            raise ReleaseError(f"{len(guesses)} attacks need a threshold each; {len(bars)} are given")
+        kept = beyond_elbow(np.abs(scores - bars[:, None]))
     else:
         raise ReleaseError(f"there is no rule '{rule}' for an ensemble; there are confidence, threshold")
     votes = np.array([guess.members for guess in guesses], dtype=bool)

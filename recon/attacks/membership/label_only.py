@@ -171,14 +171,16 @@ class LabelOnly:
     `perturbations` of each row: Gaussian noise of `noise` standard deviations of the column (in the shadow data) on
     continuous columns, bits flipped with probability `flips`, one-hot groups turned to another value with the same.
     The authors' code flips with .6: then most bits of a row turn, what is asked about lies nearer to its complement,
-    and robustness says nothing about its surroundings. The default is .1 (about two of Adult's 24 bits): the row itself
-    stays the likeliest answer to each bit, as the share of values that REVEAL's "noise" draws again.
+    and little but right or wrong is left in the score. The default is .1 (about two of Adult's 24 bits), the share of
+    values that REVEAL's "noise" draws again: the row's surroundings are asked about. Neither is better everywhere: on
+    20 bits learnt by heart the AUC with .1 and .6 is .98 and .76 for the nearest row, but .67 and .76 for a forest,
+    where rows that are right only by heart have the least robust labels.
 
     Whom the queries go to: the scores of asked rows always come from the target. The threshold comes from at most
     `sample` shadow rows, by `asked`: the "shadow" model, as in the text (it has seen half of them), or the "target", as
     in the authors' code, where rows on whose label the two models differ score 0. `trees`: of the shadow forest.
 
-    Source: Choquette-Choo, Tramèr, Carlini and Papernot 2021, section 3.3; Naretto, Monreale and Giannotti 2025.
+    Source: Choquette-Choo, Tramèr, Carlini and Papernot 2021; Naretto, Monreale and Giannotti 2025.
     """
 
     perturbations: int = 1000
@@ -215,7 +217,9 @@ class LabelOnly:
         """Return the attack trained; the shadow rows' labels are the target's.
 
         Raises `ReleaseError` where the target names one class only, `Unsupported` without scikit-learn. Cost:
-        `sample` · `perturbations` queries of the shadow model; then `perturbations` of the target per row asked about.
+        `sample` · `perturbations` queries of the shadow model; then `perturbations` of the target per distinct row
+        asked about that it gets right. With the default settings on one core: 3 s for 8,400 rows of Adult's bits (about
+        1,000 different ones); 54 s for 8,400 different rows of numbers and a forest, 6 s with 100 perturbations.
         """
         rng = np.random.default_rng(seed)
         draws = self.draws(knowledge, self.perturbations, rng)

@@ -27,7 +27,7 @@ def knowledge(kind: Kind, columns: Columns, classes: int, size: int, rng: np.ran
     drawn again may turn out as it was. A constant column keeps its only value (`constant_columns` names them).
 
     Raises `ReleaseError`: fewer than two classes, rows that are missing, too few or of other columns, no column that
-    varies. Cost: O(size · d). Source: Shokri et al. 2017, section 5.C (statistics-based and noisy real data); Naretto,
+    varies. Cost: O(size · d). Source: Shokri et al. 2017, section V.C (statistics-based and noisy real data); Naretto,
     Monreale and Giannotti 2025 ("random", "noise").
     """
     if classes < 2:
