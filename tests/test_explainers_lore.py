@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 
 import numpy as np
@@ -10,7 +11,8 @@ from explained import Rule, bits, every, mixed, walked
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recon.attacks.explainers import neighbourhood
+import recon
+from recon.attacks.explainers import neighbourhood, sampling
 from recon.attacks.explainers.chosen import chosen, elbow
 from recon.attacks.explainers.enriched import enriched_tree
 from recon.attacks.explainers.lore import explained, lore, lores
@@ -101,6 +103,22 @@ def test_a_small_truth_over_bits_is_told_exactly():
     assert found.surrogate.kind == "lore"
 
 
+def test_rules_with_their_support_are_a_release(tmp_path):
+    x = every(6)[np.random.default_rng(1).integers(64, size=50)]
+    y = (x[:, 1] > 0.5).astype(int)
+    box = Rule(lambda rows: (rows[:, 0] > 0.5) & (rows[:, 3] > 0.5))
+    rules = [one.released(x, y) for one in lores(box, x[:4], x, bits(6), 2, seed=0, size=200)]
+    for rule in rules:
+        inside = [covered(rule["if"], row, "abcdef") for row in x]
+        assert rule["counts"] == [sum(a and b == label for a, b in zip(inside, y, strict=True)) for label in (0, 1)]
+        assert sum(rule["counts"]) > 0
+    domain = {"attributes": [{"name": n, "values": [0, 1]} for n in "abcdef"], "label": {"name": "y", "values": [0, 1]}}
+    models = [{"kind": "rule_set", "rules": rules}]
+    path = tmp_path / "rules.json"
+    path.write_text(json.dumps({"recon": 1, "domain": {**domain, "source": "declared"}, "rows": 50, "models": models}))
+    assert recon.load(str(path)).rows.low == 50
+
+
 @given(st.integers(0, 10_000), st.integers(2, 60), st.integers(1, 5))
 @settings(max_examples=40, deadline=None)
 def test_neighbours_have_observed_values_and_are_said_what_the_black_box_says(seed, size, generations):
@@ -159,6 +177,31 @@ def test_neighbours_are_near_and_of_both_classes():
     assert rare.function(x).mean() < 0.05
     same = found.x[found.labels == 0]
     assert distance(record, same).mean() < distance(record, x).mean() / 2
+    far = Rule(lambda rows: rows.all(axis=1))  # eight columns must change
+    mostly = every(8)[every(8).sum(axis=1) >= 6]
+    (found,) = neighbourhoods(far, np.zeros(8), mostly, bits(8), 2, seeds=[[0]], breeding=Breeding(2000, 15))
+    assert 0.3 < found.labels.mean() < 0.7
+
+
+def test_rows_that_look_alike_are_not_taken_for_each_other(monkeypatch):
+    x, columns = mixed(np.random.default_rng(1), 60)
+    right = lores(Rule(truth), x[:3], x, columns, 2, seed=7, size=60, generations=4)
+    for module in (neighbourhood, sampling):
+        monkeypatch.setattr(module, "hashed", lambda rows: np.zeros(len(rows), dtype=np.uint64))
+    alike = lores(Rule(truth), x[:3], x, columns, 2, seed=7, size=60, generations=4)
+    for one, other in zip(right, alike, strict=True):
+        assert one.surrogate.inner == other.surrogate.inner
+        assert one.neighbourhood.labels.tolist() == other.neighbourhood.labels.tolist()
+
+
+def test_a_record_on_a_threshold_is_below_it():
+    test = MofN(1, (Literal(0, 2.0, True),))
+    tree = Surrogate(
+        "drawn", Columns(("n",), (True,)), 2, [Node((0.5, 0.5), test, 1, 2), Node((1.0, 0.0)), Node((0.0, 1.0))]
+    )
+    rule, label, (other,) = explained(tree, np.array([2.0]))
+    assert (rule, label) == ({"n": {"at_most": 2.0}}, 0)
+    assert (other.rule, other.unmet, other.label) == ({"n": {"above": 2.0}}, {"n": {"above": 2.0}}, 1)
 
 
 def test_distances_are_those_by_hand():
@@ -206,6 +249,8 @@ def test_merged_trees_are_fitted_to_all_neighbourhoods():
         assert (tree.predict(one.neighbourhood.x) == one.neighbourhood.labels).all()  # no pruning: consistent labels
     assert tree.fidelity(box, x) >= max(one.surrogate.fidelity(box, x) for one in several)
     assert merged(several, max_leaves=3).splits == 2
+    large = merged(several, min_leaf=50).leaf(np.concatenate([one.neighbourhood.x for one in several]))
+    assert np.unique(large, return_counts=True)[1].min() >= 50
     single = merged(several[:1])
     assert (single.predict(x) == several[0].surrogate.predict(x)).mean() > 0.95  # the same rows, ties apart
     both = lore(Rule(truth), x[0], x, columns, 2, seed=1, size=200, generations=5, neighbourhoods=2)
@@ -217,18 +262,17 @@ def test_records_are_chosen_from_every_cluster_near_and_far():
     centres = np.array([[0, 0], [10, 0], [0, 10], [10, 10]], dtype=float)
     x = np.concatenate([c + rng.normal(scale=0.5, size=(60, 2)) for c in centres])
     assert elbow(x / x.std(axis=0), 0) == 4
-    for count in (24, 36, 48):
+    for count, quantiles, each in ((24, 2, {3}), (36, 3, {3}), (48, 4, {3}), (40, 4, {2, 3})):
         found = chosen(x, count, 5)
         assert len(set(found.tolist())) == count
-        quantiles = count // 12
         for c in range(4):
             members = np.arange(60 * c, 60 * c + 60)
             scaled = x[members] / x.std(axis=0)
-            order = np.argsort(np.linalg.norm(scaled - scaled.mean(axis=0), axis=1))
-            rank = np.argsort(order)
-            parts = [np.searchsorted(np.arange(60), rank[i - 60 * c]) * quantiles // 60 for i in found if i in members]
-            assert np.bincount(parts, minlength=quantiles).tolist() == [3] * quantiles
-    assert chosen(x, 24, 5).tolist() == chosen(x, 24, 5).tolist() != chosen(x, 24, 6).tolist()
+            rank = np.argsort(np.argsort(np.linalg.norm(scaled - scaled.mean(axis=0), axis=1)))
+            parts = [rank[i - 60 * c] * quantiles // 60 for i in found if i in members]
+            assert set(np.bincount(parts, minlength=quantiles).tolist()) <= each
+    assert chosen(x, 24, 5).tolist() == chosen(x, 24, 5).tolist()
+    assert set(chosen(x, 24, 5).tolist()) != set(chosen(x, 24, 6).tolist())
     assert len(chosen(x, 40, 0)) == 40
     assert sorted(chosen(x[:7], 40, 0).tolist()) == list(range(7))
     assert len(chosen(np.ones((30, 3)), 10, 0)) == 10

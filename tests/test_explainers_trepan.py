@@ -15,7 +15,7 @@ from recon.attacks.explainers import surrogate
 from recon.attacks.explainers.enriched import enriched_tree
 from recon.attacks.explainers.sampling import Marginals, asked, conditioned, distinct, on
 from recon.attacks.explainers.surrogate import Literal, MofN, Node, Surrogate
-from recon.attacks.explainers.trepan import Settings, best_test, trepan
+from recon.attacks.explainers.trepan import Settings, best_test, simplified, trepan
 from recon.attacks.records import Columns
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
@@ -104,6 +104,18 @@ def test_rows_of_a_rare_path_follow_the_conditional_law():
     assert np.mean(drawn.sum(axis=1) == d) == pytest.approx(everything, abs=0.01)
 
 
+def test_one_of_two_is_drawn_by_its_conditional_law_and_seeds_lend_what_the_pool_lacks():
+    rng = np.random.default_rng(0)
+    path = ((MofN(1, (Literal(0, 0.5, False), Literal(1, 0.5, False))), True),)
+    drawn = conditioned(Marginals(every(3), bits(3)), path, every(3)[-1:], 6000, rng)
+    assert np.unique(drawn[:, :2], axis=0).tolist() == [[0, 1], [1, 0], [1, 1]]
+    assert drawn[:, :2].mean() == pytest.approx(2 / 3, abs=0.02)
+    single = ((MofN(1, (Literal(0, 0.5, False),)), True),)
+    lent = conditioned(Marginals(every(3)[:4], bits(3)), single, every(3)[4:5], 100, rng)  # the pool has 0 only
+    assert lent[:, 0].tolist() == [1.0] * 100
+    assert set(lent[:, 1].tolist()) == {0.0, 1.0}
+
+
 def test_groups_are_drawn_together_and_values_are_observed_ones():
     rng = np.random.default_rng(0)
     x = np.column_stack([np.eye(3)[rng.integers(3, size=50)], rng.normal(size=50)])
@@ -171,6 +183,38 @@ def test_the_greatest_number_of_tests_is_held_and_best_nodes_go_first():
     faithful = [trepan(steep, x, bits(6), 2, seed=0, splits="binary", max_nodes=k).fidelity(steep, x) for k in range(6)]
     assert faithful == sorted(faithful)
     assert faithful[2] == pytest.approx(1 - 3 / 64)  # a and b first: then only 3 rows are said wrongly
+
+
+def test_reach_goes_before_a_worse_node_that_few_rows_reach():
+    rng = np.random.default_rng(0)
+    x = (rng.random((3000, 3)) < [0.25, 0.5, 0.25]).astype(float)
+    box = Rule(lambda rows: np.where(rows[:, 0] > 0.5, 2 + rows[:, 1], rows[:, 2]), 4)
+    found = trepan(box, x, bits(3), 4, seed=0, splits="binary", max_nodes=2)
+    columns = [node.test.literals[0].column for node in found.inner if node.test]
+    assert columns == [0, 2]  # 0.75 * 0.25 goes before 0.25 * 0.5
+
+
+def test_a_column_stands_once_in_a_test():
+    x, columns = mixed(np.random.default_rng(3))
+    box = Rule(lambda rows: (rows[:, 1] > 2) & (rows[:, 1] < 6) | (np.abs(rows[:, 0]) < 0.2))
+    found = trepan(box, x, columns, 2, seed=0, max_nodes=40)
+    tests = [node.test for node in found.inner if node.test]
+    assert max(len(test.literals) for test in tests) > 1
+    assert all(len({one.column for one in test.literals}) == len(test.literals) for test in tests)
+    assert found.fidelity(box, x) > 0.97
+
+
+def test_tests_whose_leaves_say_the_same_are_left_out():
+    test = MofN(1, (Literal(0, 0.5, True),))
+    yes, no = (0.2, 0.8), (0.9, 0.1)
+    inner = [Node(no, test, 1, 2), Node(yes, test, 3, 4), Node(no), Node((0.0, 1.0)), Node((0.4, 0.6))]
+    assert simplified(inner) == [Node(no, test, 1, 2), Node(yes), Node(no)]
+    deep = [Node(no, test, 1, 2), Node(no), Node(no, test, 3, 4), Node(no), Node((0.6, 0.4))]
+    assert simplified(deep) == [Node(no)]
+    odd = [Node(yes, test, 1, 2), Node(no), Node(no)]  # its leaves say what it would not say itself: it stays
+    assert simplified(odd) == odd
+    last = [Node(yes, test, 1, 2), Node(yes), Node(no, test, 3, 4), Node(no), Node(yes)]
+    assert simplified(last) == last
 
 
 def test_pure_nodes_ask_for_no_test():

@@ -12,7 +12,7 @@ from recon.attacks.explainers.enriched import fitted_tree
 from recon.attacks.explainers.neighbourhood import Breeding, Neighbourhood
 from recon.attacks.explainers.neighbourhood import neighbourhoods as breed
 from recon.attacks.explainers.surrogate import Box, Surrogate
-from recon.attacks.records import Columns, Floats, Target
+from recon.attacks.records import Columns, Floats, Ints, Target
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
 
@@ -49,6 +49,15 @@ class Explanation:
     def queries(self) -> int:
         """Return how many rows the black box was asked about."""
         return self.neighbourhood.queries
+
+    def released(self, x: Floats, y: Ints) -> dict[str, Any]:
+        """Return the rule as one of a release file's `rule_set`, with the number of rows of each class that meet it.
+
+        `x` (rows, columns) and `y` (rows,) are what the counts are of: the data a black box was trained on, where an
+        explanation is published with the support of its rule. Without counts a rule says nothing of those data.
+        """
+        inside = self.surrogate.leaf(x) == self.surrogate.leaf(self.neighbourhood.record[None, :])
+        return {"if": dict(self.rule), "counts": np.bincount(y[inside], minlength=self.surrogate.classes).tolist()}
 
     @property
     def hit(self) -> bool:

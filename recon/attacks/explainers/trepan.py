@@ -8,7 +8,7 @@ from typing import Literal as Choice
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 from recon.attacks.explainers.sampling import Marginals, Path, asked, checked, conditioned
 from recon.attacks.explainers.surrogate import Literal, MofN, Node, Surrogate
@@ -64,7 +64,9 @@ def trepan(target: Target, x: Floats, columns: Columns, classes: int, *, seed: i
     beam search with the operators m-of-(n+1) and (m+1)-of-(n+1)) or "binary". A node stays a leaf where the share of
     its majority class is above `purity` with this `confidence` (exact binomial bound), and where no test gains
     significantly (likelihood-ratio test at 1 - `confidence`). At the end, nodes all of whose leaves say the same are
-    made leaves. The same seed gives the same tree.
+    made leaves. The same seed gives the same tree. A tree that is to be released (`Surrogate.nodes`) is best grown with
+    2 or 3 literals: with 5, the single tests of its m-of-n tests were 66,751 nodes on adult24, with 3 they were 791, at
+    a fidelity of 0.96 in place of 0.97.
 
     Source: Craven, Shavlik, "Extracting Tree-Structured Representations of Trained Networks", NIPS 8, 1996. Beside it:
     continuous columns are drawn from their values, not from a kernel density; a node's own values are drawn where it
@@ -148,7 +150,7 @@ class _Growth:
         most, count = int(np.bincount(said).max()), len(said)
         if most == count:
             return True
-        low = stats.beta.ppf(1 - self.settings.confidence, most, count - most + 1)
+        low = special.betaincinv(most, count - most + 1, 1 - self.settings.confidence)  # Clopper and Pearson's bound
         return bool(low > self.settings.purity)
 
 
@@ -189,7 +191,7 @@ def best_test(x: Floats, said: Ints, classes: int, columns: Columns, settings: S
     if present < 2 or best.gain <= GROWTH:
         return None
     statistic = 2 * np.log(2) * len(x) * best.gain
-    if stats.chi2.sf(statistic, present - 1) > 1 - settings.confidence:
+    if special.chdtrc(present - 1, statistic) > 1 - settings.confidence:
         return None
     return MofN(best.needed, tuple(candidates[k] for k in best.chosen))
 
