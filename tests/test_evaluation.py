@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics
 
-from recon.attacks.evaluation.duplicates import both_sides, duplicates
+from recon.attacks.evaluation.duplicates import both_sides, duplicates, once
 from recon.attacks.evaluation.figures import (
     DELTAS,
     always_in,
@@ -241,6 +241,20 @@ def test_no_score_by_row_beats_the_best_one(rows):
     assert found.best_auc == pytest.approx(max(areas))
     assert found.best_advantage == pytest.approx(max(advantages))
     assert found.sentence()
+
+
+def test_rows_that_occur_once_are_a_fair_test_set_and_one_sided_rows_are_not():
+    """Two thirds are inside at random: copies tell nothing among single rows, but do where both-sided rows go."""
+    rng = np.random.default_rng(4)
+    number = rng.integers(0, 3000, 6000)
+    copies = np.bincount(number, minlength=3000)[number]
+    member = rng.random(6000) < 2 / 3
+    single = once(number)
+    assert (single == (copies == 1)).all()
+    assert scipy.stats.binomtest(int(member[single].sum()), int(single.sum()), 2 / 3).pvalue > 0.001
+    left = ~both_sides(number, member)
+    _, low, _ = area(copies[left & member].astype(float), copies[left & ~member].astype(float))
+    assert low > 0.5
 
 
 @pytest.mark.parametrize(("k", "q"), [(3, 2.343), (4, 2.569), (5, 2.728), (6, 2.850), (8, 3.031), (10, 3.164)])

@@ -48,8 +48,20 @@ def counted(number: Ints, member: Bits) -> tuple[Ints, Ints]:
     return inside, outside
 
 
+def once(number: Ints) -> Bits:
+    """Return (rows,) which rows have no like among all rows, inside or outside: their membership is well defined.
+
+    Where rows are put inside at random, these are a fair test set: a row's being inside says nothing about it. Dropping
+    only the rows that are on both sides (`both_sides`) is not: a row with k copies is more often wholly inside than
+    wholly outside where more rows are inside, so that the members left have more copies, which a model tells.
+    """
+    _, at, copies = np.unique(number, return_inverse=True, return_counts=True)
+    found: Bits = (copies == 1)[at.reshape(-1)]
+    return found
+
+
 def both_sides(number: Ints, member: Bits) -> Bits:
-    """Return (rows,) whose like is both inside and outside: they are to be dropped where membership must be defined."""
+    """Return (rows,) whose like is both inside and outside; see `once` for what to test on."""
     inside, outside = counted(number, member)
     _, at = np.unique(number, return_inverse=True)
     found: Bits = ((inside > 0) & (outside > 0))[at]

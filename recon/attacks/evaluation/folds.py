@@ -22,7 +22,7 @@ class Spread:
     folds: int
 
     def __str__(self) -> str:
-        return f"{self.mean:.3f} ({self.low:.3f} to {self.high:.3f})"
+        return f"{self.mean:.3f}" if self.folds < 2 else f"{self.mean:.3f} ({self.low:.3f} to {self.high:.3f})"
 
 
 def spread(values: Sequence[float], confidence: float = 0.95) -> Spread:

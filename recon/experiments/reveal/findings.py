@@ -1,0 +1,163 @@
+"""All that follows from the results: the tables, the figures, and the ranks with their critical differences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from recon.attacks.evaluation.ranks import Ranking, critical_difference
+from recon.experiments.drawing import Figure, Line, Panel
+from recon.experiments.experiment import Findings, Table
+from recon.experiments.reveal.cases import TITLES
+from recon.experiments.reveal.measuring import ALWAYS, PAPER
+from recon.experiments.reveal.sentences import sentences
+from recon.experiments.reveal.tables import chosen, complete, means, tables
+
+MODELS = ("DT", "RF", "NN", "TREPAN-RF", "TREPAN-NN", "enriched-RF", "enriched-NN", "LORE-RF", "LORE-NN",
+          "merged LORE-RF", "merged LORE-NN")  # fmt: skip
+GLOBAL = MODELS[:7]
+RANKED = {"recall": "recall, as in the paper", "auc": "AUC"}
+
+
+def findings(results: pd.DataFrame) -> Findings:
+    """Return the tables, figures and sentences of all results that are there."""
+    whole = complete(results)
+    average = means(whole)
+    ranked = rankings(average)
+    figures = [by_fpr(average), gains(average), curves(whole), local(average), ranks(ranked)]
+    found = tables(whole, average)
+    if ranked:
+        found.append(Table("ranks", rank_table(ranked), "Mean ranks (1: most exposed) of global targets over data "
+                           "sets, attacks and shadow data, by recall and by AUC, with Friedman's p and Nemenyi's "
+                           "critical difference at .05."))  # fmt: skip
+    return Findings(found, [one for one in figures if one.panels], sentences(whole, average, ranked))
+
+
+def panels(average: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    """Return the attacks of each data set that is there, on the paper's test set."""
+    some = average[(average["test_set"] == PAPER) & (average["part"] != "reference") & (average["attack"] != ALWAYS)]
+    parts = [(title, some[some["dataset"] == dataset]) for dataset, title in TITLES.items()]
+    return [(title, part) for title, part in parts if len(part)]
+
+
+def by_fpr(average: pd.DataFrame) -> Figure:
+    """Return recall against the false positive rate: a point per attack, targets by colour."""
+    found = []
+    for title, part in panels(average):
+        lines = [Line(name, some["fpr"].tolist(), some["recall"].tolist(), style="points")
+                 for name in MODELS if len(some := part[part["model"] == name])]  # fmt: skip
+        chance = Line("no information", [0, 1], [0, 1], style="dashed")
+        found.append(Panel(title, "false positive rate", "recall", [*lines, chance]))
+    about = (
+        "Recall against the false positive rate of every attack under all shadow data, means over folds, a colour per "
+        "target; on the dashed line an attack knows nothing of membership, whatever its recall."
+    )
+    return Figure("recall-by-fpr", about, found, columns=3)
+
+
+def gains(average: pd.DataFrame) -> Figure:
+    """Return AUC against the delta of recall: a point per attack on an explainer."""
+    found = []
+    for title, part in panels(average):
+        there = part[part["delta_recall"].notna()]
+        lines = [Line(name, some["delta_recall"].tolist(), some["auc"].tolist(), style="points")
+                 for name in MODELS[3:] if len(some := there[there["model"] == name])]  # fmt: skip
+        if lines:
+            ends = [float(there["delta_recall"].min()), float(there["delta_recall"].max())]
+            found.append(
+                Panel(title, "delta recall", "AUC", [*lines, Line("chance", ends, [0.5, 0.5], style="dashed")])
+            )
+    about = (
+        "AUC of every attack on an explainer against its gain of recall over the black box (the paper's measure of "
+        "exposure), means over folds; dashed: scores that tell nothing."
+    )
+    return Figure("gain-and-auc", about, found, columns=3)
+
+
+def curves(results: pd.DataFrame) -> Figure:
+    """Return the curves of LiRA and the other attacks on random forests, both axes logarithmic."""
+    some = results[results["kind"] == "curve"]
+    found = []
+    for dataset, title in TITLES.items():
+        part = some[some["dataset"] == dataset]
+        lines = []
+        for name in dict.fromkeys(part["attack"].tolist()):
+            mean = part[part["attack"] == name].groupby("fpr")["recall"].mean()
+            mean = mean[mean > 0]
+            lines.append(Line(name, mean.index.tolist(), mean.tolist(), style="step"))
+        if lines:
+            ends = [float(part["fpr"].min()), float(part["fpr"].max())]
+            lines.append(Line("no information", ends, ends, style="dashed"))
+            found.append(Panel(f"{title}, RF", "false positive rate", "true positive rate", lines, "log", "log"))
+    about = (
+        "True against false positive rates of LiRA (16 shadow models), of the attacks by shadow models (class of the "
+        "attack model predicted or true) and by labels on random forests, means over folds; dashed: chance."
+    )
+    return Figure("curves", about, found)
+
+
+def local(average: pd.DataFrame) -> Figure:
+    """Return recall and AUC of ensembles against the number of explained records."""
+    found = []
+    for title, part in panels(average):
+        some = part[(part["part"] == "local") & (part["model"] == "LORE-RF")]
+        for figure, what in (("recall", "recall"), ("auc", "AUC")):
+            lines = [Line(f"{attack}, {shadow}", one["explanations"].tolist(),
+                          one[figure].tolist())
+                     for (attack, shadow), one in some.groupby(["attack", "shadow"], sort=False)]  # fmt: skip
+            if lines:
+                found.append(Panel(title, "explained records", what, lines))
+    about = (
+        "Recall and AUC of ensembles of attacks on local trees (LORE of RF) against the number of explained records, "
+        "means over folds; aloa does not apply to the bits of COMPAS and Adult."
+    )
+    return Figure("local", about, found, columns=2)
+
+
+def rankings(average: pd.DataFrame) -> dict[str, Ranking]:
+    """Return the ranks of global targets by recall and by AUC, where enough conditions have all of them."""
+    some = chosen(average, part="global", test_set=PAPER)
+    some = some[some["attack"] != ALWAYS]
+    found = {}
+    for figure in RANKED:
+        table = some.pivot_table(index=["dataset", "attack", "shadow"], columns="model", values=figure, sort=False)
+        table = table[[name for name in GLOBAL if name in table.columns]]
+        if table.shape[1] >= 3 and len(table.dropna()) >= 2:
+            found[figure] = critical_difference(table)
+    return found
+
+
+def ranks(ranked: dict[str, Ranking]) -> Figure:
+    """Return critical-difference diagrams: targets by mean rank, bars below join those that are not apart."""
+    found = []
+    for figure, of in ranked.items():
+        high, place = len(of.treatments), dict(zip(of.treatments, of.ranks, strict=True))
+        level = {name: float(high - k) for k, name in enumerate(of.treatments)}
+        lines = [Line(name, [place[name]], [level[name]], style="points") for name in GLOBAL if name in place]
+        lines += joined(of)
+        end = of.ranks[0] + of.critical_difference
+        lines.append(Line("critical difference", [of.ranks[0], end], [high + 1.0] * 2, style="line"))
+        found.append(Panel(f"by {RANKED[figure]}", "mean rank (1: most exposed)", "", lines))
+    about = (
+        "Mean ranks of global targets over data sets, attacks and shadow data, by recall (left) and by AUC (right); "
+        "bars below zero join targets that Nemenyi's test does not tell apart at .05; above, the critical difference."
+    )
+    return Figure("ranks", about, found)
+
+
+def joined(of: Ranking) -> list[Line]:
+    """Return a bar per group of targets that are not apart."""
+    place = dict(zip(of.treatments, of.ranks, strict=True))
+    ends = [[place[group[0]], place[group[-1]]] for group in of.groups]
+    return [Line("" if k else "not apart", pair, [-float(k)] * 2, like="not apart") for k, pair in enumerate(ends)]
+
+
+def rank_table(ranked: dict[str, Ranking]) -> pd.DataFrame:
+    """Return the mean ranks by both figures."""
+    lines: list[Sequence[object]] = [
+        (figure, name, rank, of.blocks, of.left_out, of.p, of.critical_difference)
+        for figure, of in ranked.items() for name, rank in zip(of.treatments, of.ranks, strict=True)
+    ]  # fmt: skip
+    columns = ["by", "target", "mean_rank", "conditions", "left_out", "friedman_p", "critical_difference"]
+    return pd.DataFrame(lines, columns=columns)

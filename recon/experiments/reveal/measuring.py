@@ -1,0 +1,175 @@
+"""One point of the experiment: a target is built, attacked, and what the attacks find is judged."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from recon.attacks.evaluation.attributes import attribute_inference
+from recon.attacks.evaluation.duplicates import duplicates, once
+from recon.attacks.evaluation.figures import Evaluation, always_in, balanced, curve, evaluated
+from recon.attacks.explainers.enriched import enriched_tree
+from recon.attacks.explainers.trepan import trepan
+from recon.attacks.membership.attack import Attack, Kind, Knowledge
+from recon.attacks.membership.attacks import attack, reservation
+from recon.attacks.membership.likelihood_ratio import LikelihoodRatio, population
+from recon.attacks.membership.shadow_data import knowledge
+from recon.attacks.records import Bits, Floats, Ints, Records, Target, predicted
+from recon.experiments.experiment import Point, Row
+from recon.experiments.reveal.cases import SENSITIVE, Case, black_box, case, random_forest
+from solvers.foundation.limits import Limits
+
+PAPER, BALANCED, SINGLE = "as in the paper", "balanced", "rows that occur once"
+ALWAYS = "always IN"
+PERTURBATIONS = 300  # the paper has 1,000: the scores' own noise is below .03
+LEAF = 5  # rows in a leaf of the tree on enriched data: with fewer it answers without probabilities
+SHADOWS = 16  # of LiRA
+GRID = np.geomspace(0.001, 1, 31)  # false positive rates at which curves are kept
+Spec = tuple[str, Kind, dict[str, Any]]
+
+
+def specs(bits_only: bool) -> list[Spec]:
+    """Return the attacks on a global target with their shadow data: the paper's matrix, and what is beside it."""
+    few = {"perturbations": PERTURBATIONS}
+    found: list[Spec] = [("mia", kind, {}) for kind in ("noise", "random", "statistical")]
+    found += [(name, kind, few) for name in ("label-only", "aloa") for kind in ("noise", "random")]
+    found.append(("mia", "noise", {"by": "true"}))
+    if bits_only:
+        found += [("aloa", kind, {**few, "additive": True}) for kind in ("noise", "random")]
+        found.append(("label-only", "noise", {**few, "flips": 0.6}))
+    return found
+
+
+def named(made: Attack, settings: dict[str, Any]) -> str:
+    """Return an attack's name, with the share of bits that flip where it is the authors'."""
+    return f"{made.name} (bits flip with .6)" if settings.get("flips") == 0.6 else made.name
+
+
+def built(name: str, of: Case, seed: int, limits: Limits) -> tuple[Target, Target]:
+    """Return a target by name, and the black box that it is, or explains: "RF", "TREPAN-RF", "enriched-RF"."""
+    how, _, whom = name.rpartition("-")
+    box = black_box(whom, of.train, seed)
+    columns, classes = of.law
+    if how == "TREPAN":
+        return trepan(box, of.train.x, columns, len(classes), seed=seed, limits=limits), box
+    if how == "enriched":
+        return enriched_tree(box, of.train.x, columns, len(classes), seed=seed, min_leaf=LEAF), box
+    return box, box
+
+
+def known(of: Case, kind: Kind, seed: int, most: int | None = None) -> Knowledge:
+    """Return the attacker's shadow data, as many as he has rows, `most` at most."""
+    rng = np.random.default_rng([seed, 7])
+    size = len(of.shadow) if most is None else min(most, len(of.shadow))
+    return knowledge(kind, of.open_columns, len(of.train.classes), size, rng, of.shadow.x)
+
+
+def global_rows(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
+    """Return how good and how faithful one target is, and what each attack finds out from it."""
+    seed, name = int(point["fold"]), str(point["target"])
+    of = case(point.dataset, frame, seed)
+    target, box = built(name, of, seed, limits)
+    rows, member = of.asked
+    judge = Judge(name, rows, member, seed)
+    found = [performance(name, target, box, of), *judge.always()]
+    for attack_name, kind, settings in specs(not len(of.open_columns.numbers)):
+        limits.check("targets were attacked")
+        made = attack(attack_name, **settings)
+        found += asked(judge, made, named(made, settings), target, known(of, kind, seed), limits)
+    return found
+
+
+def asked(judge: Judge, made: Attack, name: str, target: Target, of: Knowledge, limits: Limits) -> list[Row]:
+    """Return what one attack finds out, or why it does not apply."""
+    reason = made.refuses(target, of)
+    if reason is not None:
+        return [{"kind": "refused", "model": judge.model, "attack": name, "shadow": of.kind, "reason": reason}]
+    trained = made.train(target, of, judge.seed, limits)
+    scores = trained.scores(target, judge.rows.x, judge.rows.y)
+    return judge.rows_of(name, of.kind, scores, scores > trained.threshold)
+
+
+class Judge:
+    """The rows that attacks on one model are asked about, and the test sets on which they are judged."""
+
+    def __init__(self, model: str, rows: Records, member: Bits, seed: int) -> None:
+        self.model, self.rows, self.member, self.seed = model, rows, member, seed
+
+    @cached_property
+    def sets(self) -> list[tuple[str, Ints]]:
+        """Return the test sets by name: all rows, as many members as others, and rows that have no like."""
+        found = [(PAPER, np.arange(len(self.rows))),
+                 (BALANCED, balanced(self.member, np.random.default_rng([self.seed, 11])))]  # fmt: skip
+        single = np.flatnonzero(once(self.rows.numbered()))
+        if len(single) < len(self.rows) and len(set(self.member[single].tolist())) == 2:
+            found.append((SINGLE, single))
+        return found
+
+    def rows_of(self, attack_name: str, shadow: str, scores: Floats, decided: Bits, **more: Any) -> list[Row]:
+        """Return a line per test set."""
+        note = reservation(scores)
+        return [line(self.model, attack_name, shadow, which, evaluated(scores[at], decided[at], self.member[at]),
+                     note=note, **more) for which, at in self.sets]  # fmt: skip
+
+    def always(self) -> list[Row]:
+        """Return what calling everybody a member is worth, and how many rows are on both sides."""
+        copies = duplicates(self.rows.numbered(), self.member)
+        found: list[Row] = [line(self.model, ALWAYS, "none", which, always_in(self.member[at]))
+                            for which, at in self.sets]  # fmt: skip
+        return [*found, {"kind": "duplicates", "model": self.model, **asdict(copies), "sentence": copies.sentence()}]
+
+
+def line(model: str, attack_name: str, shadow: str, which: str, of: Evaluation, **more: Any) -> Row:
+    """Return an evaluation as a row."""
+    return {"kind": "attack", "model": model, "attack": attack_name, "shadow": shadow, "test_set": which, **of.row(),
+            **more}  # fmt: skip
+
+
+def performance(name: str, target: Target, box: Target, of: Case, **more: Any) -> Row:
+    """Return accuracy, and apart from it fidelity to the black box (none where it is the black box), and size."""
+    classes = len(of.train.classes)
+    found: Row = {"kind": "performance", "model": name, "nodes": getattr(target, "size", None)}
+    for part, rows in (("train", of.train), ("test", of.test)):
+        said = predicted(target, rows.x, classes)
+        found[f"{part}_accuracy"] = float(np.mean(said == rows.y))
+        same = float(np.mean(said == predicted(box, rows.x, classes)))
+        found[f"{part}_fidelity"] = None if target is box else same
+    return {**found, **more}
+
+
+def reference_rows(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
+    """Return what LiRA finds out of a random forest from all rows, beside the other attacks, and their curves."""
+    seed, name = int(point["fold"]), str(point["target"])
+    of = case(point.dataset, frame, seed)
+    target, _ = built(name, of, seed, limits)
+    rows, member = of.asked
+    judge, shadow = Judge(name, rows, member, seed), known(of, "noise", seed)
+    lira = LikelihoodRatio(population(of.shadow), random_forest, len(of.train), SHADOWS)
+    found: list[Row] = []
+    for made in (lira, attack("mia"), attack("mia", by="true"), attack("label-only", perturbations=PERTURBATIONS)):
+        if made.refuses(target, shadow) is not None:
+            continue
+        trained = made.train(target, shadow, seed, limits)
+        scores = trained.scores(target, rows.x, rows.y)
+        found += judge.rows_of(made.name, "noise", scores, scores > trained.threshold)
+        fpr, tpr = curve(scores, member)
+        at = np.searchsorted(fpr, GRID, side="right") - 1  # the most that does not exceed it
+        found += [{"kind": "curve", "model": name, "attack": made.name, "fpr": x, "recall": y}
+                  for x, y in zip(GRID.tolist(), tpr[at].tolist(), strict=True)]  # fmt: skip
+    return found
+
+
+def attribute_rows(point: Point, frame: pd.DataFrame | None, limits: Limits) -> list[Row]:
+    """Return how well one column is guessed with a black box's answers, and without them."""
+    seed, name = int(point["fold"]), str(point["target"])
+    of = case(point.dataset, frame, seed)
+    target, _ = built(name, of, seed, limits)
+    rows, member = of.asked
+    words = SENSITIVE[point.dataset]
+    at = [i for i, column in enumerate(of.train.columns.names) if column.startswith(words)]
+    found = attribute_inference(target, rows, member, at, of.shadow, seed)
+    return [{"kind": "attribute", "model": name, "column": words[0].rstrip("=_"), **asdict(one)} for one in found]
