@@ -164,3 +164,14 @@ def test_weights_that_no_matrix_gives_have_no_interval():
 def test_weights_of_nought_say_nothing_of_directions_across():
     low, high = linear_intervals([1.0, 0.5, 0.0], [0.6, 0.3, 0.0])
     assert low[0, 2] <= -0.3 < 0.3 <= high[0, 2]
+
+
+def test_a_weight_of_rounding_errors_does_not_cut_off_the_truth():
+    """Columns without a part in the model: weights of 1e-15 are noughts, not directions."""
+    found = random_matrices(100, 10, np.random.default_rng([0, 10]))[76]
+    rho, others = found[:-1, -1], found[:-1, :-1]
+    weights = np.linalg.solve(others, rho)
+    assert np.abs(weights).min() < 1e-12 * np.abs(weights).max()
+    low, high = linear_intervals(weights, rho)
+    assert (low - 1e-7 <= others).all()
+    assert (others <= high + 1e-7).all()

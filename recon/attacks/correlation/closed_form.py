@@ -24,7 +24,8 @@ from solvers.foundation.errors import ReleaseError
 GOLDEN = (5**0.5 - 1) / 2
 STEPS = 80  # of golden sections: an interval shrinks to 2e-17 of itself
 SPLITS = 129  # places of s that are looked at first for one where the polygon closes
-CLOSED = 1e-9  # by which a side may be too long, of the longest
+CLOSED = 1e-9  # by which a side may be too long, of the largest weight
+NOTHING = 1e-6  # of the largest weight: a side so short is none (below, differences of squares cancel)
 
 
 def three_variables(w: Any, rho: Any) -> Floats:
@@ -124,7 +125,7 @@ class Sides:
         free = np.sqrt(np.maximum(0.0, (1 - s * self.rho2[self.i]) * (1 - s * self.rho2[self.j])))
         longest = np.minimum(one + other, total)
         shortest = np.maximum(np.abs(one - other), 2 * rest.max(axis=1) - total)
-        apart = one * other > CLOSED**2  # else one of both plays no part: its direction across p is free
+        apart = np.minimum(one, other) > NOTHING  # else one of both plays no part: its direction across p is free
         scale = np.where(apart, 2 * one * other, 1.0)
         turns = [
             np.where(apart, np.clip((d**2 - one**2 - other**2) / scale, -1.0, 1.0), end)

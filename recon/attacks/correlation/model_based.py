@@ -97,7 +97,8 @@ class Verdicts:
     """What attacks say of all pairs of one target (or of each of some targets), (..., pairs) each.
 
     `model_less`, `model_based`: the bins named; `certain`: the interval of the constraints lies in one bin;
-    `expected`, `expected_without`: accuracies on the shadow models, cross-validated and of the model-less answers.
+    `expected`, `expected_without`: accuracies on the shadow models, cross-validated and of the model-less answers;
+    `doubt`: the standard error of their difference.
     """
 
     model_less: Ints
@@ -105,18 +106,20 @@ class Verdicts:
     certain: Bits
     expected: Floats
     expected_without: Floats
+    doubt: Floats
 
     @property
     def trusted(self) -> Bits:
-        """Return where the model-based answer is taken: expected to be right more often, nothing being certain."""
-        found: Bits = ~self.certain & (self.expected > self.expected_without)
+        """Return where the model-based answer is taken: right more often by over a standard error, nothing certain."""
+        found: Bits = ~self.certain & (self.expected - self.expected_without > self.doubt)
         return found
 
     @property
     def stacked(self) -> Ints:
         """Return the model-based answers where they are trusted, the model-less ones elsewhere.
 
-        In expectation (over shadow models, which are draws of what the attacker believes) it falls below neither.
+        Shadow models are draws of what the attacker takes for possible: up to the error of the accuracies on them it
+        is right as often as the model-less attack at least, and where that is certain its answer stands.
         """
         return np.where(self.trusted, self.model_based, self.model_less)
 
@@ -139,10 +142,12 @@ def verdicts(known: Shadows, access: Access, target: Floats, rho: Floats, rng: n
     inside = crossed(features, truth, rng, meta, bins, limits=limits)
     low, high = pair_interval(rho[:, one], rho[:, other])
     less = decided(low, high, bins, rng)
-    without = (truth[None] == less[:, None, :]).mean(axis=1)
+    right, guessed = inside == truth, truth[None] == less[:, None, :]
     based = fit(features, truth, rng, meta, bins, limits=limits).named(target)
-    expected = np.broadcast_to((inside == truth).mean(axis=0), without.shape)
-    return Verdicts(less, based, in_one_bin(low, high, bins), expected, without)
+    without = guessed.mean(axis=1)
+    expected = np.broadcast_to(right.mean(axis=0), without.shape)
+    doubt = np.std(right[None].astype(np.int8) - guessed, axis=1) / len(truth) ** 0.5
+    return Verdicts(less, based, in_one_bin(low, high, bins), expected, without, doubt)
 
 
 @dataclass(frozen=True)

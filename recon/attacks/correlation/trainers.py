@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
 from scipy.special import expit
 
 from recon.attacks.records import Floats, Ints
@@ -59,6 +59,8 @@ def logistic(x: Floats, y: Ints, c: float = 1.0, limits: Limits | None = None) -
 
 def descended(rows: Floats, signs: Floats, now: Floats, step: Floats, c: float) -> Floats:
     """Return the coefficients after a step, halved where the objective would grow."""
+    if np.abs((rows @ step[:, :, None])[..., 0]).max() < 1.0:
+        return now - step  # a short step of Newton's descends: no curvature changes by more than e along it
 
     def objective(at: Floats) -> Floats:
         margins = signs * (rows @ at[:, :, None])[..., 0]
@@ -75,11 +77,19 @@ def descended(rows: Floats, signs: Floats, now: Floats, step: Floats, c: float) 
     return now - share[:, None] * step
 
 
-def softmax(scores: Floats) -> Floats:
+def softmax(scores: Reals) -> Floats:
     """Return shares along the last axis."""
-    grown = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    found: Floats = grown / grown.sum(axis=-1, keepdims=True)
+    found: Floats = softmax_in_place(scores.astype(np.float64))
     return found
+
+
+def softmax_in_place(scores: Any) -> Any:
+    """Return shares along the last axis, in the memory of the scores."""
+    parts = [scores[..., k] for k in range(scores.shape[-1])]  # reductions over a short axis are slow
+    scores -= reduce(np.maximum, parts)[..., None]
+    np.exp(scores, out=scores)
+    scores /= reduce(np.add, parts)[..., None]
+    return scores
 
 
 def softmax_regressions(x: Floats, y: Ints, classes: int, c: float = 1.0, steps: int = 100,
@@ -96,21 +106,24 @@ def softmax_regressions(x: Floats, y: Ints, classes: int, c: float = 1.0, steps:
     penalty[-1] = 0.0
     bound = c * rows.T @ rows / 2 + np.diag(penalty)
     bound[np.diag_indices_from(bound)] += 1e-9 * np.trace(bound) / len(bound)
-    factored = cho_factor(bound)
-    targets = y.shape[1]
-    wanted = (y[..., None] == np.arange(classes)).astype(np.float64)
-    now = ahead = np.zeros((rows.shape[1], targets * classes))
+    inverse = np.linalg.inv(bound)
+    across, targets = np.ascontiguousarray(rows.T), y.shape[1]
+    wanted = (np.arange(classes)[:, None, None] == y.T).astype(np.float64)  # (classes, targets, rows): fast reductions
+    now = ahead = np.zeros((classes * targets, rows.shape[1]))
     pace = 1.0
     for _ in range(steps):
         if limits is not None:
             limits.check("attack models were fitted")
-        shares = softmax((rows @ ahead).reshape(len(rows), targets, classes))
-        gradient = c * rows.T @ (shares - wanted).reshape(len(rows), -1) + penalty[:, None] * ahead
-        found = ahead - cho_solve(factored, gradient)
+        shares = (ahead @ across).reshape(wanted.shape)
+        shares -= shares.max(axis=0)
+        np.exp(shares, out=shares)
+        shares /= shares.sum(axis=0)
+        shares -= wanted
+        found = ahead - (c * shares.reshape(len(now), -1) @ rows + penalty * ahead) @ inverse
         faster = (1 + (1 + 4 * pace**2) ** 0.5) / 2
         ahead = found + (pace - 1) / faster * (found - now)
         now, pace = found, faster
-    result: Floats = now.reshape(rows.shape[1], targets, classes).transpose(1, 0, 2)
+    result: Floats = now.reshape(classes, targets, -1).transpose(1, 2, 0)
     return result
 
 
@@ -153,7 +166,7 @@ class Networks:
 
     def probabilities(self, x: Floats) -> Floats:
         """Return (m, rows, classes) shares of the classes."""
-        return softmax(self.scores(x).astype(np.float64))
+        return softmax(self.scores(x))
 
     def flat(self) -> Floats:
         """Return (m, parameters): layer by layer its weights, then its biases."""
@@ -199,7 +212,7 @@ def gradients(parts: list[Small], x: Small, wanted: Small) -> list[Small]:
             np.maximum(out, 0.0, out=out)
         inputs.append(out)
     scores = inputs.pop()
-    back = softmax_small(scores)
+    back: Small = softmax_in_place(scores)
     back -= wanted
     back /= scores.shape[1]
     found: list[Small] = []
@@ -210,14 +223,6 @@ def gradients(parts: list[Small], x: Small, wanted: Small) -> list[Small]:
             back = back @ np.swapaxes(parts[k], 1, 2)
             back *= taken > 0
     return found
-
-
-def softmax_small(scores: Small) -> Small:
-    """Return shares along the last axis, in the memory of the scores."""
-    scores -= scores.max(axis=-1, keepdims=True)
-    np.exp(scores, out=scores)
-    scores /= scores.sum(axis=-1, keepdims=True)
-    return scores
 
 
 def losses(parts: list[Small], x: Small, y: Ints) -> Floats:

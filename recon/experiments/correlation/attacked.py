@@ -1,0 +1,143 @@
+"""Points with shadow models: cells of the grid of three variables, and random targets by number of variables."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from recon.attacks.correlation.closed_form import linear_intervals, three_variables
+from recon.attacks.correlation.intervals import pair_interval
+from recon.attacks.correlation.matrices import random_matrices
+from recon.attacks.correlation.model_based import METAS, Verdicts, crossed, pairs, verdicts
+from recon.attacks.correlation.model_less import GRID, bin_of, decided
+from recon.attacks.correlation.shadow_models import Access, Kind, Setting, Shadows, of_matrices, shadows
+from recon.attacks.records import Floats, Ints
+from recon.experiments.experiment import Point, Row
+from solvers.foundation.limits import Limits
+
+CELLS, TARGETS, SHADOW = 1, 2, 3  # what a generator is for
+PLASTIC = 1.32471795724474602596  # x^3 = x + 1
+
+
+def accesses(kind: Kind) -> tuple[Access, ...]:
+    """Return what is compared for a kind of model: neurons have an order, coefficients have none."""
+    return ("predictions", "weights", "both") if kind == "logistic" else ("predictions", "weights", "canonical", "both")
+
+
+def grid(point: Point, limits: Limits) -> list[Row]:
+    """Return the accuracies on some cells of the grid; a cell is the same one for every kind of model."""
+    rows: list[Row] = []
+    for number in range(point["first_seed"], point["first_seed"] + point["seeds"]):
+        rows += cell(point, number, corner(number), limits)
+    return rows
+
+
+def corner(number: int) -> Floats:
+    """Return the lower corner of a cell (2,): any first so many cells lie evenly over the grid.
+
+    Cells drawn independently would do, with larger errors. Source: Roberts 2018, the R2 sequence, begun at random.
+    """
+    begun = np.random.default_rng(CELLS).random(2)
+    place = (begun + number * np.array([1 / PLASTIC, 1 / PLASTIC**2])) % 1.0
+    found: Floats = (np.floor(place * 2 * GRID) - GRID) / GRID
+    return found
+
+
+def cell(point: Point, number: int, low_corner: Floats, limits: Limits) -> list[Row]:
+    """Return a row per access and attack model: by folds as in the paper, and on further models of the same cell."""
+    kind, count = point["kind"], point["shadows"]
+    rng = np.random.default_rng([SHADOW, number])
+    rho = low_corner + rng.random((count + point["further"], 2)) / GRID
+    known = shadows(rho, Setting(kind, accesses(kind)), rng, limits=limits)
+    truth = bin_of(known.truth[:, 0, 1])[:, None]
+    inside, outside = known.take(slice(0, count)), known.take(slice(count, None))
+    middle = low_corner + 0.5 / GRID
+    low, high = pair_interval(*middle)
+    less = decided(low, high, rng=rng)
+    shared: Row = {
+        "cell": number, "one": float(middle[0]), "other": float(middle[1]),
+        "model_less": float((truth == less).mean()), "majority": float(np.bincount(truth[:, 0]).max() / len(truth)),
+    }  # fmt: skip
+    rows: list[Row] = []
+    for access in accesses(kind):
+        for meta in METAS:
+            by_folds = crossed(inside.features[access], truth[:count], rng, meta, limits=limits)
+            right = float((by_folds == truth[:count]).mean())
+            said = verdicts(inside, access, outside.features[access], rho[count:], rng, meta, limits=limits)
+            rows.append({
+                **shared, "access": access, "meta": meta, "accuracy": right, **further(said, truth[count:])
+            })  # fmt: skip
+    if kind == "logistic":
+        weights = known.features["weights"][:, :2]
+        for name, given in (
+            ("closed form", rho),
+            ("closed form, middle of the cell", np.broadcast_to(middle, rho.shape)),
+        ):
+            guess = three_variables(weights, given)
+            error = float(np.median(np.abs(guess - known.truth[:, 0, 1])))
+            rows.append({**shared, "access": name, "meta": "none", "error": error,
+                         "accuracy": float((bin_of(guess) == truth[:, 0]).mean())})  # fmt: skip
+    return rows
+
+
+def further(said: Verdicts, truth: Ints) -> Row:
+    """Return the accuracies on models that took no part in anything."""
+    return {
+        "further_model_less": float((said.model_less == truth).mean()),
+        "further_model_based": float((said.model_based == truth).mean()),
+        "further_stacked": float((said.stacked == truth).mean()),
+        "trusted": float(said.trusted.mean()),
+    }
+
+
+def targets(point: Point, limits: Limits) -> list[Row]:
+    """Return a row per target, pair of columns and access: what each attack names, and the truth."""
+    rows: list[Row] = []
+    for number in range(point["first_seed"], point["first_seed"] + point["seeds"]):
+        (matrix,) = random_matrices(1, point["n"], np.random.default_rng([TARGETS, point["n"], number]))
+        rows += target(point, number, matrix, limits)
+    return rows
+
+
+def target(point: Point, number: int, matrix: Floats, limits: Limits) -> list[Row]:
+    """Return a row per pair and access of one target."""
+    kind, d = point["kind"], point["n"] - 1
+    rng = np.random.default_rng([SHADOW, point["n"], number])
+    seen: tuple[Access, ...] = ("predictions", "weights") if kind == "logistic" else ("predictions", "canonical")
+    setting, rho = Setting(kind, seen), matrix[:-1, -1]
+    known = shadows(np.broadcast_to(rho, (point["shadows"], d)), setting, rng, limits=limits)
+    released = of_matrices(matrix[None], setting, rng, asked=known.asked, limits=limits)
+    one, other = pairs(d)
+    truth = bin_of(matrix[one, other])
+    rows: list[Row] = []
+    formula = closed(released, rho, rng) if kind == "logistic" else None
+    for access in seen:
+        said = verdicts(known, access, released.features[access], rho[None], rng, limits=limits)
+        for k, (i, j) in enumerate(zip(one.tolist(), other.tolist(), strict=True)):
+            row: Row = {
+                "target": number, "i": i, "j": j, "access": access, "truth": int(truth[k]),
+                "one": float(rho[i]), "other": float(rho[j]), "model_less": int(said.model_less[0, k]),
+                "model_based": int(said.model_based[0, k]), "stacked": int(said.stacked[0, k]),
+                "trusted": bool(said.trusted[0, k]), "expected": float(said.expected[0, k]),
+                "expected_without": float(said.expected_without[0, k]),
+            }  # fmt: skip
+            if formula is not None:
+                row["closed_form"] = int(formula[k])
+            rows.append(row)
+    return rows
+
+
+def closed(released: Shadows, rho: Floats, rng: np.random.Generator) -> Ints:
+    """Return the bins that a released linear model's weights name without shadow models, by pair.
+
+    The formula for two columns; the interval's decision for more, of the constraints alone where no matrix has the
+    weights (which come from a sample).
+    """
+    weights = released.features["weights"][0, :-1]
+    if len(rho) == 2:
+        return bin_of(three_variables(weights, rho))
+    one, other = pairs(len(rho))
+    low, high = pair_interval(rho[one], rho[other])
+    found = linear_intervals(weights, rho)
+    if found is not None:
+        low, high = found[0][one, other], found[1][one, other]
+    return decided(low, high, rng=rng)

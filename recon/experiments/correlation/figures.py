@@ -1,0 +1,111 @@
+"""Figures of the paper with the baselines that it leaves out, and what intervals leave open."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import pandas as pd
+
+from recon.experiments.correlation.published import BY_VARIABLES, NAMES
+from recon.experiments.correlation.tables import GROUPS, by_correlation, linear_table, part, variables_table
+from recon.experiments.drawing import Figure, Line, Panel
+
+SEEN = {"predictions": "predictions", "weights": "weights", "canonical": "canonical weights",
+        "both": "predictions and weights"}  # fmt: skip
+
+
+def line(table: pd.DataFrame, label: str, y: str, x: str = "n", style: Literal["line", "dashed"] = "line") -> Line:
+    """Return a column as a line; gaps are left out."""
+    some = table[table[y].notna()].sort_values(x)
+    return Line(label, some[x].astype(float).tolist(), some[y].astype(float).tolist(), style=style)
+
+
+def by_variables(results: pd.DataFrame) -> Figure:
+    """Return accuracies on random targets by number of variables, mean and deviation over pairs of columns."""
+    table, panels = variables_table(results), []
+    for kind, title in NAMES.items():
+        some = table[table["kind"] == kind].sort_values("n") if len(table) else table
+        if not len(some):
+            continue
+        lines: list[Line] = []
+        for access, seen in SEEN.items():
+            one = some[some["access"] == access]
+            if len(one):
+                low, high = one["accuracy"] - one["std_of_pairs"], one["accuracy"] + one["std_of_pairs"]
+                lines.append(Line(seen, one["n"].tolist(), one["accuracy"].tolist(), low.tolist(), high.tolist()))
+                theirs = BY_VARIABLES.get((kind, access), {})
+                if theirs:
+                    lines.append(Line(f"{seen}, published", list(theirs), list(theirs.values()), style="points",
+                                      like=seen))  # fmt: skip
+        first = some.drop_duplicates("n")
+        lines += [line(first, "stacked, predictions", "stacked"), line(first, "no model, same targets", "model_less")]
+        if first["closed_form"].notna().any():
+            lines.append(line(first, "closed form", "closed_form"))
+        lines += [line(first, "no model, 40,000 targets", "model_less_many", style="dashed"),
+                  line(first, "most frequent bin", "majority_many", style="dashed")]  # fmt: skip
+        panels.append(Panel(f"target: {title}", "variables, the label included", "accuracy", lines))
+    about = (
+        "Share of pairs of columns whose correlation is put into the right one of three bins, by number of "
+        "variables; random matrices (Algorithm 1), their correlations with the label known; bands: standard "
+        "deviation over pairs."
+    )
+    return Figure("by-variables", about, panels)
+
+
+def by_strength(results: pd.DataFrame) -> Figure:
+    """Return accuracies on cells by how strongly the columns correlate with the label."""
+    table, panels = by_correlation(results), []
+    for of, title in GROUPS.items():
+        some = table[table["of"] == of] if len(table) else table
+        lines: list[Line] = []
+        for kind, short in (("logistic", "regression"), ("network", "network")):
+            for access in ("predictions", "weights", "canonical", "closed form"):
+                one = some[(some["kind"] == kind) & (some["access"] == access)] if len(some) else some
+                if len(one) and not (kind == "network" and access == "weights"):
+                    label = access if access == "closed form" else f"{short}: {SEEN[access]}"
+                    lines.append(line(one, label, "accuracy", "correlation"))
+        first = some[(some["kind"] == "logistic") & (some["access"] == "predictions")] if len(some) else some
+        if len(first):
+            lines.append(line(first, "no model", "model_less", "correlation", "dashed"))
+        if lines:
+            panels.append(Panel(title, "|correlation with the label|", "accuracy", lines))
+    about = (
+        "Accuracy on cells of the grid of three variables by the smaller, the larger and the mean of both columns' "
+        "absolute correlations with the label (groups of .2)."
+    )
+    return Figure("by-correlation", about, panels, columns=3)
+
+
+def intervals(results: pd.DataFrame) -> Figure:
+    """Return how wide intervals of correlations are, and what they are right about, given a linear model's weights."""
+    table = linear_table(results)
+    if not len(table):
+        return Figure("linear-intervals", "", [])
+    panels = [
+        Panel("mean width", "variables, the label included", "width", [
+            line(table, "weights and correlations with the label", "width"),
+            line(table, "correlations with the label", "width_without", style="dashed"),
+        ]),
+        Panel("bin named by the interval", "variables, the label included", "accuracy", [
+            line(table, "weights and correlations with the label", "right"),
+            line(table, "correlations with the label", "right_without", style="dashed"),
+        ]),
+    ]  # fmt: skip
+    about = (
+        "Exact intervals of the correlation of two columns, given the weights of a linear model of the whole law and "
+        "the correlations with the label, or these alone; random matrices (Algorithm 1)."
+    )
+    return Figure("linear-intervals", about, panels)
+
+
+def without_model(results: pd.DataFrame) -> Figure:
+    """Return the exact accuracy of the model-less attack by one constraint, the other fixed."""
+    rows = part(results, "model-less, exact")
+    if not len(rows) or "what" not in rows:
+        return Figure("model-less", "", [])
+    panels = []
+    for bins, some in rows[rows["what"] == "at"].groupby("bins"):
+        lines = [line(one, f"other column {other}", "accuracy", "one") for other, one in some.groupby("other")]
+        panels.append(Panel(f"{bins} bins", "correlation of one column with the label", "accuracy", lines))
+    about = "Exact accuracy of the attack without a model, by the correlations of both columns with the label."
+    return Figure("model-less", about, panels)

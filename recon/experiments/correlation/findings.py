@@ -1,0 +1,256 @@
+"""What the results say, each figure in a sentence with the paper's."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from recon.experiments.correlation import tables
+from recon.experiments.correlation.figures import SEEN, by_strength, by_variables, intervals, without_model
+from recon.experiments.correlation.published import (
+    BY_VARIABLES,
+    CELLS,
+    EXACT,
+    GRID,
+    MODEL_LESS,
+    NAMES,
+    NOT_RUN,
+    SHADOWS,
+    TARGETS,
+)
+from recon.experiments.experiment import Findings, Table
+
+CLEAR = 2.0  # standard errors from which a difference is called one
+Lines = list[dict[Any, Any]]
+
+
+def findings(results: pd.DataFrame) -> Findings:
+    """Return the tables, figures and sentences of all results that are there."""
+    grid, variables = tables.grid_table(results), tables.variables_table(results)
+    found = [
+        Table("grid", grid,
+              f"Three variables, cells of width .01 spread evenly (the paper: all {CELLS:,}): accuracy by folds of "
+              "the shadow models and its standard error over cells; `model_less`, `majority`: on the same models, "
+              "without a released model and by the most frequent bin; `further_...`: on models that took no part; "
+              "`gain`: of the stacked attack over the model-less one there; `median_error`: of the correlation "
+              "itself."),
+        Table("by-variables", variables,
+              "Random matrices (Algorithm 1) by number of variables, all pairs of columns: accuracy, standard "
+              "deviation over pairs, standard error over targets; `expected`: by folds of the shadow models; "
+              "`..._many`: of 40,000 targets; `closed_form`: without shadow models."),
+        Table("model-less", tables.model_less_table(results), "The attack without a model, three variables."),
+        Table("model-less-by-variables", tables.without_table(results),
+              "The same on random matrices (Algorithm 1), by number of variables: mean and deviation over pairs of "
+              "columns, and the most frequent bin of each pair."),
+        Table("by-correlation", tables.by_correlation(results),
+              "Accuracy on cells by absolute correlations with the label."),
+        Table("linear-intervals", tables.linear_table(results),
+              "Exact intervals of a linear model of the whole law: mean width with and without the weights, share "
+              "that holds the truth, share within one bin, share of bins named right."),
+        Table("marginals", tables.marginals_table(results),
+              "Copulas with other marginals beside a standard normal: Pearson's correlation if the copula has the "
+              "wanted one, the copula's that gives it, and what data of that copula have."),
+    ]  # fmt: skip
+    drawn = [by_variables(results), by_strength(results), intervals(results), without_model(results)]
+    sentences = [
+        *without_sentences(results), *grid_sentences(grid.to_dict("records")),
+        *access_sentences(grid.to_dict("records")), *stacked_sentences(grid.to_dict("records")),
+        *variable_sentences(variables.to_dict("records")), *strength_sentences(tables.by_correlation(results)),
+        *interval_sentences(tables.linear_table(results).to_dict("records")),
+        *marginal_sentences(tables.marginals_table(results)), NOT_RUN,
+    ]  # fmt: skip
+    return Findings([t for t in found if len(t.frame)], [f for f in drawn if f.panels], sentences)
+
+
+def without_sentences(results: pd.DataFrame) -> list[str]:
+    """Return the model-less attack beside the paper, and what constants reach."""
+    out = []
+    for line in tables.part(results, "model-less, exact").to_dict("records"):
+        if line["what"] == "whole" and line["bins"] == 3:
+            masses = 1 - line["least_bin"] - line["most_bin"]
+            out.append(
+                f"Without a model, three variables: right on {line['accuracy']:.6f} of the grid by quadrature "
+                f"(reference {EXACT}), published {MODEL_LESS:.3f}. The bins have masses {line['least_bin']:.4f}, "
+                f"{masses:.4f}, {line['most_bin']:.4f}: always naming the middle one is right on "
+                f"{line['majority']:.3f}, not on a third."
+            )
+    for line in tables.part(results, "model-less, cells").to_dict("records"):
+        out.append(
+            f"The paper's protocol ({line['cells']:,.0f} cells, {line['matrices']:.0f} matrices each) gives "
+            f"{line['accuracy']:.4f} as the sampled intervals promise, published {MODEL_LESS:.3f}; "
+            f"{line['right']:.4f} of the matrices are in the bin named."
+        )
+    return out
+
+
+def grid_sentences(grid: Lines) -> list[str]:
+    """Return the better attack model of every kind and access beside the published accuracy, and the closed form."""
+    out = []
+    for one in GRID:
+        ours = [line for line in grid if line["kind"] == one.kind and line["access"] == one.access]
+        if not ours:
+            continue
+        best = max(ours, key=lambda line: line["accuracy"])
+        apart = (best["accuracy"] - one.accuracy) / best["standard_error"] if best["standard_error"] else np.nan
+        out.append(
+            f"Three variables, {NAMES[one.kind]}, {SEEN[one.access]}: accuracy {best['accuracy']:.3f} ± "
+            f"{best['standard_error']:.3f} (standard error over {best['cells']} cells, {best['shadows']:.0f} shadow "
+            f"models each, attack model: {best['meta']}), published {one.accuracy:.3f} (all cells, k = {SHADOWS}): "
+            f"{apart:+.1f} standard errors; on the same cells without a model {best['model_less']:.3f}, the most "
+            f"frequent bin of each cell {best['majority']:.3f}."
+        )
+    formula = next((line for line in grid if line["access"] == "closed form"), None)
+    if formula:
+        out.append(
+            f"Closed form, no shadow model: {formula['accuracy']:.3f} ± {formula['standard_error']:.3f} on the same "
+            "cells from the two weights of a logistic regression (not in the paper), median error of the correlation "
+            f"{formula['median_error']:.3f} (mean over cells)."
+        )
+    return out
+
+
+def access_sentences(grid: Lines) -> list[str]:
+    """Return in a sentence per kind what no access, a black box and a white box are worth."""
+    out = []
+    for kind, name in NAMES.items():
+        ours = [line for line in grid if line["kind"] == kind]
+        best = {a: max(line["accuracy"] for line in ours if line["access"] == a) for a in SEEN
+                if any(line["access"] == a for line in ours)}  # fmt: skip
+        if best:
+            least = ours[0]["model_less"]
+            seen = ", ".join(f"{SEEN[a]} {value:.3f}" for a, value in best.items())
+            word = "more" if best["both"] > best["predictions"] + 0.005 else "no more"
+            out.append(
+                f"Access, {name}: none {least:.3f}, {seen}; weights beside predictions tell {word} than predictions "
+                "alone (the paper finds no more)."
+            )
+    return out
+
+
+def stacked_sentences(grid: Lines) -> list[str]:
+    """Return whether the stacked attack keeps above the model-less one on further models."""
+    some = [line for line in grid if not np.isnan(line["gain"])]
+    if not some:
+        return []
+    worst = min(some, key=lambda line: line["gain"])
+    text = (
+        f"Stacked attack, three variables, on models that took no part: over all {len(some)} kinds, accesses and "
+        f"attack models it is ahead of the model-less attack by {worst['gain']:+.3f} ± {worst['gain_error']:.3f} at "
+        f"least ({NAMES[worst['kind']]}, {SEEN[worst['access']]})"
+    )
+    plain = [line for line in some if line["further_model_based"] < line["further_model_less"]]
+    named = ", ".join(
+        f"{NAMES[p['kind']]}, {SEEN[p['access']]} ({p['further_model_based']:.3f} < {p['further_model_less']:.3f}; "
+        f"stacked {p['further_stacked']:.3f})"
+        for p in plain
+    )
+    return [text + (f"; the model-based one alone falls below it: {named}." if plain else ".")]
+
+
+def variable_sentences(variables: Lines) -> list[str]:
+    """Return accuracies by number of variables beside the published ones, and whether they fall."""
+    out = []
+    for (kind, access), theirs in BY_VARIABLES.items():
+        ours = {line["n"]: line for line in variables if line["kind"] == kind and line["access"] == access}
+        shared = [n for n in sorted(theirs) if n in ours]
+        if not shared:
+            continue
+        parts = [
+            f"{ours[n]['accuracy']:.3f} ± {ours[n]['standard_error']:.3f} (published {theirs[n]:.3f}; no model "
+            f"{ours[n]['model_less']:.3f}) at n = {n}"
+            for n in shared
+        ]
+        series = [ours[n] for n in sorted(ours)]
+        rises = [
+            f"{a['n']} to {b['n']}" for a, b in pairwise(series)
+            if b["accuracy"] - a["accuracy"] > CLEAR * np.hypot(a["standard_error"], b["standard_error"])
+        ]  # fmt: skip
+        counts = sorted({line["targets"] for line in series})
+        count = " to ".join(str(n) for n in dict.fromkeys((counts[0], counts[-1])))
+        course = (
+            f"from {series[0]['accuracy']:.3f} at n = {series[0]['n']} to {series[-1]['accuracy']:.3f} at n = "
+            f"{series[-1]['n']}, clearly rising {'from n = ' + ', '.join(rises) if rises else 'nowhere'}"
+        )
+        out.append(
+            f"By number of variables, {NAMES[kind]}, {SEEN[access]}: {'; '.join(parts)} (the paper: {TARGETS:,} "
+            f"targets each, k = {SHADOWS}, here {count} and {series[0]['shadows']}); {course}."
+        )
+    behind = [line for line in variables if line["gain"] < -CLEAR * line["gain_error"]]
+    below = [line for line in variables if line["accuracy"] < line["model_less"]]
+    if variables:
+        worst = min(variables, key=lambda line: line["gain"])
+        said = f"in {len(behind)} of {len(variables)} settings clearly below" if behind else "nowhere clearly below"
+        at_worst = f"{worst['gain']:+.3f} ± {worst['gain_error']:.3f}"
+        text = (
+            f"Stacked attack by number of variables: {said} the model-less one (at worst {at_worst}: "
+            f"{NAMES[worst['kind']]}, {SEEN[worst['access']]}, n = {worst['n']}); the model-based one alone is below "
+            f"it in {len(below)} of {len(variables)} settings."
+        )
+        theirs = BY_VARIABLES["logistic", "predictions"]
+        last = next((line for line in variables if line["n"] == max(theirs) and line["model_less_many"]), None)
+        if last is not None:
+            text += (
+                f" The paper's falls to {theirs[max(theirs)]:.3f} at n = {max(theirs)} (logistic regression, "
+                f"predictions); without any model {last['model_less_many']:.3f} is reached there."
+            )
+        out.append(text)
+    formula = [
+        f"{line['closed_form']:.3f} ({line['accuracy']:.3f}) at n = {line['n']}"
+        for line in sorted(variables, key=lambda line: line["n"])
+        if (line["kind"], line["access"]) == ("logistic", "weights")
+    ]
+    if formula:
+        out.append(
+            f"Closed form from the weights of one sample, without shadow models (with them): {', '.join(formula)}."
+        )
+    return out
+
+
+def strength_sentences(table: pd.DataFrame) -> list[str]:
+    """Return where attacks gain: at weak or at strong correlations with the label."""
+    out = []
+    for kind, name in NAMES.items():
+        some = (
+            table[(table["kind"] == kind) & (table["access"] == "predictions") & (table["of"] == "greatest")]
+            if len(table)
+            else table
+        )
+        if len(some) > 1:
+            some = some.sort_values("correlation")
+            first, last = some.iloc[0], some.iloc[-1]
+            out.append(
+                f"By the larger |correlation with the label|, {name}, predictions: {first['accuracy']:.3f} (no model "
+                f"{first['model_less']:.3f}) around {first['correlation']:.1f}, {last['accuracy']:.3f} "
+                f"({last['model_less']:.3f}) around {last['correlation']:.1f}."
+            )
+    return out
+
+
+def interval_sentences(table: Lines) -> list[str]:
+    """Return how soon exact weights stop narrowing intervals."""
+    if not table:
+        return []
+    parts = [f"{line['width']:.3f} of {line['width_without']:.3f} at n = {line['n']}" for line in table]
+    held = min(line["held"] for line in table)
+    said = "all hold the truth" if held == 1 else f"at least {held:.4f} of them hold the truth"
+    return [
+        "Why accuracy falls with n: exact weights of a linear model are n - 1 equations in (n - 1)(n - 2)/2 "
+        f"correlations and a scale. The intervals that they leave are wide {', '.join(parts)} on average ({said})."
+    ]  # fmt: skip
+
+
+def marginal_sentences(table: pd.DataFrame) -> list[str]:
+    """Return how far Pearson's correlation is from the copula's with other marginals."""
+    if not len(table) or "unadjusted" not in table:
+        return []
+    apart = (table["unadjusted"] - table["wanted"]).abs()
+    missed = (table["measured"] - table["wanted"]).abs().max()
+    worst = table.to_dict("records")[int(apart.argmax())]
+    return [
+        f"Other marginals: Pearson's correlation is not the copula's ({worst['marginal']}: {worst['unadjusted']:.3f} "
+        f"where {worst['wanted']:.1f} is wanted); adjusted, data of {worst['rows']:,.0f} rows are {missed:.3f} off at "
+        "most."
+    ]
