@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from encoders.domain.domain import Domain as Domain
     from encoders.encode.encoder import EncodedRelease as EncodedRelease
     from recon.answers.counting import count as count
+    from recon.attacking.linear import attack_correlation as attack_correlation
+    from recon.attacking.membership import attack_membership as attack_membership
     from recon.bounds.bounding import bound as bound
     from recon.certificates.verifying import verify as verify
     from recon.exporting.exporting import export as export
@@ -67,6 +69,8 @@ _HOME = {
     "Domain": "encoders.domain.domain",
     "EncodedRelease": "encoders.encode.encoder",
     "attach_counts": "recon.loading.attaching",
+    "attack_correlation": "recon.attacking.linear",
+    "attack_membership": "recon.attacking.membership",
     "audit": "recon.report.audit",
     "export": "recon.exporting.exporting",
     "BayesianRuleListClassifier": "recon.learners.rule_lists.bayesian_rule_list",

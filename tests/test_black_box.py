@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from extras import extra
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +21,8 @@ from encoders.models.models import Figure, Forest, Node, Rule, RuleList, RuleSet
 from recon.attacking.black_box import ReleasedModel
 from recon.attacking.inputs import columns_of, numbers
 from solvers.foundation.errors import ReleaseError, Unsupported
+
+RELEASES = Path(__file__).parents[1] / "examples" / "releases"
 
 VALUES = ("red", "green", "blue")
 DOMAIN = Domain(
@@ -104,6 +108,28 @@ def test_views_stand_for_the_attribute_behind_them():
     assert np.array_equal(found, np.where(views[["red"]] == 1, [0.25, 0.75], [0.5, 0.5]))
 
 
+def test_views_that_leave_a_test_open_are_refused_and_others_settle_it():
+    ages = np.array([10, 30, 24, 90])
+    views = pd.DataFrame({"age:<25": (ages < 25).astype(int)})
+    young, forty = ("age", Test(high=24)), ("age", Test(high=40))
+    settled = boxed(tree(Node(Support(), (young,), 1, 2), leaf(1, 3), leaf(3, 1)), columns=["age:<25"])
+    assert settled.predict_proba(views)[:, 1].tolist() == [0.75, 0.25, 0.75, 0.25]
+    assert np.array_equal(settled.predict_proba(views.to_numpy(float)), settled.predict_proba(views))
+    left_open = boxed(tree(Node(Support(), (forty,), 1, 2), leaf(1, 3), leaf(3, 1)), columns=["age:<25"])
+    with pytest.raises(ReleaseError, match=r"row 2: the model tests 'age', which the columns 'age:<25' leave open"):
+        left_open.predict_proba(views)
+    wide = Domain((Continuous("x", missing=True),), Listed("y", (0, 1)), {"v": View("x", Test(high=2.5))})
+    bits = pd.DataFrame({"v": [1, 0]})
+    for end, closed in ((2.5, True), (3.5, False)):
+        model = tree(inner("x", Test(high=end), 1, 2), leaf(1, 0), leaf(0, 1))
+        box = boxed(model, domain=wide, columns=["v"])
+        if closed:
+            assert box.predict_proba(bits)[:, 1].tolist() == [0, 1]
+        else:
+            with pytest.raises(ReleaseError, match="leave open"):
+                box.predict_proba(bits)
+
+
 def test_numbers_beside_the_domain_are_the_nearest_value():
     box = boxed(tree(inner("age", Test(high=37), 1, 2), leaf(1, 0), leaf(0, 1)), columns=["age"])
     x = np.array([[37.4], [37.6], [-5.0], [200.0], [37.0], [38.0]])
@@ -118,7 +144,7 @@ def test_rule_lists_give_an_empty_rule_the_shares_of_all_and_clip_noise():
     wanted = np.where(rows[["smoker"]] == 1, [0.75, 0.25], [0.25, 0.75])
     wanted[(rows["smoker"] == 1) & (rows["age"] >= 60)] = 0.5
     assert np.array_equal(found, wanted)
-    noisy = recon.load("examples/releases/noisy_tree.json")
+    noisy = recon.load(str(RELEASES / "noisy_tree.json"))
     box = ReleasedModel(noisy)
     people = pd.DataFrame({"age": ["young", "old"], "smoker": [1, 0]})
     assert np.allclose(box.predict_proba(people), [[0, 1], [44 / 56, 12 / 56]], atol=1e-15)
@@ -149,8 +175,8 @@ def sklearn_data(kind):
 @pytest.mark.parametrize("kind", ["bits", "numbers"])
 @pytest.mark.parametrize("name", ["tree", "forest", "bag", "extra", "small"])
 def test_stored_scikit_learn_models_predict_the_same_to_the_bit(tmp_path, kind, name):
-    ensemble = pytest.importorskip("sklearn.ensemble")
-    joblib = pytest.importorskip("joblib")
+    ensemble = extra("sklearn.ensemble")
+    joblib = extra("joblib")
     from sklearn.tree import DecisionTreeClassifier
 
     models = {
@@ -171,7 +197,7 @@ def test_stored_scikit_learn_models_predict_the_same_to_the_bit(tmp_path, kind, 
 
 
 def test_a_declared_domain_changes_no_prediction(tmp_path):
-    joblib = pytest.importorskip("joblib")
+    joblib = extra("joblib")
     from sklearn.tree import DecisionTreeClassifier
 
     rng = np.random.default_rng(0)
@@ -250,11 +276,62 @@ def test_one_predicting_model_beside_a_table_answers():
     assert np.array_equal(boxed(BY_HAND, table).predict_proba(frame()), by_hand(frame()))
 
 
-def test_boosted_models_and_releases_without_a_label_are_refused():
-    with pytest.raises(Unsupported, match=r"the boosting .* sums of gradients"):
-        ReleasedModel(recon.load("examples/releases/boosted_model.txt"))
+@pytest.mark.parametrize("name", ["gradient", "classes", "histogram", "zero"])
+def test_boosted_models_of_scikit_learn_predict_the_same(tmp_path, name):
+    ensemble = extra("sklearn.ensemble")
+    joblib = extra("joblib")
+    models = {
+        "gradient": ensemble.GradientBoostingClassifier(n_estimators=6),
+        "classes": ensemble.GradientBoostingClassifier(n_estimators=4),
+        "histogram": ensemble.HistGradientBoostingClassifier(max_iter=6, min_samples_leaf=5),
+        "zero": ensemble.GradientBoostingClassifier(n_estimators=5, init="zero"),
+    }
+    x, y = sklearn_data("numbers")
+    if name == "classes":
+        y = pd.Series(np.select([x["a"] > 0.5, x["b"] > 0.5], ["one", "two"], "none"), name="y")
+    joblib.dump(models[name].fit(x, y), tmp_path / "m.joblib")
+    box = ReleasedModel(recon.load(tmp_path / "m.joblib"), list(x.columns))
+    assert np.allclose(box.predict_proba(x), models[name].predict_proba(x), rtol=0, atol=1e-15)
+
+
+def test_trees_that_are_no_votes_are_refused_where_their_leaf_values_were_not_read(tmp_path):
+    ensemble = extra("sklearn.ensemble")
+    joblib = extra("joblib")
+    x, y = sklearn_data("numbers")
+    for model, said in [
+        (ensemble.AdaBoostClassifier(n_estimators=1), "AdaBoostClassifier"),
+        (ensemble.GradientBoostingClassifier(n_estimators=2, subsample=0.5), "GradientBoostingClassifier"),
+    ]:
+        joblib.dump(model.fit(x, y), tmp_path / "m.joblib")
+        with pytest.raises(Unsupported, match=f"{said}.* cannot be attacked as a black box: its trees add up"):
+            ReleasedModel(recon.load(tmp_path / "m.joblib"))
+    joblib.dump(ensemble.GradientBoostingRegressor(n_estimators=2).fit(x, x["a"]), tmp_path / "m.joblib")
+    with pytest.raises(Unsupported, match="cannot be attacked as a black box"):
+        ReleasedModel(recon.load(tmp_path / "m.joblib"))
+
+
+def test_pipelines_over_texts_predict_the_same(tmp_path):
+    ensemble = extra("sklearn.ensemble")
+    joblib = extra("joblib")
+    from sklearn.compose import ColumnTransformer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    rng = np.random.default_rng(0)
+    x = pd.DataFrame({"city": rng.choice(list("ABCD"), 200), "sex": rng.choice(["f", "m"], 200),
+                      "age": rng.integers(18, 90, 200), "pay": rng.normal(30, 10, 200).round(1)})  # fmt: skip
+    y = pd.Series(np.where(x["age"] + x["pay"] > 90, "high", np.where(x["city"] == "B", "mid", "low")), name="risk")
+    before = ColumnTransformer([("o", OneHotEncoder(), ["city", "sex"]), ("s", StandardScaler(), ["age", "pay"])])
+    model = make_pipeline(before, ensemble.RandomForestClassifier(8, random_state=0)).fit(x, y)
+    joblib.dump(model, tmp_path / "m.joblib")
+    box = ReleasedModel(recon.load(tmp_path / "m.joblib"), list(x.columns))
+    assert np.array_equal(box.predict_proba(x), model.predict_proba(x))
+    assert np.array_equal(box.predict_proba(numbers(x, box.inputs, box.release)), model.predict_proba(x))
+
+
+def test_releases_without_a_label_are_refused():
     with pytest.raises(Unsupported, match="it has no label"):
-        ReleasedModel(recon.load("examples/releases/two_trees.json"))
+        ReleasedModel(recon.load(str(RELEASES / "two_trees.json")))
 
 
 def test_columns_that_lack_or_are_unknown_are_named():

@@ -1,7 +1,8 @@
 """The released model as recon read it, as a black box: shares of classes per row; nothing of a file is ever run.
 
 A tree or a rule list answers with the shares of the rows that its leaf or rule counts, a forest with the mean over its
-trees: what scikit-learn's `predict_proba` gives, to the bit, where counts are exact.
+trees: what scikit-learn's `predict_proba` gives, to the bit, where counts are exact. A boosted model whose leaf values
+were read adds them up.
 """
 
 from __future__ import annotations
@@ -20,14 +21,16 @@ from encoders.domain.values import Test
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.count_kinds import MEANING, kinds_of
 from encoders.models.models import AnyModel, Boosting, Forest, RuleList, RuleSet, Table, Tree
-from encoders.models.nodes import CountTable, Nodes
+from encoders.models.nodes import Nodes
 from recon.attacking.inputs import Column, Layout, Line, columns_of, line, numbers
+from recon.attacking.shares import clipped, leaf_shares, leaf_steps, linked, rule_shares, tables_of
 from recon.attacks.records import Floats, Ints
 from solvers.foundation.errors import ReleaseError, Unsupported
 
-CHUNK = 1 << 22  # entries of a table of rows at a time
+CHUNK = 1 << 20  # entries of a table of rows at a time
 ABOVE = np.iinfo(np.int32).max  # a missing value above all parts
-Predicting = Tree | Forest | RuleList
+Predicting = Tree | Forest | RuleList | Boosting
+ADDED_UP = ("AdaBoost", "Boosting", "LightGBM", "XGBoost", "CatBoost")  # whose trees are no votes, by their format
 
 
 def predicting(release: EncodedRelease) -> Predicting:
@@ -38,9 +41,9 @@ def predicting(release: EncodedRelease) -> Predicting:
         raise Unsupported(
             f"{named(models[0])} cannot be attacked as a black box: it has no label, and predicts nothing"
         )
-    able = [m for m in models if isinstance(m, Tree | Forest | RuleList)]
+    able: list[Predicting] = [m for m in models if isinstance(m, Tree | Forest | RuleList | Boosting)]
     if len(able) == 1:
-        refuse_uncounted(able[0])
+        refuse_unreadable(able[0])
         return able[0]
     if able:
         names = ", ".join(named(m) for m in able[:3]) + (", ..." if len(able) > 3 else "")
@@ -60,75 +63,28 @@ def why_not(model: AnyModel) -> str:
         why = "it publishes figures about groups of rows and predicts nothing"
     elif isinstance(model, RuleSet):
         why = "its rules overlap and do not say which of them decides"
-    elif isinstance(model, Boosting):
-        why = "its leaves add up to scores, and recon reads sums of gradients from it, not its predictions"
     else:
         why = "it predicts nothing"
     return f"{named(model)} cannot be attacked as a black box: {why}"
 
 
-def refuse_uncounted(model: Predicting) -> None:
-    """Refuse a model some of whose leaves or rules do not say how many rows of each class they hold."""
-    what = "rule" if isinstance(model, RuleList) else "leaf"
+def refuse_unreadable(model: Predicting) -> None:
+    """Refuse a model whose predictions do not follow from what was read of it: classes, or all leaf values."""
+    if isinstance(model, Boosting):
+        if not model.labels or model.gradients.loss == "squared_error":
+            raise Unsupported(f"{named(model)} cannot be attacked as a black box: it predicts a number, no class")
+        if len(model.sums) == len(model.trees):
+            return
+        raise Unsupported(f"{named(model)} cannot be attacked as a black box: not all of its leaf values were read")
+    form = "" if model.origin is None else model.origin.format
+    if any(word in form for word in ADDED_UP):
+        why = "its trees add up to scores, and their leaf values were not read"
+        raise Unsupported(f"{named(model)} ({form}) cannot be attacked as a black box: {why}")
     if all(table.by_class.all() for table in tables_of(model)):
         return
+    what = "rule" if isinstance(model, RuleList) else "leaf"
     kinds = "; ".join(MEANING[kind] for kind in kinds_of(model))
     raise Unsupported(f"{named(model)} has no predictions to ask for: not every {what} says its classes ({kinds})")
-
-
-def tables_of(model: Predicting) -> list[CountTable]:
-    """Return what the leaves of every tree, or the rules, count."""
-    if isinstance(model, RuleList):
-        return [CountTable.of([rule.support for rule in model.rules])]
-    return [tree.nodes.leaf_counts for tree in (model.trees if isinstance(model, Forest) else (model,))]
-
-
-def clipped(table: CountTable, classes: int) -> Floats:
-    """Return (entries, classes) counts as floats; what noise made negative is 0."""
-    counts = np.array([float(v) for v in table.values.tolist()]) if table.values.dtype == object else table.values
-    return np.maximum(counts.astype(np.float64).reshape(len(table), classes), 0.0)
-
-
-def rule_shares(counts: Floats) -> Floats:
-    """Return (rules, classes) shares; a rule without rows has those of all rules, or equal ones."""
-    overall = counts.sum(axis=0) if counts.any() else np.ones(counts.shape[1])
-    held = np.where(counts.any(axis=1, keepdims=True), counts, overall)
-    shares: Floats = held / held.sum(axis=1, keepdims=True)
-    return shares
-
-
-def leaf_shares(nodes: Nodes, classes: int) -> Floats:
-    """Return (nodes, classes) shares at the leaves; a leaf without rows has those of the nearest node above with some.
-
-    Equal ones where the tree counts no rows at all. Cost: linear in nodes.
-    """
-    held = np.zeros((len(nodes), classes))
-    held[nodes.leaves] = clipped(nodes.leaf_counts, classes)
-    if not held[nodes.leaves].any(axis=1).all():
-        levels = levels_of(nodes)
-        children = nodes.children
-        for level in reversed(levels):
-            inner = level[nodes.inner[level]]
-            held[inner] = held[children[inner, 0].astype(np.int64)] + held[children[inner, 1].astype(np.int64)]
-        if not held[0].any():
-            held[0] = 1.0
-        for level in levels:
-            parents = np.repeat(level[nodes.inner[level]], 2)
-            below = children[level[nodes.inner[level]]].astype(np.int64).ravel()
-            empty = ~held[below].any(axis=1)
-            held[below[empty]] = held[parents[empty]]
-    total = held.sum(axis=1, keepdims=True)
-    shares: Floats = held / np.where(total == 0, 1.0, total)
-    return shares
-
-
-def levels_of(nodes: Nodes) -> list[Ints]:
-    """Return the nodes by level, the root first."""
-    out, level = [], np.zeros(1, dtype=np.int64)
-    while len(level):
-        out.append(level)
-        level = nodes.children[level[nodes.inner[level]]].astype(np.int64).ravel()
-    return out
 
 
 Literal = tuple[int, list[tuple[int, int]], bool]  # a line, the runs of its parts that pass, whether missing passes
@@ -213,7 +169,7 @@ def holding(parts: NDArray[np.int32], literals: Sequence[Literal]) -> NDArray[np
 
 @dataclass(frozen=True, eq=False)
 class ReleasedModel:
-    """A released tree, rule list or forest as a black box over rows of numbers by column, or tables.
+    """A released tree, rule list, forest or boosted model as a black box over rows of numbers by column, or tables.
 
     `columns`: what the columns of arrays are called (attributes and 0/1 columns of the domain, no label), by default
     the domain's own order; a listed attribute of texts has a column per value (`columns_of`). Nothing of the file is
@@ -261,7 +217,9 @@ class ReleasedModel:
 
     @cached_property
     def _trees(self) -> tuple[Tree, ...]:
-        return self.model.trees if isinstance(self.model, Forest) else (self.model,)  # type: ignore[return-value]
+        if isinstance(self.model, RuleList):
+            return ()
+        return (self.model,) if isinstance(self.model, Tree) else self.model.trees
 
     @cached_property
     def _numbers(self) -> dict[int, int]:
@@ -286,6 +244,10 @@ class ReleasedModel:
         classes = len(self.classes_)
         if isinstance(self.model, RuleList):
             return [rule_shares(clipped(tables_of(self.model)[0], classes))]
+        if isinstance(self.model, Boosting):
+            return [
+                leaf_steps(t.nodes, s, len(self.model.base)) for t, s in zip(self._trees, self.model.sums, strict=True)
+            ]
         return [leaf_shares(tree.nodes, classes) for tree in self._trees]
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803 - scikit-learn's name
@@ -305,6 +267,7 @@ class ReleasedModel:
             names = [str(c) for c in X.columns]
             layout = Layout(self.release.domain, columns_of(self.release.domain, names))
             layout.demand(self.tested)
+            layout.settled(X, self.release, self.lines)
             x = numbers(X, layout.columns, self.release)
         else:
             x = np.asarray(X, dtype=np.float64)
@@ -319,9 +282,12 @@ class ReleasedModel:
         wide = self._conditions.columns(parts)
         if isinstance(self.model, RuleList):
             return self._shares[0][self._captured(wide)]
-        total = np.zeros((len(parts), len(self.classes_)))
+        start = self.model.base if isinstance(self.model, Boosting) else (0.0,) * len(self.classes_)
+        total = np.tile(np.array(start, dtype=np.float64), (len(parts), 1))
         for tree, shares in zip(self._trees, self._shares, strict=True):
             total += shares[self._leaves(tree.nodes, wide)]
+        if isinstance(self.model, Boosting):
+            return linked(self.model, total, len(self.classes_))
         return total / len(self._trees) if isinstance(self.model, Forest) else total
 
     def _captured(self, wide: NDArray[np.int32]) -> Ints:

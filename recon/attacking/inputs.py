@@ -19,7 +19,7 @@ from encoders.domain.values import AnyAttribute, Continuous, Grid, Listed, Range
 from encoders.encode.encoder import EncodedRelease
 from recon.attacks.records import Columns, Floats, Ints
 from recon.frames.odd import doubt
-from recon.frames.selections import columns_by_attribute, distinct_cells, from_text, missing, untested
+from recon.frames.selections import columns_by_attribute, distinct_cells, frame_ranges, from_text, missing, untested
 from solvers.foundation.errors import ReleaseError, Unsupported
 
 NAMES_SHOWN = 5
@@ -221,8 +221,39 @@ class Layout:
         known = {c.attribute for c in self.columns}
         lacking = [n for n in names if self.attribute_of(n) not in known]
         if lacking:
-            shown = ", ".join(f"'{n}'" for n in lacking[:NAMES_SHOWN]) + (", ..." if len(lacking) > NAMES_SHOWN else "")
-            raise ReleaseError(f"the model tests {shown}, about which the rows say nothing: they lack the column")
+            raise ReleaseError(f"the model tests {shown(lacking)}, of which the rows say nothing: they lack the column")
+
+    def settled(self, frame: pd.DataFrame, release: EncodedRelease, lines: Iterable[Line]) -> None:
+        """Raise `ReleaseError` naming the row where views of an attribute leave open what a tested name is.
+
+        Only those of whose attribute the table has views alone, and not the tested one.
+        """
+        own = {c.name for c in self.columns if c.value is None}
+        spoken = {c.attribute for c in self.columns if not c.view}
+        asked = [one for one in lines if one.name not in own and self.attribute_of(one.name) not in spoken]
+        known = {self.attribute_of(one.name) for one in asked}
+        views = [c.name for c in self.columns if c.attribute in known]
+        if not views:
+            return
+        rows = frame[views].copy(deep=False)
+        rows.attrs.update(frame.attrs)
+        found = frame_ranges(rows, self.domain, untested(release))
+        for one in asked:
+            codes, every = found[self.attribute_of(one.name)]
+            odd = [code for code, ranges in enumerate(every) if self.leaves_open(one, ranges)]
+            if odd:
+                row = int(np.flatnonzero(np.isin(codes, odd))[0]) + 1
+                message = f"the model tests '{one.name}', which the columns {shown(views)} leave open"
+                raise ReleaseError(message, place=f"row {row}", file=frame.attrs.get("file", ""))
+
+    def leaves_open(self, one: Line, ranges: Ranges) -> bool:
+        """Return whether positions of an attribute lie in several parts of a tested name's line."""
+        if one.name in self.domain.columns:
+            ones = self.domain.view_ranges(one.name)[1]
+            return intersection(ranges, ones) not in ((), ranges)
+        ends = [tuple(complex(float(p[0]), p[1]) if isinstance(p, tuple) else p for p in span) for span in ranges]
+        first = {int(np.searchsorted(one.cuts, start, side="right")) for start, _ in ends}
+        return len(first | {int(np.searchsorted(one.cuts, end, side="left")) for _, end in ends}) > 1
 
     def attribute_of(self, name: str) -> int:
         """Return the attribute behind a tested name."""
@@ -272,6 +303,12 @@ class Layout:
             found.append(first_place(attribute, left))
         dtype = np.float64 if isinstance(attribute, Continuous) else np.int64
         return np.array(found, dtype=dtype)[back.reshape(-1)]
+
+
+def shown(names: Sequence[str]) -> str:
+    """Return names in quotes, the first few of many."""
+    more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
+    return ", ".join(f"'{n}'" for n in names[:NAMES_SHOWN]) + more
 
 
 def outside(ranges: Ranges, attribute: AnyAttribute) -> Ranges:

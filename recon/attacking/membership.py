@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import inf, isinf
 from typing import Literal, cast
 
 import numpy as np
@@ -16,7 +17,7 @@ import pandas as pd
 from encoders.domain.domain import GUESSED
 from encoders.encode.encoder import EncodedRelease
 from recon.attacking.records import Population, Split, population, public_ranges, splits
-from recon.attacks.evaluation.duplicates import Duplicates, both_sides, duplicates
+from recon.attacks.evaluation.duplicates import Duplicates, duplicates, once
 from recon.attacks.evaluation.figures import Evaluation, always_in, balanced, clopper_pearson, evaluated
 from recon.attacks.evaluation.folds import Spread, averaged
 from recon.attacks.membership.attack import Guess, Kind, Knowledge
@@ -26,14 +27,14 @@ from recon.attacks.records import Bits, Ints, predicted
 from recon.frames.true_rows import violations
 from recon.questions.questions import certify
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
-from solvers.foundation.limits import Limits
+from solvers.foundation.limits import Limits, ended
 
 NAMES = ("mia", "label-only", "aloa")
 KINDS: tuple[Kind, ...] = ("random", "statistical", "noise")
 SHADOW_ROWS = 5_000  # that shadow models are trained on at most
 ASKED = 2_000  # rows of each side that are asked about, unless told otherwise
-CERTIFYING = 120.0  # seconds at most, so that the guesses have their turn
-Rows = Literal["all", "balanced", "one side only"]
+CERTIFYING = 60.0  # seconds at most where no time is given; else half of it
+Rows = Literal["all", "balanced", "once"]
 ALWAYS = "always in"
 
 
@@ -41,7 +42,8 @@ ALWAYS = "always in"
 class Judged:
     """What one attack's guesses are worth on some of the rows asked about, in one fold.
 
-    `rows`: all, as many members as others, or those whose like is not on the other side. `note`: a reservation.
+    `rows`: all, as many members as others, or those that occur once among all rows given, whose membership is well
+    defined. `note`: a reservation.
     """
 
     attack: str
@@ -109,6 +111,7 @@ class MembershipAttack:
 
     release: EncodedRelease
     model: str
+    form: str
     members: int
     others: int
     shadow_rows: int
@@ -176,11 +179,13 @@ def attack_membership(
         for one in guesses(found, split, attacks, shadow, seed + fold, limits, fold, confidence):
             (judged if isinstance(one, Judged) else not_run).append(one)  # type: ignore[arg-type]
     if not any(one.attack != ALWAYS for one in judged) and all(one.refused for one in not_run):
-        reasons = dict.fromkeys(f"{one.attack} ({one.shadow}): {one.why}" for one in not_run)
+        reasons = dict.fromkeys(f"{one.attack}: {one.why}" for one in not_run)
         raise Unsupported(f"no attack applies: {'; '.join(reasons)}")
     member_asked = found.member[asked]
+    model = found.box.model
+    form = "" if model.origin is None else model.origin.format
     return MembershipAttack(
-        release, f"{found.box.model.kind.replace('_', ' ')} '{found.box.model.name}'", len(found.members),
+        release, f"{model.kind.replace('_', ' ')} '{model.name}'", form, len(found.members),
         len(found.others), min(SHADOW_ROWS, *(len(one.shadow) for one in every)),
         (int(member_asked.sum()), int((~member_asked).sum())), accuracy(found, asked), folds, seed, confidence,
         tuple(judged), means(judged, folds, confidence), unique(not_run), duplicates(found.number[asked], member_asked),
@@ -203,6 +208,10 @@ def assumed(found: Population) -> list[str]:
     out = ["rows that are called others were not trained on, and are of the training rows' population"]
     if found.release.domain.source == GUESSED:
         out.append("nobody declared a domain: certificates hold over the guessed one (give --domain)")
+    if any("weighted" in note or "clip the stored values" in note for note in found.release.reader_notes):
+        out.append(
+            "the black box answers with shares of rows, where the file's own predictions are weighted or clipped"
+        )
     return out
 
 
@@ -236,17 +245,17 @@ def guesses(
             where = f"{name}, shadow data {kind}" + (f", fold {fold + 1}" if fold else "")
             limits.report(where)
             try:
-                limits.check(f"{where} had to be trained")
+                limits.check(where)
                 guess = guessed(found, split, name, known, seed, limits)
-            except Inconclusive as error:
-                yield NotRun(name, kind, str(error), refused=False)
+            except Inconclusive:
+                yield NotRun(name, kind, ended(limits), refused=False)
             except Unsupported as error:
                 why = str(error)
                 if "scikit-learn" in why:  # nothing can be trained at all
                     raise
                 yield NotRun(name, kind, why.partition(" does not apply: ")[2] or why, refused=True)
             else:
-                yield from judged(guess, name, kind, member, found.number[split.asked], seed, fold, confidence)
+                yield from judged(guess, name, kind, member, once(found.number)[split.asked], seed, fold, confidence)
 
 
 def guessed(found: Population, split: Split, name: str, known: Knowledge, seed: int, limits: Limits) -> Guess:
@@ -256,9 +265,9 @@ def guessed(found: Population, split: Split, name: str, known: Knowledge, seed: 
 
 
 def judged(
-    guess: Guess, name: str, kind: str, member: Bits, number: Ints, seed: int, fold: int, confidence: float
+    guess: Guess, name: str, kind: str, member: Bits, single: Bits, seed: int, fold: int, confidence: float
 ) -> Iterator[Judged]:
-    """Yield what a guess is worth on all rows, as many of both sides, and those that are on one side only."""
+    """Yield what a guess is worth on all rows, as many of both sides, and those that occur once (`single`)."""
 
     def on(index: Ints | Bits, rows: Rows) -> Judged:
         evaluation = evaluated(guess.scores[index], guess.members[index], member[index], confidence)
@@ -266,9 +275,8 @@ def judged(
 
     yield on(np.arange(len(member)), "all")
     yield on(balanced(member, np.random.default_rng(seed)), "balanced")
-    alone = ~both_sides(number, member)
-    if not alone.all() and member[alone].any() and not member[alone].all():
-        yield on(alone, "one side only")
+    if not single.all() and member[single].any() and not member[single].all():
+        yield on(single, "once")
 
 
 def means(
@@ -288,7 +296,8 @@ def proof(found: Population, asked: Ints, limits: Limits, confidence: float) -> 
     limits.report("rows are certified")
     try:
         limits.check("rows were certified")
-        return certified(found, asked, limits.share(0.5, CERTIFYING), confidence), ""
+        most = CERTIFYING if isinf(limits.left()) else inf
+        return certified(found, asked, limits.share(0.5, most), confidence), ""
     except (Inconclusive, Unsupported) as error:
         return None, str(error)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,8 +10,8 @@ import pandas as pd
 
 from encoders.domain.values import Continuous, Grid, Listed
 from encoders.encode.encoder import EncodedRelease
-from recon.attacking.black_box import ReleasedModel
-from recon.attacking.inputs import Column, attack_columns, class_numbers, columns_of, numbers
+from recon.attacking.black_box import ReleasedModel, predicting
+from recon.attacking.inputs import Column, attack_columns, class_numbers, columns_of, numbers, shown
 from recon.attacks.membership.shadow_data import constant_columns
 from recon.attacks.records import Bits, Floats, Ints, Records
 from recon.frames.naming import named_like
@@ -21,7 +20,6 @@ from recon.frames.true_rows import speaks_of
 from solvers.foundation.errors import ReleaseError
 
 LEAST = 4  # rows that shadow data need
-NAMES_SHOWN = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,11 +78,21 @@ def population(
     rows, columns that the model does not know or the rows lack, labels that it does not know, one class or one side
     only; `Unsupported` for a release without predictions.
     """
-    frame, inside = both_sides(release, data, others, member)
+    predicting(release)  # before anything else: without predictions no rows need to fit
+    frame, inside = both_sides(data, others, member)
+    try:
+        return fitted(release, frame, inside, label)
+    except ReleaseError as error:
+        raise error.at(file=frame.attrs.get("file", "")) from None
+
+
+def fitted(release: EncodedRelease, frame: pd.DataFrame, inside: Bits, label: str | None) -> Population:
+    """Return the rows of one table in the terms of the release; see `population`."""
     frame, notes = named_like(frame, release.domain, label)
     names = [str(c) for c in frame.columns]
     inputs = columns_of(release.domain, names)
     box = ReleasedModel(release, [n for n in names if release.domain.label is None or n != release.domain.label.name])
+    box.layout.settled(frame, release, box.lines)
     y = class_numbers(frame, release.domain)
     x = numbers(frame, inputs, release)
     refuse_one_class(release, y)
@@ -103,9 +111,7 @@ def population(
     return Population(release, box, frame, Records(x, y, columns, classes), inside, inputs, tuple(notes), whole)
 
 
-def both_sides(
-    release: EncodedRelease, data: pd.DataFrame | None, others: pd.DataFrame | None, member: str | None
-) -> tuple[pd.DataFrame, Bits]:
+def both_sides(data: pd.DataFrame | None, others: pd.DataFrame | None, member: str | None) -> tuple[pd.DataFrame, Bits]:
     """Return all rows in one table, and which are training rows."""
     if data is None:
         raise ReleaseError("there are no data beside the model: give its training rows (--data), and rows of the same "
@@ -163,12 +169,6 @@ def refuse_one_class(release: EncodedRelease, y: Ints) -> None:
         raise ReleaseError(
             f"all rows have the label '{label.name}' = {value!r}: one class only teaches no attack anything"
         )
-
-
-def shown(names: Sequence[str]) -> str:
-    """Return names in quotes, the first few of many."""
-    more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
-    return ", ".join(f"'{n}'" for n in names[:NAMES_SHOWN]) + more
 
 
 def splits(found: Population, folds: int, limit: int, rng: np.random.Generator) -> list[Split]:

@@ -54,6 +54,9 @@ Level = Annotated[
     float, typer.Option("--confidence", help="Of intervals around rates and noisy counts.", callback=known_level)
 ]
 
+Pairs = Annotated[list[str] | None, typer.Option("--pair", help="Two columns, a,b; may be repeated. Else all pairs.")]
+Epsilons = Annotated[str, typer.Option("--epsilon", help="Of noise on the counts, with commas; '' for none.")]
+
 attack_app = Commands(help="Attack a released model, and say beside it what is proved.", no_args_is_help=True,
                       rich_markup_mode=None)  # fmt: skip
 
@@ -84,6 +87,58 @@ def membership(
             seed=seed, confidence=confidence, limits=limits,
         )  # fmt: skip
     written(MembershipReport(found), json, out)
+
+
+@attack_app.command("correlation")
+def correlation(
+    files: Files, data: TrainingRows = None, pairs: Pairs = None, epsilon: Epsilons = "10,1,0.1",
+    domain: DomainFile = None, independent: Independent = False, rows: KnownRows = None, label: LabelName = None,
+    seed: Seed = 0, out: ReportOut = None, seconds: Seconds = None, memory: Memory = "1G",
+    max_cells: MaxCells = 200_000, confidence: Level = 0.95, json: Json = False, quiet: Quiet = False,
+    log_json: LogJson = False,
+) -> None:  # fmt: skip
+    """Bound the correlations of columns by what attackers know: labels, tables, released counts, noisy ones."""
+    from recon.attacking.linear import attack_correlation, read_linear
+    from recon.console.output import ended_at_once
+    from recon.report.attacks.correlation_report import CorrelationReport
+
+    asked, levels = pairs_of(pairs), epsilons_of(epsilon)
+    with working(seconds, memory, max_cells, quiet, log_json) as limits:
+        with ended_at_once():
+            linear = read_linear(files[0], limits) if len(files) == 1 else None
+        model = linear or opened(files, domain, independent, limits, confidence, rows, label)
+        limits.report("correlations are bounded")
+        found = attack_correlation(model, table(data, limits), asked, levels, label=label, confidence=confidence,
+                                   seed=seed, limits=limits)  # fmt: skip
+        ended = limits.expired()
+    written(CorrelationReport(model, found, confidence, seed, ended), json, out)
+
+
+def pairs_of(texts: list[str] | None) -> list[tuple[str, str]] | None:
+    """Return the pairs of columns asked about, None for all; wrong usage for anything but two names and a comma."""
+    if not texts:
+        return None
+    out = []
+    for text in texts:
+        first, comma, second = text.partition(",")
+        if not comma or not first.strip() or not second.strip():
+            raise typer.BadParameter(f"--pair is two columns with a comma, not '{text}'")
+        out.append((first.strip(), second.strip()))
+    return out
+
+
+def epsilons_of(text: str) -> list[float]:
+    """Return the privacy budgets in an option, none of an empty one; wrong usage for what is no number above 0."""
+    out = []
+    for part in filter(None, (p.strip() for p in text.split(","))):
+        try:
+            found = float(part)
+        except ValueError:
+            found = 0.0
+        if not 0 < found < float("inf"):
+            raise typer.BadParameter(f"--epsilon is numbers above 0 with commas, not '{part}'")
+        out.append(found)
+    return out
 
 
 def opened(

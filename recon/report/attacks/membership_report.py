@@ -16,8 +16,8 @@ from solvers.foundation.exact import level_text
 
 DIFFERENCE = (
     "A guess has error rates: they are measured here because the training rows are at hand, hold for rows like these "
-    "on average, and say nothing about one person. A certificate has none: whoever it is about is in the training set, or "
-    "is not, as long as what it assumes holds; it is silent about all others."
+    "on average, and say nothing about one person. A certificate has none: whoever it is about is in the training set, "
+    "or is not, as long as what it assumes holds; it is silent about all others."
 )
 RATES = ("precision", "recall", "f1", "accuracy", "fpr")
 
@@ -49,7 +49,7 @@ class MembershipReport(Rendered):
         return {
             "attack": 1, "kind": "membership", "file": self.about, "read_from": provenance_json(found.release),
             "status": self.status, "seed": found.seed, "confidence": found.confidence, "folds": found.folds,
-            "black_box": {"model": found.model, "accuracy_members": found.accuracy[0],
+            "black_box": {"model": found.model, "format": found.form or None, "accuracy_members": found.accuracy[0],
                           "accuracy_others": found.accuracy[1]},
             "rows": {
                 "members": found.members, "others": found.others, "asked_members": found.asked[0],
@@ -87,11 +87,13 @@ class MembershipReport(Rendered):
     def about_rows(self) -> Iterator[str]:
         """Yield what the black box is, and which rows it was asked about."""
         found = self.found
-        yield f"black box: the {found.model} as recon read it; nothing of the file was run"
+        form = found.form and f" ({found.form})"
+        yield f"black box: the {found.model}{form} as recon read it; nothing of the file was run"
         yield (f"it is right about {share(found.accuracy[0])} of the training rows asked about and "
                f"{share(found.accuracy[1])} of the others")  # fmt: skip
         yield (f"asked about: {found.asked[0]:,} of {found.members:,} training rows, {found.asked[1]:,} of "
-               f"{found.others:,} others; the attacker has {found.shadow_rows:,} rows of neither")  # fmt: skip
+               f"{found.others:,} others; the attacker has {found.shadow_rows:,} other rows"
+               f"{' in each fold' if found.folds > 1 else ''}")  # fmt: skip
         yield found.duplicates.sentence()
         yield from found.notes
 
@@ -99,11 +101,7 @@ class MembershipReport(Rendered):
         """Yield what every attack is worth, and which were not run."""
         found = self.found
         if found.folds > 1:
-            for name, shadow, rows, figures in found.averaged:
-                if rows == "all" and name != ALWAYS:
-                    yield f"{name}, shadow data {shadow}, mean over {found.folds} folds: AUC {figures['auc']}"
-                    more = [f"{label(k)} {figures[k]}" for k in ("advantage", "tpr_at_01", "recall", "fpr")]
-                    yield f"  {'; '.join(more)}"
+            yield from folded(found)
         else:
             for one in found.statistical:
                 if one.rows == "all":
@@ -133,9 +131,9 @@ class MembershipReport(Rendered):
             if other.rows == "balanced":
                 yield (f"  as many of both ({on.members:,}): precision {precision(on)}, F1 {on.f1:.3f}, accuracy "
                        f"{share(on.accuracy)}")  # fmt: skip
-            elif other.rows == "one side only":
-                yield (f"  rows whose like is not on the other side ({on.members:,} and {on.others:,}): AUC "
-                       f"{on.auc:.3f}, advantage {on.advantage:+.3f}")  # fmt: skip
+            elif other.rows == "once":
+                yield (f"  rows that occur once ({on.members:,} and {on.others:,}): AUC {on.auc:.3f} "
+                       f"({on.auc_low:.3f} to {on.auc_high:.3f}), advantage {on.advantage:+.3f}")  # fmt: skip
         if one.note:
             yield f"  {one.note}"
 
@@ -152,7 +150,7 @@ class MembershipReport(Rendered):
         yield (f"left open: {found.open_rows:,} of {found.members + found.others:,} rows; settled: "
                f"{share(found.coverage)}")  # fmt: skip
         if found.unknown:
-            yield f"  of {found.unknown:,} of them because limits ended the work (--time)"
+            yield f"  {found.unknown:,} of them because limits ended the work (--time)"
         if found.outside:
             yield f"outside the domain, so that nothing was asked: {found.outside:,} rows (--domain declares another)"
         if found.both:
@@ -180,6 +178,17 @@ def error_lines(found: Certified) -> Iterator[str]:
     yield f"verdicts that differ from what is called a training row: {found.errors:,}; {world}: {why}"
 
 
+def folded(found: MembershipAttack) -> Iterator[str]:
+    """Yield the means over folds with their intervals."""
+    for name, shadow, rows, figures in found.averaged:
+        if name == ALWAYS:
+            yield f"always in, which takes no knowledge: precision {figures['precision'].mean:.3f}, AUC 0.5"
+        elif rows == "all":
+            yield f"{name}, shadow data {shadow}, means over {found.folds} folds: AUC {figures['auc']}"
+            shown = ("advantage", "tpr_at_01", "recall", "fpr", "precision", "f1", "accuracy")
+            yield f"  {'; '.join(f'{label(k)} {figures[k]}' for k in shown)}"
+
+
 def decisions(of: Evaluation) -> str:
     """Return the rates of the decisions in words."""
     return (f"recall {share(of.recall)}, FPR {share(of.fpr)}, advantage {of.advantage:+.3f}; precision "
@@ -193,17 +202,23 @@ def precision(of: Evaluation) -> str:
 
 def label(name: str) -> str:
     """Return what a figure is called."""
-    return {"tpr_at_01": "TPR at FPR 1 %", "fpr": "FPR"}.get(name, name)
+    return {"tpr_at_01": "TPR at FPR 1 %", "fpr": "FPR", "f1": "F1"}.get(name, name)
+
+
+def percent(x: float) -> str:
+    """Return a share in percent; what is not quite 0 or 1 is not rounded to it where two digits tell."""
+    text = f"{100 * x:.1f}"
+    return f"{100 * x:.2f}" if (text == "100.0" and x < 1) or (text == "0.0" and x > 0) else text
 
 
 def share(x: float) -> str:
-    """Return a share in percent."""
-    return f"{100 * x:.1f} %"
+    """Return a share in percent, with the sign."""
+    return f"{percent(x)} %"
 
 
 def interval(x: float, low: float, high: float) -> str:
     """Return a share with its interval in percent."""
-    return f"{100 * x:.1f} % ({100 * low:.1f} to {100 * high:.1f})"
+    return f"{share(x)} ({percent(low)} to {percent(high)})"
 
 
 def judged_json(one: Judged) -> dict[str, Any]:
