@@ -108,7 +108,7 @@ def width_figure(table: pd.DataFrame) -> Figure:
         "attacker knows; below: worlds under discrete Laplace noise of each epsilon, joint confidence 95 %. 2: nothing "
         "is known."
     )
-    return Figure("joint-correlations", about, panels)
+    return Figure("correlations", about, panels)
 
 
 def correlation_sentences(some: pd.DataFrame, table: pd.DataFrame) -> list[str]:
@@ -208,9 +208,9 @@ def explanations(some: pd.DataFrame) -> Findings:
         panels.append(Panel(NAMES[str(dataset)], "explained records", "delta recall", recall))
     drawn = (
         "Left: bits removed per training row by local explanations with their counts, at least (band: and at most), "
-        "dashed: by TREPAN's tree. Right: REVEAL's delta recall of the ensemble of attacks on the same local surrogates."
+        "dashed: by TREPAN's tree. Right: REVEAL's delta recall of the ensemble of attacks on the same surrogates."
     )
-    return Findings([Table("explanations", table, about)], [Figure("joint-explanations", drawn, panels)],
+    return Findings([Table("explanations", table, about)], [Figure("explanations", drawn, panels)],
                     explanation_sentences(table))  # fmt: skip
 
 
