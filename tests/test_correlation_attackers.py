@@ -18,6 +18,7 @@ from encoders.models.models import Figure, Forest, Node, Rule, RuleList, Support
 from recon.attacking import correlations as module
 from recon.attacking.correlations import DEFINITE, DISCRETE, WORLDS, correlations
 from solvers.foundation.errors import ReleaseError, Unsupported
+from solvers.foundation.limits import Limits
 
 NAMES = ("a", "b", "c", "y")
 CELLS = np.array(list(itertools.product((0, 1), repeat=4)))
@@ -280,3 +281,17 @@ def test_the_discrete_interval_is_that_of_the_statistical_attack():
     for line in lines.itertuples():
         expected = discrete_interval(*(label_table(frame[n], frame["y"]) for n in (line.first, line.second)))
         assert (line.low, line.high) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("most", [12, 0])
+def test_out_of_time_the_tables_are_left(monkeypatch, most):
+    monkeypatch.setattr(module, "TOGETHER", most)
+    frame = larger(60)
+    found = correlations(learnt(frame, 3), frame, epsilons=(1,), limits=Limits(seconds=0.0))
+    by = {name: part.reset_index(drop=True) for name, part in found.frame.groupby("attacker")}
+    for name in ("noise epsilon=1", WORLDS):
+        assert (by[name]["low"] == by[DISCRETE]["low"]).all()
+        assert (by[name]["high"] == by[DISCRETE]["high"]).all()
+        assert (by[name]["status"] == "bounds").all()
+    assert found.frame["holds"].all()
+    assert "the time was up" in found.notes[0]

@@ -257,8 +257,8 @@ def test_findings_say_what_is_there(results):
     found = findings(results)
     names = {table.name: table.frame for table in found.tables}
     assert set(names) == {"correlations", "membership", "certificates", "attacks", "explanations", "noise"}
-    assert [figure.name for figure in found.figures] == ["joint-correlations", "joint-membership",
-                                                         "joint-explanations", "joint-noise"]  # fmt: skip
+    assert [figure.name for figure in found.figures] == ["correlations", "membership",
+                                                         "explanations", "noise"]  # fmt: skip
     text = "\n".join(found.sentences)
     some = results[results["question"] == "correlations"]
     sure = some[some["confidence"] == 1]

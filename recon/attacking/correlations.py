@@ -121,7 +121,8 @@ def correlations(
     on every count (neighbours: one row added or removed), drawn with `seed`; joint intervals at `confidence`. Left out,
     with a note, where the release is no single tree or rule list with exact counts; noisy counts of the release itself
     are read at the confidence and then make the attacker "worlds". An attacker who finds the noise impossible at the
-    confidence falls back on what else is known (status "empty").
+    confidence falls back on what else is known (status "empty"). Out of time, what is known without the model is left
+    ("bounds", and a note).
 
     Raises `ReleaseError` for data that are not the rows of the release, without a label, with a column that is constant
     (it has no correlation), for fewer than two columns, for a bad epsilon; `Unsupported` for a label of other than two
@@ -142,12 +143,14 @@ def correlations(
         noisy = list(noisy_releases(release, epsilons, level, seed))
     except Unsupported as error:
         noisy, notes = [], [f"no noise was added: {error}"]
+    read = release.at_confidence(level)  # first, so that the time is theirs where it is short
+    worlds = over_worlds(read, known, asked, discrete, together, limits)
     for epsilon, private in noisy:
         found = over_worlds(private, known, asked, discrete, together, limits)
         lines.append(as_lines(known, (a, b), found, joint, f"noise epsilon={epsilon:g}", private.confidence))
-    read = release.at_confidence(level)
-    found = over_worlds(read, known, asked, discrete, together, limits)
-    lines.append(as_lines(known, (a, b), found, joint, WORLDS, read.confidence))
+    lines.append(as_lines(known, (a, b), worlds, joint, WORLDS, read.confidence))
+    if limits.expired():
+        notes.append("the time was up: intervals of status 'bounds' are wider than they need be")
     frame = pd.concat(lines)
     names = [view.name for view in known.views]
     frame.insert(0, "first", [names[i] for i in a.tolist()] * len(lines))
@@ -265,7 +268,6 @@ def over_worlds(
         return inside(release, known, asked, outer, limits)
     parts = []
     for i, (first, second) in enumerate(asked):
-        limits.check("correlations are bounded")
         one = Ends(outer.low[i : i + 1], outer.high[i : i + 1], outer.status[i : i + 1])
         parts.append(inside(release, known.of([first, second]), [(0, 1)], one, limits))
     low, high = (np.concatenate([getattr(p, name) for p in parts]) for name in ("low", "high"))
@@ -280,26 +282,26 @@ def inside(
     From outside by linear programs over the cells in whole numbers (safe bounds), from inside by histograms that CP-SAT
     finds; "exact" where both meet. With too many cells, or without time, what was known before is left.
     """
-    level = release.statements.confidence or CONFIDENCE
-    joined = encode(release.domain, [*release.models, tables(release, known)], release.declared, confidence=level)
-    wanted = [(*known.views[i].condition, *known.views[j].condition) for i, j in asked]
+    low, high, status = outer.low.copy(), outer.high.copy(), np.full(len(asked), "bounds", dtype=object)
     try:
+        limits.check("correlations are bounded")
+        level = release.statements.confidence or CONFIDENCE
+        joined = encode(release.domain, [*release.models, tables(release, known)], release.declared, confidence=level)
+        wanted = [(*known.views[i].condition, *known.views[j].condition) for i, j in asked]
         system = system_of(joined.statements, limits)
         if system.bounds.conflict is not None:
             return impossible(release, outer)
         prover = Prover(system, limits.limited())
         if prover.relaxation.refutes(limits):
             return impossible(release, outer)
-        met = overlaps(system, select_conditions(joined, wanted), limits)
-        found = [extremes(prover, one, limits) for one in met]
+        for i, met in enumerate(overlaps(system, select_conditions(joined, wanted), limits)):
+            if (found := extremes(prover, met, limits)) is None:
+                return impossible(release, outer)
+            (least, reached), (most, attained) = found
+            low[i], high[i] = max(low[i], least), min(high[i], most)
+            status[i] = "exact" if (reached and attained) or low[i] == high[i] else "bounds"
     except (Unsupported, Inconclusive):
-        return replace(outer, status=np.full(len(asked), "bounds", dtype=object), engine="frechet")
-    if any(pair is None for pair in found):
-        return impossible(release, outer)
-    low, high = (np.array([pair[k][0] for pair in found if pair], dtype=np.int64) for k in (0, 1))
-    attained = np.array([pair[0][1] and pair[1][1] for pair in found if pair], dtype=bool)
-    low, high = np.maximum(low, outer.low), np.minimum(high, outer.high)
-    status = np.where(attained | (low == high), "exact", "bounds").astype(object)
+        pass  # what was known before is left
     return Ends(low, high, status, "cpsat")
 
 

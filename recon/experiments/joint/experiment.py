@@ -85,8 +85,8 @@ def explanations(quick: bool) -> list[Point]:
             if quick and number > 40:
                 continue
             named: dict[str, Scalar] = {"question": "explanations", "what": what, "explained": number, "most": MOST}
-            cost = 20.0 + number / 5
-            out.append(Point(dataset, {**named, "rows": rows, "seed": 0, "cap_seconds": 15.0}, cost))
+            cost = 30.0 + number / 5
+            out.append(Point(dataset, {**named, "rows": rows, "seed": 0, "cap_seconds": 25.0}, cost))
     return out
 
 

@@ -108,7 +108,7 @@ def width_figure(table: pd.DataFrame) -> Figure:
         "attacker knows; below: worlds under discrete Laplace noise of each epsilon, joint confidence 95 %. 2: nothing "
         "is known."
     )
-    return Figure("joint-correlations", about, panels)
+    return Figure("correlations", about, panels)
 
 
 def correlation_sentences(some: pd.DataFrame, table: pd.DataFrame) -> list[str]:
@@ -184,6 +184,7 @@ def explanations(some: pd.DataFrame) -> Findings:
              "removed_high", "exact", "engine", "recall_black_box", "recall_explainer", "delta_recall",
              "fpr_black_box", "fpr_explainer", "auc_black_box", "auc_explainer", "fidelity"]  # fmt: skip
     table = some.reindex(columns=shown).sort_values(shown[:4], ignore_index=True)
+    table = table.astype(dict.fromkeys(["rows", "explained", "statements", "distinct"], int))
     about = (
         "Explanations of a forest of 100 trees, released with the numbers of training rows per class that meet each "
         "rule (LORE: `statements` different rules of so many explained records; TREPAN: leaves of one tree): bits "
@@ -196,10 +197,7 @@ def explanations(some: pd.DataFrame) -> Findings:
         lines = []
         for rows, of in part[part["what"] == "LORE"].groupby("rows"):
             low, high = of["removed_low"].tolist(), of["removed_high"].tolist()
-            middle = [(a + b) / 2 for a, b in zip(low, high, strict=True)]
-            lines.append(
-                Line(f"{rows} rows", of["explained"].tolist(), middle, low, high, [not e for e in of["exact"]])
-            )
+            lines.append(Line(f"{rows} rows", of["explained"].tolist(), low, low, high, [not e for e in of["exact"]]))
         for rows, of in part[part["what"] == "TREPAN"].groupby("rows"):
             x = [0.0, float(part["explained"].max())]
             lines.append(Line(f"TREPAN, {rows} rows", x, [float(of["removed_low"].iloc[0])] * 2, style="dashed",
@@ -209,10 +207,10 @@ def explanations(some: pd.DataFrame) -> Findings:
                   for rows, of in part[part["what"] == "LORE"].groupby("rows")]  # fmt: skip
         panels.append(Panel(NAMES[str(dataset)], "explained records", "delta recall", recall))
     drawn = (
-        "Left: bits removed per training row by local explanations with their counts (band: rigorous bounds), dashed: "
-        "by TREPAN's tree. Right: REVEAL's delta recall of the ensemble of attacks on the same local surrogates."
+        "Left: bits removed per training row by local explanations with their counts, at least (band: and at most), "
+        "dashed: by TREPAN's tree. Right: REVEAL's delta recall of the ensemble of attacks on the same surrogates."
     )
-    return Findings([Table("explanations", table, about)], [Figure("joint-explanations", drawn, panels)],
+    return Findings([Table("explanations", table, about)], [Figure("explanations", drawn, panels)],
                     explanation_sentences(table))  # fmt: skip
 
 

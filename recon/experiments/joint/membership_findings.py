@@ -76,7 +76,7 @@ def coverage_figure(whole: pd.DataFrame) -> Figure:
         "Share of the rows asked about that certificates settle without error (true attributes) against the greatest "
         "AUC that any attack has on the same rows and model; means over splits."
     )
-    return Figure("joint-membership", about, panels)
+    return Figure("membership", about, panels)
 
 
 def membership_sentences(some: pd.DataFrame, certificates: pd.DataFrame, attacks: pd.DataFrame) -> list[str]:
@@ -170,7 +170,7 @@ def noise_figure(table: pd.DataFrame) -> Figure:
         "settled by proof (at confidence 95 %), accuracy, AUC of two attacks; bits removed per row. Means over draws "
         "and splits."
     )
-    return Figure("joint-noise", about, panels)
+    return Figure("noise", about, panels)
 
 
 def noise_sentences(table: pd.DataFrame) -> list[str]:
