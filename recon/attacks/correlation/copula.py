@@ -42,7 +42,7 @@ def copula(matrices: Floats, rows: int, rng: np.random.Generator,
     found = normals(factors_of(matrices), rows, rng)
     for i, marginal in enumerate(marginals or ()):
         if marginal is not None:
-            found[..., i] = marginal(ndtr(found[..., i]))
+            found[..., i] = marginal(shares(found[..., i]))
     return found
 
 
@@ -88,7 +88,12 @@ def nodes() -> tuple[Floats, Floats]:
 
 def values_at(marginal: Marginal | None, z: Floats) -> Floats:
     """Return the column's values where the normal variable has the values z."""
-    return z if marginal is None else np.asarray(marginal(ndtr(z)), dtype=np.float64)
+    return z if marginal is None else np.asarray(marginal(shares(z)), dtype=np.float64)
+
+
+def shares(z: Floats) -> Floats:
+    """Return the probability of values below z, kept apart from 0 and 1, where quantiles are infinite."""
+    return np.clip(ndtr(z), 1e-300, 1.0 - 2.0**-53)
 
 
 def standardised(values: Floats, weights: Floats, which: str) -> Floats:
