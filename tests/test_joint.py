@@ -209,7 +209,7 @@ def test_a_surrogate_as_a_release_predicts_what_its_counts_say(frame):
 def results(frame):
     """Return results of one small point per question and setting."""
     some = [
-        at("correlations", draws=3, columns="used", counted="bits", **learner("greedy rule list", width=1, rules=3))
+        at("correlations", draws=3, columns="used", counted="bits", **learner("greedy rule list", width=1, rules=4))
     ]
     for name in ("greedy rule list", "full-grown tree"):
         some.append(at("membership", rows=100, shadow="noise", **learner(name, depth=2)))

@@ -25,6 +25,7 @@ from solvers.foundation.limits import Limits
 
 ATTACKS = ("mia", "label-only", "aloa")
 ASKED = 2_000  # rows of each side
+ROWS = ("all", "balanced")
 CERTIFYING = 25.0  # seconds for the verdicts in one domain
 
 
@@ -89,6 +90,8 @@ def compared(point: Point, frame: pd.DataFrame, limits: Limits) -> list[Row]:
         out.append({"what": "certificates", "counted": counted, **proved.row()})
     for said in [*guesses(found, asked, ATTACKS, point["shadow"].split(), point["seed"], limits, 0, 0.95),
                 *additive(found, asked, point["seed"], limits)]:  # fmt: skip
+        if isinstance(said, Judged) and said.rows not in ROWS:
+            continue
         if isinstance(said, Judged):
             out.append({"what": "attack", "attack": said.attack, "shadow": said.shadow, "asked_rows": said.rows,
                         "note": said.note, **said.evaluation.row()})  # fmt: skip
@@ -138,6 +141,5 @@ def additive(found: Population, asked: Split, seed: int, limits: Limits) -> Iter
     x, y = found.rows.x[asked.asked], found.rows.y[asked.asked]
     if one.refuses(found.box, known) is None:
         guess = attacked(one, found.box, known, x, y, seed, limits)
-        yield from judged(
-            guess, one.name, "random", found.member[asked.asked], found.number[asked.asked], seed, 0, 0.95
-        )
+        member = found.member[asked.asked]
+        yield from judged(guess, one.name, "random", member, np.ones(len(member), dtype=bool), seed, 0, 0.95)

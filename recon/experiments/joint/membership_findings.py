@@ -9,6 +9,8 @@ import pandas as pd
 
 from recon.experiments.drawing import Figure, Line, Panel
 from recon.experiments.experiment import Findings, Table
+from recon.experiments.joint.certifying import ROWS
+from recon.experiments.joint.releases import LEARNERS
 
 NAMES = {"compas27": "COMPAS", "adult24": "Adult"}
 BASELINE = "always in"
@@ -22,7 +24,7 @@ def memberships(some: pd.DataFrame) -> Findings:
     keys = ["dataset", "learner"]
     some = some.reindex(columns=[*some.columns, *(n for n in ("v", "v_authors", "fidelity") if n not in some)])
     proved = some[some["what"] == "certificates"]
-    guessed = some[(some["what"] == "attack") & (some["attack"] != BASELINE)]
+    guessed = some[(some["what"] == "attack") & (some["attack"] != BASELINE) & some["asked_rows"].isin(ROWS)]
     figures = ["members_in", "others_out", "coverage", "members_in_alone", "auc"]
     sums = ["asked", "errors", "others_in", "others_in_alone", "settled_rows", "certificates", "unknown"]
     certificates = proved.groupby([*keys, "counted"], as_index=False, sort=False).agg(
@@ -44,7 +46,7 @@ def memberships(some: pd.DataFrame) -> Findings:
               "by value, because a training row is the same; `auc`: of the verdicts as scores; `certificates` of "
               "`settled_rows` verdicts on distinct rows came with a certificate, verified."),
         Table("attacks", attacks, "Attacks on the released models, means over splits; AUC with DeLong's, TPR with "
-              "Clopper-Pearson intervals (95 %); rows: all, balanced, those whose like is on one side only."),
+              "Clopper-Pearson intervals (95 %); rows: all, or as many members as others."),
     ]  # fmt: skip
     return Findings(tables, [coverage_figure(whole)], membership_sentences(some, certificates, attacks))
 
@@ -61,7 +63,9 @@ def overview(some: pd.DataFrame, certificates: pd.DataFrame, attacks: pd.DataFra
         auc_least=("auc", "min"), auc_most=("auc", "max"), tpr_at_001=("tpr_at_001", "max"),
         tpr_at_01=("tpr_at_01", "max"),
     )  # fmt: skip
-    whole = models.merge(true, on=keys, how="outer", sort=False).merge(on_all, on=keys, how="outer", sort=False)
+    whole = models.merge(true, on=keys, how="left").merge(on_all, on=keys, how="left")
+    order = {name: k for k, name in enumerate((*NAMES, *LEARNERS))}
+    whole = whole.sort_values(keys, key=lambda names: names.map(order), ignore_index=True)
     return whole.rename(columns={"members_in_alone": "tpr_at_fpr_0"})
 
 
