@@ -38,10 +38,9 @@ def points(size: Size) -> list[Point]:
     if not quick:
         found += [Point("", {"part": "model-less, exact", "bins": 5, "side": 2000}, 5.0)]
         found += [Point("", {"part": "model-less, cells", "matrices": 1500, "every": 1, "seed": 0}, 30.0)]
-    for n in VARIABLES:
-        found += [Point("", {"part": "model-less, variables", "n": n, "targets": 100_000, "seed": 0}, 2.0)]
-        if not quick or n in (3, 4, 6):
-            found += [Point("", {"part": "linear intervals", "n": n, "targets": 200, "seed": 0}, 6.0)]
+    for n in (3, 4) if quick else VARIABLES:
+        found += [Point("", {"part": "model-less, variables", "n": n, "targets": 100_000, "seed": 0}, 3.0)]
+        found += [Point("", {"part": "linear intervals", "n": n, "targets": 200, "seed": 0}, 6.0)]
     for kind, (cells, chunk, seconds) in GRIDS.items():
         named: dict[str, Scalar] = {"part": "grid", "kind": kind, "shadows": SHADOWS, "further": FURTHER}
         some = in_chunks("", named, cells, chunk, seconds)
