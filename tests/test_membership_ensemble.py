@@ -27,7 +27,7 @@ def kept_by_confidence(d):
     mean = sum(d) / len(d)
     bar = mean + math.sqrt(sum((v - mean) ** 2 for v in d) / len(d)) - 1e-12
     kept = [v >= bar for v in d]
-    return kept if any(kept) else [v == max(d) for v in d]
+    return kept if any(kept) else [v >= max(d) - 1e-12 for v in d]
 
 
 def kept_by_elbow(d):
@@ -36,7 +36,7 @@ def kept_by_elbow(d):
     chord = [curve[0] + (k / max(n - 1, 1)) * (curve[-1] - curve[0]) for k in range(n)]
     away = [abs(a - b) for a, b in zip(curve, chord, strict=True)]
     elbow = next(v for v, far in zip(curve, away, strict=True) if far >= max(away) - 1e-12)
-    return [v >= elbow for v in d]
+    return [v >= elbow - 1e-12 for v in d]
 
 
 @settings(deadline=None)
@@ -117,3 +117,15 @@ def test_a_tie_of_votes_is_no_member_and_one_attack_speaks_for_itself():
 def test_what_is_no_ensemble_is_refused(made, more, said):
     with pytest.raises(ReleaseError, match=said):
         ensemble(made, **more)
+
+
+def test_attacks_that_differ_in_the_last_bit_only_are_equally_sure():
+    # c_IN = 0.2 and 0.8 are equally far from 1/2, but not in floating point: both are the surest, and both vote
+    scores = np.array([[0.4], [0.2], [0.8], [0.5]])
+    votes = [Guess("mia", s, s > 0.5, threshold=0.5) for s in scores]
+    distances = np.abs(2 * scores - 1)
+    assert distances[1, 0] != distances[2, 0]
+    assert surest(distances)[:, 0].tolist() == [False, True, True, False]
+    assert ensemble(votes, "confidence").scores.tolist() == [0.5]
+    # the elbow is 0.3 here, of which one floating-point number is a little less
+    assert beyond_elbow(np.array([[0.0], [0.8 - 0.5], [0.3], [0.31]]))[:, 0].tolist() == [False, True, True, True]

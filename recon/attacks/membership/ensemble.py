@@ -59,9 +59,8 @@ def surest(distances: Floats) -> Bits:
 
     `distances` (attacks, rows). Everybody at mean + deviation or above; if nobody is, all at the greatest.
     """
-    bar = distances.mean(axis=0) + distances.std(axis=0) - SAME
-    bar = np.minimum(bar, distances.max(axis=0))
-    kept: Bits = distances >= bar
+    bar = np.minimum(distances.mean(axis=0) + distances.std(axis=0), distances.max(axis=0))
+    kept: Bits = distances >= bar - SAME  # |2 * 0.8 - 1| and |2 * 0.2 - 1| differ in the last bit
     return kept
 
 
@@ -75,5 +74,5 @@ def beyond_elbow(distances: Floats) -> Bits:
     along = np.linspace(0.0, 1.0, len(curve))[:, None]
     away = np.abs(curve - (curve[0] + along * (curve[-1] - curve[0])))
     first = (away >= away.max(axis=0) - SAME).argmax(axis=0)
-    kept: Bits = distances >= curve[first, np.arange(curve.shape[1])]
+    kept: Bits = distances >= curve[first, np.arange(curve.shape[1])] - SAME
     return kept
