@@ -43,6 +43,9 @@ def extremes(prover: Prover, met: Overlap, limits: Limits) -> tuple[int, int, bo
         limits.check("rows of selections are bounded")
         coefs = prover.indicator(met.cells if greatest else met.inside)
         outer = prover.outer(coefs, greatest)
+        if any(int(coefs @ known) == outer for known in prover.pool):  # found for another selection
+            ends.append((outer, whole))
+            continue
         solved = prover.exactly(coefs, greatest, SECONDS_EACH)
         if solved.none:
             raise ContradictionError("no dataset fits", ())
