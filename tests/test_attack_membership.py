@@ -293,6 +293,8 @@ REFUSED = [
     ({"attacks": ("magic",)}, "no attack 'magic'"),
     ({"shadow": ("moon",)}, "no shadow data 'moon'"),
     ({"confidence": 1.0}, "lies between 0 and 1"),
+    ({"seed": -1}, "the seed has to be a whole number, 0 or more"),
+    ({"others": OTHERS[:1]}, "1 row that was not trained on leaves 0 to the attacker"),
 ]
 
 

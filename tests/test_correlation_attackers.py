@@ -227,13 +227,13 @@ def test_a_release_with_noise_is_read_at_the_confidence(tmp_path):
 def test_bad_input_is_refused_by_name():
     frame = larger(60)
     release = learnt(frame, 3)
-    with pytest.raises(ReleaseError, match="no column 'y', the label"):
+    with pytest.raises(ReleaseError, match=r"no column 'y', the model's label: say which column is \(--label"):
         correlations(release, frame[list("abcd")])
     with pytest.raises(ReleaseError, match="not the rows that the release is about"):
         correlations(release, frame.assign(a=1 - frame["a"], b=1 - frame["b"]))
     with pytest.raises(ReleaseError, match="'zz' is no column of 0 and 1; the model tests"):
         correlations(release, frame, pairs=[("a", "zz")])
-    with pytest.raises(ReleaseError, match="a correlation is one of two columns"):
+    with pytest.raises(ReleaseError, match="a correlation is one of two columns, not of 'a' with itself"):
         correlations(release, frame, pairs=[("a", "a")])
     with pytest.raises(ReleaseError, match="epsilon must be above 0"):
         correlations(release, frame, epsilons=(0,))

@@ -178,10 +178,12 @@ def what_is_known(
         chosen = [tuple(named_view(release, views, name) for name in pair) for pair in pairs]
         further = {view.name: view for pair in chosen for view in pair if view not in views}
         views = [*views, *further.values()]
+        if twice := next((first.name for first, second in chosen if first == second), None):
+            raise ReleaseError(f"a correlation is one of two columns, not of '{twice}' with itself")
         asked = [(views.index(first), views.index(second)) for first, second in chosen]
     else:
         asked = list(combinations(range(len(views)), 2))
-    if not asked or any(first == second for first, second in asked):
+    if not asked:
         raise ReleaseError(f"a correlation is one of two columns; the model tests {len(views)}")
     if not release.noisy and (broken := violations(release, data)):
         raise ReleaseError(f"the data are not the rows that the release is about: {broken[0]}")

@@ -30,6 +30,7 @@ from solvers.foundation.limits import Limits
 
 KINDS = ("LogisticRegression", "LogisticRegressionCV", "LinearRegression", "Ridge", "RidgeClassifier", "LinearSVC",
          "SGDClassifier", "LinearDiscriminantAnalysis", "Perceptron")  # fmt: skip
+KEYS = {"weights", "correlations", "standardised"}  # of a linear model in JSON
 ALONE, MODEL = "label alone", "linear model"
 KNOWS = {
     ALONE: "the correlation of either column with the label",
@@ -89,6 +90,10 @@ def of_json(found: Any, path: str) -> LinearModel | None:
     """Return the linear model in a JSON object, None where it is a release file."""
     if not isinstance(found, dict) or "recon" in found or "weights" not in found:
         return None
+    if unknown := sorted(found.keys() - KEYS):
+        raise ReleaseError("unknown key", place=unknown[0])
+    if not isinstance(found.get("standardised", False), bool):
+        raise ReleaseError(f"is true or false, not {found['standardised']!r}", place="standardised")
     weights = numbers_in(found["weights"], "weights")
     if len(weights) < 2:
         raise ReleaseError(f"a correlation is one of two columns; there are {len(weights)}", place="weights")

@@ -166,7 +166,7 @@ def attack_membership(
     the attacks applies.
     """
     limits = limits or Limits()
-    refuse_names(attacks, shadow, confidence)
+    refuse_settings(attacks, shadow, confidence, seed)
     limits.report("rows are read")
     found = population(release, data, others, member, label)
     rng = np.random.default_rng(seed)
@@ -193,14 +193,16 @@ def attack_membership(
     )  # fmt: skip
 
 
-def refuse_names(attacks: Sequence[str], shadow: Sequence[str], confidence: float) -> None:
-    """Raise `ReleaseError` for an attack or shadow data that there are not, and for a confidence outside (0, 1)."""
+def refuse_settings(attacks: Sequence[str], shadow: Sequence[str], confidence: float, seed: int) -> None:
+    """Raise `ReleaseError` for an attack or shadow data that there are not, and for numbers out of range."""
     for names, known, what in ((attacks, NAMES, "attack"), (shadow, KINDS, "shadow data")):
         for name in names:
             if name not in known:
                 raise ReleaseError(f"there is no {what} '{name}': choose {', '.join(known)} or all")
     if not 0 < confidence < 1:
         raise ReleaseError(f"the confidence of an interval lies between 0 and 1, not {confidence:g}")
+    if seed < 0:
+        raise ReleaseError("the seed has to be a whole number, 0 or more")
 
 
 def assumed(found: Population) -> list[str]:

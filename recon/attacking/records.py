@@ -192,10 +192,9 @@ def splits(found: Population, folds: int, limit: int, rng: np.random.Generator) 
         parts = list(zip(inner, outer, rest, strict=True))
     short = min(len(rest) for _, _, rest in parts)
     if short < LEAST or not all(len(o) for _, o, _ in parts):
-        message = (
-            f"{len(others)} rows that were not trained on leave {short} to the attacker, who needs {LEAST} at least"
-        )
-        raise ReleaseError(message)
+        one = len(others) == 1
+        few = f"{len(others)} {'row that was' if one else 'rows that were'} not trained on leave{'s' if one else ''}"
+        raise ReleaseError(f"{few} {short} to the attacker, who needs {LEAST} at least")
     return [Split(np.sort(np.concatenate([m[:limit], o[:limit]])), np.sort(rest)) for m, o, rest in parts]
 
 

@@ -121,7 +121,8 @@ def labels_of(release: EncodedRelease, data: pd.DataFrame) -> NDArray[np.int64]:
     if label is None:
         raise ReleaseError("the release has no label: nothing is known that correlations could follow from")
     if label.name not in data.columns:
-        raise ReleaseError(f"the data have no column '{label.name}', the label")
+        told = "say which column is (--label NAME), or name the label in the domain"
+        raise ReleaseError(f"the data have no column '{label.name}', the model's label: {told}")
     codes, ranges = frame_ranges(data[[label.name]], release.domain)[len(release.domain.all) - 1]
     if wide := [k for k, found in enumerate(ranges) if len(found) != 1 or found[0][1] - found[0][0] != 1]:
         row = int(np.flatnonzero(codes == wide[0])[0]) + 1
