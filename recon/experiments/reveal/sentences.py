@@ -67,13 +67,13 @@ def evaluation(line: Mapping[Any, Any]) -> Evaluation:
 
 
 def loud(average: pd.DataFrame) -> list[str]:
-    """Return what the gain of recall of mia on TREPAN means, and the largest gain of the paper's attacks."""
+    """Return what the gain of recall of mia on explainers means, and the largest gain of the paper's attacks."""
     out = []
     for dataset, title in TITLES.items():
         some = chosen(average, dataset=dataset, part="global", test_set=PAPER)
         gains = some[some["delta_recall"].notna() & some["attack"].isin(MATRIX)].sort_values("delta_recall")
-        plain = chosen(gains, attack="mia", shadow="noise", model="TREPAN-RF")
-        for line, largest in [(plain, ""), (gains.iloc[-1:], ", the largest gain")]:
+        plain = [(chosen(gains, attack="mia", shadow="noise", model=name), "") for name in EXPLAINERS]
+        for line, largest in [*plain, (gains.iloc[-1:], ", the largest gain")]:
             for one in line.to_dict("records"):
                 box = chosen(some, attack=one["attack"], shadow=one["shadow"], model=one["model"].rpartition("-")[2])
                 name = f"{title}, {one['attack']} with {one['shadow']} shadow data on {one['model']}{largest}"
