@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from encoders.domain.domain import Domain
 from encoders.domain.values import Continuous, Listed
 from encoders.models.models import Node, Support, Tree
 from recon.attacking.membership import ALWAYS, attack_membership
+from recon.attacking.records import population, splits
 from recon.report.attacks.membership_report import DIFFERENCE, MembershipReport
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
@@ -130,6 +132,17 @@ def test_folds_ask_about_every_row_once_and_average(release):
     assert "other rows in each fold" in text
 
 
+@pytest.mark.parametrize("folds", [1, 2, 5])
+def test_the_attacker_has_other_rows_than_those_asked_about(release, folds):
+    found = population(release, TRAIN, OTHERS)
+    every = splits(found, folds, 1000, np.random.default_rng(0))
+    for one in every:
+        assert not set(one.shadow) & set(one.asked)
+        assert not found.member[one.shadow].any()
+        assert {*one.shadow, *one.asked} >= set(found.others)
+    assert sorted(np.concatenate([one.asked[found.member[one.asked]] for one in every])) == found.members.tolist()
+
+
 def test_the_limit_bounds_how_many_rows_are_asked_about(release):
     found = attack_membership(release, TRAIN, OTHERS, attacks=("label-only",), shadow=("noise",), limit=20)
     assert found.asked == (20, 20)
@@ -167,9 +180,14 @@ def test_aloa_without_continuous_columns_is_refused_by_name_and_not_run(release)
 
 def test_rows_that_the_release_is_not_about_are_called_so(release):
     """Others called training rows: what is proved of the true ones differs, and the report says why."""
-    found = attack_membership(release, OTHERS, TRAIN, attacks=("label-only",), shadow=("noise",))
+    found = attack_membership(release, OTHERS, TRAIN, attacks=("label-only",), shadow=("noise",), folds=2)
     assert found.certified.broken[0].startswith("the release is of 90 rows, the truth has 70")
-    assert found.certified.errors > 0
+    inside, errors = times(OTHERS), Counter()
+    for row, n in times(pd.concat([OTHERS, TRAIN])).items():
+        line = recon.certify(release, pd.DataFrame([row], columns=[*BITS, "ill"]), certificates=False)
+        errors[line["verdict"].iloc[0], row in inside] += n
+    assert min(errors["certain", False], errors["impossible", True]) > 0
+    assert found.certified.errors == errors["certain", False] + errors["impossible", True]
     text = MembershipReport(found).to_text()
     assert "contradict the release: the release is of 90 rows" in text
     assert "they are not (all) the rows it was made from" in text
@@ -236,6 +254,21 @@ def test_noisy_counts_are_certified_at_their_confidence():
     found = attack_membership(noisy, rows[:60], rows[60:], attacks=("label-only",), shadow=("noise",))
     assert found.certified.confidence == 0.95
     assert "at confidence 0.95 over the noise" in MembershipReport(found).to_text()
+
+
+def test_noisy_counts_far_above_their_noise_prove_members_at_their_confidence():
+    from encoders.encode.encoder import encode
+    from encoders.models.models import Noise
+    from solvers.noise.laws import Law
+
+    domain = Domain((Listed("s", (0, 1)),), Listed("ill", (0, 1)))
+    noise = Noise(Law("discrete_laplace", Fraction(1)), Fraction(1), Fraction(0), Fraction(1), "add_remove")
+    nodes = (Node(Support(), (("s", recon_test(1)),), 1, 2), Node(Support((40, -1))), Node(Support((2, 60))))
+    release = encode(domain, [Tree(nodes, noise=noise)])
+    rows = pd.DataFrame({"s": [1] * 40 + [0] * 62, "ill": [0] * 42 + [1] * 60})
+    found = attack_membership(release, rows, rows.iloc[::5].reset_index(drop=True), attacks=("mia",), shadow=("noise",))
+    assert found.certified.members_in == 100  # (1, 0) and (0, 1), not the two of which nothing is sure
+    assert (found.certified.confidence, found.certified.errors) == (0.95, 0)
 
 
 REFUSED = [

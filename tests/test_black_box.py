@@ -138,11 +138,11 @@ def test_numbers_beside_the_domain_are_the_nearest_value():
 
 def test_rule_lists_give_an_empty_rule_the_shares_of_all_and_clip_noise():
     smoker, old = ("smoker", Test(values=(1,))), ("age", Test(low=60))
-    rules = (Rule((smoker, old), Support((0, 0))), Rule((smoker,), Support((3, 1))), Rule((), Support((1, 3))))
+    rules = (Rule((smoker, old), Support((0, 0))), Rule((smoker,), Support((3, 1))), Rule((), Support((1, 7))))
     rows = frame()
     found = boxed(RuleList(rules)).predict_proba(rows)
-    wanted = np.where(rows[["smoker"]] == 1, [0.75, 0.25], [0.25, 0.75])
-    wanted[(rows["smoker"] == 1) & (rows["age"] >= 60)] = 0.5
+    wanted = np.where(rows[["smoker"]] == 1, [0.75, 0.25], [0.125, 0.875])
+    wanted[(rows["smoker"] == 1) & (rows["age"] >= 60)] = [4 / 12, 8 / 12]
     assert np.array_equal(found, wanted)
     noisy = recon.load(str(RELEASES / "noisy_tree.json"))
     box = ReleasedModel(noisy)
@@ -160,6 +160,10 @@ def test_missing_values_go_where_the_tests_send_them():
     x = np.array([[np.nan, 0.0], [np.nan, 1.0], [0.5, 0], [2, 0], [7, 0]])
     found = ReleasedModel(release, ["x", "s"]).predict_proba(x)
     assert found[:, 1].tolist() == [0, 1, 0, 0.5, 0.75]
+    for passes in (True, False):  # above a number, or missing
+        above = tree(inner("x", Test(low=1.0, low_open=True, missing=passes), 1, 2), leaf(1, 0), leaf(0, 1))
+        found = ReleasedModel(encode(domain, [above]), ["x"]).predict_proba(np.array([[np.nan], [0.5], [2.0]]))
+        assert found[:, 0].tolist() == [passes, 0, 1]
 
 
 def sklearn_data(kind):

@@ -304,33 +304,33 @@ class ReleasedModel:
             )
         return found
 
-    def _leaves(self, nodes: Nodes, wide: NDArray[np.int32]) -> NDArray[np.int32]:
+    def _leaves(self, nodes: Nodes, wide: NDArray[np.int32]) -> Ints:
         """Return the leaf that each row reaches: all rows go down one level at a time."""
         of, cut, children = self._compared(nodes)
-        at = np.zeros(len(wide), dtype=np.int32)
+        at = np.zeros(len(wide), dtype=np.int64)
         moving = np.arange(len(wide)) if nodes.inner[0] else np.zeros(0, dtype=np.int64)
         flat, start = wide.ravel(), moving * wide.shape[1]
         here = at[moving]
         while len(moving):
-            here = children[2 * here + (flat[start + of[here]] >= cut[here])]
-            done = of[here] < 0
+            here = children.take(2 * here + (flat.take(start + of.take(here)) >= cut.take(here)))
+            done = of.take(here) < 0
             if done.any():
                 at[moving[done]] = here[done]
                 left = ~done
                 moving, start, here = moving[left], start[left], here[left]
         return at
 
-    def _compared(self, nodes: Nodes) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+    def _compared(self, nodes: Nodes) -> tuple[Ints, NDArray[np.int32], Ints]:
         """Return per node its column (-1: a leaf) and cut, and the children below the cut and at or above it."""
         conditions = self._conditions
         code = np.where(nodes.inner, nodes.condition + self._numbers[id(nodes.conditions)], 0)
         if not len(conditions.of):
             nothing = np.full(len(nodes), -1, dtype=np.int32)
-            return nothing, nothing, np.zeros(2 * len(nodes), dtype=np.int32)
-        children = np.where(nodes.inner[:, None], nodes.children, 0).astype(np.int32)
+            return nothing.astype(np.int64), nothing, np.zeros(2 * len(nodes), dtype=np.int64)
+        children = np.where(nodes.inner[:, None], nodes.children, 0).astype(np.int64)
         children = np.where(conditions.flipped[code][:, None], children[:, ::-1], children)
         return (
-            np.where(nodes.inner, conditions.of[code], -1),
+            np.where(nodes.inner, conditions.of[code], -1).astype(np.int64),
             conditions.cut[code],
             np.ascontiguousarray(children).ravel(),
         )
