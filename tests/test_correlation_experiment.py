@@ -28,6 +28,7 @@ SMALL = (
     {"part": "grid", "kind": "network", "shadows": 20, "further": 10, "first_seed": 0, "seeds": 2},
     {"part": "targets", "kind": "logistic", "n": 3, "shadows": 60, "first_seed": 0, "seeds": 4},
     {"part": "targets", "kind": "logistic", "n": 6, "shadows": 60, "first_seed": 0, "seeds": 3},
+    {"part": "trainers", "shadows": 12, "first_seed": 0, "seeds": 1},
     {"part": "targets", "kind": "network", "n": 3, "shadows": 20, "first_seed": 0, "seeds": 2},
 )
 
@@ -46,7 +47,7 @@ def test_every_part_gives_findings(results):
     found = findings(results)
     assert {one["part"] for one in SMALL} == set(PARTS)
     names = {table.name for table in found.tables}
-    more = {"model-less", "model-less-by-variables", "linear-intervals", "marginals"}
+    more = {"model-less", "model-less-by-variables", "linear-intervals", "marginals", "trainers"}
     assert names == {"grid", "by-variables", "by-correlation"} | more
     assert {figure.name for figure in found.figures} == {
         "by-variables",
@@ -144,6 +145,14 @@ def test_marginals_are_met(results):
     assert (normal["unadjusted"] - normal["wanted"]).abs().max() < 3e-3
 
 
+def test_trainers_are_compared_on_the_same_cells(results):
+    table = tables.trainers_table(results)
+    rows = results[results["part"] == "trainers"]
+    assert table["trainer"].tolist() == list(dict.fromkeys(rows["trainer"]))
+    assert len(table) == 3
+    assert table["accuracy"].tolist() == pytest.approx(rows["accuracy"].tolist())
+
+
 def test_quick_points_are_some_of_all_and_no_point_is_long():
     version = EXPERIMENT.version
     full = EXPERIMENT.points("full")
@@ -170,6 +179,6 @@ def test_points_are_stored_and_drawn(tmp_path):
 
 
 def test_time_that_is_up_ends_points():
-    for parameters in (SMALL[3], SMALL[4], SMALL[7], SMALL[11]):
+    for parameters in (SMALL[3], SMALL[4], SMALL[7], SMALL[11], SMALL[12]):
         with pytest.raises(Inconclusive, match="time was up"):
             EXPERIMENT.run(Point("", parameters), None, Limits(seconds=0.0))

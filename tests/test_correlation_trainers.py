@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -108,10 +109,12 @@ def test_the_paper_has_so_many_parameters():
     assert networks(1, (2, 20, 10, 2), 0).flat().shape == (1, 292)  # the paper's text says 441
 
 
-def test_networks_are_as_good_as_those_of_scikit_learn():
+@pytest.mark.parametrize("stop", ["loss", "accuracy"])
+def test_networks_are_as_good_as_those_of_scikit_learn(stop):
     x, y = data(12, 4, 1000, 3)
     train, rest = slice(0, 700), slice(700, 1000)
-    ours = trainers.trained(x[:, train], y[:, train], 2, trainers.TARGET, np.random.default_rng(0))
+    training = replace(trainers.TARGET, stop=stop)
+    ours = trainers.trained(x[:, train], y[:, train], 2, training, np.random.default_rng(0))
     said = ours.probabilities(x[:, rest])
     accuracy, loss = [], []
     for k in range(12):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,7 +132,8 @@ class Training:
     """How networks are trained: hidden layers, Adam's rate, epochs, and when they stop.
 
     `patience`: epochs without a smaller loss on the `held` share of rows (the best weights are kept); `decay`: of
-    weights, added to gradients; `batch`: rows.
+    weights, added to gradients; `batch`: rows; `stop`: "accuracy" counts wrong rows instead of the loss, as
+    scikit-learn's `MLPClassifier` does.
     """
 
     hidden: tuple[int, ...] = (20, 10)
@@ -142,6 +143,7 @@ class Training:
     held: float = 0.1
     decay: float = 0.0
     batch: int = 200
+    stop: Literal["loss", "accuracy"] = "loss"
 
 
 TARGET = Training()  # Cretu et al. 2021: 2 hidden layers, ReLU, Adam, early stop at 5
@@ -234,6 +236,13 @@ def losses(parts: list[Small], x: Small, y: Ints) -> Floats:
     return found
 
 
+def mistakes(parts: list[Small], x: Small, y: Ints) -> Floats:
+    """Return (m,) the share of held rows that are put into another class."""
+    scores = Networks(tuple(parts[::2]), tuple(parts[1::2])).scores(x)
+    found: Floats = (scores.argmax(axis=-1) != y).mean(axis=1)
+    return found
+
+
 def trained(x: Floats, y: Ints, classes: int, training: Training, rng: np.random.Generator,
             limits: Limits | None = None) -> Networks:  # fmt: skip
     """Return m networks trained on x (m, rows, d), or shared x (1, rows, d), and y (m, rows) class numbers.
@@ -260,7 +269,7 @@ def trained(x: Floats, y: Ints, classes: int, training: Training, rng: np.random
             step += 1
             found = gradients(now, data[:, batch], wanted[:, batch])
             adam(now, found, moments, step, training)
-        loss = losses(now, held_x, held_y)
+        loss = (losses if training.stop == "loss" else mistakes)(now, held_x, held_y)
         better = loss < smallest[going]
         at = going[better]
         smallest[at] = loss[better]

@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
+
 import numpy as np
 
 from recon.attacks.correlation.closed_form import linear_intervals, three_variables
 from recon.attacks.correlation.intervals import pair_interval
-from recon.attacks.correlation.matrices import random_matrices
+from recon.attacks.correlation.matrices import constrained_matrices, random_matrices
 from recon.attacks.correlation.model_based import METAS, Verdicts, crossed, pairs, verdicts
 from recon.attacks.correlation.model_less import GRID, bin_of, decided
-from recon.attacks.correlation.shadow_models import Access, Kind, Setting, Shadows, of_matrices, shadows
+from recon.attacks.correlation.shadow_models import (
+    Access,
+    Kind,
+    Setting,
+    Shadows,
+    answers,
+    auxiliary,
+    dataset,
+    fitted,
+    of_matrices,
+    shadows,
+)
+from recon.attacks.correlation.trainers import TARGET
 from recon.attacks.records import Floats, Ints
 from recon.experiments.experiment import Point, Row
 from solvers.foundation.limits import Limits
 
 CELLS, TARGETS, SHADOW = 1, 2, 3  # what a generator is for
+BY_ACCURACY = replace(TARGET, stop="accuracy")
 PLASTIC = 1.32471795724474602596  # x^3 = x + 1
 
 
@@ -77,6 +93,43 @@ def cell(point: Point, number: int, low_corner: Floats, limits: Limits) -> list[
             rows.append({**shared, "access": name, "meta": "none", "error": error,
                          "accuracy": float((bin_of(guess) == truth[:, 0]).mean())})  # fmt: skip
     return rows
+
+
+def trainers(point: Point, limits: Limits) -> list[Row]:
+    """Return accuracies from predictions of networks that are trained otherwise, scikit-learn's among them."""
+    rows: list[Row] = []
+    for number in range(point["first_seed"], point["first_seed"] + point["seeds"]):
+        rng = np.random.default_rng([SHADOW, number])
+        rho = corner(number) + rng.random((point["shadows"], 2)) / GRID
+        setting, matrices = Setting("network"), constrained_matrices(rho, rng)
+        x, y = dataset(matrices, setting, rng)
+        asked = auxiliary(rho[np.arange(setting.asked) % len(rho)], setting, rng)
+        truth = bin_of(matrices[:, 0, 1])[:, None]
+        seen = {
+            "here, stopped by loss": answers(fitted(x, y, "network", rng, limits=limits), asked),
+            "here, stopped by accuracy": answers(fitted(x, y, "network", rng, BY_ACCURACY, limits), asked),
+            "scikit-learn, stopped by accuracy": of_scikit_learn(x, y, asked, limits),
+        }
+        for name, features in seen.items():
+            right = crossed(features, truth, np.random.default_rng(number), limits=limits) == truth
+            rows.append({"cell": number, "trainer": name, "accuracy": float(right.mean())})
+    return rows
+
+
+def of_scikit_learn(x: Floats, y: Ints, asked: Floats, limits: Limits) -> Floats:
+    """Return (m, asked) the probabilities of class 1 by scikit-learn's networks with the same settings."""
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.neural_network import MLPClassifier
+
+    found = []
+    for seed, (rows, labels) in enumerate(limits.paced(zip(x, y, strict=True), "networks were trained", 10)):
+        model = MLPClassifier(TARGET.hidden, learning_rate_init=TARGET.rate, max_iter=TARGET.epochs, alpha=0.0,
+                              early_stopping=True, n_iter_no_change=TARGET.patience, random_state=seed)  # fmt: skip
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(rows, labels)
+        found.append(np.asarray(model.predict_proba(asked), dtype=np.float64)[:, -1])
+    return np.array(found)
 
 
 def further(said: Verdicts, truth: Ints) -> Row:

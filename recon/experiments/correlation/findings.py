@@ -40,7 +40,7 @@ def findings(results: pd.DataFrame) -> Findings:
         Table("by-variables", variables,
               "Random matrices (Algorithm 1) by number of variables, all pairs of columns: accuracy, standard "
               "deviation over pairs, standard error over targets; `expected`: by folds of the shadow models; "
-              "`..._many`: of 40,000 targets; `closed_form`: without shadow models."),
+              "`..._many`: of 100,000 targets; `closed_form`: without shadow models."),
         Table("model-less", tables.model_less_table(results), "The attack without a model, three variables."),
         Table("model-less-by-variables", tables.without_table(results),
               "The same on random matrices (Algorithm 1), by number of variables: mean and deviation over pairs of "
@@ -50,18 +50,26 @@ def findings(results: pd.DataFrame) -> Findings:
         Table("linear-intervals", tables.linear_table(results),
               "Exact intervals of a linear model of the whole law: mean width with and without the weights, share "
               "that holds the truth, share within one bin, share of bins named right."),
+        Table("trainers", tables.trainers_table(results),
+              "Three variables, predictions of networks, by how they were trained: accuracy and deviation over cells."),
         Table("marginals", tables.marginals_table(results),
               "Copulas with other marginals beside a standard normal: Pearson's correlation if the copula has the "
               "wanted one, the copula's that gives it, and what data of that copula have."),
     ]  # fmt: skip
     drawn = [by_variables(results), by_strength(results), intervals(results), without_model(results)]
+    lines = grid.to_dict("records")
     sentences = [
-        *without_sentences(results), *grid_sentences(grid.to_dict("records")),
-        *access_sentences(grid.to_dict("records")), *stacked_sentences(grid.to_dict("records")),
-        *variable_sentences(variables.to_dict("records")), *strength_sentences(tables.by_correlation(results)),
+        *without_sentences(results),
+        *grid_sentences(lines),
+        *trainer_sentences(tables.trainers_table(results).to_dict("records")),
+        *access_sentences(lines),
+        *stacked_sentences(lines),
+        *variable_sentences(variables.to_dict("records")),
+        *strength_sentences(tables.by_correlation(results)),
         *interval_sentences(tables.linear_table(results).to_dict("records")),
-        *marginal_sentences(tables.marginals_table(results)), NOT_RUN,
-    ]  # fmt: skip
+        *marginal_sentences(tables.marginals_table(results)),
+        NOT_RUN,
+    ]
     return Findings([t for t in found if len(t.frame)], [f for f in drawn if f.panels], sentences)
 
 
@@ -112,6 +120,19 @@ def grid_sentences(grid: Lines) -> list[str]:
     return out
 
 
+def trainer_sentences(table: Lines) -> list[str]:
+    """Return what the training of networks does to their predictions."""
+    if not table:
+        return []
+    theirs = next(one.accuracy for one in GRID if (one.kind, one.access) == ("network", "predictions"))
+    parts = ", ".join(f"{line['trainer']} {line['accuracy']:.3f}" for line in table)
+    return [
+        f"What the predictions of networks give away depends on how they are trained ({table[0]['cells']} cells, "
+        f"{table[0]['shadows']} shadow models each): {parts}; published {theirs:.3f}. Batches, "
+        "initial weights and by what training stops are not in the description that this follows."
+    ]
+
+
 def access_sentences(grid: Lines) -> list[str]:
     """Return in a sentence per kind what no access, a black box and a white box are worth."""
     out = []
@@ -137,17 +158,17 @@ def stacked_sentences(grid: Lines) -> list[str]:
         return []
     worst = min(some, key=lambda line: line["gain"])
     text = (
-        f"Stacked attack, three variables, on models that took no part: over all {len(some)} kinds, accesses and "
-        f"attack models it is ahead of the model-less attack by {worst['gain']:+.3f} ± {worst['gain_error']:.3f} at "
-        f"least ({NAMES[worst['kind']]}, {SEEN[worst['access']]})"
+        f"Stacked attack, three variables, on models that took no part: of {len(some)} kinds, accesses and attack "
+        f"models the least gain over the attack without a model is {worst['gain']:+.3f} ± {worst['gain_error']:.3f} "
+        f"({NAMES[worst['kind']]}, {SEEN[worst['access']]})"
     )
     plain = [line for line in some if line["further_model_based"] < line["further_model_less"]]
     named = ", ".join(
-        f"{NAMES[p['kind']]}, {SEEN[p['access']]} ({p['further_model_based']:.3f} < {p['further_model_less']:.3f}; "
+        f"{NAMES[p['kind']]}, {SEEN[p['access']]} ({p['further_model_based']:.3f} < {p['further_model_less']:.3f}, "
         f"stacked {p['further_stacked']:.3f})"
         for p in plain
     )
-    return [text + (f"; the model-based one alone falls below it: {named}." if plain else ".")]
+    return [text + (f"; the model-based attack alone falls below it: {named}." if plain else ".")]
 
 
 def variable_sentences(variables: Lines) -> list[str]:

@@ -143,6 +143,16 @@ def linear_table(results: pd.DataFrame) -> pd.DataFrame:
     return grouped.mean().assign(matrices=grouped.size()).reset_index()
 
 
+def trainers_table(results: pd.DataFrame) -> pd.DataFrame:
+    """Return accuracies from predictions by how the networks were trained: means over the same cells."""
+    rows = part(results, "trainers")
+    if not len(rows):
+        return rows
+    return rows.groupby("trainer", as_index=False, sort=False).agg(
+        cells=("cell", "nunique"), shadows=("shadows", "first"), accuracy=("accuracy", "mean"), std=("accuracy", "std")
+    )
+
+
 def marginals_table(results: pd.DataFrame) -> pd.DataFrame:
     """Return correlations of copulas by marginal."""
     rows = part(results, "marginals")
