@@ -203,13 +203,14 @@ def noise_figure(table: pd.DataFrame) -> Figure:
         "settled by proof (at confidence 95 %), accuracy, AUC of two attacks; bits removed per row. Means over draws "
         "and splits."
     )
-    return Figure("noise", about, panels)
+    return Figure("noise", about, panels, columns=4)
 
 
 def noise_sentences(table: pd.DataFrame) -> list[str]:
     """Return what noise takes from certificates, attacks and accuracy, and when verdicts were wrong."""
     inside, beyond = int(table["errors_inside"].sum()), int(table["errors_beyond"].sum())
-    draws, covered = int(table["draws"].sum()), int(table["covered"].sum())
+    noisy = table[table["epsilon"] > 0]
+    draws, covered = int(noisy["draws"].sum()), int(noisy["covered"].sum())
     out = [
         f"Noise: of {draws:,} draws {covered:,} lie inside their joint 95 % intervals; verdicts were wrong for "
         f"{inside:,} rows in these and for {beyond:,} rows in the others."
