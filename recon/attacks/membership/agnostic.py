@@ -59,7 +59,8 @@ class Agnostic:
         """Return why it degenerates: no continuous columns, or, tried, no perturbation changes a shadow row's label."""
         if not self.additive and not len(knowledge.columns.numbers):
             return ("there are no continuous columns: x · (1 ± u) never moves a 0 and leaves a 1 above one half, so "
-                    "every row that is classified right scores the same; additive=True flips bits instead")  # fmt: skip
+                    "every row that is classified right scores the same; "
+                    "in Python attack('aloa', additive=True) flips bits instead")  # fmt: skip
         draws = self.draws(knowledge, TRIALS, np.random.default_rng(0))
         return one_class(target, knowledge) or degenerate(target, draws, knowledge)
 

@@ -80,7 +80,8 @@ class ShadowModels:
             shares = probabilities(target, knowledge.x, knowledge.classes)
             if bool(np.isin(shares, (0.0, 1.0)).all()):
                 return ("the black box gives each row one class with certainty, no probabilities: all rows of a "
-                        "predicted class look the same to this attack; by='true' uses the true label")  # fmt: skip
+                        "predicted class look the same to this attack; "
+                        "in Python attack('mia', by='true') uses the true label")  # fmt: skip
         return reason
 
     def train(self, target: Target, knowledge: Knowledge, seed: int, limits: Limits | None = None) -> ByClass:
