@@ -295,3 +295,16 @@ def test_out_of_time_the_tables_are_left(monkeypatch, most):
         assert (by[name]["status"] == "bounds").all()
     assert found.frame["holds"].all()
     assert "the time was up" in found.notes[0]
+
+
+def test_a_histogram_that_attains_an_end_already_is_not_searched_for_again(monkeypatch):
+    from solvers.programs.bounded_answers import Prover
+
+    frame = larger(60)
+    release = learnt(frame, 3)
+    searches = []
+    searched = Prover.exactly
+    monkeypatch.setattr(Prover, "exactly", lambda *given: searches.append(given[1:3]) or searched(*given))
+    found = correlations(release, frame, epsilons=())
+    assert (found.frame["status"] == "exact").all()
+    assert 0 < len(searches) < 2 * len(found.frame.query("attacker == @WORLDS"))
