@@ -116,6 +116,10 @@ def test_weights_and_correlations_in_json_need_no_data(tmp_path):
         ({"weights": {"a": 1}}, "there are 1"),
         ({"weights": {"a": 1, "b": "x"}}, "weights.b: 'x' is no number"),
         ({"weights": [1, 2]}, "is an object"),
+        (
+            {"weights": {"a": 1, "b": 2}, "correlations": {"a": 0.5, "b": 0.6}, "standardised": False},
+            "say nothing without the columns' deviations",
+        ),
         ({"weights": {"a": 1, "b": 2}, "correlation": {"a": 0.5, "b": 0}}, "correlation: unknown key"),
         ({"weights": {"a": 1, "b": 2}, "standardised": "no"}, "standardised: is true or false, not 'no'"),
         ('{"weights": {"a": NaN, "b": 1}}', "NaN"),

@@ -34,7 +34,7 @@ from recon.frames.true_rows import violations
 from recon.measures.sweeping import exact_counts, with_noise
 from solvers.figures.selection_bounds import selection_bounds
 from solvers.foundation.errors import ContradictionError, EngineError, Inconclusive, ReleaseError, Unsupported
-from solvers.foundation.limits import Limits
+from solvers.foundation.limits import Limits, ended
 from solvers.noise.laws import Law
 from solvers.noise.sampling import Randomness
 
@@ -147,7 +147,7 @@ def correlations(
         lines.append(as_lines(known, (a, b), found, joint, f"noise epsilon={epsilon:g}", private.confidence))
     lines.append(as_lines(known, (a, b), worlds, joint, WORLDS, read.confidence))
     if limits.expired():
-        notes.append("the time was up: intervals of status 'bounds' are wider than they need be")
+        notes.append(f"{ended(limits)}: intervals of status 'bounds' are wider than they need be")
     frame = pd.concat(lines)
     names = [view.name for view in known.views]
     frame.insert(0, "first", [names[i] for i in a.tolist()] * len(lines))

@@ -175,6 +175,9 @@ def linear_correlations(
     if rho is None:
         raise ReleaseError("there are no data beside the model: give rows with its columns and the label (--data), or "
                            'say its "correlations" with the label in the file', file=model.file)  # fmt: skip
+    if data is None and not model.standardised:
+        raise ReleaseError("weights of columns as they are say nothing without the columns' deviations: give rows "
+                           "(--data), or weights of standardised columns", file=model.file)  # fmt: skip
     asked = asked_pairs(model, pairs)
     intervals = linear_intervals(weights, rho)
     notes = [ABOUT]
