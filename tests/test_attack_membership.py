@@ -129,6 +129,8 @@ def test_folds_ask_about_every_row_once_and_average(release):
     assert auc.low < auc.mean < auc.high
     text = MembershipReport(found).to_text()
     assert "means over 3 folds" in text
+    assert "  TPR at FPR 0.1 %: " in text
+    assert "  as many of both: precision " in text
     assert "other rows in each fold" in text
 
 

@@ -179,14 +179,24 @@ def error_lines(found: Certified) -> Iterator[str]:
 
 
 def folded(found: MembershipAttack) -> Iterator[str]:
-    """Yield the means over folds with their intervals."""
+    """Yield the means over folds with Student's intervals; of rates at low FPR the means of Clopper's and Pearson's."""
     for name, shadow, rows, figures in found.averaged:
         if name == ALWAYS:
-            yield f"always in, which takes no knowledge: precision {figures['precision'].mean:.3f}, AUC 0.5"
+            yield (f"always in, which takes no knowledge: precision {share(figures['precision'].mean)}, recall 100 %, "
+                   "FPR 100 %, advantage 0, AUC 0.5")  # fmt: skip
         elif rows == "all":
             yield f"{name}, shadow data {shadow}, means over {found.folds} folds: AUC {figures['auc']}"
-            shown = ("advantage", "tpr_at_01", "recall", "fpr", "precision", "f1", "accuracy")
+            strict, loose = (
+                interval(*(figures[f"{key}{end}"].mean for end in ("", "_low", "_high")))
+                for key in ("tpr_at_001", "tpr_at_01")
+            )
+            yield f"  TPR at FPR 0.1 %: {strict}; at FPR 1 %: {loose} (of one fold, in the mean)"
+            shown = ("advantage", "recall", "fpr", "precision", "f1", "accuracy")
             yield f"  {'; '.join(f'{label(k)} {figures[k]}' for k in shown)}"
+        elif rows == "balanced":
+            yield f"  as many of both: {', '.join(f'{label(k)} {figures[k]}' for k in ('precision', 'f1', 'accuracy'))}"
+        else:
+            yield f"  rows that occur once: AUC {figures['auc']}, advantage {figures['advantage']}"
 
 
 def decisions(of: Evaluation) -> str:
@@ -202,7 +212,7 @@ def precision(of: Evaluation) -> str:
 
 def label(name: str) -> str:
     """Return what a figure is called."""
-    return {"tpr_at_01": "TPR at FPR 1 %", "fpr": "FPR", "f1": "F1"}.get(name, name)
+    return {"fpr": "FPR", "f1": "F1"}.get(name, name)
 
 
 def percent(x: float) -> str:
