@@ -36,6 +36,7 @@ from recon.certificates.certificate_format import (
 )
 from recon.files.named_files import MAX_FILES, located, read_regular
 from recon.formats.release.reading import strict_json
+from recon.loading.asking import Released, release_of
 from solvers.foundation.errors import CertificateError, NotVerified, ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.kernel.checker import Verifier
@@ -171,7 +172,7 @@ def certificates_in(data: Any, place: str = "") -> Iterator[tuple[str, Json]]:
 
 def verify(
     data: Any,
-    release: EncodedRelease,
+    release: Released,
     limits: Limits | None = None,
     folder: str = ".",
     certificates: str | None = None,
@@ -182,6 +183,7 @@ def verify(
     opened in `folder` and `certificates`, nowhere else. Cost: the cells of the release are walked once; then linear in
     the length of the proofs.
     """
+    release = release_of(release, limits)
     limits = limits or Limits()
     readings, checked = Readings(release, limits), []
     release, levels = readings.at(Fraction(1))[0], set()

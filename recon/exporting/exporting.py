@@ -30,6 +30,7 @@ from recon.formats.release.reading import parse
 from recon.formats.release.writing import attribute_json, release_json
 from recon.frames.true_rows import TrueRows, between
 from recon.frames.world import World
+from recon.loading.asking import Released, release_of
 from solvers.export.clauses import EXISTS, NO_PART, ClauseBit, ClauseForm, clauses_of, rows_of
 from solvers.export.formats import cpsat_bytes, dimacs_lines, encoded, mps_lines, opb_lines, opb_variables
 from solvers.export.integer_program import Constraint, IntegerProgram
@@ -80,9 +81,7 @@ class Restored:
         return bool(self.statements["met"].all())
 
 
-def export(
-    release: EncodedRelease, to: str, out: str, limits: Limits | None = None, nodes: str = "attributes"
-) -> Exported:
+def export(release: Released, to: str, out: str, limits: Limits | None = None, nodes: str = "attributes") -> Exported:
     """Write a release for other programs: `to` is mps, opb, cpsat, dimacs or graphml, `out` a path or - for stdout.
 
     Beside a file stands `OUT.map.json`, but for graphml, which says itself what it shows: the interaction graph of the
@@ -91,6 +90,7 @@ def export(
     format or an unwritable path, `Unsupported` where the format cannot hold the release (`TooLarge`: --max-cells,
     --memory), `Inconclusive` when time is up; then nothing is written. Cost: linear in the entries.
     """
+    release = release_of(release, limits)
     limits = limits or Limits()
     if to not in (*FORMATS, GRAPH):
         raise ReleaseError(f"there is no format '{to}': choose {', '.join((*FORMATS, GRAPH))}")

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from encoders.domain.values import Continuous
 from encoders.encode.encoder import EncodedRelease
+from recon.loading.asking import Released, release_of
 from recon.loading.settled import as_released, proofs, settled_release
 from solvers.foundation.limits import Limits
 from solvers.settling import NOT_USED
@@ -40,11 +41,12 @@ class Determined:
     worst: float = 0.0
 
 
-def determined(release: EncodedRelease, limits: Limits | None = None) -> tuple[Determined, ...]:
+def determined(release: Released, limits: Limits | None = None) -> tuple[Determined, ...]:
     """Return what every boosted model with classes determines; () where none says anything of classes.
 
     Cost: that of `settled_release`, once per release.
     """
+    release = release_of(release, limits)
     found = settled_release(release, limits)
     published = as_released(found).statements
     proved = {one.model: (one, block) for one, block in proofs(found.statements)}

@@ -17,6 +17,7 @@ from encoders.encode.encoder import EncodedRelease
 from recon.answers.exact import Profiles, as_frame
 from recon.frames.selections import select_frame
 from recon.frames.world import World, wrap
+from recon.loading.asking import Released, release_of
 from recon.noisy.denoising import certain_release
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
@@ -65,15 +66,14 @@ class SampledPosterior:
         return [wrap(self.release, world) for world in self._sample.worlds(k, seed)]
 
 
-def sampled(
-    release: EncodedRelease, draws: int = 2_000, seed: int = 0, limits: Limits | None = None
-) -> SampledPosterior:
+def sampled(release: Released, draws: int = 2_000, seed: int = 0, limits: Limits | None = None) -> SampledPosterior:
     """Return draws from the posterior over worlds of any noisy release, with diagnostics.
 
     Raises `Unsupported` for exact releases, too many cells and medians, `Inconclusive` where nothing bounds the number
     of rows or time was up before the first draw. Cost: about a million moves per 10 s; where all noise is unbounded a
     draw moves 2,000 rows, or each once where they are more.
     """
+    release = release_of(release, limits)
     if not release.noisy:
         raise Unsupported("the counts carry no noise: draw possible worlds with recon.sample")
     if draws < 4:

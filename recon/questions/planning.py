@@ -16,6 +16,7 @@ import numpy as np
 
 from encoders.encode.encoder import EncodedRelease
 from recon.answers.counting import convention_of
+from recon.loading.asking import Released, release_of
 from solvers.chain import Step
 from solvers.export.interaction import attribute_graph, components
 from solvers.forecast import Presolved, forecast, presolved
@@ -221,7 +222,7 @@ def empty_table(head: tuple[str, ...]) -> Table:
 
 
 def plan(
-    release: EncodedRelease,
+    release: Released,
     question: str | None = None,
     convention: str | None = None,
     limits: Limits | None = None,
@@ -231,6 +232,7 @@ def plan(
     `question`: one of `QUESTIONS`, by default all. Raises `ReleaseError` for an unknown question, `Unsupported` for a
     convention that the release does not have. Limits end in reasons inside the plan, not in an exception.
     """
+    release = release_of(release, limits)
     limits = limits or Limits()
     if question is not None and question not in QUESTIONS:
         raise ReleaseError(f"there is no question '{question}': choose {', '.join(QUESTIONS)}")
