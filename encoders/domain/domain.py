@@ -19,8 +19,9 @@ from encoders.domain.values import (
     intersection,
 )
 from encoders.domain.views import TRAINING_DATA, View
-from solvers.display.displayed import LINES, Displayed, Facts, many, short
+from solvers.display.displayed import LINES, NAME, Displayed, Facts, many, short
 from solvers.foundation.errors import ReleaseError
+from solvers.foundation.escaping import named
 
 Condition = tuple[tuple[str, Test], ...]
 
@@ -101,6 +102,11 @@ class Domain(Displayed):
         label = None if self.label is None else self.label.name
         views = any(view.attribute != label for view in self.columns.values())
         return None if views else tuple(a.name for a in self.attributes)
+
+    @property
+    def origin(self) -> str:
+        """Return where the domain comes from, in words."""
+        return self.source if self.source == DECLARED else f"from {self.source}"
 
     @property
     def continuous(self) -> tuple[str, ...]:
@@ -184,12 +190,16 @@ class Domain(Displayed):
     def _facts(self) -> Facts:
         free = sum(isinstance(a, Continuous) for a in self.attributes)
         names = many(len(self.attributes), "attribute") + (f" ({free:,} continuous)" if free else "")
-        label = "no label" if self.label is None else f"label {short(self.label.name)} ({self.label.describe()})"
+        label = (
+            "no label"
+            if self.label is None
+            else f"label {short(self.label.name)} ({named(self.label.describe(), NAME)})"
+        )
         pairs = [
             ("binary columns", len(self.columns)), ("impossible boxes", len(self.impossible)), ("source", self.source),
         ]  # fmt: skip
         return Facts(
-            f"{names}, {label}, from {self.source}", pairs, ("attribute", "values"),
+            f"{names}, {label}, {self.origin}", pairs, ("attribute", "values"),
             lambda: [(a.name, a.describe()) for a in self.attributes[:LINES]], len(self.attributes),
             self.notes, "to_frame(), plot()",
         )  # fmt: skip

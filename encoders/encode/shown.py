@@ -57,7 +57,7 @@ def release_facts(
     pairs = [
         ("file", ", ".join(files)), ("SHA-256", sha), ("rows", rows_words(statements.rows)),
         ("attributes", len(domain.attributes)), ("continuous attributes", len(domain.continuous) or None),
-        ("domain", f"from {domain.source}"), ("counts", "noisy" if noisy else "without noise"),
+        ("domain", domain.origin), ("counts", "noisy" if noisy else "without noise"),
         ("confidence", confidence if noisy else None),
     ]  # fmt: skip
     return Facts(

@@ -33,6 +33,7 @@ from recon.frames.selections import select_conditions
 from recon.frames.true_rows import violations
 from recon.measures.sweeping import exact_counts, with_noise
 from solvers.cells.system import system_of
+from solvers.display.displayed import LINES, Displayed, Facts, many
 from solvers.foundation.errors import EngineError, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.histograms.system_membership import Overlap, overlaps
@@ -54,8 +55,8 @@ Bits = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
-class Correlations:
+@dataclass(frozen=True, eq=False, repr=False)
+class Correlations(Displayed):
     """Intervals for correlations of pairs of columns, one line of `frame` per pair and attacker.
 
     Columns: first, second, attacker, low, high, width, truth, holds (whether the truth lies within), confidence (1: for
@@ -68,6 +69,12 @@ class Correlations:
     knows: Mapping[str, str]
     views: tuple[str, ...]
     notes: tuple[str, ...] = ()
+
+    def _facts(self) -> Facts:
+        columns = [str(name) for name in self.frame.columns]
+        sizes = many(len(self.frame), "interval"), many(len(self.views), "column"), many(len(self.knows), "attacker")
+        lines = self.frame.head(LINES).to_numpy(dtype=object).tolist
+        return Facts(", ".join(sizes), list(self.knows.items()), columns, lines, len(self.frame), self.notes, "frame")
 
 
 @dataclass(frozen=True, eq=False)

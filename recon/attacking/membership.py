@@ -27,6 +27,7 @@ from recon.attacks.records import Bits, Ints, predicted
 from recon.frames.true_rows import violations
 from recon.loading.asking import Released, release_of
 from recon.questions.questions import certify
+from solvers.display.displayed import Displayed
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits, ended
 
@@ -106,8 +107,8 @@ class Certified:
         return self.members_in / self.members
 
 
-@dataclass(frozen=True, eq=False)
-class MembershipAttack:
+@dataclass(frozen=True, eq=False, repr=False)
+class MembershipAttack(Displayed):
     """What attacks guess and the release proves about who was trained on, about the same rows."""
 
     release: EncodedRelease

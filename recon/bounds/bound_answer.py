@@ -37,7 +37,8 @@ class BoundAnswer(Displayed, Answer):
     _more: Later | None = None
 
     def _facts(self) -> Facts:
-        ends = "no world has it" if self.min is None or self.max is None else f"{text(self.min)} to {text(self.max)}"
+        ends = "no world has it" if self.min is None else text(self.min)
+        ends += "" if self.max is None or self.min == self.max else f" to {text(self.max)}"
         mean = "" if self.expectation is None else f", {text(self.expectation)} expected"
         names = ("status", "min", "max", "expectation", "convention", "informative", "guarantee", "engine", "seconds")
         pairs = [(name, getattr(self, name)) for name in names]

@@ -31,6 +31,7 @@ from recon.formats.release.writing import attribute_json, release_json
 from recon.frames.true_rows import TrueRows, between
 from recon.frames.world import World
 from recon.loading.asking import Released, release_of
+from solvers.display.displayed import Displayed, Facts, many
 from solvers.export.clauses import EXISTS, NO_PART, ClauseBit, ClauseForm, clauses_of, rows_of
 from solvers.export.formats import cpsat_bytes, dimacs_lines, encoded, mps_lines, opb_lines, opb_variables
 from solvers.export.integer_program import Constraint, IntegerProgram
@@ -63,8 +64,8 @@ class Exported:
     about: tuple[str, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class Restored:
+@dataclass(frozen=True, eq=False, repr=False)
+class Restored(Displayed):
     """A solution read back: its rows, the rows per cell (empty for dimacs), and every statement as it is met.
 
     `rows` has one line per row, a column per attribute and the label. `statements` has the columns name, source,
@@ -74,6 +75,12 @@ class Restored:
     rows: pd.DataFrame
     histogram: dict[str, int]
     statements: pd.DataFrame
+
+    def _facts(self) -> Facts:
+        line = f"{many(len(self.rows), 'row')}, {many(len(self.statements), 'statement')}"
+        return Facts(
+            line, [("statements not met", int((~self.statements["met"]).sum()))], more="rows, statements, histogram"
+        )
 
     @property
     def met(self) -> bool:

@@ -11,13 +11,14 @@ from encoders.domain.values import Continuous
 from encoders.encode.encoder import EncodedRelease
 from recon.loading.asking import Released, release_of
 from recon.loading.settled import as_released, proofs, settled_release
+from solvers.display.displayed import Displayed
 from solvers.foundation.limits import Limits
 from solvers.settling import NOT_USED
 from solvers.statements.release import Partition, Release
 
 
-@dataclass(frozen=True)
-class Determined:
+@dataclass(frozen=True, repr=False)
+class Determined(Displayed):
     """What boosted model number `number` of a release determines of the `rows` rows, `trees` trees in all.
 
     A row is known where its cell is proved to hold it: one leaf of every tree that was used, `with_label` where its

@@ -17,8 +17,9 @@ from solvers.foundation.escaping import named
 from solvers.foundation.limits import Limits
 
 WITH_DOMAIN = "recon.encode(model, domain), with domain = recon.Domain.from_frame(df, label=...) or a declared one"
-NEEDED = "a release is asked about: give one (recon.load, recon.encode), the path of a file or a fitted model"
+NEEDED = "give a release (recon.load, recon.encode), the path of a file or a fitted model"
 DATA = {"pandas", "numpy", "polars", "pyarrow", "scipy"}  # libraries whose objects hold rows
+NAME = 60  # characters of a type's name
 OURS = {"recon", "encoders", "solvers"}
 
 
@@ -46,40 +47,41 @@ def release_of(thing: Released, limits: Limits | None = None) -> EncodedRelease:
     if isinstance(thing, (str, os.PathLike)):
         return load(thing, limits=limits)
     if why := no_model(thing):
-        raise Unsupported(f"{why}; {NEEDED}")
+        raise Unsupported(f"{why}: {NEEDED}")
     with within(limits=limits):
         return model_release(thing)
 
 
 def no_model(thing: object) -> str:
     """Return why something cannot be a fitted model, in words; "" where it may be one."""
-    kind = type(thing)
-    name = named(kind.__name__, 60)
     if isinstance(thing, type):
-        return f"{named(thing.__name__, 60)} is a class, not a fitted model"
-    if isinstance(thing, Draft) or hasattr(thing, "predict") or hasattr(thing, "to_model"):
+        return f"{named(thing.__name__, NAME)} is a class, not a fitted model"
+    if isinstance(thing, Draft) or hasattr(thing, "predict") or hasattr(thing, "to_model") or streed.is_streed(thing):
         return ""
-    if isinstance(thing, (list, tuple, set)) and all(isinstance(one, (str, os.PathLike)) for one in thing) and thing:
-        return f"a {name} of paths is no release: recon.load(*paths) makes one of several files about the same rows"
-    package = kind.__module__.partition(".")[0]
+    name, package = kind_of(thing), type(thing).__module__.partition(".")[0]
+    if isinstance(thing, (list, tuple, set)) and thing and all(isinstance(x, (str, os.PathLike)) for x in thing):
+        return f"{name} of paths is no release (recon.load(*paths) makes one of several files)"
     if package in DATA:
-        return f"a {name} holds rows, not what was released about them"
-    if package in OURS:
-        return f"a {name} is not a release"
-    return "" if streed.is_streed(thing) or package != "builtins" else f"a {name} is no release"
+        return f"{name} holds data, not what was released about them"
+    return f"{name} is no release" if package in {*OURS, "builtins"} else ""
+
+
+def kind_of(thing: object) -> str:
+    """Return the name of a value's type, with its article."""
+    name = named(type(thing).__name__, NAME)
+    return f"{'an' if name[:1] in 'AEIOUaeio' else 'a'} {name}"
 
 
 def model_release(model: Any) -> EncodedRelease:
     """Return the release of a fitted model, read as its file would be, over the domain that it says or lets guess."""
-    name = named(type(model).__name__, 60)
     if hasattr(model, "to_model"):
-        raise ReleaseError(f"a {name} does not say which values its columns have: ask about {WITH_DOMAIN}")
-    draft = draft_of(model)
+        raise ReleaseError(f"{kind_of(model)} does not say which values its columns have: ask about {WITH_DOMAIN}")
     try:
+        draft = draft_of(model)
         domain, models = settle(draft, None)
         found = encode_models(domain, models, draft.rows)
     except ReleaseError as error:
-        if "--domain" not in str(error):
-            raise
-        raise ReleaseError(f"{error}; of a {name} in memory ask about {WITH_DOMAIN}") from None
+        if "--domain" in str(error):
+            raise ReleaseError(f"{error}; of a model in memory ask about {WITH_DOMAIN}") from None
+        raise error.at(file=kind_of(model)) from None
     return replace(found, reader_notes=draft.reader_notes)

@@ -15,6 +15,7 @@ from encoders.models.models import AnyModel, Boosting, Figure, Forest, Rule, Tab
 from encoders.models.nodes import UNPUBLISHED, Support
 from recon.formats.release.writing import publishable
 from recon.loading.asking import Released, release_of
+from solvers.display.displayed import Displayed
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 from solvers.likelihood.maximum import Likeliest
@@ -28,8 +29,8 @@ DENOISED = "the counts are denoised, {} and not the true ones: verdicts about th
 BEST, GOOD = "the most likely ones", "likely ones (not proved to be the most likely)"
 
 
-@dataclass(frozen=True, eq=False)
-class Denoised:
+@dataclass(frozen=True, eq=False, repr=False)
+class Denoised(Displayed):
     """A release's models with consistent counts, and its domain with a note that says so.
 
     `found` says how likely their histogram is and whether it is proved best. `moved`: Σ |published - consistent| over

@@ -19,6 +19,7 @@ from recon.frames.selections import select_frame
 from recon.frames.world import World, wrap
 from recon.loading.asking import Released, release_of
 from recon.noisy.denoising import certain_release
+from solvers.display.displayed import Displayed
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.posteriors.sampled_worlds import SampledWorlds
@@ -28,8 +29,8 @@ ENOUGH_RHAT = 1.05
 ENOUGH_ESS = 100.0
 
 
-@dataclass(frozen=True, eq=False)
-class SampledPosterior:
+@dataclass(frozen=True, eq=False, repr=False)
+class SampledPosterior(Displayed):
     """Draws from the posterior over worlds of a noisy release, prior `worlds`.
 
     counts: one line per noisy count: source, published, mean, low and high (95 % credible). rhat: the worst

@@ -16,6 +16,7 @@ from encoders.encode.encoder import EncodedRelease
 from recon.answers.exact import Profiles, as_frame
 from recon.frames.selections import select_frame
 from recon.loading.asking import Released, release_of
+from solvers.display.displayed import Displayed
 from solvers.figures.partition import PartitionFigures
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
@@ -32,8 +33,8 @@ PRIORS = {
 LAPLACE = {"laplace", "discrete_laplace"}
 
 
-@dataclass(frozen=True, eq=False)
-class Posterior:
+@dataclass(frozen=True, eq=False, repr=False)
+class Posterior(Displayed):
     """What noisy counts of one partition say about the true counts, given the prior.
 
     counts: one line per count: source, published, expected, likely (the jointly most likely counts), low and high (95 %
