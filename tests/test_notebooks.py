@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import doctest
 import json
 import math
 import pickle
+import re
 from collections import Counter
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -26,6 +29,7 @@ from solvers.foundation.escaping import HIDDEN
 from solvers.questions.query import CountAnswer
 from solvers.statements.release import World as SolverWorld
 
+ROOT = Path(__file__).parents[1]
 HOSTILE = [
     "<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "x" * 10_000, "\u202eab\u05d0\u05d1\u05d2\u2066",
     "two\nlines\r\n\tand\x00more", "$\\frac{1}{0}$ $$ \\[x\\]", "&lt;b&gt;&amp;", "=cmd|' /C calc'!A0",
@@ -219,7 +223,7 @@ def test_plots_draw_the_figures():
 
 def test_the_curve_is_the_share_of_rows_at_most_as_exposed():
     plt = drawing()
-    release = recon.load("examples/releases/compas_tree.json")
+    release = recon.load(ROOT / "examples" / "releases" / "compas_tree.json")
     measures = recon.measure(release)
     (line,) = measures.plot().lines
     lines = measures.exposure
@@ -341,3 +345,16 @@ def test_values_still_compare_and_travel():
     assert again == RELEASE.domain
     assert repr(again) == repr(RELEASE.domain)
     assert pickle.loads(pickle.dumps(BoundAnswer("exact", min=1, max=2))) == BoundAnswer("exact", min=1, max=2)
+
+
+def test_the_page_on_notebooks_shows_real_output(monkeypatch):
+    extra("sklearn")
+    monkeypatch.chdir(ROOT)
+    page = (ROOT / "docs" / "notebooks.md").read_text(encoding="utf-8")
+    blocks, names = re.findall(r"```python\n(.*?)```", page, re.DOTALL), {}
+    for number, block in enumerate(blocks):
+        runner = doctest.DocTestRunner()
+        example = doctest.DocTestParser().get_doctest(block, names, f"block {number}", None, 0)
+        assert runner.run(example, clear_globs=False).failed == 0
+        names = example.globs
+    assert len(blocks) == 3

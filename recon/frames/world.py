@@ -138,7 +138,7 @@ class World(Displayed):
         shares = found / last
         title = f"One possible world: {many(everybody, 'row')}"
         title += "" if len(rows) == everybody else f" ({len(rows):,} of them)"
-        return picture(shares, [a.name for a in self.domain.all[:wide]], title, ax)
+        return picture(shares, [a.name for a in self.domain.all[:wide]], title, everybody, ax)
 
     def indices(self) -> NDArray[Any]:
         """Return (rows, attributes) raw value indices, the label last."""

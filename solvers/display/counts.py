@@ -81,7 +81,7 @@ def worlds_words(found: Counted) -> str:
     if found.status == "unsat":
         return "0 worlds"
     if found.relative:
-        return "worlds not countable (a continuous attribute)"
+        return "worlds not countable (a column can be any number: give a domain that says which)"
     if found.status != "exact":
         known = "" if low <= 0 else f"at least {power(low)}, "
         return f"{known}at most {power(high)} worlds" if math.isfinite(high) else f"{known}no upper bound of worlds"
@@ -127,4 +127,6 @@ def count_plot(found: Counted, ax: Axes | None = None) -> Axes:
     if len(found.log2_per_rows) > 1:
         bits = sorted(found.log2_per_rows.items())
         return standing_bars([n for n, _ in bits], [b for _, b in bits], title, "rows", "log2 of worlds", ax)
-    return interval(max(low, 0.0), high, title, "log2 of the number of worlds", ax=ax)
+    ax = interval(max(low, 0.0), high, title, "log2 of the number of worlds", ax=ax)
+    ax.set_xlim(left=0.0)
+    return ax

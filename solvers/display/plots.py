@@ -12,12 +12,14 @@ from solvers.foundation.escaping import named
 if TYPE_CHECKING:
     import numpy as np
     from matplotlib.axes import Axes as MatplotlibAxes
+    from matplotlib.axis import Axis
     from numpy.typing import NDArray
 
     Axes: TypeAlias = MatplotlibAxes
 
 LABEL = 30  # characters of a name on an axis
 BARS = 40  # bars that are drawn
+MARKS = 12  # bars side by side that are named
 COLOUR = "#1f6f8b"
 SECOND = "#c8553d"
 
@@ -53,20 +55,32 @@ def lying_bars(
         title = f"{title} (the first {shown:,} of {len(names):,})"
     ax = axes(ax, title, across, high=max(2.0, 0.28 * shown + 1.0))
     ax.barh(range(shown), [x if math.isfinite(x) else 0.0 for x in lengths[:shown]], color=COLOUR)
-    plainly(ax.set_yticks(range(shown), [glyphs(name) for name in names[:shown]]) and ax.get_yticklabels())
+    ax.set_yticks(range(shown), [glyphs(name) for name in names[:shown]])
+    plainly(ax.get_yticklabels())
     ax.invert_yaxis()
+    count_ticks(ax.xaxis, lengths)
     return ax
 
 
 def standing_bars(
     names: Sequence[object], heights: Sequence[float], title: str, across: str, up: str, ax: Axes | None = None
 ) -> Axes:
-    """Return axes with a bar per name from left to right."""
+    """Return axes with a bar per name from left to right; of many bars some are named."""
     ax = axes(ax, title, across, up)
     ax.bar(range(len(names)), list(heights), color=COLOUR)
-    ax.set_xticks(range(len(names)), [glyphs(name) for name in names])
+    named_bars = range(0, len(names), -(-len(names) // MARKS) or 1)
+    ax.set_xticks(named_bars, [glyphs(names[i]) for i in named_bars])
     plainly(ax.get_xticklabels())
+    count_ticks(ax.yaxis, heights)
     return ax
+
+
+def count_ticks(axis: Axis, figures: Sequence[float]) -> None:
+    """Put the marks of an axis at whole numbers where all its figures are whole."""
+    from matplotlib.ticker import MaxNLocator
+
+    if all(float(x).is_integer() for x in figures):
+        axis.set_major_locator(MaxNLocator(integer=True))
 
 
 def interval(
@@ -92,10 +106,13 @@ def curve(
     return ax
 
 
-def picture(shares: NDArray[np.float64], names: Sequence[object], title: str, ax: Axes | None = None) -> Axes:
-    """Return axes with a table of shares (0 to 1) as colours, a line each, `names` below its columns."""
+def picture(
+    shares: NDArray[np.float64], names: Sequence[object], title: str, rows: int, ax: Axes | None = None
+) -> Axes:
+    """Return axes with a table of shares (0 to 1) as colours, `names` below its columns, lines spread over `rows`."""
     ax = axes(ax, title, "", "row", high=4.2)
-    ax.imshow(shares, aspect="auto", interpolation="nearest", vmin=0.0, vmax=1.0, cmap="viridis")
+    ax.imshow(shares, aspect="auto", interpolation="nearest", vmin=0.0, vmax=1.0, cmap="viridis",
+              extent=(-0.5, len(names) - 0.5, max(rows, 1), 0))  # fmt: skip
     ax.set_xticks(range(len(names)), [glyphs(name) for name in names], rotation=90 if len(names) > 6 else 0)
     plainly(ax.get_xticklabels())
     return ax
@@ -106,5 +123,6 @@ def glyphs(name: object, maximum: int = LABEL) -> str:
     from matplotlib.font_manager import FontProperties, findfont, get_font
 
     font = get_font(findfont(FontProperties()))
-    shown = named(name, maximum)
+    shown = named(name, 4 * maximum)
+    shown = shown if len(shown) <= maximum else f"{shown[: maximum - 3]}..."
     return "".join(c if font.get_char_index(ord(c)) else f"\\u{ord(c):04x}" for c in shown)
