@@ -178,6 +178,20 @@ def test_adjusted_correlations_are_those_of_the_columns(wanted):
     np.testing.assert_allclose(copula.adjusted([wanted], [one], other), [before])
 
 
+@pytest.mark.parametrize(
+    ("marginal", "share"),
+    [
+        (stats.lognorm(1).ppf, (np.e - 1) ** -0.5),
+        (copula.empirical([0, 0, 0, 1]), stats.norm.pdf(stats.norm.ppf(0.75)) / (3 / 16) ** 0.5),
+        (stats.uniform.ppf, (3 / np.pi) ** 0.5),
+    ],
+)
+def test_correlations_with_a_normal_column_are_known_in_closed_form(marginal, share):
+    rho = np.array([-0.8, -0.1, 0.5])
+    np.testing.assert_allclose(copula.correlation_after(rho, marginal, None), share * rho, atol=2e-3)
+    np.testing.assert_allclose(copula.correlation_after(rho, None, marginal), share * rho, atol=4e-3)
+
+
 def test_normal_marginals_need_no_adjustment():
     np.testing.assert_allclose(
         copula.correlation_after(np.array([-0.9, 0.0, 0.4]), None, None), [-0.9, 0, 0.4], atol=3e-3

@@ -139,7 +139,7 @@ def test_a_wrong_release_gives_wrong_verdicts_and_they_are_counted(frame):
 
 
 def test_membership_lines(frame):
-    asked = at("membership", rows=150, shadow="noise", **learner("greedy rule list", width=1, rules=3))
+    asked = at("membership", rows=150, asked=300, shadow="noise", **learner("greedy rule list", width=1, rules=3))
     lines = rows_at(asked, frame)
     what = pd.Series([line["what"] for line in lines])
     assert set(what) == {"model", "certificates", "attack", "refused"}
@@ -209,10 +209,10 @@ def test_a_surrogate_as_a_release_predicts_what_its_counts_say(frame):
 def results(frame):
     """Return results of one small point per question and setting."""
     some = [
-        at("correlations", draws=3, columns="used", counted="bits", **learner("greedy rule list", width=1, rules=3))
+        at("correlations", draws=3, columns="used", counted="bits", **learner("greedy rule list", width=1, rules=4))
     ]
     for name in ("greedy rule list", "full-grown tree"):
-        some.append(at("membership", rows=100, shadow="noise", **learner(name, depth=2)))
+        some.append(at("membership", rows=100, asked=200, shadow="noise", **learner(name, depth=2)))
     for what, number in (("LORE", 3), ("LORE", 6), ("TREPAN", 0)):
         some.append(at("explanations", what=what, explained=number, most=6, rows=60, cap_seconds=1.0))
     for epsilon in (0.0, 0.5, 10.0):

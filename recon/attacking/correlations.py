@@ -32,18 +32,15 @@ from recon.attacks.correlation.intervals import pair_interval
 from recon.frames.selections import select_conditions
 from recon.frames.true_rows import violations
 from recon.measures.sweeping import exact_counts, with_noise
-from solvers.cells.system import system_of
 from solvers.display.displayed import LINES, Displayed, Facts, many
-from solvers.foundation.errors import EngineError, Inconclusive, ReleaseError, Unsupported
+from solvers.figures.selection_bounds import selection_bounds
+from solvers.foundation.errors import ContradictionError, EngineError, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.histograms.system_membership import Overlap, overlaps
 from solvers.noise.laws import Law
 from solvers.noise.sampling import Randomness
-from solvers.programs.bounded_answers import Prover
 
 DEFINITE, DISCRETE, WORLDS = "positive definite", "exact discrete", "worlds"
 ROUNDING = 1e-12  # outwards, of the one interval that is not made of whole numbers
-SECONDS_EACH = 2.0  # for CP-SAT, beyond which the bound of the linear program stands
 TOGETHER = 12  # columns whose tables are known all at once; of more, those of the two columns asked about
 KNOWS = {
     DEFINITE: "the correlation of either column with the label",
@@ -286,52 +283,25 @@ def inside(
 ) -> Ends:
     """Return the bounds over all worlds of the release joined with the tables of the given views; see `over_worlds`.
 
-    From outside by linear programs over the cells in whole numbers (safe bounds), from inside by histograms that CP-SAT
-    finds; "exact" where both meet. With too many cells, or without time, what was known before is left.
+    From both sides (`selection_bounds`), "exact" where they meet. With too many cells, or without time, what was known
+    before is left.
     """
     low, high, status = outer.low.copy(), outer.high.copy(), np.full(len(asked), "bounds", dtype=object)
+    if limits.expired():
+        return Ends(low, high, status)
+    level = release.statements.confidence or CONFIDENCE
+    joined = encode(release.domain, [*release.models, tables(release, known)], release.declared, confidence=level)
+    wanted = [(*known.views[i].condition, *known.views[j].condition) for i, j in asked]
     try:
-        limits.check("correlations are bounded")
-        level = release.statements.confidence or CONFIDENCE
-        joined = encode(release.domain, [*release.models, tables(release, known)], release.declared, confidence=level)
-        wanted = [(*known.views[i].condition, *known.views[j].condition) for i, j in asked]
-        system = system_of(joined.statements, limits)
-        if system.bounds.conflict is not None:
-            return impossible(release, outer)
-        prover = Prover(system, limits.limited())
-        if prover.relaxation.refutes(limits):
-            return impossible(release, outer)
-        for i, met in enumerate(overlaps(system, select_conditions(joined, wanted), limits)):
-            if (found := extremes(prover, met, limits)) is None:
-                return impossible(release, outer)
-            (least, reached), (most, attained) = found
+        found = selection_bounds(joined.statements, select_conditions(joined, wanted), limits)
+        for i, (least, most, attained) in enumerate(found):
             low[i], high[i] = max(low[i], least), min(high[i], most)
-            status[i] = "exact" if (reached and attained) or low[i] == high[i] else "bounds"
+            status[i] = "exact" if attained or low[i] == high[i] else "bounds"
+    except ContradictionError:
+        return impossible(release, outer)
     except (Unsupported, Inconclusive):
         pass  # what was known before is left
-    return Ends(low, high, status, "cpsat")
-
-
-def extremes(prover: Prover, met: Overlap, limits: Limits) -> tuple[tuple[int, bool], tuple[int, bool]] | None:
-    """Return the least and the greatest number of rows of a selection, each with whether it is attained.
-
-    None where CP-SAT proves that there is no histogram.
-    """
-    ends = []
-    for greatest in (False, True):
-        limits.check("correlations are bounded")
-        coefs = prover.indicator(met.cells if greatest else met.inside)
-        outer = prover.outer(coefs, greatest)
-        solved = prover.exactly(coefs, greatest, SECONDS_EACH)
-        if solved.none:
-            return None
-        if solved.histogram is not None:
-            proved = solved.bounds[1] if greatest else solved.bounds[0]
-            outer = min(outer, proved) if greatest else max(outer, proved)
-        whole = met.cells == met.inside and not prover.system.coarse and not prover.system.release.loosened
-        reached = solved.histogram is not None and int(coefs @ solved.histogram) == outer
-        ends.append((outer, whole and reached))
-    return ends[0], ends[1]
+    return Ends(low, high, status)
 
 
 def impossible(release: EncodedRelease, outer: Ends) -> Ends:

@@ -19,6 +19,7 @@ from solvers.foundation.errors import ReleaseError
 
 Marginal = Callable[[Floats], Floats]  # a quantile function: shares in (0, 1) to values, never falling
 NODES = 256  # equally probable values of each normal variable, for expectations
+TAIL = 24  # times that the outermost of them are halved: heavy tails lie there
 STEPS = 60  # of halving: beyond the last bit
 
 
@@ -41,7 +42,7 @@ def copula(matrices: Floats, rows: int, rng: np.random.Generator,
     found = normals(factors_of(matrices), rows, rng)
     for i, marginal in enumerate(marginals or ()):
         if marginal is not None:
-            found[..., i] = marginal(ndtr(found[..., i]))
+            found[..., i] = marginal(shares(found[..., i]))
     return found
 
 
@@ -61,32 +62,47 @@ def empirical(values: Any) -> Marginal:
 def correlation_after(rho: Any, one: Marginal | None, other: Marginal | None) -> Floats:
     """Return Pearson's correlation of two columns of a copula whose normal variables have correlation `rho`; any shape.
 
-    By `NODES` x `NODES` equally probable values: to some 1e-3 for jumps and light tails, less exact for heavy ones.
+    By some `NODES` x `NODES` values with their probabilities: to some 1e-3, jumps and heavy tails included.
     Raises `ReleaseError` for a marginal of one value.
     """
-    z: Floats = ndtri((np.arange(NODES) + 0.5) / NODES)
+    z, weights = nodes()
     given = np.asarray(rho, dtype=np.float64)
-    first = standardised(values_at(one, z), "first")
+    both = weights[:, None] * weights[None, :]
+    first = standardised(values_at(one, z), weights, "first")
     found = np.empty(given.shape)
     for at in np.ndindex(given.shape):
         here = float(given[at])
         mixed = here * z[:, None] + max(0.0, 1.0 - here**2) ** 0.5 * z[None, :]
-        second = standardised(values_at(other, mixed), "second")
-        found[at] = np.clip((first[:, None] * second).mean(), -1.0, 1.0)
+        second = standardised(values_at(other, mixed), both, "second")
+        found[at] = np.clip((both * first[:, None] * second).sum(), -1.0, 1.0)
     return found
+
+
+def nodes() -> tuple[Floats, Floats]:
+    """Return values of a standard normal variable and their probabilities: middles of shares, halved to the ends."""
+    tail = 0.5 ** np.arange(TAIL, 0, -1) / NODES
+    cut = np.concatenate([[0.0], tail, np.arange(1, NODES) / NODES, 1.0 - tail[::-1], [1.0]])
+    middle: Floats = ndtri((cut[1:] + cut[:-1]) / 2)
+    return middle, np.diff(cut)
 
 
 def values_at(marginal: Marginal | None, z: Floats) -> Floats:
     """Return the column's values where the normal variable has the values z."""
-    return z if marginal is None else np.asarray(marginal(ndtr(z)), dtype=np.float64)
+    return z if marginal is None else np.asarray(marginal(shares(z)), dtype=np.float64)
 
 
-def standardised(values: Floats, which: str) -> Floats:
-    """Return values with mean 0 and deviation 1."""
-    spread = values.std()
-    if not spread > 0:
+def shares(z: Floats) -> Floats:
+    """Return the probability of values below z, kept apart from 0 and 1, where quantiles are infinite."""
+    return np.clip(ndtr(z), 1e-300, 1.0 - 2.0**-53)
+
+
+def standardised(values: Floats, weights: Floats, which: str) -> Floats:
+    """Return values with mean 0 and deviation 1, given their probabilities."""
+    centred = values - (weights * values).sum()
+    spread = float((weights * centred**2).sum()) ** 0.5
+    if not spread > 1e-12 * (1e-300 + float(np.abs(values).max())):
         raise ReleaseError(f"the {which} marginal is constant: it has no correlation")
-    found: Floats = (values - values.mean()) / spread
+    found: Floats = centred / spread
     return found
 
 

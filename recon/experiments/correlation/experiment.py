@@ -34,14 +34,13 @@ def points(size: Size) -> list[Point]:
     """Return a point per part, setting and chunk; quick: the first chunk of some."""
     quick = size == "quick"
     found = [Point("", {"part": "model-less, exact", "bins": 3, "side": 4000}, 10.0)]
-    found += [Point("", {"part": "marginals", "rows": 10_000, "seed": 0}, 5.0)]
+    found += [Point("", {"part": "marginals", "rows": 100_000, "seed": 0}, 5.0)]
     if not quick:
         found += [Point("", {"part": "model-less, exact", "bins": 5, "side": 2000}, 5.0)]
         found += [Point("", {"part": "model-less, cells", "matrices": 1500, "every": 1, "seed": 0}, 30.0)]
-    for n in VARIABLES:
-        found += [Point("", {"part": "model-less, variables", "n": n, "targets": 40_000, "seed": 0}, 2.0)]
-        if not quick or n in (3, 4, 6):
-            found += [Point("", {"part": "linear intervals", "n": n, "targets": 200, "seed": 0}, 6.0)]
+    for n in (3, 4) if quick else VARIABLES:
+        found += [Point("", {"part": "model-less, variables", "n": n, "targets": 100_000, "seed": 0}, 3.0)]
+        found += [Point("", {"part": "linear intervals", "n": n, "targets": 200, "seed": 0}, 6.0)]
     for kind, (cells, chunk, seconds) in GRIDS.items():
         named: dict[str, Scalar] = {"part": "grid", "kind": kind, "shadows": SHADOWS, "further": FURTHER}
         some = in_chunks("", named, cells, chunk, seconds)
@@ -56,7 +55,7 @@ def points(size: Size) -> list[Point]:
             some = in_chunks("", of_targets, wanted, min(60, int(LONGEST / seconds)), seconds)
             if not quick:
                 found += some
-            elif kind == "logistic" and n in (3, 5):
+            elif kind == "logistic" and n in (3, 4):
                 found += some[:1]
     return found
 

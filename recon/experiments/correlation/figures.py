@@ -41,7 +41,7 @@ def by_variables(results: pd.DataFrame) -> Figure:
         lines += [line(first, "stacked, predictions", "stacked"), line(first, "no model, same targets", "model_less")]
         if first["closed_form"].notna().any():
             lines.append(line(first, "closed form", "closed_form"))
-        lines += [line(first, "no model, 40,000 targets", "model_less_many", style="dashed"),
+        lines += [line(first, "no model, 100,000 targets", "model_less_many", style="dashed"),
                   line(first, "most frequent bin", "majority_many", style="dashed")]  # fmt: skip
         panels.append(Panel(f"target: {title}", "variables, the label included", "accuracy", lines))
     about = (

@@ -40,7 +40,7 @@ def findings(results: pd.DataFrame) -> Findings:
         Table("by-variables", variables,
               "Random matrices (Algorithm 1) by number of variables, all pairs of columns: accuracy, standard "
               "deviation over pairs, standard error over targets; `expected`: by folds of the shadow models; "
-              "`..._many`: of 40,000 targets; `closed_form`: without shadow models."),
+              "`..._many`: of 100,000 targets; `closed_form`: without shadow models."),
         Table("model-less", tables.model_less_table(results), "The attack without a model, three variables."),
         Table("model-less-by-variables", tables.without_table(results),
               "The same on random matrices (Algorithm 1), by number of variables: mean and deviation over pairs of "
@@ -158,17 +158,17 @@ def stacked_sentences(grid: Lines) -> list[str]:
         return []
     worst = min(some, key=lambda line: line["gain"])
     text = (
-        f"Stacked attack, three variables, on models that took no part: over all {len(some)} kinds, accesses and "
-        f"attack models it is ahead of the model-less attack by {worst['gain']:+.3f} ± {worst['gain_error']:.3f} at "
-        f"least ({NAMES[worst['kind']]}, {SEEN[worst['access']]})"
+        f"Stacked attack, three variables, on models that took no part: of {len(some)} kinds, accesses and attack "
+        f"models the least gain over the attack without a model is {worst['gain']:+.3f} ± {worst['gain_error']:.3f} "
+        f"({NAMES[worst['kind']]}, {SEEN[worst['access']]})"
     )
     plain = [line for line in some if line["further_model_based"] < line["further_model_less"]]
     named = ", ".join(
-        f"{NAMES[p['kind']]}, {SEEN[p['access']]} ({p['further_model_based']:.3f} < {p['further_model_less']:.3f}; "
+        f"{NAMES[p['kind']]}, {SEEN[p['access']]} ({p['further_model_based']:.3f} < {p['further_model_less']:.3f}, "
         f"stacked {p['further_stacked']:.3f})"
         for p in plain
     )
-    return [text + (f"; the model-based one alone falls below it: {named}." if plain else ".")]
+    return [text + (f"; the model-based attack alone falls below it: {named}." if plain else ".")]
 
 
 def variable_sentences(variables: Lines) -> list[str]:

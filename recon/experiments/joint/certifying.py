@@ -11,7 +11,7 @@ import pandas as pd
 from encoders.encode.encoder import EncodedRelease
 from recon.attacking.membership import Judged, guesses, judged
 from recon.attacking.records import Population, Split, population, splits
-from recon.attacks.evaluation.duplicates import both_sides, duplicates
+from recon.attacks.evaluation.duplicates import both_sides, duplicates, once
 from recon.attacks.evaluation.figures import Evaluation, evaluated
 from recon.attacks.membership.attacks import attack, attacked
 from recon.attacks.membership.shadow_data import knowledge
@@ -24,7 +24,6 @@ from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
 
 ATTACKS = ("mia", "label-only", "aloa")
-ASKED = 2_000  # rows of each side
 CERTIFYING = 25.0  # seconds for the verdicts in one domain
 
 
@@ -33,7 +32,8 @@ class Verdicts:
     """What a release proves of rows (members and others): proved in, proved out, else open; of values, not persons.
 
     `wrong`: rows of which the opposite of the truth was proved; the truth about a row that is both inside and outside
-    is that it is inside. `alone`: rows whose like is not on the other side. `certificates`: verdicts on distinct rows
+    is that it is inside. `single`: rows that occur once among all, inside and outside: their membership is
+    well defined. `certificates`: verdicts on distinct rows
     with a certificate, each verified, of `settled` ones.
     """
 
@@ -41,30 +41,36 @@ class Verdicts:
     outside: Bits
     wrong: Bits
     member: Bits
-    alone: Bits
+    single: Bits
     certificates: int
     settled: int
     unknown: int
     confidence: float
 
-    def worth(self) -> Evaluation:
-        """Return the verdicts as a guess: proved in above open above proved out."""
+    def worth(self, index: Bits) -> Evaluation:
+        """Return the verdicts on some rows as a guess: proved in above open above proved out."""
         scores = self.inside.astype(np.float64) - self.outside.astype(np.float64)
-        return evaluated(scores, self.inside, self.member)
+        return evaluated(scores[index], self.inside[index], self.member[index])
 
     def row(self) -> Row:
-        """Return the figures; shares of members or of others, coverage of all."""
-        worth, member = self.worth(), self.member
-        alone = self.alone & member
-        return {
+        """Return the figures; shares of members or of others, coverage of all; the same of rows that occur once."""
+        member, single = self.member, self.single
+        worth = self.worth(np.ones(len(member), dtype=bool))
+        found: Row = {
             "members_in": float(self.inside[member].mean()), "others_out": float(self.outside[~member].mean()),
             "coverage": float((self.inside | self.outside).mean()), "errors": int(self.wrong.sum()),
-            "members_in_alone": float(self.inside[alone].mean()) if alone.any() else None,
-            "others_in_alone": int(self.inside[self.alone & ~member].sum()),
-            "others_in": int(self.inside[~member].sum()), "asked": len(member), "auc": worth.auc,
+            "others_in": int(self.inside[~member].sum()), "verdicts": len(member), "auc": worth.auc,
             "auc_low": worth.auc_low, "auc_high": worth.auc_high, "certificates": self.certificates,
             "settled_rows": self.settled, "unknown": self.unknown, "confidence": self.confidence,
         }  # fmt: skip
+        if member[single].any() and not member[single].all():
+            found |= {
+                "members_once": int((single & member).sum()), "others_once": int((single & ~member).sum()),
+                "members_in_once": float(self.inside[single & member].mean()),
+                "others_out_once": float(self.outside[single & ~member].mean()),
+                "others_in_once": int(self.inside[single & ~member].sum()), "auc_once": self.worth(single).auc,
+            }  # fmt: skip
+        return found
 
 
 def compared(point: Point, frame: pd.DataFrame, limits: Limits) -> list[Row]:
@@ -75,7 +81,7 @@ def compared(point: Point, frame: pd.DataFrame, limits: Limits) -> list[Row]:
     inside, others = shuffled_rows(frame, point["rows"], point["rows"], point["seed"])
     of = published(point["learner"], inside, point.parameters, limits)
     found = population(of.over(domain_of(frame, COUNTED[0])), inside, others)
-    asked = splits(found, 1, ASKED, np.random.default_rng(point["seed"]))[0]
+    asked = splits(found, 1, point["asked"], np.random.default_rng(point["seed"]))[0]
     out: list[Row] = [{"what": "model", **about(found, asked), "fidelity": of.fidelity}]
     if of.rules is not None:
         y = str(frame.columns[-1])
@@ -111,7 +117,7 @@ def verdicts(release: EncodedRelease, found: Population, asked: Ints, limits: Li
     wrong = (inside & ~truly[distinct]) | (outside & truly[distinct])
     return Verdicts(
         inside[back], outside[back], wrong[back], found.member[asked],
-        ~both_sides(number[asked], found.member[asked]), int(lines["certificate"].notna().sum()),
+        once(number)[asked], int(lines["certificate"].notna().sum()),
         int((inside | outside).sum()), int((word == "unknown")[back].sum()), float(release.confidence),
     )  # fmt: skip
 
@@ -138,6 +144,5 @@ def additive(found: Population, asked: Split, seed: int, limits: Limits) -> Iter
     x, y = found.rows.x[asked.asked], found.rows.y[asked.asked]
     if one.refuses(found.box, known) is None:
         guess = attacked(one, found.box, known, x, y, seed, limits)
-        yield from judged(
-            guess, one.name, "random", found.member[asked.asked], found.number[asked.asked], seed, 0, 0.95
-        )
+        member, single = found.member[asked.asked], once(found.number)[asked.asked]
+        yield from judged(guess, one.name, "random", member, single, seed, 0, 0.95)

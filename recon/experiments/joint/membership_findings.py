@@ -9,10 +9,16 @@ import pandas as pd
 
 from recon.experiments.drawing import Figure, Line, Panel
 from recon.experiments.experiment import Findings, Table
+from recon.experiments.joint.releases import LEARNERS
 
 NAMES = {"compas27": "COMPAS", "adult24": "Adult"}
 BASELINE = "always in"
 NO_NOISE = 100.0  # where the axis of epsilon shows counts without noise
+ONCE = ("members_in_once", "others_out_once", "auc_once")
+SHARES = ("members_in", "others_out", "coverage", "auc", *ONCE)
+SUMS = ("verdicts", "errors", "others_in", "members_once", "others_once", "others_in_once", "settled_rows",
+        "certificates", "unknown")  # fmt: skip
+MAYBE = ("v", "v_authors", "fidelity", *SUMS, *ONCE)  # columns that small results lack
 RATES = ["auc", "auc_low", "auc_high", "recall", "fpr", "advantage", "tpr_at_001", "tpr_at_001_low", "tpr_at_001_high",
          "tpr_at_01", "tpr_at_01_low", "tpr_at_01_high"]  # fmt: skip
 
@@ -20,13 +26,11 @@ RATES = ["auc", "auc_low", "auc_high", "recall", "fpr", "advantage", "tpr_at_001
 def memberships(some: pd.DataFrame) -> Findings:
     """Return what certificates prove and attacks guess of the same rows."""
     keys = ["dataset", "learner"]
-    some = some.reindex(columns=[*some.columns, *(n for n in ("v", "v_authors", "fidelity") if n not in some)])
+    some = some.reindex(columns=[*some.columns, *(n for n in MAYBE if n not in some)])
     proved = some[some["what"] == "certificates"]
     guessed = some[(some["what"] == "attack") & (some["attack"] != BASELINE)]
-    figures = ["members_in", "others_out", "coverage", "members_in_alone", "auc"]
-    sums = ["asked", "errors", "others_in", "others_in_alone", "settled_rows", "certificates", "unknown"]
     certificates = proved.groupby([*keys, "counted"], as_index=False, sort=False).agg(
-        **{name: (name, "mean") for name in figures}, **{name: (name, "sum") for name in sums}
+        **{name: (name, "mean") for name in SHARES}, **{name: (name, "sum") for name in SUMS}
     )
     certificates.insert(5, "undetermined", 1 - certificates["coverage"])
     attacks = guessed.groupby([*keys, "attack", "shadow", "asked_rows"], as_index=False, sort=False)[
@@ -34,17 +38,20 @@ def memberships(some: pd.DataFrame) -> Findings:
     ].mean()
     whole = overview(some, certificates, attacks)
     tables = [
-        Table("membership", whole, "The same rows (2,000 members at most, 1,800 others), means over splits: shares "
-              "proved in and out over true attributes, left open, verdicts of which the opposite is true; "
-              "`tpr_at_fpr_0`: members proved in of those whose like is only inside; the attacks' AUC from and to, and "
-              "the greatest TPR at FPR 0.1 % and 1 % of any attack and shadow data; V (Yaghini et al. 2022) of rule "
-              "lists by its formula and as the authors' code has it; rows whose like is on the other side too."),
+        Table("membership", whole, "The same rows (2,000 members and 1,800 others), means over splits. "
+              "Over true attributes: shares proved in and out, left open, verdicts of which the opposite is true. The "
+              "attacks: AUC from and to, and the greatest TPR at FPR 0.1 % and 1 % of any attack and shadow data. "
+              "`once`: rows that occur once among all, whose membership is well defined; of these `members_in_once` "
+              "is the TPR of certificates at FPR 0. V (Yaghini et al. 2022) of rule lists by its formula and as the "
+              "authors' code has it; `both_sides`: rows whose like is on the other side too; `best_auc`: of the best "
+              "score that depends on the row alone."),
         Table("certificates", certificates, "Certificates by domain: every column an independent bit, or the "
               "attributes behind the columns. Means over splits of shares, sums of rows; `others_in`: others proved in "
-              "by value, because a training row is the same; `auc`: of the verdicts as scores; `certificates` of "
-              "`settled_rows` verdicts on distinct rows came with a certificate, verified."),
+              "by value, because a training row is the same; `auc`: of the verdicts as scores; `once`: rows that occur "
+              "once; `certificates` of `settled_rows` verdicts on distinct rows came with a certificate, verified."),
         Table("attacks", attacks, "Attacks on the released models, means over splits; AUC with DeLong's, TPR with "
-              "Clopper-Pearson intervals (95 %); rows: all, balanced, those whose like is on one side only."),
+              "Clopper-Pearson intervals (95 %); rows: all, as many members as others, or those that occur once among "
+              "all. Of fewer than 1,000 (100) others no false positive is allowed at 0.1 % (1 %)."),
     ]  # fmt: skip
     return Findings(tables, [coverage_figure(whole)], membership_sentences(some, certificates, attacks))
 
@@ -56,25 +63,36 @@ def overview(some: pd.DataFrame, certificates: pd.DataFrame, attacks: pd.DataFra
     models = some[some["what"] == "model"]
     models = models.astype(dict.fromkeys(means, float)).groupby(keys, as_index=False, sort=False)[means].mean()
     true = certificates[certificates["counted"] == "attributes"]
-    true = true[[*keys, "members_in", "others_out", "undetermined", "errors", "members_in_alone"]]
-    on_all = attacks[attacks["asked_rows"] == "all"].groupby(keys, as_index=False, sort=False).agg(
-        auc_least=("auc", "min"), auc_most=("auc", "max"), tpr_at_001=("tpr_at_001", "max"),
-        tpr_at_01=("tpr_at_01", "max"),
-    )  # fmt: skip
-    whole = models.merge(true, on=keys, how="outer", sort=False).merge(on_all, on=keys, how="outer", sort=False)
-    return whole.rename(columns={"members_in_alone": "tpr_at_fpr_0"})
+    true = true[[*keys, "members_in", "others_out", "undetermined", "errors", *ONCE]]
+    whole = models.merge(true.rename(columns={"auc_once": "auc_once_proved"}), on=keys, how="left")
+    for rows, end in (("all", ""), ("once", "_once")):
+        lines = attacks[attacks["asked_rows"] == rows].groupby(keys, as_index=False, sort=False).agg(
+            **{f"auc_least{end}": ("auc", "min"), f"auc_most{end}": ("auc", "max"),
+               f"tpr_at_001{end}": ("tpr_at_001", "max"), f"tpr_at_01{end}": ("tpr_at_01", "max")}
+        )  # fmt: skip
+        whole = whole.merge(lines, on=keys, how="left")
+    order = {name: k for k, name in enumerate((*NAMES, *LEARNERS))}
+    return whole.sort_values(keys, key=lambda names: names.map(order), ignore_index=True)
 
 
 def coverage_figure(whole: pd.DataFrame) -> Figure:
-    """Return what certificates settle against the best attack's AUC, a point per learner."""
+    """Return certificates against attacks on rows that occur once: AUC of verdicts against the best attack's."""
     panels = []
     for dataset, part in whole.groupby("dataset", sort=False):
+        known = part.dropna(subset=["auc_most_once", "auc_once_proved"])
+        lines = [Line(one["learner"], [one["auc_most_once"]], [one["auc_once_proved"]], style="points")
+                 for one in known.to_dict("records")]  # fmt: skip
+        ends = [0.45, 0.75]
+        lines.append(Line("as good as the best attack", ends, ends, style="dashed"))
+        name = NAMES[str(dataset)]
+        panels.append(Panel(f"{name}, rows that occur once", "AUC of the best attack", "AUC of the verdicts", lines))
         lines = [Line(one["learner"], [one["auc_most"]], [1 - one["undetermined"]], style="points")
                  for one in part.to_dict("records")]  # fmt: skip
-        panels.append(Panel(NAMES[str(dataset)], "greatest AUC of an attack", "share of rows settled by proof", lines))
+        panels.append(Panel(f"{name}, all rows", "AUC of the best attack", "share settled by proof", lines))
     about = (
-        "Share of the rows asked about that certificates settle without error (true attributes) against the greatest "
-        "AUC that any attack has on the same rows and model; means over splits."
+        "Left: AUC of certificates as scores (proved in, open, proved out; true attributes) against the greatest AUC "
+        "of an attack on the same rows and model, of rows that occur once. Right: share of all rows asked about that "
+        "certificates settle. Means over splits."
     )
     return Figure("membership", about, panels)
 
@@ -88,33 +106,23 @@ def membership_sentences(some: pd.DataFrame, certificates: pd.DataFrame, attacks
         f"with a certificate that was verified."
     ]
     for dataset, part in certificates.groupby("dataset", sort=False):
+        name = NAMES[str(dataset)]
         best = part.sort_values("coverage").to_dict("records")[-1]
-        nothing = sorted(
-            {one["learner"] for one in part.to_dict("records")}
-            - {one["learner"] for one in part[part["coverage"] > 0].to_dict("records")}
-        )
+        settling = set(part.loc[part["coverage"] > 0, "learner"])
+        nothing = [learner for learner in LEARNERS if learner in set(part["learner"]) - settling]
         out.append(
-            f"Membership, {NAMES[str(dataset)]}: most is settled by the {best['learner']} ({best['counted']}): "
+            f"Membership, {name}: most is settled by the {best['learner']} ({best['counted']}): "
             f"{best['members_in']:.1%} of the members proved in, {best['others_out']:.1%} of the others proved out, "
             f"{best['undetermined']:.1%} undetermined; nothing by {', '.join(nothing) or 'none'}."
         )
-        own = attacks[(attacks["dataset"] == dataset) & (attacks["asked_rows"] == "all")]
-        if not len(own):
-            continue
-        blind = int(((own["auc_low"] <= 0.5) & (own["auc_high"] >= 0.5)).sum())
-        top = own.sort_values("tpr_at_001").to_dict("records")[-1]
-        alone = part.sort_values("members_in_alone").to_dict("records")[-1]
-        out.append(
-            f"Membership, {NAMES[str(dataset)]}: attacks' AUC lies between {own['auc'].min():.3f} and "
-            f"{own['auc'].max():.3f}, {blind} of {len(own)} mean intervals hold .5; the greatest TPR at FPR 0.1 % is "
-            f"{top['tpr_at_001']:.2%} ({top['attack']}, {top['shadow']}, {top['learner']}), certificates prove "
-            f"{alone['members_in_alone']:.1%} in of the members whose like is only inside, at FPR 0 "
-            f"({alone['learner']}, {alone['counted']})."
-        )
+        for rows, words in (("all", "all rows"), ("once", "rows that occur once")):
+            own = attacks[(attacks["dataset"] == dataset) & (attacks["asked_rows"] == rows)]
+            if len(own):
+                out.append(f"Membership, {name}, {words}: {attacks_reach(own)}{proofs_reach(part, rows)}.")
     refused = some[some["what"] == "refused"]
-    for name, part in refused.groupby("attack", sort=False):
+    for attack, part in refused.groupby("attack", sort=False):
         reason = str(part["note"].iloc[0]).partition(":")[0]
-        out.append(f"Membership: {name} was refused {len(part)} times and not run: {reason}.")
+        out.append(f"Membership: {attack} was refused {len(part)} times and not run: {reason}.")
     if some["v"].notna().any():
         v = some["v"].dropna()
         out.append(
@@ -122,6 +130,31 @@ def membership_sentences(some: pd.DataFrame, certificates: pd.DataFrame, attacks
             "bounds guesses by the rule and the label that a row falls under, not certificates."
         )
     return out
+
+
+def attacks_reach(own: pd.DataFrame) -> str:
+    """Return in words what the attacks on some rows reach."""
+    blind = int(((own["auc_low"] <= 0.5) & (own["auc_high"] >= 0.5)).sum())
+    top = own.sort_values("auc").to_dict("records")[-1]
+    strict = own.sort_values("tpr_at_001").to_dict("records")[-1]
+    return (
+        f"attacks' AUC lies between {own['auc'].min():.3f} and {top['auc']:.3f} ({top['attack']}, {top['learner']}), "
+        f"{blind} of {len(own)} mean intervals hold .5; the greatest TPR at FPR 0.1 % is {strict['tpr_at_001']:.1%} "
+        f"({strict['attack']}, {strict['learner']})"
+    )
+
+
+def proofs_reach(part: pd.DataFrame, rows: str) -> str:
+    """Return in words what certificates reach on rows that occur once; nothing for all rows."""
+    known = part.dropna(subset=["auc_once"])
+    if rows != "once" or not len(known):
+        return ""
+    top = known.sort_values("auc_once").to_dict("records")[-1]
+    return (
+        f"; certificates have an AUC of {top['auc_once']:.3f} ({top['learner']}, {top['counted']}): "
+        f"{top['members_in_once']:.1%} of the members in and {top['others_out_once']:.1%} of the others out, "
+        f"{int(top['others_in_once'])} of them wrongly in"
+    )
 
 
 def noise(some: pd.DataFrame) -> Findings:
@@ -170,13 +203,14 @@ def noise_figure(table: pd.DataFrame) -> Figure:
         "settled by proof (at confidence 95 %), accuracy, AUC of two attacks; bits removed per row. Means over draws "
         "and splits."
     )
-    return Figure("noise", about, panels)
+    return Figure("noise", about, panels, columns=4)
 
 
 def noise_sentences(table: pd.DataFrame) -> list[str]:
     """Return what noise takes from certificates, attacks and accuracy, and when verdicts were wrong."""
     inside, beyond = int(table["errors_inside"].sum()), int(table["errors_beyond"].sum())
-    draws, covered = int(table["draws"].sum()), int(table["covered"].sum())
+    noisy = table[table["epsilon"] > 0]
+    draws, covered = int(noisy["draws"].sum()), int(noisy["covered"].sum())
     out = [
         f"Noise: of {draws:,} draws {covered:,} lie inside their joint 95 % intervals; verdicts were wrong for "
         f"{inside:,} rows in these and for {beyond:,} rows in the others."

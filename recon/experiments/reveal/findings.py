@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import pandas as pd
@@ -147,10 +148,11 @@ def ranks(ranked: dict[str, Ranking]) -> Figure:
 
 
 def joined(of: Ranking) -> list[Line]:
-    """Return a bar per group of targets that are not apart."""
+    """Return bars, one per group of targets that are not apart, as one line with gaps."""
     place = dict(zip(of.treatments, of.ranks, strict=True))
-    ends = [[place[group[0]], place[group[-1]]] for group in of.groups]
-    return [Line("" if k else "not apart", pair, [-float(k)] * 2, like="not apart") for k, pair in enumerate(ends)]
+    x = [end for group in of.groups for end in (place[group[0]], place[group[-1]], math.nan)]
+    y = [level for k in range(len(of.groups)) for level in (-float(k), -float(k), math.nan)]
+    return [Line("not apart", x, y)] if x else []
 
 
 def rank_table(ranked: dict[str, Ranking]) -> pd.DataFrame:

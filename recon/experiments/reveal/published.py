@@ -48,7 +48,7 @@ F1 = (
     PrintedF1(4, "Adult", "label-only", "NN", 0.28, 0.43),
 )
 DELTAS = (
-    PrintedDelta(2, "Bank", "mia", "DT", -0.10, -0.13, 0.67, 0.80),
+    PrintedDelta(2, "Bank", "not noted", "DT", -0.10, -0.13, 0.67, 0.80),
     PrintedDelta(2, "Adult", "label-only", "DT", -0.09, -0.11),
 )
 OTHERS = (
