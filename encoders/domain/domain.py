@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -18,20 +19,24 @@ from encoders.domain.values import (
     intersection,
 )
 from encoders.domain.views import TRAINING_DATA, View
+from solvers.display.displayed import LINES, NAME, Displayed, Facts, many, short
 from solvers.foundation.errors import ReleaseError
+from solvers.foundation.escaping import named
 
 Condition = tuple[tuple[str, Test], ...]
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from solvers.display.plots import Axes
+
 DECLARED = "declared"
 AS_BITS = "every column is counted as an independent bit (worlds that cannot exist are counted too)"
 GUESSED = "model file"  # nobody declared it: what the file says, and its thresholds
 
 
-@dataclass(frozen=True)
-class Domain:
+@dataclass(frozen=True, repr=False)
+class Domain(Displayed):
     """What rows can exist, as declared or as read off data (`source`); `notes` says what was assumed.
 
     `order`: attributes and columns (no label) as the data's columns stand, for models that only number theirs.
@@ -97,6 +102,11 @@ class Domain:
         label = None if self.label is None else self.label.name
         views = any(view.attribute != label for view in self.columns.values())
         return None if views else tuple(a.name for a in self.attributes)
+
+    @property
+    def origin(self) -> str:
+        """Return where the domain comes from, in words."""
+        return self.source if self.source == DECLARED else f"from {self.source}"
 
     @property
     def continuous(self) -> tuple[str, ...]:
@@ -177,7 +187,53 @@ class Domain:
         notes = tuple(dict.fromkeys((*self.notes, AS_BITS)))
         return replace(self, attributes=kept + bits, columns={}, notes=notes, order=order)
 
+    def _facts(self) -> Facts:
+        free = sum(isinstance(a, Continuous) for a in self.attributes)
+        names = many(len(self.attributes), "attribute") + (f" ({free:,} continuous)" if free else "")
+        label = (
+            "no label"
+            if self.label is None
+            else f"label {short(self.label.name)} ({named(self.label.describe(), NAME)})"
+        )
+        pairs = [
+            ("binary columns", len(self.columns)), ("impossible boxes", len(self.impossible)), ("source", self.source),
+        ]  # fmt: skip
+        return Facts(
+            f"{names}, {label}, {self.origin}", pairs, ("attribute", "values"),
+            lambda: [(a.name, a.describe()) for a in self.attributes[:LINES]], len(self.attributes),
+            self.notes, "to_frame(), plot()",
+        )  # fmt: skip
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one line per attribute, the label last: name, role, kind, values in words, number of values, missing.
+
+        kind: listed, grid or continuous; the number of values (None of continuous attributes) has no missing one.
+        """
+        import pandas as pd
+
+        lines = [
+            (a.name, "label" if a is self.label else "attribute", type(a).__name__.lower(), a.describe(), sizes(a),
+             a.missing)
+            for a in self.all
+        ]  # fmt: skip
+        return pd.DataFrame(lines, columns=["name", "role", "kind", "values", "number", "missing"], dtype=object)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Return axes with the bits of a value of every attribute: log2 of how many values it has (0: any number).
+
+        Raises `Unsupported` without matplotlib.
+        """
+        from solvers.display.plots import lying_bars
+
+        bits = [math.log2((sizes(a) or 1) + a.missing) for a in self.all]
+        return lying_bars([a.name for a in self.all], bits, "Bits of a value", "log2 of the number of values", ax)
+
     def cut_points(self, resolved: Mapping[int, Ranges], into: dict[int, set[Position]]) -> None:
         """Add the ends of the ranges to the cut positions of each attribute."""
         for k, ranges in resolved.items():
             into.setdefault(k, set()).update(p for pair in ranges for p in pair)
+
+
+def sizes(attribute: AnyAttribute) -> int | None:
+    """Return how many values an attribute has, a missing one left out; None where it may be any number."""
+    return None if isinstance(attribute, Continuous) else attribute.known[1]

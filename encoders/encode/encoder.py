@@ -12,18 +12,20 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from encoders.domain.domain import Domain
 from encoders.domain.values import Position
 from encoders.encode.assumed import assumptions
 from encoders.encode.recutting import recut
+from encoders.encode.shown import groups_plot, models_frame, release_facts
 from encoders.models.known_rows import KnownRows
 from encoders.models.models import AnyModel, Forest, Question
 from encoders.parts.base import Encoder
 from encoders.parts.cut_domain import CutDomain
 from encoders.parts.resolutions import Resolutions
 from encoders.parts.supports import MAX_ROWS
+from solvers.display.displayed import Displayed, Facts
 from solvers.foundation.collector import collector_paused
 from solvers.foundation.derived import Derived
 from solvers.foundation.errors import ContradictionError, ReleaseError, Unsupported
@@ -32,12 +34,17 @@ from solvers.gradients.boosted import Boosted
 from solvers.statements.bags import Bags
 from solvers.statements.release import Block, Observed, Partition, Release, Rows
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from solvers.display.plots import Axes
+
 INTERVALS = "noisy counts are intervals"  # how the assumption begins that a posterior does not make
 CONFIDENCE = Fraction(95, 100)  # joint, of the intervals around noisy counts
 
 
-@dataclass(frozen=True)
-class EncodedRelease:
+@dataclass(frozen=True, repr=False)
+class EncodedRelease(Displayed):
     """A release as users hold it: the declared domain, the published models and the statements.
 
     `known`: what the adversary knows beside them, which is in the statements and not in the models.
@@ -83,6 +90,21 @@ class EncodedRelease:
     def assumptions(self) -> tuple[str, ...]:
         """Return what every answer about this release assumes."""
         return self.statements.assumptions
+
+    def _facts(self) -> Facts:
+        files = self.files or (self.file or "in memory",)
+        return release_facts(self.domain, self.models, self.statements, self.confidence, files, self.sha256)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one line per model: name, kind, trees, parts (nodes, rules or figures), noise, format, counts."""
+        return models_frame(self.models)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Return axes with how many published groups (leaves, rules, figures) have 0, 1, ... or 10 and more rows.
+
+        Of intervals and noisy counts the least number. Raises `Unsupported` without matplotlib.
+        """
+        return groups_plot(self.statements, ax)
 
     def at_confidence(self, confidence: Fraction | float) -> EncodedRelease:
         """Return the release read at another joint confidence in (0, 1]; itself where nothing is noisy.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from encoders.encode.encoder import EncodedRelease
+from recon.loading.asking import Released, release_of
 from recon.loading.settled import settled_release
 from solvers.chain import ask
 from solvers.foundation.errors import Unsupported
@@ -27,12 +28,12 @@ def convention_of(release: EncodedRelease, convention: str | None) -> Convention
     return convention
 
 
-def count(release: EncodedRelease, convention: str | None = None, limits: Limits | None = None) -> CountAnswer:
+def count(release: Released, convention: str | None = None, limits: Limits | None = None) -> CountAnswer:
     """Return how many worlds there are: `.value`, `.factors`, `.log2`, `.bounds` (log2), `.status`.
 
     Raises `Unsupported` (no engine accepts) and `Inconclusive` (the number of rows is unbounded).
     """
-    release = settled_release(release, limits)
+    release = settled_release(release_of(release, limits), limits)
     found = ask(release.statements, Count(convention_of(release, convention)), CountAnswer, limits)
     return (
         found

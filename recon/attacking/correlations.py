@@ -32,6 +32,7 @@ from recon.attacks.correlation.intervals import pair_interval
 from recon.frames.selections import select_conditions
 from recon.frames.true_rows import violations
 from recon.measures.sweeping import exact_counts, with_noise
+from solvers.display.displayed import LINES, Displayed, Facts, many
 from solvers.figures.selection_bounds import selection_bounds
 from solvers.foundation.errors import ContradictionError, EngineError, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits, ended
@@ -51,8 +52,8 @@ Bits = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
-class Correlations:
+@dataclass(frozen=True, eq=False, repr=False)
+class Correlations(Displayed):
     """Intervals for correlations of pairs of columns, one line of `frame` per pair and attacker.
 
     Columns: first, second, attacker, low, high, width, truth, holds (whether the truth lies within), confidence (1: for
@@ -65,6 +66,12 @@ class Correlations:
     knows: Mapping[str, str]
     views: tuple[str, ...]
     notes: tuple[str, ...] = ()
+
+    def _facts(self) -> Facts:
+        columns = [str(name) for name in self.frame.columns]
+        sizes = many(len(self.frame), "interval"), many(len(self.views), "column"), many(len(self.knows), "attacker")
+        lines = self.frame.head(LINES).to_numpy(dtype=object).tolist
+        return Facts(", ".join(sizes), list(self.knows.items()), columns, lines, len(self.frame), self.notes, "frame")
 
 
 @dataclass(frozen=True, eq=False)

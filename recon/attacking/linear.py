@@ -5,6 +5,7 @@ The model is read as inert data (a stored scikit-learn model, or a JSON object o
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +15,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from encoders.encode.encoder import EncodedRelease
 from recon.attacking.correlations import Correlations, correlations
 from recon.attacks.correlation.closed_form import linear_intervals, three_variables
 from recon.attacks.correlation.intervals import label_correlations, pair_interval
@@ -23,6 +23,7 @@ from recon.attacks.records import Floats
 from recon.files.budget import within
 from recon.formats.release.reading import read_bytes, strict_json
 from recon.frames.selections import numbers_of
+from recon.loading.asking import Released, release_of
 from recon.stored.containers import open_stored, unpacked
 from recon.stored.objects.things import Thing
 from solvers.foundation.errors import ReleaseError, Unsupported
@@ -258,7 +259,7 @@ def rows_of(model: LinearModel, data: pd.DataFrame, label: str | None) -> tuple[
 
 
 def attack_correlation(
-    model: EncodedRelease | LinearModel,
+    model: Released | LinearModel,
     data: pd.DataFrame | None,
     pairs: Sequence[tuple[str, str]] | None = None,
     epsilons: Sequence[float] = (10.0, 1.0, 0.1),
@@ -273,8 +274,11 @@ def attack_correlation(
     Of a release see `recon.attacking.correlations.correlations`: `data` are its training rows, `epsilons` of noise on
     its counts drawn with `seed`. Of a linear model see `linear_correlations`. Raises what these raise.
     """
+    if isinstance(model, (str, os.PathLike)):
+        model = read_linear(os.fspath(model), limits) or model
     if isinstance(model, LinearModel):
         return linear_correlations(model, data, label, pairs)
+    model = release_of(model, limits)
     if data is None:
         raise ReleaseError("there are no data beside the model: give its training rows (--data)", file=model.file)
     from recon.frames.naming import named_like

@@ -25,7 +25,9 @@ from recon.attacks.membership.attacks import attack, attacked
 from recon.attacks.membership.shadow_data import knowledge
 from recon.attacks.records import Bits, Ints, predicted
 from recon.frames.true_rows import violations
+from recon.loading.asking import Released, release_of
 from recon.questions.questions import certify
+from solvers.display.displayed import Displayed
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits, ended
 
@@ -105,8 +107,8 @@ class Certified:
         return self.members_in / self.members
 
 
-@dataclass(frozen=True, eq=False)
-class MembershipAttack:
+@dataclass(frozen=True, eq=False, repr=False)
+class MembershipAttack(Displayed):
     """What attacks guess and the release proves about who was trained on, about the same rows."""
 
     release: EncodedRelease
@@ -138,7 +140,7 @@ class MembershipAttack:
 
 
 def attack_membership(
-    release: EncodedRelease,
+    release: Released,
     data: pd.DataFrame | None,
     others: pd.DataFrame | None = None,
     *,
@@ -165,6 +167,7 @@ def attack_membership(
     Raises `ReleaseError` for rows that do not fit, `Unsupported` for a release without predictions, or where none of
     the attacks applies.
     """
+    release = release_of(release, limits)
     limits = limits or Limits()
     refuse_settings(attacks, shadow, confidence, seed)
     limits.report("rows are read")

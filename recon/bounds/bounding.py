@@ -27,6 +27,7 @@ from recon.bounds.placed import nearer, places, same_mean
 from recon.bounds.sums import correlation, distribution_of
 from recon.frames.selections import as_condition, select_conditions
 from recon.frames.world import World, wrap
+from recon.loading.asking import Released, release_of
 from recon.loading.settled import settled_release
 from solvers.chain import ask
 from solvers.figures.system import LARGEST_SUM, SystemFigures
@@ -86,7 +87,7 @@ def asked(release: EncodedRelease, where: Condition, of: tuple[str, ...], limits
 
 
 def bound(
-    release: EncodedRelease,
+    release: Released,
     where: dict[str, Any] | Condition,
     of: str | tuple[str, ...] | list[str] | None = None,
     convention: str | None = None,
@@ -99,7 +100,7 @@ def bound(
     statistic, equally likely in the convention. Where time or size limits end the search, the bounds known by then, at
     worst the ends of what the attribute can be; `trail` says why.
     """
-    release = settled_release(release, limits)
+    release = settled_release(release_of(release, limits), limits)
     condition = as_condition(where)
     found = bound_only(release, condition, of, convention, limits)
     names = () if of is None else (of,) if isinstance(of, str) else tuple(of)

@@ -36,6 +36,8 @@ from recon.certificates.certificate_format import (
 )
 from recon.files.named_files import MAX_FILES, located, read_regular
 from recon.formats.release.reading import strict_json
+from recon.loading.asking import Released, release_of
+from solvers.display.displayed import LINES, Displayed, Facts
 from solvers.foundation.errors import CertificateError, NotVerified, ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.kernel.checker import Verifier
@@ -73,8 +75,8 @@ class Checked:
     confidence: float = 1.0
 
 
-@dataclass(frozen=True)
-class Verification:
+@dataclass(frozen=True, repr=False)
+class Verification(Displayed):
     """What became of a result: its certificates, and its claims that none of them proves (`bare`).
 
     `release` and `sha256` say which release it was checked against; `unchecked` are keys of the result whose values
@@ -88,6 +90,18 @@ class Verification:
     release: str = ""
     sha256: str = ""
     unchecked: tuple[str, ...] = ()
+
+    def _facts(self) -> Facts:
+        figures = ("verified", len(self.verified)), ("rejected", len(self.rejected)), ("unsettled", len(self.unsettled))
+        pairs = [
+            ("release", self.release),
+            ("SHA-256", self.sha256),
+            ("claims without a proof", len(self.bare)),
+            *figures,
+        ]
+        lines = [(c.place, c.claim, c.error or "verified") for c in self.checked[:LINES]]
+        line = ", ".join(f"{n:,} {word}" for word, n in figures)
+        return Facts(line, pairs, ("place", "claim", "result"), lambda: lines, len(self.checked), self.assumptions)
 
     def to_dict(self) -> Json:
         """Return the verification as an object ready for JSON."""
@@ -171,7 +185,7 @@ def certificates_in(data: Any, place: str = "") -> Iterator[tuple[str, Json]]:
 
 def verify(
     data: Any,
-    release: EncodedRelease,
+    release: Released,
     limits: Limits | None = None,
     folder: str = ".",
     certificates: str | None = None,
@@ -182,6 +196,7 @@ def verify(
     opened in `folder` and `certificates`, nowhere else. Cost: the cells of the release are walked once; then linear in
     the length of the proofs.
     """
+    release = release_of(release, limits)
     limits = limits or Limits()
     readings, checked = Readings(release, limits), []
     release, levels = readings.at(Fraction(1))[0], set()

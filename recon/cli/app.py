@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from recon import __version__
 from recon.cli.commands.inspecting import inspect
 from recon.cli.commands.labels import labels
 from recon.cli.commands.noise import denoise, posterior, sweep
@@ -77,14 +78,32 @@ from solvers.foundation.escaping import shown
 if TYPE_CHECKING:
     pass
 
+
+def show_version(asked: bool) -> None:
+    """Print the version where it is asked for, and end."""
+    if asked:
+        print_lines(f"recon {__version__}")
+        raise typer.Exit()
+
+
 app = Commands(
     name="recon",
     help="Which training sets agree with a released model? Count, measure, draw and certify them.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+
+@app.callback()
+def common(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=show_version)
+    ] = False,
+) -> None:
+    """Take what stands before a command."""
+
+
 app.add_typer(learn_app, name="learn")
 app.add_typer(attack_app, name="attack")
 reading: list[Callable[..., None]] = [inspect, convert, domain]
@@ -389,7 +408,7 @@ def main() -> None:
 def run_app() -> None:
     """Run the command line; always ends in `SystemExit`."""
     try:
-        code = app(standalone_mode=False)
+        code = app(prog_name="recon", standalone_mode=False)  # also the command that a shell completes
     except (KeyboardInterrupt, typer.Abort):
         print_error(KeyboardInterrupt())
         sys.exit(INCONCLUSIVE)

@@ -23,7 +23,7 @@ from solvers.foundation.errors import ReleaseError, Unsupported
 
 MANIFEST = b"recon"
 PACKAGES = ("recon-worlds", "numpy", "pandas", "scikit-learn", "ortools", "highspy", "oxidd", "python-sat", "pystreed",
-            "pydl8.5", "pyarrow", "joblib", "dask")  # fmt: skip
+            "pydl8.5", "pyarrow", "joblib", "dask", "scikit-posthocs")  # fmt: skip
 
 
 @dataclass(frozen=True)

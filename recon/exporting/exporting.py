@@ -30,6 +30,8 @@ from recon.formats.release.reading import parse
 from recon.formats.release.writing import attribute_json, release_json
 from recon.frames.true_rows import TrueRows, between
 from recon.frames.world import World
+from recon.loading.asking import Released, release_of
+from solvers.display.displayed import Displayed, Facts, many
 from solvers.export.clauses import EXISTS, NO_PART, ClauseBit, ClauseForm, clauses_of, rows_of
 from solvers.export.formats import cpsat_bytes, dimacs_lines, encoded, mps_lines, opb_lines, opb_variables
 from solvers.export.integer_program import Constraint, IntegerProgram
@@ -62,8 +64,8 @@ class Exported:
     about: tuple[str, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class Restored:
+@dataclass(frozen=True, eq=False, repr=False)
+class Restored(Displayed):
     """A solution read back: its rows, the rows per cell (empty for dimacs), and every statement as it is met.
 
     `rows` has one line per row, a column per attribute and the label. `statements` has the columns name, source,
@@ -74,15 +76,19 @@ class Restored:
     histogram: dict[str, int]
     statements: pd.DataFrame
 
+    def _facts(self) -> Facts:
+        line = f"{many(len(self.rows), 'row')}, {many(len(self.statements), 'statement')}"
+        return Facts(
+            line, [("statements not met", int((~self.statements["met"]).sum()))], more="rows, statements, histogram"
+        )
+
     @property
     def met(self) -> bool:
         """Return whether every statement is met, the number of rows included."""
         return bool(self.statements["met"].all())
 
 
-def export(
-    release: EncodedRelease, to: str, out: str, limits: Limits | None = None, nodes: str = "attributes"
-) -> Exported:
+def export(release: Released, to: str, out: str, limits: Limits | None = None, nodes: str = "attributes") -> Exported:
     """Write a release for other programs: `to` is mps, opb, cpsat, dimacs or graphml, `out` a path or - for stdout.
 
     Beside a file stands `OUT.map.json`, but for graphml, which says itself what it shows: the interaction graph of the
@@ -91,6 +97,7 @@ def export(
     format or an unwritable path, `Unsupported` where the format cannot hold the release (`TooLarge`: --max-cells,
     --memory), `Inconclusive` when time is up; then nothing is written. Cost: linear in the entries.
     """
+    release = release_of(release, limits)
     limits = limits or Limits()
     if to not in (*FORMATS, GRAPH):
         raise ReleaseError(f"there is no format '{to}': choose {', '.join((*FORMATS, GRAPH))}")

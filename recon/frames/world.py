@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,15 @@ from encoders.domain.middles import middles
 from encoders.domain.values import AnyAttribute, Continuous, Grid, Ranges, Value, exact, is_number
 from encoders.encode.encoder import EncodedRelease
 from encoders.parts.cut_domain import CutDomain
+from solvers.display.displayed import WIDTH, Displayed, Facts, many
 from solvers.statements.release import World as SolverWorld
+
+if TYPE_CHECKING:
+    from solvers.display.plots import Axes
+
+HEAD = 8  # rows of a preview
+ALONE = {True: "the only possible world", False: "one of several possible worlds", None: "perhaps one of several"}
+PICTURED = 500  # rows of a plot
 
 
 def values_of(attribute: AnyAttribute, indices: NDArray[Any]) -> NDArray[Any]:
@@ -58,8 +66,8 @@ def within(numbers: NDArray[np.float64], attribute: Continuous, ranges: Ranges) 
     return np.array([any(start <= a and b <= end for start, end in ranges) for a, b in spans], dtype=bool)
 
 
-@dataclass(frozen=True, eq=False)
-class World:
+@dataclass(frozen=True, eq=False, repr=False)
+class World(Displayed):
     """One possible world. `unique` is True when no other world exists, False when others do, None if not asked.
 
     `cut`: the parts of continuous attributes, whose raw indices only say in which part a number is.
@@ -89,6 +97,49 @@ class World:
         """Return the number of rows."""
         return int(self.inner.times.sum())
 
+    def chosen(self, rows: NDArray[np.int64]) -> NDArray[Any]:
+        """Return the raw value indices of rows by their number; nothing is repeated for it."""
+        return self.inner.values[np.searchsorted(np.cumsum(self.inner.times), rows, side="right")]
+
+    def _facts(self) -> Facts:
+        size = f"{many(self.rows, 'row')} of {many(len(self.domain.all), 'column')}"
+        return Facts(
+            f"{size}, {ALONE[self.unique]}", [("different rows, at most", len(self.inner.times))],
+            [a.name for a in self.domain.all], self._head, self.rows, [self.note] if self.note else (),
+            "to_frame(), plot()",
+        )  # fmt: skip
+
+    def _head(self) -> list[tuple[object, ...]]:
+        """Return the values of the first rows, as many columns as a preview has."""
+        head = self.chosen(np.arange(min(HEAD, self.rows)))
+        columns = (self.column(k, head[:, k]).tolist() for k in range(min(WIDTH, len(self.domain.all))))
+        return list(zip(*columns, strict=True))
+
+    def column(self, k: int, indices: NDArray[Any]) -> NDArray[Any]:
+        """Return the values of attribute k at raw indices, of a continuous one the middle of its gap."""
+        attribute = self.domain.all[k]
+        if self.cut and isinstance(attribute, Continuous):
+            return numbers_of(self.cut, k, indices)
+        return values_of(attribute, indices)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Return axes with the rows as a picture: from dark (the first of an attribute's values) to bright (the last).
+
+        At most 500 rows, evenly chosen, and 40 columns. Raises `Unsupported` without matplotlib.
+        """
+        from solvers.display.plots import BARS, picture
+
+        everybody, wide = self.rows, min(BARS, len(self.domain.all))
+        rows = np.unique(np.linspace(0, max(everybody - 1, 0), min(PICTURED, everybody)).astype(np.int64))
+        found = self.chosen(rows)[:, :wide].astype(np.float64)
+        last = np.maximum(found.max(axis=0, initial=1.0), 1.0)
+        if self.cut is not None:
+            last = np.array([max(float(a.total - 1), 1.0) for a in self.cut.solver.attributes[:wide]])
+        shares = found / last
+        title = f"One possible world: {many(everybody, 'row')}"
+        title += "" if len(rows) == everybody else f" ({len(rows):,} of them)"
+        return picture(shares, [a.name for a in self.domain.all[:wide]], title, everybody, ax)
+
     def indices(self) -> NDArray[Any]:
         """Return (rows, attributes) raw value indices, the label last."""
         return np.repeat(self.inner.values, self.inner.times, axis=0)
@@ -99,7 +150,10 @@ class World:
         A missing value is NaN (0 or 1 in a binary column, as its test says). Of a continuous attribute the middle of
         the gap between the thresholds around the number.
         """
-        values = self.indices()
+        return self._frame(self.indices(), views)
+
+    def _frame(self, values: NDArray[Any], views: bool = False) -> pd.DataFrame:
+        """Return raw value indices (rows, attributes) as a table; see `to_frame`."""
         columns: dict[str, NDArray[Any]] = {}
         viewed: dict[int, list[str]] = {}
         for name in self.domain.columns if views else ():

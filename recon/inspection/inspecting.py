@@ -6,8 +6,8 @@ import hashlib
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
 
 from recon.files.budget import within
 from recon.files.locating import companions, located
@@ -28,9 +28,15 @@ from recon.stored.containers import Stored, open_stored, unpacked
 from recon.stored.objects.arrays import resolve
 from recon.stored.objects.things import Thing
 from recon.stored.pickled import joblib_files
+from solvers.display.displayed import LINES, NAME, Displayed, Facts, many
 from solvers.foundation.errors import ReconError, ReleaseError, Unsupported
-from solvers.foundation.escaping import shown_lines
+from solvers.foundation.escaping import named, shown_lines
 from solvers.foundation.limits import Limits
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from solvers.display.plots import Axes
 
 _WHAT_NO_READER_THOUGHT_OF = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError)
 
@@ -42,8 +48,8 @@ UNKNOWN_CLASS = (
 )
 
 
-@dataclass(frozen=True)
-class Inspection:
+@dataclass(frozen=True, repr=False)
+class Inspection(Displayed):
     """What a file gives away: its findings, the worst first, and the number of training rows where it says so."""
 
     file: str
@@ -59,6 +65,32 @@ class Inspection:
             "file": self.file, "format": self.format, "sha256": self.sha256, "rows": self.rows,
             "levels": dict(LEVELS), "findings": notes,
         }  # fmt: skip
+
+    def _facts(self) -> Facts:
+        count = Counter(one.level for one in self.findings)
+        found = ", ".join(f"{count[level]:,} {level}" for level in LEVELS if count[level]) or "nothing"
+        rows = "rows not found in it" if self.rows is None else many(self.rows, "training row")
+        return Facts(
+            f"{named(self.file, NAME)}, {self.format}, {rows}; found: {found}", [("SHA-256", self.sha256)],
+            ("level", "where", "what", "follows", "remedy"),
+            lambda: [(one.level, one.path, one.what, one.follows, one.remove) for one in self.findings[:LINES]],
+            len(self.findings),
+            more="to_text(), to_frame(), plot()",
+        )  # fmt: skip
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one line per finding, the worst first; the columns are the fields of `Finding`."""
+        import pandas as pd
+
+        columns = [one.name for one in fields(Finding)]
+        return pd.DataFrame([[getattr(one, name) for name in columns] for one in self.findings], columns=columns)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Return axes with the number of findings of every level; `Unsupported` without matplotlib."""
+        from solvers.display.plots import lying_bars
+
+        count = Counter(one.level for one in self.findings)
+        return lying_bars(list(LEVELS), [count[level] for level in LEVELS], "Found in the file", "findings", ax)
 
     def to_text(self) -> str:
         """Return the inspection for people."""

@@ -9,14 +9,16 @@ from numpy.typing import NDArray
 
 from encoders.domain.values import Continuous
 from encoders.encode.encoder import EncodedRelease
+from recon.loading.asking import Released, release_of
 from recon.loading.settled import as_released, proofs, settled_release
+from solvers.display.displayed import Displayed
 from solvers.foundation.limits import Limits
 from solvers.settling import NOT_USED
 from solvers.statements.release import Partition, Release
 
 
-@dataclass(frozen=True)
-class Determined:
+@dataclass(frozen=True, repr=False)
+class Determined(Displayed):
     """What boosted model number `number` of a release determines of the `rows` rows, `trees` trees in all.
 
     A row is known where its cell is proved to hold it: one leaf of every tree that was used, `with_label` where its
@@ -40,11 +42,12 @@ class Determined:
     worst: float = 0.0
 
 
-def determined(release: EncodedRelease, limits: Limits | None = None) -> tuple[Determined, ...]:
+def determined(release: Released, limits: Limits | None = None) -> tuple[Determined, ...]:
     """Return what every boosted model with classes determines; () where none says anything of classes.
 
     Cost: that of `settled_release`, once per release.
     """
+    release = release_of(release, limits)
     found = settled_release(release, limits)
     published = as_released(found).statements
     proved = {one.model: (one, block) for one, block in proofs(found.statements)}

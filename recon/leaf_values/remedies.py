@@ -24,6 +24,7 @@ from encoders.encode.encoder import EncodedRelease, encode, with_known_rows
 from encoders.models.models import AnyModel, Boosting, Tree, TreeSums
 from encoders.models.nodes import CountTable, Support
 from recon.leaf_values.determined import Determined, determined
+from recon.loading.asking import Released, release_of
 from recon.loading.settled import as_released
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
@@ -39,22 +40,24 @@ Line = tuple[str, int | None, int | None, int | None, int, int, str, float]
 COLUMNS = ["remedy", "decimals", "trees", "rows", "rows_known", "labels_known", "status", "seconds"]
 
 
-def rounded(release: EncodedRelease, decimals: int) -> EncodedRelease:
+def rounded(release: Released, decimals: int) -> EncodedRelease:
     """Return the release as it would be with leaf values (what they add to a score) rounded to so many decimals.
 
     Raises `Unsupported` where no boosted model with leaf values is in it, `ReleaseError` for decimals outside 0..17.
     Cost: that of encoding.
     """
+    release = release_of(release)
     if not isinstance(decimals, int) or not 0 <= decimals <= 17:
         raise ReleaseError(f"leaf values are rounded to 0 to 17 decimals, not {decimals!r}")
     return published_otherwise(release, lambda model: rounded_model(model, decimals))
 
 
-def first_trees(release: EncodedRelease, rounds: int) -> EncodedRelease:
+def first_trees(release: Released, rounds: int) -> EncodedRelease:
     """Return the release as it would be with the trees of the first rounds only (one tree each of two classes).
 
     Raises as `rounded`; `ReleaseError` for less than one round. Cost: that of encoding.
     """
+    release = release_of(release)
     if not isinstance(rounds, int) or rounds < 1:
         raise ReleaseError(f"at least one round of trees is published, not {rounds!r}")
 
@@ -254,7 +257,7 @@ def only_sizes(tree: Tree) -> Tree:
 
 
 def remedies(
-    release: EncodedRelease,
+    release: Released,
     decimals: Sequence[int] = DECIMALS,
     trees: Sequence[int] = (),
     limits: Limits | None = None,
@@ -266,6 +269,7 @@ def remedies(
     proved; of several models the most), status (of the model that gives back most), seconds. The first line is the
     release as it is. Each line may take `seconds`, all together the limits. Raises as `rounded`.
     """
+    release = release_of(release, limits)
     limits = limits or Limits()
     return table_of([remedied(release, one, limits, seconds) for one in remedies_of(decimals, trees)])
 

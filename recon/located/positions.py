@@ -11,6 +11,7 @@ import pandas as pd
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import Forest
 from recon.certificates.issuing import position_certificate
+from recon.loading.asking import Released, release_of
 from recon.located.against_truth import compared
 from recon.located.columns import Column, columns_of
 from recon.located.known_ranges import Ranges, known_ranges
@@ -60,7 +61,7 @@ def located(release: EncodedRelease, limits: Limits) -> LocatedAnswer:
 
 
 def positions(
-    release: EncodedRelease,
+    release: Released,
     learner: str = "none",
     ranges: Ranges = None,
     truth: pd.DataFrame | None = None,
@@ -86,6 +87,7 @@ def positions(
     certificate of all that rests on the statements alone (`recon.verify` accepts it; a replay of the proof). Raises
     `Inconclusive` where rows have no position, which says why, `ContradictionError` where there is no world.
     """
+    release = release_of(release, limits)
     found = placed(release, learner, ranges, limits)
     frame = found.to_frame()
     frame.attrs.update(attributes(found))

@@ -11,12 +11,16 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from encoders.encode.encoder import EncodedRelease
+from solvers.display.counts import worlds_words
+from solvers.display.displayed import Displayed, Facts, text
+from solvers.foundation.errors import Unsupported
 from solvers.questions.query import Convention, CountAnswer
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from recon.noisy.posterior import Posterior
+    from solvers.display.plots import Axes
 
 EXPOSURE = (
     "name",
@@ -32,8 +36,26 @@ EXPOSURE = (
 )
 
 
-@dataclass(frozen=True)
-class Measures:
+FIGURES = (
+    "convention",
+    "status",
+    "rows",
+    "entropy_bits",
+    "uninformed_bits",
+    "bits_removed_per_row",
+    "dist_g",
+    "dist_g_mentioned",
+    "dist",
+    "bits_due_to_order",
+    "determined_rows",
+    "smallest_region",
+    "smallest_group",
+    "figures",
+)
+
+
+@dataclass(frozen=True, repr=False)
+class Measures(Displayed):
     """The figures of one release in one convention; None where a figure is undefined or not exact.
 
     entropy_bits: log2 of the number of worlds (with the number of rows open: of its uniform prior and the worlds
@@ -75,6 +97,45 @@ class Measures:
     def exposure(self) -> pd.DataFrame:
         """Return the lines on leaves, rules or cells, most of them with figures of their own."""
         return self.exposures()
+
+    def _facts(self) -> Facts:
+        share, bounds = self.dist_g, self.dist_g_bounds
+        known = "not defined" if share is None else text(round(share, 4))
+        if bounds is not None:
+            known = f"{text(round(bounds[0], 4))} to {text(round(bounds[1], 4))}"
+        rows = "" if self.rows is None else f", {self.rows:,} rows"
+        line = f"Dist_G {known}, {worlds_words(self.counted)}, {self.status} ({self.convention}){rows}"
+        pairs = [(name, getattr(self, name)) for name in FIGURES]
+        more = "exposure: a line per leaf, rule or cell; to_frame(), plot()"
+        return Facts(line, pairs, notes=self.assumptions, more=more)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the figures as one line, so that those of several releases can be put below each other.
+
+        Columns: the fields of that name, and log2_worlds, None where not exact.
+        """
+        import pandas as pd
+
+        line = {name: getattr(self, name) for name in FIGURES} | {"log2_worlds": self.counted.log2}
+        return pd.DataFrame([line], dtype=object)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Return axes with the share of rows (0 to 1) that keep at most a given share of their bits (0: fully known).
+
+        Works the exposure out where nobody asked for it yet. Raises `Unsupported` without matplotlib, and where no row
+        has such a figure (no world, a continuous attribute).
+        """
+        from solvers.display.plots import curve
+
+        lines = self.exposure
+        ratio = lines["entropy_reduction_ratio"].to_numpy(dtype=np.float64) if len(lines) else np.zeros(0)
+        known = np.isfinite(ratio)
+        if not known.any():
+            raise Unsupported("there is nothing to draw: no row has a share of bits left")
+        order = np.argsort(ratio[known], kind="stable")
+        share = lines["share_of_rows_at_most"].to_numpy(dtype=np.float64)[known][order]
+        title = f"Rows by what is left of their bits ({self.convention})"
+        return curve(ratio[known][order], share, title, "share of bits left", "share of rows at most", ax)
 
     @property
     def figures(self) -> Literal["exact", "bounds"]:

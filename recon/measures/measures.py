@@ -16,6 +16,7 @@ from encoders.encode.encoder import EncodedRelease
 from encoders.parts.cut_domain import CutDomain
 from recon.answers.counting import convention_of, count
 from recon.frames.describe import condition_text
+from recon.loading.asking import Released, release_of
 from recon.loading.settled import settled_release
 from recon.measures.figures import Measures, empty, exposure_frame
 from recon.measures.unsized import without_shares
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def measure(
-    release: EncodedRelease,
+    release: Released,
     convention: str | None = None,
     limits: Limits | None = None,
     counted: CountAnswer | None = None,
@@ -38,7 +39,7 @@ def measure(
 
     Cost: that of `count`, and linear in leaves, rules or cells. Raises what `count` raises.
     """
-    release = settled_release(release, limits)
+    release = settled_release(release_of(release, limits), limits)
     chosen = convention_of(release, convention)
     limits = limits or Limits()
     answer = capped(release, counted or count(release, chosen, limits), limits)

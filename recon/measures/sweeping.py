@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from encoders.encode.encoder import EncodedRelease, encode
 from encoders.models.models import Noise, RuleList, Tree
+from recon.loading.asking import Released, release_of
 from recon.noisy.denoising import filled
 from recon.noisy.posterior import Posterior, posterior
 from solvers.figures.bits import bits_before
@@ -35,7 +36,7 @@ QUANTILES = (0.1, 0.5, 0.9)
 
 
 def sweep(
-    release: EncodedRelease,
+    release: Released,
     epsilons: Sequence[float],
     draws: int = 20,
     seed: int = 0,
@@ -56,6 +57,7 @@ def sweep(
     "stopped" then says where. Raises `Unsupported` unless the release is one tree or rule list with exact counts,
     `Inconclusive` where not one draw was done.
     """
+    release = release_of(release, limits)
     limits = limits or Limits()
     block, truth = exact_counts(release)
     if draws < 1 or not epsilons:

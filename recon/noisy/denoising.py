@@ -14,6 +14,8 @@ from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import AnyModel, Boosting, Figure, Forest, Rule, Table, Tree
 from encoders.models.nodes import UNPUBLISHED, Support
 from recon.formats.release.writing import publishable
+from recon.loading.asking import Released, release_of
+from solvers.display.displayed import Displayed
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
 from solvers.likelihood.maximum import Likeliest
@@ -27,8 +29,8 @@ DENOISED = "the counts are denoised, {} and not the true ones: verdicts about th
 BEST, GOOD = "the most likely ones", "likely ones (not proved to be the most likely)"
 
 
-@dataclass(frozen=True, eq=False)
-class Denoised:
+@dataclass(frozen=True, eq=False, repr=False)
+class Denoised(Displayed):
     """A release's models with consistent counts, and its domain with a note that says so.
 
     `found` says how likely their histogram is and whether it is proved best. `moved`: Σ |published - consistent| over
@@ -53,12 +55,13 @@ def certain_release(release: EncodedRelease, limits: Limits) -> Release:
     return capped_rows(replace(sure, rows=declared), limits)
 
 
-def denoise(release: EncodedRelease, limits: Limits | None = None) -> Denoised:
+def denoise(release: Released, limits: Limits | None = None) -> Denoised:
     """Return the models of a noisy release with consistent counts.
 
     They are post-processing: the noisy counts' privacy holds for them too, their law of noise does not. Raises
     `Unsupported` for exact releases and too many cells, `ContradictionError` where exact statements clash.
     """
+    release = release_of(release, limits)
     if not release.noisy:
         raise Unsupported("the counts carry no noise: they are consistent or contradict each other")
     limits = limits or Limits()

@@ -17,7 +17,9 @@ from encoders.encode.encoder import EncodedRelease
 from recon.answers.exact import Profiles, as_frame
 from recon.frames.selections import select_frame
 from recon.frames.world import World, wrap
+from recon.loading.asking import Released, release_of
 from recon.noisy.denoising import certain_release
+from solvers.display.displayed import Displayed
 from solvers.foundation.errors import ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.posteriors.sampled_worlds import SampledWorlds
@@ -27,8 +29,8 @@ ENOUGH_RHAT = 1.05
 ENOUGH_ESS = 100.0
 
 
-@dataclass(frozen=True, eq=False)
-class SampledPosterior:
+@dataclass(frozen=True, eq=False, repr=False)
+class SampledPosterior(Displayed):
     """Draws from the posterior over worlds of a noisy release, prior `worlds`.
 
     counts: one line per noisy count: source, published, mean, low and high (95 % credible). rhat: the worst
@@ -65,15 +67,14 @@ class SampledPosterior:
         return [wrap(self.release, world) for world in self._sample.worlds(k, seed)]
 
 
-def sampled(
-    release: EncodedRelease, draws: int = 2_000, seed: int = 0, limits: Limits | None = None
-) -> SampledPosterior:
+def sampled(release: Released, draws: int = 2_000, seed: int = 0, limits: Limits | None = None) -> SampledPosterior:
     """Return draws from the posterior over worlds of any noisy release, with diagnostics.
 
     Raises `Unsupported` for exact releases, too many cells and medians, `Inconclusive` where nothing bounds the number
     of rows or time was up before the first draw. Cost: about a million moves per 10 s; where all noise is unbounded a
     draw moves 2,000 rows, or each once where they are more.
     """
+    release = release_of(release, limits)
     if not release.noisy:
         raise Unsupported("the counts carry no noise: draw possible worlds with recon.sample")
     if draws < 4:

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from encoders.encode.encoder import EncodedRelease
 from recon.answers.exact import Profiles, as_frame
 from recon.frames.selections import select_frame
+from recon.loading.asking import Released, release_of
+from solvers.display.displayed import Displayed
 from solvers.figures.partition import PartitionFigures
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits
@@ -31,8 +33,8 @@ PRIORS = {
 LAPLACE = {"laplace", "discrete_laplace"}
 
 
-@dataclass(frozen=True, eq=False)
-class Posterior:
+@dataclass(frozen=True, eq=False, repr=False)
+class Posterior(Displayed):
     """What noisy counts of one partition say about the true counts, given the prior.
 
     counts: one line per count: source, published, expected, likely (the jointly most likely counts), low and high (95 %
@@ -110,13 +112,14 @@ class Posterior:
         return self._found.expected_rows(shares), self._found.expected_before(shares)
 
 
-def posterior(release: EncodedRelease, prior: Prior = "counts", limits: Limits | None = None) -> Posterior:
+def posterior(release: Released, prior: Prior = "counts", limits: Limits | None = None) -> Posterior:
     """Return the posterior over the true counts of a release that is one noisy tree or rule list.
 
     `prior` "counts" (default) is uniform over count vectors that sum to the number of rows, "worlds" uniform over
     sequences of rows. Raises `Unsupported` for other releases and where the number of rows is neither known nor in
     an interval, `Inconclusive` when time is up. Cost: one convolution per count over windows around it.
     """
+    release = release_of(release, limits)
     if prior not in PRIORS:
         raise Unsupported(f"there is no prior '{prior}': choose counts or worlds")
     reason = why_none(release)

@@ -21,6 +21,7 @@ from encoders.models.models import Boosting
 from recon.answers.exact import select_with
 from recon.answers.undecided import decide, why_open
 from recon.frames.naming import named_like
+from recon.loading.asking import Released, release_of
 from recon.loading.known_columns import known_rows
 from recon.loading.settled import held, proofs, settled_release
 from solvers.chain import answer
@@ -57,7 +58,7 @@ class LabelCounts:
         return np.where(found.any(axis=1), found.argmax(axis=1), -1).astype(np.int64)
 
 
-def labels(release: EncodedRelease, limits: Limits | None = None) -> pd.DataFrame:
+def labels(release: Released, limits: Limits | None = None) -> pd.DataFrame:
     """Return what follows for the label of every row whose features are known, one line per row of their table.
 
     Columns: row (0-based), label (None where it is open), how ("given" by the table, "certain": the same in every
@@ -66,7 +67,7 @@ def labels(release: EncodedRelease, limits: Limits | None = None) -> pd.DataFram
     rows are given, certain and open. Cost: a verdict per distinct row and label. Raises `Unsupported` without rows
     that are known, or without a label.
     """
-    release = settled_release(release, limits)
+    release = settled_release(release_of(release, limits), limits)
     known, label = release.known, release.domain.label
     if known is None:
         raise Unsupported(NO_ROWS)
@@ -192,9 +193,7 @@ def is_regression(release: EncodedRelease) -> bool:
     return any(isinstance(m, Boosting) and m.gradients.loss == "squared_error" for m in release.models)
 
 
-def targets(
-    release: EncodedRelease, within: tuple[float, float] | None = None, limits: Limits | None = None
-) -> pd.DataFrame:
+def targets(release: Released, within: tuple[float, float] | None = None, limits: Limits | None = None) -> pd.DataFrame:
     """Return bounds on the target of every row whose features are known, of a boosted model of a number.
 
     One line per row: row (0-based), low and high (the target; of rows that no statement tells apart their mean, NaN
@@ -202,6 +201,7 @@ def targets(
     what is known of all targets. `attrs` as `labels`, with bounded (rows) and widest (the largest error among them).
     Raises `Unsupported` without known rows or such a model.
     """
+    release = release_of(release, limits)
     known = release.known
     if known is None:
         raise Unsupported(NO_ROWS)

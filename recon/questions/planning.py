@@ -16,7 +16,9 @@ import numpy as np
 
 from encoders.encode.encoder import EncodedRelease
 from recon.answers.counting import convention_of
+from recon.loading.asking import Released, release_of
 from solvers.chain import Step
+from solvers.display.displayed import Displayed, Facts, many
 from solvers.export.interaction import attribute_graph, components
 from solvers.forecast import Presolved, forecast, presolved
 from solvers.foundation.errors import Inconclusive, ReleaseError, Unsupported
@@ -70,8 +72,8 @@ class Interaction:
     late: bool = False
 
 
-@dataclass(frozen=True, eq=False)
-class Plan:
+@dataclass(frozen=True, eq=False, repr=False)
+class Plan(Displayed):
     """What `recon plan` found: what the presolve leaves, interaction, and per question the engines in their order."""
 
     release: EncodedRelease
@@ -91,6 +93,14 @@ class Plan:
     def boosted(self) -> tuple[str, ...]:
         """Return the boosted models whose leaf values are solved before any question is asked."""
         return tuple(model.name for model in self.release.statements.boosted)
+
+    def _facts(self) -> Facts:
+        left = self.left
+        cells = left.reason or f"{many(left.kept, 'statement')} left, {many(left.components, 'component')}"
+        lines = [(name, ", ".join(self.asked(name)) or "none") for name in self.steps]
+        pairs = [("status", self.status), ("convention", self.convention), ("attributes tied", self.interaction.edges)]
+        line = f"{many(len(lines), 'question')}, {cells}, {self.status} ({self.convention})"
+        return Facts(line, pairs, ("question", "engines, in their order"), lambda: lines, len(lines), left.conflict)
 
     def asked(self, question: str) -> tuple[str, ...]:
         """Return the engines that do not refuse a question, in the order in which they are asked."""
@@ -221,7 +231,7 @@ def empty_table(head: tuple[str, ...]) -> Table:
 
 
 def plan(
-    release: EncodedRelease,
+    release: Released,
     question: str | None = None,
     convention: str | None = None,
     limits: Limits | None = None,
@@ -231,6 +241,7 @@ def plan(
     `question`: one of `QUESTIONS`, by default all. Raises `ReleaseError` for an unknown question, `Unsupported` for a
     convention that the release does not have. Limits end in reasons inside the plan, not in an exception.
     """
+    release = release_of(release, limits)
     limits = limits or Limits()
     if question is not None and question not in QUESTIONS:
         raise ReleaseError(f"there is no question '{question}': choose {', '.join(QUESTIONS)}")

@@ -15,6 +15,7 @@ from recon.answers.counting import convention_of
 from recon.bounds.placed import parts_left, places
 from recon.console.output import free_name
 from recon.frames.describe import condition_text, values_text
+from recon.loading.asking import Released, release_of
 from recon.loading.settled import settled_release
 from solvers.chain import ask
 from solvers.figures.partition import PartitionFigures
@@ -29,7 +30,7 @@ SHOWN_BOXES = 3  # boxes of a cell written out
 LISTED_ROWS = 12  # a region with at most so many raw rows is written out
 
 
-def table(release: EncodedRelease, limits: Limits | None = None) -> pd.DataFrame:
+def table(release: Released, limits: Limits | None = None) -> pd.DataFrame:
     """Return the probabilistic dataset, one line per training row.
 
     Columns: row, region (leaf or rule), one per attribute and the label with the set of values still possible
@@ -42,7 +43,7 @@ def table(release: EncodedRelease, limits: Limits | None = None) -> pd.DataFrame
     what the cells leave it. Where bags are known, line i is the row at position i of the training file, as far as it is
     proved (region "position"), and `joint` says whether its leaves are.
     """
-    release = settled_release(release, limits)
+    release = settled_release(release_of(release, limits), limits)
     if release.statements.bags and (located := places(release, limits)) is not None:
         return placed_table(release, located, limits or Limits())
     if PartitionFigures.refusal(release.statements) is not None:

@@ -21,6 +21,7 @@ from recon.frames.naming import column_like, named_like
 from recon.frames.outside import answered
 from recon.frames.selections import columns_by_attribute, profile_ranges, select_frame
 from recon.frames.world import World, wrap
+from recon.loading.asking import Released, release_of
 from recon.loading.settled import settled_release
 from recon.located.boxes import with_boxes
 from recon.located.positions import unlocated
@@ -50,14 +51,14 @@ MAX_VALUES = 1_000  # a sensitive attribute is answered value by value
 
 
 def worlds(
-    release: EncodedRelease, limit: int | None = 10, convention: str | None = None, limits: Limits | None = None
+    release: Released, limit: int | None = 10, convention: str | None = None, limits: Limits | None = None
 ) -> Iterator[World]:
     """Yield worlds, each dataset once up to row order, at most `limit` (None: all); nothing is built ahead.
 
     Raises `Inconclusive` between two worlds when time is up.
     The worlds are the same in every convention; `convention` is checked and otherwise ignored.
     """
-    release = settled_release(release, limits)
+    release = settled_release(release_of(release, limits), limits)
     convention_of(release, convention)
     refuse_continuous(release)
     if limit is not None and limit < 0:
@@ -94,7 +95,7 @@ def one_fits(release: EncodedRelease, limits: Limits | None) -> None:
 
 
 def sample(
-    release: EncodedRelease, k: int = 100, seed: int = 0, convention: str | None = None, limits: Limits | None = None
+    release: Released, k: int = 100, seed: int = 0, convention: str | None = None, limits: Limits | None = None
 ) -> list[World]:
     """Return k worlds drawn independently, exactly uniform over the convention's worlds.
 
@@ -106,10 +107,10 @@ def sample(
 
 
 def drawn(
-    release: EncodedRelease, k: int = 100, seed: int = 0, convention: str | None = None, limits: Limits | None = None
+    release: Released, k: int = 100, seed: int = 0, convention: str | None = None, limits: Limits | None = None
 ) -> Iterator[World]:
     """Yield k worlds as `sample` returns them, one by one; raises `Inconclusive` between two when time is up."""
-    release = settled_release(release, limits)
+    release = settled_release(release_of(release, limits), limits)
     if k < 0:
         raise ReleaseError(f"cannot draw {k} worlds")
     refuse_continuous(release)
@@ -137,7 +138,7 @@ def refuse_continuous(release: EncodedRelease, why: str = "") -> None:
     raise Unsupported("; ".join(filter(None, (text, why))))
 
 
-def reconstruct(release: EncodedRelease, seed: int = 0, limits: Limits | None = None) -> World:
+def reconstruct(release: Released, seed: int = 0, limits: Limits | None = None) -> World:
     """Return a world of maximum likelihood, among equals with the heaviest histogram; `.unique` says if it is alone.
 
     Exact counts leave all worlds equally likely; noisy ones favour worlds that need little noise, whatever the
@@ -145,7 +146,7 @@ def reconstruct(release: EncodedRelease, seed: int = 0, limits: Limits | None = 
     middle of the gap between the thresholds around it, exact in single precision: every other number of the gap fits
     as well, which the note says.
     """
-    release = settled_release(release, limits)
+    release = settled_release(release_of(release, limits), limits)
     if not unlocated(release):
         return reconstruct_in_order(release, seed, limits)
     if release.domain.continuous:
@@ -209,7 +210,7 @@ def reconstruct_continuous(release: EncodedRelease, seed: int, limits: Limits | 
 
 
 def certify(
-    release: EncodedRelease,
+    release: Released,
     profiles: Profiles,
     convention: str | None = None,
     limits: Limits | None = None,
@@ -233,7 +234,7 @@ def certify(
     signs only are matched.
     Cost: linear in distinct profiles times attributes; certificates about 1 ms per profile of a deep forest.
     """
-    release = settled_release(release, limits)
+    release = settled_release(release_of(release, limits), limits)
     frame, notes = named_like(as_frame(profiles), release.domain, label)
     chosen = convention_of(release, convention)
 
@@ -251,7 +252,7 @@ def certify(
 
 
 def attribute(
-    release: EncodedRelease,
+    release: Released,
     profiles: Profiles,
     sensitive: str,
     convention: str | None = None,
@@ -267,7 +268,7 @@ def attribute(
     remains). Undefined shares are NaN. A profile that no row of the domain can be has one line, without a value or
     figures, and `reason` says why. `label`: the profiles' name for the domain's label.
     """
-    release = settled_release(release, limits)
+    release = settled_release(release_of(release, limits), limits)
     domain = release.domain
     frame, notes = named_like(as_frame(profiles), domain, label)
     sensitive = column_like(sensitive, domain, label)

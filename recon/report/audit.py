@@ -29,6 +29,7 @@ from recon.auditing.spreading import Asked, Question, Turn
 from recon.bounds.intervals import IntervalCells
 from recon.leaf_values.determined import Determined, determined
 from recon.leaf_values.remedies import remedies_of, table_of
+from recon.loading.asking import Released, release_of
 from recon.loading.settled import Travelling, as_released, settled_release
 from recon.located.against_truth import compared
 from recon.measures.figures import Measures, empty
@@ -44,13 +45,13 @@ COUNTING = 5.0  # seconds, of worlds over attributes of any numbers where positi
 
 
 def audit(
-    release: EncodedRelease,
+    release: Released,
     policy: None = None,
     *,
     convention: str | None = None,
     truth: pd.DataFrame | None = None,
     population: pd.DataFrame | None = None,
-    without_noise: EncodedRelease | None = None,
+    without_noise: Released | None = None,
     limits: Limits | None = None,
     seed: int = 0,
     remedies: bool = False,
@@ -62,11 +63,13 @@ def audit(
     boosted models give back with rounded leaf values or fewer trees (at most a minute each). Raises what `count`
     raises. A `policy` is refused by this version.
     """
+    release = release_of(release, limits)
     if policy is not None:
         raise Unsupported("policies are not read by this version")
+    exact = None if without_noise is None else release_of(without_noise, limits)
     limits = limits or Limits()
     with kept_open():
-        return Report(findings(release, convention, truth, population, without_noise, limits, seed, remedies))
+        return Report(findings(release, convention, truth, population, exact, limits, seed, remedies))
 
 
 def findings(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from encoders.encode.encoder import EncodedRelease
 from recon.answers.reasons import plain_reasons
@@ -28,8 +28,14 @@ from recon.report.headline import (
 from recon.report.noise_report import bought_json, empty_json, empty_sections, noise_json, noise_lines
 from recon.report.provenance import assumption_lines, doubts, provenance_json, provenance_lines, stored_lines
 from recon.report.rendering import DIGITS, Rendered, Sections, number
-from solvers.foundation.escaping import shown
+from solvers.display.displayed import NAME, Displayed, Facts
+from solvers.foundation.escaping import named, shown
 from solvers.foundation.exact import level_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from solvers.display.plots import Axes
 
 
 def interval_json(ends: tuple[float, float] | None) -> list[float | None] | None:
@@ -121,8 +127,8 @@ def regions_json(measures: Measures) -> list[dict[str, Any]]:
     return out
 
 
-@dataclass(frozen=True, eq=False)
-class Report(Rendered):
+@dataclass(frozen=True, eq=False, repr=False)
+class Report(Displayed, Rendered):
     """A finished audit; `to_json`, `to_markdown`, `to_html` and `to_text` show the same figures."""
 
     findings: Findings
@@ -136,6 +142,30 @@ class Report(Rendered):
     def status(self) -> str:
         """Return exact, bounds, unsat, or empty: at the confidence asked for, no dataset fits the noisy counts."""
         return self.findings.measures.status if self.findings.empty is None else "empty"
+
+    def _facts(self) -> Facts:
+        found = self.findings
+        measured, stored = found.measures._facts(), [one for each in found.stored for one in each.findings]
+        smallest = found.groups.smallest
+        pairs = [
+            ("file", found.release.file), ("SHA-256", found.release.sha256), ("status", self.status),
+            *(pair for pair in measured.pairs if pair[0] != "status"),
+            ("smallest published group", smallest), ("findings stored in the file", len(stored) or None),
+        ]  # fmt: skip
+        line = f"audit of {named(self.about or 'a release', NAME)}: {measured.line}"
+        more = "to_text(), to_html(), to_markdown() and to_json() give the whole report; to_frame(), plot()"
+        return Facts(line, pairs, notes=found.release.assumptions, more=more)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the figures as one line, so that reports make a table: file, and those of `Measures.to_frame`."""
+        frame = self.findings.measures.to_frame()
+        frame["status"] = self.status
+        frame.insert(0, "file", self.about)
+        return frame
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Return axes with how exposed rows are, see `Measures.plot`."""
+        return self.findings.measures.plot(ax)
 
     def to_dict(self, digits: int = DIGITS) -> dict[str, Any]:
         """Return the report as an object ready for JSON."""

@@ -6,15 +6,22 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.display.counts import count_facts, count_frame, count_plot
+from solvers.display.displayed import Displayed, Facts
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.exact import Factor, log2_product, product
 from solvers.statements.boxes import Box, Boxes
 from solvers.statements.release import World
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from solvers.display.plots import Axes
 
 HASHED = "hashed"  # meant to be exact, proved by nobody: the weakest of the house's tags for such a figure
 
@@ -204,8 +211,8 @@ class Answer:
         return self
 
 
-@dataclass(frozen=True)
-class CountAnswer(Answer):
+@dataclass(frozen=True, repr=False)
+class CountAnswer(Displayed, Answer):
     """The number of worlds, as bounds on its log2 and, where exact, as a product of powers.
 
     `per_rows` maps each possible number of rows to its factors (one entry where the number is known); the count
@@ -243,6 +250,23 @@ class CountAnswer(Answer):
     def log2(self) -> float | None:
         """Return log2 of the count, None where it is not exact or there is no world."""
         return self.bounds[0] if self.status == "exact" and not self.relative else None
+
+    def _facts(self) -> Facts:
+        return count_facts(self)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the answer as one line, so that answers can be put below each other.
+
+        Columns: convention, status, log2 (None where not exact), log2_lower, log2_upper, guarantee, engine, seconds.
+        """
+        return count_frame(self)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Return axes with log2 of the number of worlds or bounds on it; per number of rows where that is open.
+
+        Raises `Unsupported` without matplotlib, and where there is no number of worlds to draw.
+        """
+        return count_plot(self, ax)
 
     def log2_value(self) -> float:
         """Return log2 of the factors, computed anew (a check on `log2`)."""

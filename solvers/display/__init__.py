@@ -1,0 +1,1 @@
+"""How values show themselves: a short line, a table for notebooks, a plot; nothing is solved or counted for it."""

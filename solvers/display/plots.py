@@ -1,0 +1,128 @@
+"""Plots by matplotlib, an extra: axes made where none are given, texts drawn as they stand, never as formulas."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from solvers.foundation.errors import Unsupported
+from solvers.foundation.escaping import named
+
+if TYPE_CHECKING:
+    import numpy as np
+    from matplotlib.axes import Axes as MatplotlibAxes
+    from matplotlib.axis import Axis
+    from numpy.typing import NDArray
+
+    Axes: TypeAlias = MatplotlibAxes
+
+LABEL = 30  # characters of a name on an axis
+BARS = 40  # bars that are drawn
+MARKS = 12  # bars side by side that are named
+COLOUR = "#1f6f8b"
+SECOND = "#c8553d"
+
+
+def axes(ax: Axes | None, title: str, across: str = "", up: str = "", high: float = 3.2) -> Axes:
+    """Return the axes given, or new ones (`high` in inches), with their title and the names of both directions.
+
+    Raises `Unsupported` where matplotlib is missing.
+    """
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise Unsupported("plots need matplotlib: pip install 'recon-worlds[plots]'") from None
+    if ax is None:
+        _, ax = plt.subplots(figsize=(6.4, high), layout="constrained")
+    plainly([ax.set_title(glyphs(title, 3 * LABEL), fontsize="medium")])
+    plainly([ax.set_xlabel(glyphs(across)), ax.set_ylabel(glyphs(up))])
+    return ax
+
+
+def plainly(texts: Iterable[object]) -> None:
+    """Make texts stand as they are: a $ in a name starts no formula."""
+    for one in texts:
+        one.set_parse_math(False)  # type: ignore[attr-defined]  # matplotlib has no types here
+
+
+def lying_bars(
+    names: Sequence[object], lengths: Sequence[float], title: str, across: str, ax: Axes | None = None
+) -> Axes:
+    """Return axes with a bar per name from the top down, the first `BARS` of them."""
+    shown = min(len(names), BARS)
+    if shown < len(names):
+        title = f"{title} (the first {shown:,} of {len(names):,})"
+    ax = axes(ax, title, across, high=max(2.0, 0.28 * shown + 1.0))
+    ax.barh(range(shown), [x if math.isfinite(x) else 0.0 for x in lengths[:shown]], color=COLOUR)
+    ax.set_yticks(range(shown), [glyphs(name) for name in names[:shown]])
+    plainly(ax.get_yticklabels())
+    ax.invert_yaxis()
+    count_ticks(ax.xaxis, lengths)
+    return ax
+
+
+def standing_bars(
+    names: Sequence[object], heights: Sequence[float], title: str, across: str, up: str, ax: Axes | None = None
+) -> Axes:
+    """Return axes with a bar per name from left to right; of many bars some are named."""
+    ax = axes(ax, title, across, up)
+    ax.bar(range(len(names)), list(heights), color=COLOUR)
+    named_bars = range(0, len(names), -(-len(names) // MARKS) or 1)
+    ax.set_xticks(named_bars, [glyphs(names[i]) for i in named_bars])
+    plainly(ax.get_xticklabels())
+    count_ticks(ax.yaxis, heights)
+    return ax
+
+
+def count_ticks(axis: Axis, figures: Sequence[float]) -> None:
+    """Put the marks of an axis at whole numbers where all its figures are whole."""
+    from matplotlib.ticker import MaxNLocator
+
+    if all(float(x).is_integer() for x in figures):
+        axis.set_major_locator(MaxNLocator(integer=True))
+
+
+def interval(
+    low: float, high: float, title: str, across: str, mark: float | None = None, ax: Axes | None = None
+) -> Axes:
+    """Return axes with an interval as a thick line, the point `mark` in it; a single point where both ends are one."""
+    ax = axes(ax, title, across, high=1.6)
+    ax.plot([low, high], [0, 0], color=COLOUR, linewidth=6, solid_capstyle="butt", marker="|", markersize=16)
+    if mark is not None:
+        ax.plot([mark], [0], color=SECOND, marker="D", linestyle="none")
+    ax.set_yticks([])
+    return ax
+
+
+def curve(
+    across: NDArray[np.float64], up: NDArray[np.float64], title: str, name: str, side: str, ax: Axes | None = None
+) -> Axes:
+    """Return axes with shares (0 to 1) that ascend in steps, from 0 on."""
+    ax = axes(ax, title, name, side)
+    last = max(1.0, float(across[-1]))
+    ax.step([0.0, *across.tolist(), last], [0.0, *up.tolist(), float(up[-1])], where="post", color=COLOUR)
+    ax.set_ylim(0.0, 1.05)
+    return ax
+
+
+def picture(
+    shares: NDArray[np.float64], names: Sequence[object], title: str, rows: int, ax: Axes | None = None
+) -> Axes:
+    """Return axes with a table of shares (0 to 1) as colours, `names` below its columns, lines spread over `rows`."""
+    ax = axes(ax, title, "", "row", high=4.2)
+    ax.imshow(shares, aspect="auto", interpolation="nearest", vmin=0.0, vmax=1.0, cmap="viridis",
+              extent=(-0.5, len(names) - 0.5, max(rows, 1), 0))  # fmt: skip
+    ax.set_xticks(range(len(names)), [glyphs(name) for name in names], rotation=90 if len(names) > 6 else 0)
+    plainly(ax.get_xticklabels())
+    return ax
+
+
+def glyphs(name: object, maximum: int = LABEL) -> str:
+    """Return a name for a plot: short, and with what matplotlib's font cannot draw written as a number."""
+    from matplotlib.font_manager import FontProperties, findfont, get_font
+
+    font = get_font(findfont(FontProperties()))
+    shown = named(name, 4 * maximum)
+    shown = shown if len(shown) <= maximum else f"{shown[: maximum - 3]}..."
+    return "".join(c if font.get_char_index(ord(c)) else f"\\u{ord(c):04x}" for c in shown)
