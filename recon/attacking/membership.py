@@ -180,7 +180,10 @@ def attack_membership(
     not_run: list[NotRun] = []
     for fold, split in enumerate(every):
         for one in guesses(found, split, attacks, shadow, seed + fold, limits, fold, confidence):
-            (judged if isinstance(one, Judged) else not_run).append(one)  # type: ignore[arg-type]
+            if isinstance(one, Judged):
+                judged.append(one)
+            else:
+                not_run.append(one)
     if not any(one.attack != ALWAYS for one in judged) and all(one.refused for one in not_run):
         reasons = dict.fromkeys(f"{one.attack}: {one.why}" for one in not_run)
         raise Unsupported(f"no attack applies: {'; '.join(reasons)}")
