@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
 from dataclasses import replace
@@ -38,6 +39,17 @@ def known_size(text: str) -> str:
     except ValueError as error:
         raise typer.BadParameter(f"{error}; give a size such as 512M or 2G") from None
     return text
+
+
+def known_epsilons(text: str) -> list[float]:
+    """Return the numbers of a list with commas; wrong usage where one is none."""
+    try:
+        found = [float(part) for part in text.split(",")]
+    except ValueError:
+        raise typer.BadParameter(f"--epsilon is a list of numbers such as 0.1,1,10, not {text!r}") from None
+    if not all(math.isfinite(e) and e > 0 for e in found):
+        raise typer.BadParameter(f"every epsilon must be above 0 and finite, not {text!r}")
+    return found
 
 
 def bounded(command: Callable[..., Any]) -> Callable[..., Any]:

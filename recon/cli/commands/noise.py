@@ -25,6 +25,7 @@ from recon.console.options import (
     ReleaseOut,
     Seconds,
     Seed,
+    known_epsilons,
 )
 from recon.console.output import INCONCLUSIVE, print_json, print_lines, records, working, write_table, write_text
 
@@ -36,17 +37,6 @@ def known_prior(name: str) -> Any:
     if name not in {"counts", "worlds"}:
         raise typer.BadParameter(f"there is no prior '{name}': choose counts or worlds")
     return name
-
-
-def known_epsilons(text: str) -> list[float]:
-    """Return the numbers of a list with commas; wrong usage where one is none."""
-    try:
-        found = [float(part) for part in text.split(",")]
-    except ValueError:
-        raise typer.BadParameter(f"--epsilon is a list of numbers such as 0.1,1,10, not {text!r}") from None
-    if not all(math.isfinite(e) and e > 0 for e in found):
-        raise typer.BadParameter(f"every epsilon must be above 0 and finite, not {text!r}")
-    return found
 
 
 def posterior(

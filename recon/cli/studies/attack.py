@@ -23,12 +23,12 @@ from recon.console.options import (
     ReportOut,
     Seconds,
     Seed,
+    known_epsilons,
     suffix,
 )
 from recon.console.output import print_lines, working, write_text
 
 if TYPE_CHECKING:
-    from encoders.encode.encoder import EncodedRelease
     from solvers.foundation.limits import Limits
 
 
@@ -80,7 +80,7 @@ def membership(
 
     asked, kinds = chosen(attacks, NAMES, "--attack"), chosen(shadow, KINDS, "--shadow")
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
-        release = opened(files, domain, independent, limits, confidence, rows, label)
+        release = open_release(files, domain, independent, limits, confidence, rows, label)
         mine, theirs = (table(path, limits) for path in (data, others))
         found = attack_membership(
             release, mine, theirs, member=member, label=label, attacks=asked, shadow=kinds, folds=folds, limit=limit,
@@ -102,11 +102,11 @@ def correlation(
     from recon.console.output import ended_at_once
     from recon.report.attacks.correlation_report import CorrelationReport
 
-    asked, levels = pairs_of(pairs), epsilons_of(epsilon)
+    asked, levels = pairs_of(pairs), known_epsilons(epsilon) if epsilon.strip() else []
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
         with ended_at_once():
             linear = read_linear(files[0], limits) if len(files) == 1 else None
-        model = linear or opened(files, domain, independent, limits, confidence, rows, label)
+        model = linear or open_release(files, domain, independent, limits, confidence, rows, label)
         limits.report("correlations are bounded")
         found = attack_correlation(model, table(data, limits), asked, levels, label=label, confidence=confidence,
                                    seed=seed, limits=limits)  # fmt: skip
@@ -125,28 +125,6 @@ def pairs_of(texts: list[str] | None) -> list[tuple[str, str]] | None:
             raise typer.BadParameter(f"--pair is two columns with a comma, not '{text}'")
         out.append((first.strip(), second.strip()))
     return out
-
-
-def epsilons_of(text: str) -> list[float]:
-    """Return the privacy budgets in an option, none of an empty one; wrong usage for what is no number above 0."""
-    out = []
-    for part in filter(None, (p.strip() for p in text.split(","))):
-        try:
-            found = float(part)
-        except ValueError:
-            found = 0.0
-        if not 0 < found < float("inf"):
-            raise typer.BadParameter(f"--epsilon is numbers above 0 with commas, not '{part}'")
-        out.append(found)
-    return out
-
-
-def opened(
-    files: list[str], domain: str | None, independent: bool, limits: Limits, confidence: float, rows: int | None,
-    label: str | None,
-) -> EncodedRelease:  # fmt: skip
-    """Return the release that is attacked; what its columns were matched by stands on standard error."""
-    return open_release(files, domain, independent, limits, confidence, rows, label)
 
 
 def table(path: str | None, limits: Limits) -> Any:
