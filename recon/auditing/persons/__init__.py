@@ -1,0 +1,1 @@
+"""Persons: verdicts on given profiles, and which training rows are most exposed."""

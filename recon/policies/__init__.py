@@ -1,0 +1,1 @@
+"""Policies for releases: thresholds with their sources, read from TOML, and what figures say against them."""

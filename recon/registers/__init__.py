@@ -1,0 +1,1 @@
+"""Earlier releases about the same rows: a folder of them, and what a new one adds to what they give away."""

@@ -1,0 +1,1 @@
+"""A released model changed until a policy is met: leaves merged, counts dropped, noise added; and audited again."""

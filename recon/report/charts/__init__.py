@@ -1,0 +1,1 @@
+"""Charts of a report as inline SVG: exposure, trees and lists, attributes, intervals, remedies."""

@@ -1,0 +1,1 @@
+"""The report as one JSON document: its published schema, made from findings, read back."""

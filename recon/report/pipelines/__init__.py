@@ -1,0 +1,1 @@
+"""Findings for pipelines: SARIF and JUnit."""
