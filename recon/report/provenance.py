@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from encoders.domain.domain import GUESSED
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.count_kinds import MEANING, kinds_of
 from encoders.models.models import CountKind, Provenance
+from recon.auditing.facts import nothing_known
 from recon.formats.drafts.guessing import WANTING
 from recon.formats.drafts.suggesting import not_assessed_lines
 from recon.inspection.findings.severity import is_counting
-from recon.report.rendering import DIGITS, Rendered, Sections
+from recon.report.audited import Audited
+from recon.report.document.making import Context, audited
+from recon.report.rendering import DIGITS, Sections
 from solvers.statements.release import UNBOUNDED
 
 if TYPE_CHECKING:
@@ -82,11 +86,12 @@ def doubts(release: EncodedRelease) -> list[str]:
 
 
 @dataclass(frozen=True)
-class ReleaseFacts(Rendered):
+class ReleaseFacts(Audited):
     """What can be said of a release whose number of rows is open: what it states, one line each."""
 
     release: EncodedRelease
     stored: tuple[Inspection, ...]
+    context: Context = field(default_factory=Context)
 
     @property
     def about(self) -> str:
@@ -103,16 +108,24 @@ class ReleaseFacts(Rendered):
         """Return the title."""
         return f"Facts of {self.about or 'a release'}"
 
-    def to_dict(self, digits: int = DIGITS) -> dict[str, Any]:
-        """Return the same as an object ready for JSON; there are no long numbers in it."""
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """Return what policies look at: nothing can be counted."""
+        return nothing_known(self.stored, "the number of rows is open (--rows makes worlds countable)")
+
+    def audited(self) -> dict[str, Any]:
+        """Return what was audited: files, hashes, kinds, rows, attributes."""
+        return audited(self.release)
+
+    def own(self, digits: int = DIGITS) -> dict[str, Any]:
+        """Return what only this kind of report has in its document; there are no long numbers in it."""
         return {
-            "audit": 1,
             "file": self.about,
             "status": self.status,
             "not_assessed": not_assessed_lines(self.release),
             "stored": [one.to_json() for one in self.stored],
             "read_from": provenance_json(self.release),
-            "facts": facts(self.release),
+            "statements": facts(self.release),
             "assumptions": list(self.release.assumptions),
         }
 

@@ -1,12 +1,15 @@
-"""The report: formats what an audit found as JSON, Markdown, HTML or text; asks nothing."""
+"""The report: what an audit found as one JSON document and as sections in words; asks nothing."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from encoders.encode.encoder import EncodedRelease
 from recon.answers.reasons import plain_reasons
+from recon.auditing.facts import facts_of
 from recon.auditing.findings import Findings, TruthCheck
 from recon.bounds.bound_answer import BoundAnswer
 from recon.certificates.certificate_format import certified_lines
@@ -15,6 +18,9 @@ from recon.leaf_values.wording import audit_json as leaf_value_json
 from recon.leaf_values.wording import audit_lines as leaf_value_lines
 from recon.located.wording import audit_json, audit_lines
 from recon.measures.figures import Measures
+from recon.report.audited import Audited
+from recon.report.document.drawing import drawing
+from recon.report.document.making import Context, audited, how
 from recon.report.group_report import SHOWN, exposure_lines, group_json, group_lines, interval_lines, rows_text
 from recon.report.headline import (
     decimal,
@@ -27,7 +33,7 @@ from recon.report.headline import (
 )
 from recon.report.noise_report import bought_json, empty_json, empty_sections, noise_json, noise_lines
 from recon.report.provenance import assumption_lines, doubts, provenance_json, provenance_lines, stored_lines
-from recon.report.rendering import DIGITS, Rendered, Sections, number
+from recon.report.rendering import DIGITS, Sections, number
 from solvers.display.displayed import NAME, Displayed, Facts
 from solvers.foundation.escaping import named, shown
 from solvers.foundation.exact import level_text
@@ -128,10 +134,28 @@ def regions_json(measures: Measures) -> list[dict[str, Any]]:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Report(Displayed, Rendered):
-    """A finished audit; `to_json`, `to_markdown`, `to_html` and `to_text` show the same figures."""
+class Report(Displayed, Audited):
+    """A finished audit; `to_json`, `to_markdown`, `to_html` and `to_text` show the same figures.
+
+    `context`: when and how it was made, and what a policy says.
+    """
 
     findings: Findings
+    context: Context = field(default_factory=Context)
+
+    @property
+    def found(self) -> Findings:
+        """Return the findings."""
+        return self.findings
+
+    @cached_property
+    def facts(self) -> Mapping[str, Any]:
+        """Return what policies look at; see `recon.auditing.facts`."""
+        return facts_of(self.findings)
+
+    def audited(self) -> dict[str, Any]:
+        """Return what was audited: files, hashes, kinds, rows, attributes."""
+        return audited(self.findings.release)
 
     @property
     def about(self) -> str:
@@ -167,10 +191,10 @@ class Report(Displayed, Rendered):
         """Return axes with how exposed rows are, see `Measures.plot`."""
         return self.findings.measures.plot(ax)
 
-    def to_dict(self, digits: int = DIGITS) -> dict[str, Any]:
-        """Return the report as an object ready for JSON."""
+    def own(self, digits: int = DIGITS) -> dict[str, Any]:
+        """Return what only this kind of report has in its document."""
         found = self.findings
-        head = {"audit": 1, "file": found.release.file, "read_from": provenance_json(found.release)}
+        head = {"file": found.release.file, "read_from": provenance_json(found.release)}
         if found.empty is not None:
             return head | empty_json(found.empty)
         leaf_values = found.determined, found.determined_truth, found.remedies
@@ -194,7 +218,8 @@ class Report(Displayed, Rendered):
             out["without_noise"] = bought_json(found.bought)
         if found.certificate is not None:
             out["certificate"] = found.certificate
-        return out
+        out["how"] = how(found, self.context)
+        return out | exposure_json(found)
 
     def sections(self) -> Sections:
         """Return the report's sections as titles and lines."""
@@ -233,6 +258,24 @@ class Report(Displayed, Rendered):
             out.append(("The true rows", truth_lines(found.truth)))
         out.append(("What the counts are", provenance_lines(found.release)))
         return [*out, ("This assumes", assumption_lines(found.release))]
+
+
+def exposure_json(found: Findings) -> dict[str, Any]:
+    """Return who is exposed and where, for tables and charts: groups, curve, attributes, the model drawn, persons."""
+    m = found.measures
+    if m.status == "unsat":
+        return {}
+    exposed = exposed_groups(m)
+    return {
+        "exposed": exposed,
+        "exposed_in_all": max(len(exposed), int((m.exposure["rows"] > 0).sum()) if len(m.exposure) else 0),
+        "curve": curve_points(m),
+        "attribute_bits": list(found.attribute_bits),
+        "forced": found.forced,
+        "drawing": drawing(found.release, m),
+        "profiles": found.profiles,
+        "persons": found.persons,
+    }
 
 
 def bound_json(found: BoundAnswer) -> dict[str, Any]:
