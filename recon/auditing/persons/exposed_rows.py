@@ -1,0 +1,159 @@
+"""The training rows beside the release: whom it exposes most, by position, and which groups of people.
+
+Rows are told by their position in the data, from 0 as `recon positions` counts them; their values only where asked for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from encoders.encode.encoder import EncodedRelease
+from recon.auditing.persons.protected import by_group, protected_column
+from recon.auditing.persons.row_groups import RowGroups, row_groups
+from recon.certificates.issuing import json_value
+from recon.frames.naming import named_like
+from recon.frames.selections import missing, whole_rows
+from recon.frames.true_rows import violations
+from recon.loading.settled import as_released
+from recon.measures.figures import Measures
+from solvers.foundation.errors import ReleaseError
+from solvers.foundation.escaping import named
+from solvers.foundation.limits import Limits
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SHOWN = 5  # names of columns in a sentence
+
+
+def exposed_rows(
+    release: EncodedRelease,
+    measures: Measures,
+    data: pd.DataFrame,
+    label: str | None,
+    protected: str | None = None,
+    show_rows: bool = False,
+    limits: Limits | None = None,
+    top: int = 20,
+) -> dict[str, Any]:
+    """Return the `persons` object of an audit: the most exposed training rows, and exposure by group; ready for JSON.
+
+    `measures` are those of the release; `label` is the data's name for the domain's label. `most_exposed`: at most
+    `top` rows, fewest bits left first, then rows of small groups, then by position (from 0); `bits_left` is given the
+    row's leaf or rule and class (or cell), None where no figure is known. `protected`: a column of the data, of the
+    model or not. Columns that the model does not know are left out, which the notes say. `show_rows`: with the values of
+    the rows listed. Raises `ReleaseError` where the data are no possible world of the release (positions would lie),
+    leave a cell empty, lack an attribute, or have a value outside the domain; `Inconclusive` when time is up.
+    Cost: linear in cells of the data, and rows times regions in bits.
+    """
+    limits = limits or Limits()
+    renamed, notes = named_like(data, release.domain, label)
+    rows, unknown = known_columns(renamed, release)
+    rows = whole_rows(rows, release.domain)
+    refuse_gaps(rows, release)
+    limits.check("the training data beside the release")
+    refuse_others(release, rows)
+    found = row_groups(release, measures, rows, limits)
+    groups: dict[str, Any] | None = None
+    if protected is not None:
+        groups, said = by_group(
+            found, protected_column(data, renamed, protected), protected, data.attrs.get("file", "")
+        )
+        notes = [*notes, *said]
+    unknown = [name for name in unknown if name != protected]
+    notes = [*notes, *figure_notes(found, measures), *data_notes(rows, unknown)]
+    own = label if label is not None else None if release.domain.label is None else release.domain.label.name
+    return {
+        "label": own,
+        "most_exposed": [line(found, i, data if show_rows else None) for i in found.order()[:top].tolist()],
+        "in_all": len(found),
+        "by_group": groups,
+        "notes": notes,
+    }
+
+
+def known_columns(frame: pd.DataFrame, release: EncodedRelease) -> tuple[pd.DataFrame, list[str]]:
+    """Return the columns that the domain knows, and the names of the others."""
+    domain = release.domain
+    names = [str(column) for column in frame.columns]
+    kept = [i for i, name in enumerate(names) if name in domain.place or name in domain.columns]
+    out = frame.iloc[:, kept]
+    out.attrs.update(frame.attrs)
+    return out, [name for i, name in enumerate(names) if i not in set(kept)]
+
+
+def refuse_gaps(rows: pd.DataFrame, release: EncodedRelease) -> None:
+    """Raise `ReleaseError` for an empty cell of an attribute that is never missing: its row has no group."""
+    for i, name in enumerate(map(str, rows.columns)):
+        column = rows.iloc[:, i]
+        empty = (column.isna() | (column == "")).to_numpy(dtype=bool)
+        if empty.any():
+            at = int(np.flatnonzero(empty)[0])
+            message = f"the cell is empty: fill it in, or declare that '{named(name)}' may be missing"
+            place = f"row {at + 1}, column '{named(name)}'"
+            raise ReleaseError(message, place=place, file=rows.attrs.get("file", ""))
+
+
+def refuse_others(release: EncodedRelease, rows: pd.DataFrame) -> None:
+    """Raise `ReleaseError` where the data are no possible world of the release, with the first statement they break."""
+    broken = violations(as_released(release), rows)
+    if not broken:
+        return
+    more = f" (and {len(broken) - 1:,} more)" if len(broken) > 1 else ""
+    message = f"these are not the rows that the model was learned from: {broken[0]}{more}; give its training data"
+    raise ReleaseError(message, file=rows.attrs.get("file", ""))
+
+
+def line(found: RowGroups, i: int, shown: pd.DataFrame | None) -> dict[str, Any]:
+    """Return what is said of the row at a position; with its values where they are `shown`."""
+    worlds, bits = found.worlds_per_row(i), float(found.bits_left[i])
+    least, most = int(found.least[i]), int(found.most[i])
+    out: dict[str, Any] = {
+        "position": i,
+        "group": found.name(i),
+        "bits_left": bits if math.isfinite(bits) else None,
+        "worlds_per_row": None if worlds is None else str(worlds),
+        "group_rows": None if least < 0 else [least, most],
+        "pinned": bool(found.pinned[i]),
+    }
+    return out if shown is None else out | {"row": values(shown, i)}
+
+
+def values(data: pd.DataFrame, i: int) -> dict[str, Any]:
+    """Return a row as an object column -> value, None for empty cells and for numbers that JSON does not have."""
+    out = {}
+    for name, cell in zip(map(str, data.columns), data.iloc[i].tolist(), strict=True):
+        value = None if missing(cell) else json_value(cell)
+        plain = isinstance(value, str | int | bool) or (isinstance(value, float) and math.isfinite(value))
+        out[name] = value if value is None or plain else str(value)
+    return out
+
+
+def figure_notes(found: RowGroups, measures: Measures) -> list[str]:
+    """Return what has to be known to read the figures: what they are given, and of how many rows there are none."""
+    where = "the cell (combination of regions)" if measures.of_cells else "the leaf or rule, and class,"
+    notes = [f"bits left: what is not known about a person once {where} that she is in is known"]
+    without = int(np.isnan(found.bits_left).sum())
+    if without:
+        why = "no group that surely holds them has a figure"
+        notes.append(f"{without:,} of {len(found):,} rows have no figure: {why}")
+    given = int(found.given_back.sum())
+    if given:
+        notes.append(f"leaf values give back {given:,} of the rows")
+    return notes
+
+
+def data_notes(rows: pd.DataFrame, unknown: Iterable[str]) -> list[str]:
+    """Return what is to be said of the data: people with equal rows, columns that the model does not know."""
+    alike = int(rows.duplicated(keep=False).sum())
+    notes = [f"{alike:,} of {len(rows):,} rows equal another row in every column that the model knows"] if alike else []
+    others = list(unknown)
+    if others:
+        listed = ", ".join(f"'{named(name)}'" for name in others[:SHOWN]) + (", ..." if len(others) > SHOWN else "")
+        many = "1 column is" if len(others) == 1 else f"{len(others):,} columns are"
+        notes.append(f"{many} not in the model and not used: {listed}")
+    return notes
