@@ -22,6 +22,7 @@ from recon.policies.intervals import (
 from solvers.foundation.escaping import named
 
 Place = Mapping[str, Any]
+KINDS: Mapping[str, str] = {**MEANING}
 PLACES = 20  # shown of a check
 LEVELS = {"none": 0, "low": 1, "medium": 2, "high": 3, "critical": 4}  # of findings, as a policy names them
 FOUND = {"info": 1, "medium": 2, "high": 3, "critical": 4}  # the same of `recon inspect`; "unknown" may be any of them
@@ -65,7 +66,8 @@ def small(facts: Mapping[str, Any], key: str, listed: str, threshold: int) -> Sa
     asked = f"at least {counted(threshold, 'row')}"
     each = [(none_small(one["rows"], threshold), one) for one in groups]
     outcome: Outcome = "inconclusive" if smallest is None else at_least(smallest, threshold)
-    complete = bool(groups) and len(groups) >= (facts.get(f"{listed}_in_all") or 0)
+    in_all = facts.get(f"{listed}_in_all")
+    complete = bool(groups) and in_all is not None and len(groups) >= in_all
     if outcome != "violated" and any(said == "violated" for said, _ in each):
         outcome = "violated"
     elif outcome == "inconclusive" and complete:
@@ -112,10 +114,12 @@ def of_interval(
     if interval is None:
         return Said("inconclusive", "not known", asked, why=unknown(facts, key))
     outcome = compare(interval, threshold)
-    text = interval_text(interval, unit)
-    if outcome == "violated" and figure(threshold) in text:  # rounded, it would look as if it were met
-        text = interval_text(interval, unit, digits=17)
-    return Said(outcome, text, asked)
+    digits = 4
+    if outcome == "violated":  # rounded to as few digits, it might look as if it were met
+        least, most = ends(interval)
+        bound = most if compare is at_least and most is not None else least
+        digits = next((d for d in range(4, 17) if figure(bound, d) != figure(threshold, d)), 17)
+    return Said(outcome, interval_text(interval, unit, digits), asked)
 
 
 def class_disclosure(facts: Mapping[str, Any], threshold: str | int) -> Said:
@@ -149,12 +153,12 @@ def disclosed(facts: Mapping[str, Any], key: str, threshold: str | int) -> Said:
 
 def kinds_of_counts(facts: Mapping[str, Any], allowed: Sequence[str]) -> Said:
     """Return whether only allowed kinds of counts are published."""
-    asked = "only " + " and ".join(MEANING.get(kind, kind) for kind in allowed) if allowed else "no counts at all"  # type: ignore[call-overload]
+    asked = "only " + " and ".join(KINDS.get(kind, kind) for kind in allowed) if allowed else "no counts at all"
     kinds = facts.get("kinds_of_counts")
     if kinds is None:
         return Said("inconclusive", "not known", asked, why=unknown(facts, "kinds_of_counts"))
     strange = [kind for kind in kinds if kind not in allowed]
-    found = " and ".join(MEANING.get(kind, named(kind)) for kind in strange or kinds) or "no counts"
+    found = " and ".join(KINDS.get(kind, named(kind)) for kind in strange or kinds) or "no counts"
     return Said("violated" if strange else "met", found, asked)
 
 
@@ -222,13 +226,12 @@ def verdict_outcome(verdict: str, forbidden: Sequence[str]) -> Outcome:
 
 def worst(places: Sequence[Place]) -> tuple[Place, ...]:
     """Return the first places, the fewest rows first, as name, where and rows."""
-    return tuple(islice_of(places))
+    return tuple(ranked(places))
 
 
-def islice_of(places: Sequence[Place]) -> Iterator[Place]:
+def ranked(places: Sequence[Place]) -> Iterator[Place]:
     """Yield the places that are shown."""
-    ranked = sorted(places, key=lambda one: rank(one.get("rows")))
-    for one in ranked[:PLACES]:
+    for one in sorted(places, key=lambda one: rank(one.get("rows")))[:PLACES]:
         label = one.get("class")
         where = one.get("where") or ("" if label is None else f"class {label}")
         yield {"name": one["name"], "where": str(where), "rows": one.get("rows")}
