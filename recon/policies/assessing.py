@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from recon.policies.choosing import least_loss
 from recon.policies.intervals import Outcome, all_of
 from recon.policies.policy import Policy, Threshold
 from recon.policies.rules import CHECKS, Said
@@ -15,6 +15,12 @@ from solvers.foundation.escaping import named
 from solvers.foundation.exact import level_text
 
 Verdict = Literal["release", "release with changes", "do not release", "not assessed"]
+AS_PUBLISHED = "as published"
+LOSS = {
+    "strip": 0,
+    "counts": 1,
+    "rounded counts": 1,
+}  # of predictions none, then of figures; all others change the model
 NO_WORLD = {
     "unsat": "the statements of the release contradict each other, so that no figure means anything",
     "empty": "no dataset fits the noisy counts at this confidence, so that no figure means anything",
@@ -74,9 +80,7 @@ class Assessment:
         }
 
 
-def assess(
-    facts: Mapping[str, Any], policy: Policy, remedies: Sequence[Mapping[str, Any]] | None = None
-) -> Assessment:
+def assess(facts: Mapping[str, Any], policy: Policy, remedies: Sequence[Mapping[str, Any]] | None = None) -> Assessment:
     """Return what a policy says of the facts of an audit, and whether one of the tried remedies would do.
 
     A threshold is violated only where the facts prove it: every value that the figure can still have violates it. It is
@@ -141,3 +145,21 @@ def because(policy: Policy, verdict: Verdict, checks: Sequence[Check], changes: 
     if changes:
         return f"{text}; this meets it: {changes}."
     return f"{text}: {asked_text(first.rule, first.said)}."
+
+
+def least_loss(remedies: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """Return the remedy that meets the policy at the least loss, None where none does.
+
+    First those that leave predictions as they are, then the most accurate (unknown last), then the one that leaves the
+    fewest bits per person, which gives away most of what it may and so keeps most of the model; then the first.
+    """
+    met = [one for one in remedies if one.get("outcome") == "met" and one.get("kind") != AS_PUBLISHED]
+    return min(met, key=loss, default=None)
+
+
+def loss(remedy: Mapping[str, Any]) -> tuple[int, float, float]:
+    """Return what a remedy costs, to compare: does it change predictions, how inaccurate is it, how little is left."""
+    accuracy = remedy.get("accuracy")
+    bits = remedy.get("bits_left_per_person")
+    least = bits[0] if bits and bits[0] is not None else math.inf
+    return LOSS.get(str(remedy.get("kind")), 2), 1.0 if accuracy is None else -float(accuracy), least

@@ -22,7 +22,7 @@ from recon.policies.intervals import (
 from solvers.foundation.escaping import named
 
 Place = Mapping[str, Any]
-KINDS: Mapping[str, str] = {**MEANING}
+KINDS = {str(kind): words for kind, words in MEANING.items()}
 PLACES = 20  # shown of a check
 LEVELS = {"none": 0, "low": 1, "medium": 2, "high": 3, "critical": 4}  # of findings, as a policy names them
 FOUND = {"info": 1, "medium": 2, "high": 3, "critical": 4}  # the same of `recon inspect`; "unknown" may be any of them
@@ -64,6 +64,8 @@ def small(facts: Mapping[str, Any], key: str, listed: str, threshold: int) -> Sa
     groups: Sequence[Place] = facts.get(listed) or ()
     smallest: Interval | None = facts.get(key)
     asked = f"at least {counted(threshold, 'row')}"
+    if smallest is None and not groups:
+        return absent(facts, key, asked)
     each = [(none_small(one["rows"], threshold), one) for one in groups]
     outcome: Outcome = "inconclusive" if smallest is None else at_least(smallest, threshold)
     in_all = facts.get(f"{listed}_in_all")
@@ -112,7 +114,7 @@ def of_interval(
     asked = f"at {'least' if compare is at_least else 'most'} {counted(threshold, unit)}"
     interval: Interval | None = facts.get(key)
     if interval is None:
-        return Said("inconclusive", "not known", asked, why=unknown(facts, key))
+        return absent(facts, key, asked)
     outcome = compare(interval, threshold)
     digits = 4
     if outcome == "violated":  # rounded to as few digits, it might look as if it were met
@@ -136,19 +138,19 @@ def disclosed(facts: Mapping[str, Any], key: str, threshold: str | int) -> Said:
     """Return what the rows whose label or target is disclosed say against a threshold."""
     limit = {"allowed": None, "forbidden": 0}.get(threshold, threshold) if isinstance(threshold, str) else threshold
     entry = facts.get(key)
-    asked = "any number of rows" if limit is None else "no row" if limit == 0 else f"at most {counted(int(limit), 'row')}"
+    asked = (
+        "any number of rows" if limit is None else "no row" if limit == 0 else f"at most {counted(int(limit), 'row')}"
+    )
     if entry is None:
-        if limit is None:
-            return Said("met", "not known", asked)
-        if key not in (facts.get("not_known") or {}):
-            return Said("not applicable", "nothing of the kind is published", asked)
-        return Said("inconclusive", "not known", asked, why=unknown(facts, key))
+        return Said("met", "not known", asked) if limit is None else absent(facts, key, asked)
     found = interval_text(entry["rows"], "row")
     if limit is None:
         return Said("met", found, asked)
     outcome = at_most(entry["rows"], int(limit))
     groups = [] if outcome == "met" else [g for g in entry.get("groups") or () if ends(g["rows"])[1] != 0]
-    return Said(outcome, found, asked, worst(groups), max(len(groups), (entry.get("groups_in_all") or 0) if groups else 0))
+    return Said(
+        outcome, found, asked, worst(groups), max(len(groups), (entry.get("groups_in_all") or 0) if groups else 0)
+    )
 
 
 def kinds_of_counts(facts: Mapping[str, Any], allowed: Sequence[str]) -> Said:
@@ -156,7 +158,7 @@ def kinds_of_counts(facts: Mapping[str, Any], allowed: Sequence[str]) -> Said:
     asked = "only " + " and ".join(KINDS.get(kind, kind) for kind in allowed) if allowed else "no counts at all"
     kinds = facts.get("kinds_of_counts")
     if kinds is None:
-        return Said("inconclusive", "not known", asked, why=unknown(facts, "kinds_of_counts"))
+        return absent(facts, "kinds_of_counts", asked)
     strange = [kind for kind in kinds if kind not in allowed]
     found = " and ".join(KINDS.get(kind, named(kind)) for kind in strange or kinds) or "no counts"
     return Said("violated" if strange else "met", found, asked)
@@ -164,7 +166,9 @@ def kinds_of_counts(facts: Mapping[str, Any], allowed: Sequence[str]) -> Said:
 
 def stored(facts: Mapping[str, Any], allowed: str) -> Said:
     """Return whether the files store nothing graver than allowed; what nobody understood may be anything."""
-    asked = "nothing" if allowed == "none" else f"nothing graver than {allowed}" if allowed != "critical" else "anything"
+    asked = (
+        "nothing" if allowed == "none" else f"nothing graver than {allowed}" if allowed != "critical" else "anything"
+    )
     findings = facts.get("stored") or ()
     grave = [one for one in findings if FOUND.get(one["level"], 0) > LEVELS[allowed]]
     grave.sort(key=lambda one: -FOUND[one["level"]])
@@ -179,7 +183,9 @@ def stored(facts: Mapping[str, Any], allowed: str) -> Said:
     if open_ones:
         why = f"nobody knows what {named(open_ones[0]['what'])} holds, training rows may be in it"
         places = worst(list(map(place_of, open_ones)))
-        return Said("inconclusive", f"{counted(len(open_ones), 'finding')} not understood", asked, places, len(open_ones), why)
+        return Said(
+            "inconclusive", f"{counted(len(open_ones), 'finding')} not understood", asked, places, len(open_ones), why
+        )
     if not facts.get("stored_inspected"):
         return Said("inconclusive", "not inspected", asked, why=unknown(facts, "stored"))
     if not findings:
@@ -243,6 +249,14 @@ def rank(rows: Interval | None) -> tuple[float, float]:
         return 0, 0
     least, most = ends(rows)
     return (float("inf") if most is None else most), least
+
+
+def absent(facts: Mapping[str, Any], key: str, asked: str) -> Said:
+    """Return what a figure that is not there says: it does not apply, if the audit says so, else it is open."""
+    elsewhere = (facts.get("not_applicable") or {}).get(key)
+    if elsewhere:
+        return Said("not applicable", f"does not apply ({named(elsewhere, 400).rstrip('.')})", asked)
+    return Said("inconclusive", "not known", asked, why=unknown(facts, key))
 
 
 def unknown(facts: Mapping[str, Any], key: str, otherwise: str = "it was not worked out") -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from recon.policies.policy import Policy
-from recon.policies.preset_files import PREFIX
+from recon.policies.schema import PREFIX
 from recon.policies.presets import preset, presets
 from recon.policies.schema import RULES, WORDS
 from recon.policies.wording import TITLES
@@ -52,7 +52,7 @@ def init_text(name: str | None = None) -> str:
         f"# From {PREFIX}{chosen.name}:",
         *(f"#   {one.key} = {toml(one.value)}  ({named(one.source, 1000)})" for one in chosen.thresholds),
         "",
-        "# Every threshold may say where it comes from: key = {value = 10, source = \"document, section, page\"}",
+        '# Every threshold may say where it comes from: key = {value = 10, source = "document, section, page"}',
         "# Take the # away from what shall hold.",
     ]
     for key in RULES:

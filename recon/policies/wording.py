@@ -32,19 +32,17 @@ SUBJECTS = {
     "profiles": "Of the given profiles: {found}",
 }
 ONE = {" are ": " is ", " stand ": " stands ", " have their ": " has its "}  # of one row, person or bit
+REMEDY = "recon remedy FILE --policy POLICY --out OUT"
 REMEDIES = {
-    "smallest_group": "Merge the groups that are too small into larger ones: recon remedy FILE --policy POLICY --out OUT.",
-    "smallest_cell": "Merge groups until no class is rare in one, or publish no counts per class: recon remedy FILE --policy "
-    "POLICY --out OUT.",
-    "most_pinned": "Publish less: fewer or larger groups, fewer trees, or noisy counts; recon audit --remedies tries them.",
-    "least_bits_left": "Merge the groups of the most exposed people into larger ones: recon remedy FILE --policy POLICY "
-    "--out OUT.",
-    "mean_bits_left": "Publish a smaller model: fewer groups, less depth, fewer trees; recon audit --remedies tries them.",
-    "class_disclosure": "Merge groups of one class with others, or publish no counts per class: recon remedy FILE --policy "
-    "POLICY --out OUT.",
+    "smallest_group": f"Merge the groups that are too small into larger ones: {REMEDY}.",
+    "smallest_cell": f"Merge groups until no class is rare in one, or publish no counts per class: {REMEDY}.",
+    "most_pinned": "Publish fewer or larger groups, fewer trees, or noisy counts; recon audit --remedies tries them.",
+    "least_bits_left": f"Merge the groups of the most exposed people into larger ones: {REMEDY}.",
+    "mean_bits_left": "Publish fewer groups, less depth, or fewer trees; recon audit --remedies tries them.",
+    "class_disclosure": f"Merge groups of one class with others, or publish no counts per class: {REMEDY}.",
     "target_disclosure": "Publish larger groups, or targets that are rounded: a group of one row publishes its target.",
     "kinds_of_counts": "Publish the model without these counts, or with noise on them.",
-    "stored": "Take out what predictions do not need: recon inspect FILE --strip OUT; what stays, train the model without.",
+    "stored": "Take out what predictions do not need: recon inspect FILE --strip OUT; train without what then stays.",
     "profiles": "Publish less about these people, or train without them, and audit again.",
 }
 NOT_FOUND = {"not known", "not inspected", "none given"}

@@ -1,4 +1,4 @@
-"""The commands `recon policy`, which writes, checks and prints policies, and `recon gate`, which holds models to one."""
+"""The commands `recon policy`, which writes, checks and prints policies, and `recon gate`: models held to one."""
 
 from __future__ import annotations
 
@@ -48,7 +48,13 @@ JunitOut = Annotated[
     str | None,
     typer.Option("--junit", help="Write the checks as JUnit XML (.xml).", callback=written_as(".xml", json=False)),
 ]
-GRAVITY = (DONE, INCONCLUSIVE, CONTRADICTION, UNREADABLE, VIOLATED)  # exit codes of a gate, the one that counts most last
+GRAVITY = (
+    DONE,
+    INCONCLUSIVE,
+    CONTRADICTION,
+    UNREADABLE,
+    VIOLATED,
+)  # exit codes of a gate, the one that counts most last
 
 
 def policy(
