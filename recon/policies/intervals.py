@@ -83,4 +83,6 @@ def plural(unit: str) -> str:
 
 def figure(number: float, digits: int = 4) -> str:
     """Return a number for people: thousands with commas, fractions with so many significant digits."""
-    return f"{int(number):,}" if number == int(number) else f"{number:,.{digits}g}" if number < 1e4 else f"{number:,.1f}"
+    return (
+        f"{int(number):,}" if number == int(number) else f"{number:,.{digits}g}" if number < 1e4 else f"{number:,.1f}"
+    )
