@@ -29,12 +29,12 @@ OUT_OF_ORDER = (
 def with_positions(groups: RowGroups, found: PlacedRows, rows: pd.DataFrame) -> tuple[RowGroups, str]:
     """Return what is known about every row with what is proved of its position, and a note on that.
 
-    `rows` are the training rows in the order of the data, as many as positions. Where some true value is not among those
-    left at its position the data stand in another order: nothing is added. Cost: linear in rows times parts.
+    `rows` are the training rows in the order of the data. Where some true value is not among those left at its position
+    the data stand in another order: nothing is added. Cost: linear in rows times parts.
     """
     if len(groups) != found.rows or not compared(found, rows)["inside"]:
         return groups, OUT_OF_ORDER
-    whole = np.logical_and.reduce([column.exact for column in found.columns])
+    whole = np.asarray(np.stack([column.exact for column in found.columns]).all(axis=0))
     bits, before = bits_at_positions(found)
     bits[whole] = 0.0
     fewer = ~np.isnan(bits) & ~(groups.bits_left <= bits)
@@ -50,9 +50,10 @@ def with_positions(groups: RowGroups, found: PlacedRows, rows: pd.DataFrame) -> 
 
 
 def bits_at_positions(found: PlacedRows) -> tuple[Floats, float]:
-    """Return the bits left of the row at every position, at most, and those before; NaN with an attribute of any numbers.
+    """Return the bits left of the row at every position, at most, and those before.
 
-    Attributes are counted one by one: that some of their combinations are excluded only leaves fewer bits.
+    NaN with an attribute of any numbers. Attributes are counted one by one: that some of their combinations are
+    excluded only leaves fewer bits.
     """
     domain, answer = found.release.statements.domain, found.answer
     if found.release.domain.continuous:
@@ -60,7 +61,7 @@ def bits_at_positions(found: PlacedRows) -> tuple[Floats, float]:
     bits, before = np.zeros(found.rows), 0.0
     for k, attribute in enumerate(domain.attributes):
         if k in answer.sets:
-            values = answer.sets[k] @ np.array(attribute.sizes, dtype=np.float64)
+            values = np.asarray(answer.sets[k].astype(np.float64) @ np.array(attribute.sizes, dtype=np.float64))
         else:
             ends = np.array(attribute.ends, dtype=np.float64)
             values = ends[answer.end[:, k]] - ends[answer.start[:, k]]

@@ -50,11 +50,12 @@ def exposed_rows(
     `measures` are those of the release; `label` is the data's name for the domain's label. `most_exposed`: at most
     `top` rows, fewest bits left first, then rows of small groups, then by position (from 0); `bits_left` is given the
     row's leaf or rule and class (or cell), None where no figure is known. `protected`: a column of the data, of the
-    model or not. Columns that the model does not know are left out, which the notes say. `show_rows`: with the values of
-    the rows listed. `positions`: what is proved of every position of the training file (of forests whose bags are
-    known); used where the data stand in the order of `fit`. Raises `ReleaseError` where the data are no possible world of the release (positions would lie),
-    leave a cell empty, lack an attribute, or have a value outside the domain; `Inconclusive` when time is up.
-    Cost: linear in cells of the data, and rows times regions in bits.
+    model or not. Columns that the model does not know are left out, which the notes say. `show_rows`: with the values
+    of the rows listed, by the names of the domain. `positions`: what is proved of every position of the training file
+    (of forests whose bags are known); used where the data stand in the order of `fit`. Raises `ReleaseError` where the
+    data are no possible world of the release (positions would lie), leave a cell empty, lack an attribute, or have a
+    value outside the domain; `Inconclusive` when time is up. Cost: linear in cells of the data, and rows times regions
+    in bits.
     """
     limits = limits or Limits()
     renamed, notes = named_like(data, release.domain, label)
@@ -72,7 +73,7 @@ def exposed_rows(
     groups: dict[str, Any] | None = None
     if protected is not None:
         groups, said = by_group(
-            found, protected_column(data, renamed, protected), protected, data.attrs.get("file", "")
+            found, protected_column(release, data, renamed, protected), protected, data.attrs.get("file", "")
         )
         notes = [*notes, *said]
     unknown = [name for name in unknown if name != protected]
@@ -80,7 +81,7 @@ def exposed_rows(
     own = label if label is not None else None if release.domain.label is None else release.domain.label.name
     return {
         "label": own,
-        "most_exposed": [line(found, i, data if show_rows else None) for i in found.order()[:top].tolist()],
+        "most_exposed": [line(found, i, people if show_rows else None) for i in found.order()[:top].tolist()],
         "in_all": len(found),
         "by_group": groups,
         "notes": notes,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 from encoders.encode.encoder import EncodedRelease
 from recon.certificates.certificate_format import Json, sharing_steps
 from recon.certificates.issuing import profiles_json
 from recon.frames.naming import named_like
+from recon.frames.selections import missing
 from recon.questions.line_proofs import line_proofs
 from recon.questions.questions import certify
 from solvers.foundation.exact import level_text
@@ -42,16 +42,16 @@ def people(
     `rows`: at most 10,000 of `rows_in_all`, certain ones first, then unknown, possible, outside, impossible, each by
     position (from 0). `probability` is the share of worlds of the `convention` with such a row (of noisy counts: of the
     posterior under the prior named there), None where it is not known. `certificate`: the seal (SHA-256) of what proves
-    the verdict, None where there is no proof. A column `name` or `id` that the model does not know names people and is no
-    part of their profile. `show_rows`: with names, `profile_values`, and in `certificates` the certificates themselves,
-    so that `recon verify` can re-check the document; they repeat the profiles, so without it only seals are given.
+    the verdict, None where there is no proof. A column `name` or `id` that the model does not know names people and is
+    no part of their profile. `show_rows`: with names, `profile_values`, and in `certificates` the certificates, so that
+    `recon verify` can re-check the document; they repeat the profiles, so without it only seals are given.
     `label`: the profiles' name for the domain's label. Nothing is drawn at random: `seed` changes no figure.
     Raises `ReleaseError` for unknown columns. Cost: that of `recon.certify`.
     """
     limits = limits or Limits()
     asked, own = without_names(named_like(profiles, release.domain, label)[0], release)
     found = certify(release, asked, limits=limits)
-    lines = found.to_dict("records")
+    lines: list[Json] = [dict(zip(found.columns, one, strict=True)) for one in found.itertuples(index=False, name=None)]
     prior = found["prior"].tolist() if "prior" in found else [None] * len(lines)
     names = person_names(own) if show_rows else [None] * len(lines)
     rows: list[Json] = [
@@ -62,7 +62,7 @@ def people(
             "probability": probability(one),
             "convention": (given or found.attrs["convention"]) if probability(one) is not None else None,
             "certificate": seal(one["certificate"]),
-            "why": why(one, release),
+            "why": why(one, release, show_rows),
         }
         for one, name, given in zip(lines, names, prior, strict=True)
     ]
@@ -102,7 +102,7 @@ def person_names(own: pd.DataFrame) -> list[str | None]:
 def probability(line: Json) -> float | None:
     """Return the share of worlds as JSON has it, None where there is none."""
     share = line["probability"]
-    return None if share is None or not math.isfinite(share) else float(share)
+    return None if missing(share) else float(share)
 
 
 def seal(certificate: Json | None) -> str | None:
@@ -110,31 +110,30 @@ def seal(certificate: Json | None) -> str | None:
     return None if certificate is None else str(certificate["seal"])
 
 
-def why(line: Json, release: EncodedRelease) -> str:
-    """Return a verdict in a sentence: of rows how many at least, at which confidence, or what is wrong with a profile."""
+def why(line: Json, release: EncodedRelease, show_rows: bool) -> str:
+    """Return a verdict in a sentence: how many rows at least, at which confidence; with values only if `show_rows`."""
     verdict = line["verdict"]
-    if verdict == "outside":
-        return f"{WHY[verdict]}: {line['reason']}"
-    if release.domain.continuous and line.get("box"):
-        held = int(line["box_rows"])
-        near = f"; at least {held:,} {'row is' if held == 1 else 'rows are'} near: {line['box']}"
-        return WHY[verdict] + near
-    least, below = line["min_count"], line["confidence"] < 1.0
-    some = least is not None and least == least and int(least) > 0  # NaN: not known
     text = WHY[verdict]
-    if verdict == "certain" and some and int(least) > 1:
-        text = f"every data set that agrees with the release has at least {int(least):,} such rows"
-    if not below:
+    if verdict == "outside":
+        return f"{text}: {line['reason'] if show_rows else 'a value is none of the domain (recon certify says which)'}"
+    if isinstance(box := line.get("box"), str) and box:
+        held = int(line["box_rows"])
+        near = f"at least {held:,} {'row is' if held == 1 else 'rows are'} proved to be near"
+        return f"{text}; {near}" + (f": {box}" if show_rows else "")
+    least = line["min_count"]
+    some = 0 if missing(least) else int(least)
+    if verdict == "certain":
+        return text if some < 2 else f"every data set that agrees with the release has at least {some:,} such rows"
+    if line["confidence"] == 1.0 or verdict == "unknown":
         return text
     level = level_text(release.confidence)
-    if verdict == "possible" and some:
-        text = f"at least {int(least):,} such {'row is' if int(least) == 1 else 'rows are'} there"
-    return f"{text}, at confidence {level} over the noise" if verdict == "impossible" or some else text
+    if verdict == "possible":
+        there = f"at least {some:,} such {'row is' if some == 1 else 'rows are'} there at confidence {level}"
+        return f"{there} over the noise" if some else text
+    return f"{text}, at confidence {level} over the noise"
 
 
-def certificates(
-    release: EncodedRelease, asked: pd.DataFrame, found: pd.DataFrame, limits: Limits
-) -> list[list[Json]]:
+def certificates(release: EncodedRelease, asked: pd.DataFrame, found: pd.DataFrame, limits: Limits) -> list[list[Json]]:
     """Return the certificates of every verdict: of what is certain or impossible, and that a row is possible."""
     import pandas as pd
 

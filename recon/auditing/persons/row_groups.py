@@ -40,9 +40,9 @@ class RowGroups:
     """What is known about n training rows, by position.
 
     `line`: the line of the measured exposure that a row lies in, -1 where no group that surely holds rows has it.
-    `bits_left` and `share_left` (n,): what is left given the group; NaN where it is not known. `least`, `most` (n,): rows
-    of the group over all worlds, -1 where not known. `names`, `worlds`: per line. `given_back`: rows that leaf values
-    pin down, which need no group; `by_position`: rows whose bits left are those of their position in the training file.
+    `bits_left` and `share_left` (n,): what is left given the group; NaN where it is not known. `least`, `most` (n,):
+    rows of the group over all worlds, -1 where not known. `names`, `worlds`: per line. `given_back`: rows that leaf
+    values pin down, which need no group; `by_position`: rows whose bits left are those of their position.
     """
 
     line: Numbers
@@ -89,8 +89,8 @@ class RowGroups:
 def row_groups(release: EncodedRelease, measures: Measures, rows: pd.DataFrame, limits: Limits) -> RowGroups:
     """Return the group of every row and what is left of it; `rows` are whole rows by the names of the domain.
 
-    The measures are of the same release. Conditional on the row's leaf or rule (and class), or cell, as measured. Raises
-    `Inconclusive` when time is up. Cost: vectorised, rows times regions in bits.
+    The measures are of the same release. Conditional on the row's leaf or rule (and class), or cell, as measured.
+    Raises `Inconclusive` when time is up. Cost: vectorised, rows times regions in bits.
     """
     release = settled_release(release, limits)
     limits.check("finding the groups of the training rows")
