@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from encoders.encode.encoder import EncodedRelease
+from recon.auditing.persons.alike import by_gap, equal_rows
+from recon.auditing.persons.at_positions import with_positions
 from recon.auditing.persons.protected import by_group, protected_column
 from recon.auditing.persons.row_groups import RowGroups, row_groups
 from recon.certificates.issuing import json_value
@@ -19,6 +21,7 @@ from recon.frames.naming import named_like
 from recon.frames.selections import missing, whole_rows
 from recon.frames.true_rows import violations
 from recon.loading.settled import as_released
+from recon.located.placed_rows import PlacedRows
 from recon.measures.figures import Measures
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.escaping import named
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SHOWN = 5  # names of columns in a sentence
+UNSIZED = "an attribute has no values that could be counted: declare a domain (--domain)"
 
 
 def exposed_rows(
@@ -39,37 +43,45 @@ def exposed_rows(
     show_rows: bool = False,
     limits: Limits | None = None,
     top: int = 20,
+    positions: PlacedRows | None = None,
 ) -> dict[str, Any]:
     """Return the `persons` object of an audit: the most exposed training rows, and exposure by group; ready for JSON.
 
     `measures` are those of the release; `label` is the data's name for the domain's label. `most_exposed`: at most
     `top` rows, fewest bits left first, then rows of small groups, then by position (from 0); `bits_left` is given the
     row's leaf or rule and class (or cell), None where no figure is known. `protected`: a column of the data, of the
-    model or not. Columns that the model does not know are left out, which the notes say. `show_rows`: with the values of
-    the rows listed. Raises `ReleaseError` where the data are no possible world of the release (positions would lie),
-    leave a cell empty, lack an attribute, or have a value outside the domain; `Inconclusive` when time is up.
-    Cost: linear in cells of the data, and rows times regions in bits.
+    model or not. Columns that the model does not know are left out, which the notes say. `show_rows`: with the values
+    of the rows listed, by the names of the domain. `positions`: what is proved of every position of the training file
+    (of forests whose bags are known); used where the data stand in the order of `fit`. Raises `ReleaseError` where the
+    data are no possible world of the release (positions would lie), leave a cell empty, lack an attribute, or have a
+    value outside the domain; `Inconclusive` when time is up. Cost: linear in cells of the data, and rows times regions
+    in bits.
     """
     limits = limits or Limits()
     renamed, notes = named_like(data, release.domain, label)
     rows, unknown = known_columns(renamed, release)
     rows = whole_rows(rows, release.domain)
-    refuse_gaps(rows, release)
+    refuse_gaps(rows)
+    people = rows
+    rows = by_gap(release, rows)
     limits.check("the training data beside the release")
     refuse_others(release, rows)
     found = row_groups(release, measures, rows, limits)
+    if positions is not None:
+        found, said_of_order = with_positions(found, positions, people)
+        notes = [*notes, said_of_order]
     groups: dict[str, Any] | None = None
     if protected is not None:
         groups, said = by_group(
-            found, protected_column(data, renamed, protected), protected, data.attrs.get("file", "")
+            found, protected_column(release, data, renamed, protected), protected, data.attrs.get("file", "")
         )
         notes = [*notes, *said]
     unknown = [name for name in unknown if name != protected]
-    notes = [*notes, *figure_notes(found, measures), *data_notes(rows, unknown)]
+    notes = [*notes, *figure_notes(found, measures), *data_notes(people, unknown)]
     own = label if label is not None else None if release.domain.label is None else release.domain.label.name
     return {
         "label": own,
-        "most_exposed": [line(found, i, data if show_rows else None) for i in found.order()[:top].tolist()],
+        "most_exposed": [line(found, i, people if show_rows else None) for i in found.order()[:top].tolist()],
         "in_all": len(found),
         "by_group": groups,
         "notes": notes,
@@ -86,7 +98,7 @@ def known_columns(frame: pd.DataFrame, release: EncodedRelease) -> tuple[pd.Data
     return out, [name for i, name in enumerate(names) if i not in set(kept)]
 
 
-def refuse_gaps(rows: pd.DataFrame, release: EncodedRelease) -> None:
+def refuse_gaps(rows: pd.DataFrame) -> None:
     """Raise `ReleaseError` for an empty cell of an attribute that is never missing: its row has no group."""
     for i, name in enumerate(map(str, rows.columns)):
         column = rows.iloc[:, i]
@@ -135,21 +147,30 @@ def values(data: pd.DataFrame, i: int) -> dict[str, Any]:
 
 def figure_notes(found: RowGroups, measures: Measures) -> list[str]:
     """Return what has to be known to read the figures: what they are given, and of how many rows there are none."""
-    where = "the cell (combination of regions)" if measures.of_cells else "the leaf or rule, and class,"
-    notes = [f"bits left: what is not known about a person once {where} that she is in is known"]
-    without = int(np.isnan(found.bits_left).sum())
-    if without:
-        why = "no group that surely holds them has a figure"
-        notes.append(f"{without:,} of {len(found):,} rows have no figure: {why}")
+    where = "her cell (combination of regions)" if measures.of_cells else "her leaf or rule, and class,"
+    notes = [f"bits left: what is still not known about a person once {where} is known"]
+    without = np.isnan(found.bits_left)
+    if without.any():
+        notes.append(f"{int(without.sum()):,} of {len(found):,} rows have no figure: {no_figure(found, measures)}")
     given = int(found.given_back.sum())
     if given:
         notes.append(f"leaf values give back {given:,} of the rows")
     return notes
 
 
+def no_figure(found: RowGroups, measures: Measures) -> str:
+    """Return why rows have no figure."""
+    if measures.counted.relative:
+        return UNSIZED
+    if (found.line[np.isnan(found.bits_left)] < 0).all():
+        return "the release proves of no cell of theirs that it holds rows"
+    return "the sizes of their groups are only known between bounds"
+
+
 def data_notes(rows: pd.DataFrame, unknown: Iterable[str]) -> list[str]:
     """Return what is to be said of the data: people with equal rows, columns that the model does not know."""
-    alike = int(rows.duplicated(keep=False).sum())
+    _, back = equal_rows(rows)
+    alike = int((np.bincount(back)[back] > 1).sum())
     notes = [f"{alike:,} of {len(rows):,} rows equal another row in every column that the model knows"] if alike else []
     others = list(unknown)
     if others:

@@ -6,12 +6,16 @@ more about some people than about others.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from encoders.domain.values import Continuous
+from encoders.encode.encoder import EncodedRelease
 from recon.auditing.persons.row_groups import RowGroups
+from recon.frames.selections import frame_ranges
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.escaping import named
 
@@ -25,19 +29,43 @@ SHOWN = 8  # names of columns in a refusal
 MISSING = "(missing)"
 
 
-def protected_column(data: pd.DataFrame, named_as: pd.DataFrame, name: str) -> pd.Series[Any]:
-    """Return the column of the data called so, by its own name or the domain's (`named_as`: the same columns, renamed).
+def protected_column(release: EncodedRelease, data: pd.DataFrame, renamed: pd.DataFrame, name: str) -> pd.Series[Any]:
+    """Return the value of every row in a column of the data, or in an attribute that several columns of it spell out.
 
-    Raises `ReleaseError` where there is none.
+    `renamed` are the same data by the names of the domain. Raises `ReleaseError` where there is neither.
     """
-    for frame in (data, named_as):
+    for frame in (data, renamed):
         at = [i for i, column in enumerate(frame.columns) if str(column) == name]
         if at:
             return data.iloc[:, at[0]]
+    k = release.domain.place.get(name)
+    if k is not None and not isinstance(release.domain.all[k], Continuous):
+        return spelled_out(release, renamed, k)
     listed = ", ".join(f"'{named(column)}'" for column in data.columns[:SHOWN])
     more = ", ..." if len(data.columns) > SHOWN else ""
     message = f"the data have no column '{named(name)}' (--protected); their columns are {listed}{more}"
     raise ReleaseError(message, file=data.attrs.get("file", ""))
+
+
+def spelled_out(release: EncodedRelease, renamed: pd.DataFrame, k: int) -> pd.Series[Any]:
+    """Return the values of an attribute whose columns (one-hot, or thresholds) the data have.
+
+    A row that they leave several values of gets all of them in one text ("18-20 or 21-22").
+    """
+    import pandas as pd
+
+    attribute = release.domain.all[k]
+    names = list(renamed.columns)
+    mine = [i for i, one in enumerate(names) if str(one) in release.domain.columns]
+    kept = [i for i in mine if release.domain.view_ranges(str(names[i]))[0] == k]
+    frame = renamed.iloc[:, kept]
+    frame.attrs.update(renamed.attrs)
+    codes, every = frame_ranges(frame, release.domain)[k]
+    texts = []
+    for ranges in every:
+        indices = [i for start, end in ranges for i in range(start, min(end, start + MOST_GROUPS))]
+        texts.append(" or ".join("" if (v := attribute.value(i)) is None else str(v) for i in indices))
+    return pd.Series(np.array(texts, dtype=object)[codes])
 
 
 def people_in_groups(column: pd.Series[Any], name: str, file: str = "") -> tuple[NDArray[np.int64], list[str], str]:
@@ -70,7 +98,7 @@ def people_in_groups(column: pd.Series[Any], name: str, file: str = "") -> tuple
     return group, names, note
 
 
-def quartiles(values: NDArray[np.float64]) -> tuple[NDArray[np.int64], list[str]]:
+def quartiles(values: NDArray[Any]) -> tuple[NDArray[np.int64], list[str]]:
     """Return the quarter of every number and the quarters in words; equal numbers are in one quarter.
 
     The ends are values of the data (inverse of the empirical distribution); quarters that would be empty are left out.
@@ -78,7 +106,7 @@ def quartiles(values: NDArray[np.float64]) -> tuple[NDArray[np.int64], list[str]
     ends = np.unique(np.quantile(values, (0.25, 0.5, 0.75), method="inverted_cdf"))
     ends = ends[ends < values.max()]
     words = [number_text(end) for end in ends.tolist()]
-    between = [f"above {low} to {high}" for low, high in zip(words[:-1], words[1:], strict=True)]
+    between = [f"above {low} to {high}" for low, high in pairwise(words)]
     names = [f"at most {words[0]}", *between, f"above {words[-1]}"] if words else ["all"]
     return np.searchsorted(ends, values, side="left").astype(np.int64), names
 
@@ -88,9 +116,7 @@ def number_text(value: Any) -> str:
     return f"{int(value):d}" if float(value).is_integer() else f"{float(value):g}"
 
 
-def by_group(
-    found: RowGroups, column: pd.Series[Any], name: str, file: str = ""
-) -> tuple[dict[str, Any], list[str]]:
+def by_group(found: RowGroups, column: pd.Series[Any], name: str, file: str = "") -> tuple[dict[str, Any], list[str]]:
     """Return the `by_group` object, the most exposed group first, and what has to be known to read it.
 
     Of each group: rows; mean bits left and mean share left over its rows with a figure (None: no row has one); pinned

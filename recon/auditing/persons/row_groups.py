@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encoders.encode.encoder import EncodedRelease
+from recon.auditing.persons.alike import equal_rows
 from recon.frames.true_rows import TrueRows
 from recon.leaf_values.determined import single_rows
 from recon.loading.settled import proofs, settled_release
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 EVERY_BOX = 1 << 40  # boxes of a cell: all of them
 
+PER_ROW = ("line", "bits_left", "share_left", "least", "most", "pinned", "given_back", "by_position")
+
 Numbers = NDArray[np.int64]
 
 
@@ -37,9 +40,9 @@ class RowGroups:
     """What is known about n training rows, by position.
 
     `line`: the line of the measured exposure that a row lies in, -1 where no group that surely holds rows has it.
-    `bits_left` and `share_left` (n,): what is left given the group; NaN where it is not known. `least`, `most` (n,): rows
-    of the group over all worlds, -1 where not known. `worlds_per_row`, `names`: per row through `line`, but for rows
-    that leaf values pin down (`given_back`), which need no group.
+    `bits_left` and `share_left` (n,): what is left given the group; NaN where it is not known. `least`, `most` (n,):
+    rows of the group over all worlds, -1 where not known. `names`, `worlds`: per line. `given_back`: rows that leaf
+    values pin down, which need no group; `by_position`: rows whose bits left are those of their position.
     """
 
     line: Numbers
@@ -51,9 +54,15 @@ class RowGroups:
     names: Sequence[str]
     worlds: Sequence[int | None]
     given_back: NDArray[np.bool_]
+    by_position: NDArray[np.bool_]
 
     def __len__(self) -> int:
         return len(self.line)
+
+    def at(self, rows: Numbers) -> RowGroups:
+        """Return what is known about some of the rows, as often and in the order in which they are given."""
+        taken = {name: getattr(self, name)[rows] for name in PER_ROW}
+        return replace(self, **taken)
 
     def name(self, i: int) -> str | None:
         """Return the name of a row's group; None where it has none."""
@@ -61,8 +70,10 @@ class RowGroups:
 
     def worlds_per_row(self, i: int) -> int | None:
         """Return how many raw rows fit what is published of a row; None where that is not known."""
-        if self.given_back[i]:
+        if self.given_back[i] or (self.by_position[i] and self.pinned[i]):
             return 1
+        if self.by_position[i]:
+            return None
         return self.worlds[int(self.line[i])] if self.line[i] >= 0 else None
 
     def order(self) -> Numbers:
@@ -78,19 +89,26 @@ class RowGroups:
 def row_groups(release: EncodedRelease, measures: Measures, rows: pd.DataFrame, limits: Limits) -> RowGroups:
     """Return the group of every row and what is left of it; `rows` are whole rows by the names of the domain.
 
-    The measures are of the same release. Conditional on the row's leaf or rule (and class), or cell, as measured. Raises
-    `Inconclusive` when time is up. Cost: vectorised, rows times regions in bits.
+    The measures are of the same release. Conditional on the row's leaf or rule (and class), or cell, as measured.
+    Raises `Inconclusive` when time is up. Cost: vectorised, rows times regions in bits.
     """
     release = settled_release(release, limits)
     limits.check("finding the groups of the training rows")
-    seen = TrueRows.of(release, rows)
+    first, back = equal_rows(rows)
+    once = rows.iloc[first]
+    once.attrs.update(rows.attrs)
+    seen = TrueRows.of(release, once)
     lines = measures.exposure
     block = None if measures.of_cells else release.statements.single
     if block is not None and len(lines) == len(block):
         found = statements_of(block, seen, release.statements.domain.label)
     else:
         found = cells_of(release, lines, seen, limits)
-    return given_back(release, seen, of_lines(release, lines, found[seen.back]))
+    groups = of_lines(release, lines, found[seen.back])
+    if measures.counted.relative:  # sizes are volumes there: only their ratios mean anything, and 1 is no single row
+        nothing = np.full(len(groups), np.nan)
+        groups = replace(groups, bits_left=nothing, share_left=nothing, worlds=[None] * len(groups.worlds))
+    return given_back(release, seen, groups).at(back)
 
 
 def statements_of(block: Partition, seen: TrueRows, label: int | None) -> Numbers:
@@ -140,7 +158,7 @@ def of_lines(release: EncodedRelease, lines: pd.DataFrame, line: Numbers) -> Row
     pinned = single[line] & (least > 0)
     nothing = np.zeros(len(line), dtype=bool)
     bits, share = taken("bits_left", np.nan), taken("entropy_reduction_ratio", np.nan)
-    return RowGroups(line, bits, share, least, most, pinned, names, worlds, nothing)
+    return RowGroups(line, bits, share, least, most, pinned, names, worlds, nothing, nothing)
 
 
 def given_back(release: EncodedRelease, seen: TrueRows, found: RowGroups) -> RowGroups:
