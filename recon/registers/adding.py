@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from encoders.domain.domain import Domain
@@ -173,7 +173,7 @@ def joint_rows(found: EncodedRelease, new: EncodedRelease, rows: int | None) -> 
 
 def again(old: EncodedRelease, found: EncodedRelease) -> EncodedRelease:
     """Return a release encoded again with what is known of its files."""
-    return replace(found, sha256=old.sha256, files=old.files, reader_notes=old.reader_notes)
+    return found.read_as(old)
 
 
 def part_of(whole: EncodedRelease, part: slice, new: EncodedRelease) -> EncodedRelease:

@@ -5,27 +5,24 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
 from encoders.encode.encoder import EncodedRelease
-from recon.auditing.facts import facts_of
 from recon.auditing.findings import Findings
 from recon.auditing.gathering import Beside, gathered
 from recon.loading.asking import Released, release_of
 from recon.policies.assessing import assess
 from recon.policies.policy import Policy, read_policy
-from recon.registers.adding import adds
+from recon.registers.adding import Added, adds, joined
 from recon.registers.register import Register
 from recon.remedies.helping import remedies as what_would_help
 from recon.report.document.making import Context, limits_json, made
 from recon.report.report import Report
+from solvers.foundation.errors import ContradictionError
 from solvers.foundation.limits import Limits
 from solvers.parallel.opening import kept_open
-
-if TYPE_CHECKING:
-    from recon.registers.adding import Added
 
 AUDITED = 0.6  # of the time, where remedies are worked out as well
 
@@ -51,10 +48,10 @@ def audit(
 ) -> Report:
     """Return the report on a release: worlds, uncertainty left, exposure, group disclosure, and what a policy says.
 
-    `policy`: a `Policy`, a TOML file or "preset:NAME". `truth` are the real training rows, `population` other rows of the
-    same kind (for the fresh-sample baseline). `without_noise` is the same release with exact counts, to say what the
-    noise bought. `remedies`: the audit again under what could be published instead (docs/remedies.md). `profiles`: people
-    to ask about; `data`: the training rows, whose exposure is listed by position and by groups of the column
+    `policy`: a `Policy`, a TOML file or "preset:NAME". `truth` are the real training rows, `population` other rows of
+    the same kind (for the fresh-sample baseline). `without_noise` is the same release with exact counts, to say what
+    the noise bought. `remedies`: the audit again under what could be published instead (docs/remedies.md). `profiles`:
+    people to ask about; `data`: the training rows, whose exposure is listed by position and by groups of the column
     `protected`, with their values where `show_rows`. `register`: earlier releases about the same rows; all are audited
     together, and the report says what the new one adds. Raises what `count` raises, `PolicyError` for a policy that is
     none, `ReleaseError` for data that do not fit.
@@ -65,24 +62,33 @@ def audit(
     limits = limits or Limits()
     chosen = policy if policy is None or isinstance(policy, Policy) else read_policy(os.fspath(policy))
     beside = Beside(convention, truth, population, exact, profiles, data, label, protected, show_rows, remedies, seed)
+    parts = limits.share(AUDITED) if remedies and limits.seconds else limits
+    earlier = register if register is None or isinstance(register, Register) else Register.read(os.fspath(register))
     with kept_open():
-        added = None if register is None else what_it_adds(release, register, limits, seed)
-        whole = release if added is None else added.joined
-        found = gathered(whole, beside, limits.share(AUDITED) if remedies and limits.seconds else limits)
+        whole = release if earlier is None else together(release, earlier, limits)
+        found = gathered(release if whole is None else whole, beside, parts)
+        added = None if earlier is None else what_it_adds(release, earlier, whole, found, limits)
         tried = helping(release, found, chosen, beside, limits) if remedies else None
-    report = Report(found, Context(remedies=tried, adds=None if added is None else added.to_json(), seed=seed))
-    told = None if chosen is None else assess(report.facts, chosen, tried)
-    made_now = made(command, time.monotonic() - begun)
-    around = replace(report.context, made=made_now, assessment=told, limits=limits_json(limits))
-    return Report(found, around)
+    around = Context(remedies=tried, adds=None if added is None else added.to_json(), seed=seed)
+    told = None if chosen is None else assess(Report(found, around).facts, chosen, tried)
+    now = made(command, time.monotonic() - begun)
+    return Report(found, replace(around, made=now, assessment=told, limits=limits_json(limits)))
+
+
+def together(release: EncodedRelease, earlier: Register, limits: Limits) -> EncodedRelease | None:
+    """Return a release and the earlier ones as one, None where they are about different numbers of rows."""
+    try:
+        return joined(release, earlier, limits)
+    except ContradictionError:
+        return None
 
 
 def what_it_adds(
-    release: EncodedRelease, register: Register | str | os.PathLike[str], limits: Limits, seed: int
+    release: EncodedRelease, earlier: Register, whole: EncodedRelease | None, found: Findings, limits: Limits
 ) -> Added:
-    """Return what a release adds to the earlier ones of a register."""
-    known = register if isinstance(register, Register) else Register.read(os.fspath(register))
-    return adds(release, known, limits, seed=seed)
+    """Return what a release adds to the earlier ones; `whole` is all together, and `found` what its audit found."""
+    counted = None if whole is None or found.empty is not None or found.measures.status == "unsat" else found.measures
+    return adds(release, earlier, limits, after=counted, together=whole)
 
 
 def helping(
@@ -92,6 +98,5 @@ def helping(
     if found.empty is not None or found.measures.status == "unsat":
         return []
     return what_would_help(
-        release, policy, limits, data=beside.data, label=beside.label, seed=beside.seed, stored=found.stored,
-        published=facts_of(found),
-    )  # fmt: skip
+        release, policy, limits, data=beside.data, label=beside.label, seed=beside.seed, stored=found.stored
+    )

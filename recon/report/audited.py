@@ -12,7 +12,7 @@ from recon.report.rendering import DIGITS, Rendered
 
 if TYPE_CHECKING:
     from recon.auditing.findings import Findings
-    from recon.policies.assessment import Assessment
+    from recon.policies.assessing import Assessment
     from recon.policies.policy import Policy
     from solvers.foundation.limits import Limits
 

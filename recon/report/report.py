@@ -165,6 +165,8 @@ class Report(Displayed, Audited):
     @property
     def status(self) -> str:
         """Return exact, bounds, unsat, or empty: at the confidence asked for, no dataset fits the noisy counts."""
+        if self.context.adds is not None and self.context.adds["after"]["status"] == "unsat":
+            return "unsat"  # with the earlier releases, even where this one alone has worlds
         return self.findings.measures.status if self.findings.empty is None else "empty"
 
     def _facts(self) -> Facts:

@@ -59,9 +59,7 @@ def written(number: float) -> str:
     return str(int(number)) if number.is_integer() else repr(number)
 
 
-def shortest(
-    x: float, side: int, before: tuple[float, int], after: tuple[float, int]
-) -> tuple[float, int] | None:
+def shortest(x: float, side: int, before: tuple[float, int], after: tuple[float, int]) -> tuple[float, int] | None:
     """Return number and side (1: at most it, 0: below it) of the shortest test that passes the same 32-bit numbers.
 
     `x` and `side`: the test; `before` and `after`: the neighbouring edges. None where another edge lies in the same

@@ -16,7 +16,7 @@ from recon.auditing.findings import Findings
 from recon.inspection.inspecting import Inspection
 
 if TYPE_CHECKING:
-    from recon.policies.assessment import Assessment
+    from recon.policies.assessing import Assessment
     from solvers.foundation.limits import Limits
 
 VERSION = 2  # of the document: what it holds is docs/commands.md, "The audit's JSON"

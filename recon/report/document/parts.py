@@ -57,7 +57,6 @@ class Group(Part):
     rows: Interval
     where: str = ""
 
-
     name: str
     rows: Interval
     cls: str | None = None

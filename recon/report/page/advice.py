@@ -88,7 +88,9 @@ def strip(document: Document) -> Iterator[Step]:
     file = worst.get("file") or document["file"]
     what = f"{name_of(worst.get('path'), 60)}: {sentence_of(worst['what'], 110)}"
     if worst.get("removable"):
-        yield Step(f"Take out what the file stores outright ({what}).", f"recon inspect {quoted(file)} --strip {copy(file)}")
+        yield Step(
+            f"Take out what the file stores outright ({what}).", f"recon inspect {quoted(file)} --strip {copy(file)}"
+        )
         return
     remedy = sentence_of(worst.get("remedy") or "release a model that does not keep rows", 160)
     yield Step(f"The file stores rows outright ({what}): {remedy}.", f"recon inspect {quoted(file)}")

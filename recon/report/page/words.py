@@ -71,7 +71,9 @@ def first_page(document: Document) -> FirstPage:
         "not assessed against a policy" if assessment is None else verdict,
         against(document),
         shown,
-        f"and {left:,} more {'check' if left == 1 else 'checks'}, see Against the policy" if left and assessment else "",
+        f"and {left:,} more {'check' if left == 1 else 'checks'}, see Against the policy"
+        if left and assessment
+        else "",
         [pinned(document["facts"]), bits_left(document["facts"]), smallest(document["facts"])],
         steps(document),
         audited(document),
@@ -152,7 +154,11 @@ def pinned(facts: Document) -> Number:
 
 def bits_left(facts: Document) -> Number:
     """Return the bits left per person beside the bits before."""
-    label, found, before = "Bits left per person", facts.get("bits_left_per_person"), facts.get("bits_before_per_person")
+    label, found, before = (
+        "Bits left per person",
+        facts.get("bits_left_per_person"),
+        facts.get("bits_before_per_person"),
+    )
     if found is None:
         return Number(label, NOT_KNOWN, "", reason_of(facts, "bits_left_per_person", "The audit did not count worlds."))
     value = ends_of(found, 2, before)

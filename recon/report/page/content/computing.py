@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from recon.report.page.blocks import Block, Commands, Document, Lines, Pairs, Part, Table, command_of, name_of, sentence_of
+from recon.report.page.blocks import (
+    Block,
+    Commands,
+    Document,
+    Lines,
+    Pairs,
+    Part,
+    Table,
+    command_of,
+    name_of,
+    sentence_of,
+)
 from recon.report.page.content.glossary import GLOSSARY
 from recon.report.page.content.helping import helping, judging
 from recon.report.page.content.leaking import leaking
@@ -29,7 +40,9 @@ def in_words(document: Document) -> Part:
         Lines(sentence_of(title, 160), [" " * line.startswith(" ") + sentence_of(line, 1000) for line in lines])
         for title, lines in document["sections"]
     ]
-    return Part("words", "The findings in words", "The same findings with all their figures, as a terminal prints them.", blocks)
+    return Part(
+        "words", "The findings in words", "The same findings with all their figures, as a terminal prints them.", blocks
+    )
 
 
 def glossary() -> Part:
@@ -59,7 +72,11 @@ def computed(document: Document) -> Part:
     if certificates:
         rows = [(sentence_of(one["about"], 240), name_of(one.get("certificate"), 80)) for one in certificates[:LISTED]]
         blocks.append(Table("Certificates: statements that can be checked again", ("Statement", "Certificate"), rows))
-        commands = [(sentence_of(one["about"], 120), command_of(one["command"])) for one in certificates[:20] if one.get("command")]
+        commands = [
+            (sentence_of(one["about"], 120), command_of(one["command"]))
+            for one in certificates[:20]
+            if one.get("command")
+        ]
         if commands:
             blocks.append(Commands("To check them again", commands))
     if document.get("assumptions"):
@@ -85,7 +102,9 @@ def run_of(document: Document, how: Document) -> list[tuple[str, str]]:
     """Return the facts of the run: command, date, versions, seed, limits, time."""
     made = document["made"]
     seconds = how.get("seconds") if how.get("seconds") is not None else made.get("seconds")
-    limits = ", ".join(f"{name_of(k, 30)} {name_of(v, 40)}" for k, v in (how.get("limits") or {}).items() if v is not None)
+    limits = ", ".join(
+        f"{name_of(k, 30)} {name_of(v, 40)}" for k, v in (how.get("limits") or {}).items() if v is not None
+    )
     pairs = [
         ("Command", made.get("command")), ("Date", made.get("date")), ("recon", made["recon"]),
         ("Python", made.get("python")), ("Convention", document.get("convention")), ("Status", document["facts"]["status"]),

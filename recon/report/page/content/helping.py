@@ -24,7 +24,12 @@ from recon.report.page.blocks import (
 )
 
 LISTED = 1000
-OUTCOMES = {"met": "✓ met", "violated": "✕ not met", "inconclusive": "? not settled", "not applicable": "– does not apply"}
+OUTCOMES = {
+    "met": "✓ met",
+    "violated": "✕ not met",
+    "inconclusive": "? not settled",
+    "not applicable": "– does not apply",
+}
 
 
 def helping(document: Document) -> Part | None:
@@ -53,7 +58,9 @@ def helping(document: Document) -> Part | None:
     first = 2 if policy else 1
     blocks: list[Block] = []
     if svg := remedy_bars(remedies):
-        blocks.append(Drawn("Remedies beside the model as published", svg, "New figures beside old; see the table below."))
+        blocks.append(
+            Drawn("Remedies beside the model as published", svg, "New figures beside old; see the table below.")
+        )
     figures = frozenset(range(first, len(head) - 1))
     blocks.append(Table("The audit under each remedy", head, rows, figures, frozenset({len(head) - 1})))
     commands = [
@@ -61,7 +68,9 @@ def helping(document: Document) -> Part | None:
     ]
     if commands:
         blocks.append(Commands("Commands", commands))
-    intro = "Remedies made from the released model itself, each audited again; the first line is the model as published."
+    intro = (
+        "Remedies made from the released model itself, each audited again; the first line is the model as published."
+    )
     return Part("helps", "What would help", intro, blocks)
 
 
@@ -80,7 +89,11 @@ def judging(document: Document) -> Part | None:
         return None
     policy, checks = assessment["policy"], assessment.get("checks") or []
     pairs = [("Policy", name_of(policy["name"], 160))]
-    pairs += [(label, name_of(policy[key], 160)) for label, key in (("File", "file"), ("SHA-256", "sha256")) if policy.get(key)]
+    pairs += [
+        (label, name_of(policy[key], 160))
+        for label, key in (("File", "file"), ("SHA-256", "sha256"))
+        if policy.get(key)
+    ]
     if policy.get("extends"):
         pairs.append(("Extends", name_of(", ".join(map(str, policy["extends"])), 160)))
     rows = [

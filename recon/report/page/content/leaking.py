@@ -114,7 +114,11 @@ def attributes(document: Document) -> list[Block]:
     ]
     head = ("Attribute", "Bits before", "Bits revealed", "Share revealed", "People whose value is certain")
     table = Table(
-        "Attributes by bits revealed per person", head, rows, frozenset(range(1, 5)), more=more_of(len(rows), len(found))
+        "Attributes by bits revealed per person",
+        head,
+        rows,
+        frozenset(range(1, 5)),
+        more=more_of(len(rows), len(found)),
     )
     svg = attribute_bars(found)
     text = "Attributes by bits revealed, per person on average; the figures are in the table below."

@@ -36,9 +36,13 @@ def who(document: Document) -> Part | None:
         blocks += person_blocks(persons)
     if not blocks:
         return None
-    intro = "People are named by their position in the file that was given, from 0; their values stay out of this report."
+    intro = (
+        "People are named by their position in the file that was given, from 0; their values stay out of this report."
+    )
     if any(one.get("row") for one in (document.get("persons") or {}).get("most_exposed", ())):
-        intro = "People are named by their position in the file that was given, from 0, with their values, as was asked."
+        intro = (
+            "People are named by their position in the file that was given, from 0, with their values, as was asked."
+        )
     return Part("who", "Who", intro, blocks)
 
 
@@ -66,7 +70,15 @@ def person_blocks(persons: Document) -> list[Block]:
     out, found = list[Block](), persons.get("most_exposed") or []
     if found:
         shown = any(one.get("row") for one in found)
-        head = ("Position", "Group", "Rows in it", "Possible rows", "Bits left", "Pinned down", *(["Row"] if shown else []))
+        head = (
+            "Position",
+            "Group",
+            "Rows in it",
+            "Possible rows",
+            "Bits left",
+            "Pinned down",
+            *(["Row"] if shown else []),
+        )
         rows = [
             (
                 amount(one["position"]),
@@ -80,7 +92,9 @@ def person_blocks(persons: Document) -> list[Block]:
             for one in found[:LISTED]
         ]
         more = more_of(len(rows), persons.get("in_all"))
-        out.append(Table("Training rows, the most exposed first", head, rows, frozenset({2, 3, 4}), frozenset({6}), more))
+        out.append(
+            Table("Training rows, the most exposed first", head, rows, frozenset({2, 3, 4}), frozenset({6}), more)
+        )
     if by := persons.get("by_group"):
         rows = [
             (
@@ -93,7 +107,14 @@ def person_blocks(persons: Document) -> list[Block]:
             )
             for one in by["groups"][:LISTED]
         ]
-        head = (name_of(by["attribute"]), "People", "Bits left, mean", "Share left, mean", "Bits left, least", "Pinned down")
+        head = (
+            name_of(by["attribute"]),
+            "People",
+            "Bits left, mean",
+            "Share left, mean",
+            "Bits left, least",
+            "Pinned down",
+        )
         caption = f"Exposure by {name_of(by['attribute'])}: is one group more exposed than another?"
         out.append(Table(caption, head, rows, frozenset(range(1, 6))))
     if notes := persons.get("notes"):
