@@ -149,7 +149,9 @@ def with_advice(error: ReleaseError, without: bool) -> ReleaseError:
     """Return a refusal of files whose domains disagree, with what to do about it; any other as it is."""
     if not without or not error.place.startswith("domain"):
         return error
-    advice = "releases about the same rows have one domain: give it with --domain, or to the register with --add"
+    advice = (
+        "releases about the same rows have one domain: give it with --domain FILE, here or with recon register --add"
+    )
     return ReleaseError(f"{error.message}; {advice}", place=error.place, file=error.file)
 
 

@@ -88,7 +88,7 @@ def differences(
             return Differences(in_all=None, note="differences were not looked for: too many statements and cells")
         known = {(one.where, one.size): one for part in apart if part.of_cells for one in lines_of(part)}
         left = [
-            one for one in lines_of(found) if 0 < one.rows and one.most < SMALL and not one.told_by(known.get(one.key))
+            one for one in lines_of(found) if one.rows > 0 and one.most < SMALL and not one.told_by(known.get(one.key))
         ]
         inside = published(joined, system, left, limits)
     except (Inconclusive, Unsupported) as error:
