@@ -8,6 +8,8 @@ import itertools
 import json
 import math
 import random
+import re
+import shlex
 import tomllib
 from collections import Counter
 from pathlib import Path
@@ -392,7 +394,7 @@ def leaves(content, model):
     return {frozenset(found): counted[j] for j, found in oracle.region_rows(content, model).items()}
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(rows=ROWS, old=SPLIT, new=st.tuples(SPLIT, SPLIT))
 def test_differences_are_the_small_groups_that_no_release_publishes(tmp_path_factory, rows, old, new):
     folder = tmp_path_factory.mktemp("differences")
@@ -635,3 +637,30 @@ def test_two_real_models_of_the_same_rows(tmp_path):
     assert found.after.log2_datasets[1] < found.before.log2_datasets[0] < found.alone.log2_datasets[0]
     assert found.after.log2_datasets[0] <= found.after.log2_datasets[1]
     assert found.release.rows.low == 7214
+
+
+# ---------------------------------------------------------------- the page
+
+
+def test_the_page_says_what_happens(tmp_path, monkeypatch, capsys):
+    """What docs/register.md shows is what is printed: its files, its command, its Python, its contradiction."""
+    page = (Path(__file__).parents[1] / "docs" / "register.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    for name, content in re.findall(r"<!-- file: (\S+) -->\n```json\n(.*?)```", page, re.DOTALL):
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    ((line, printed),) = re.findall(r"```console\n\$ recon (.*?)\n(.*?)```", page, re.DOTALL)
+    code, out, err = run(capsys, *shlex.split(line))
+    assert (code, err + out) == (0, printed)
+    (program, said), (_, clash) = zip(
+        [*re.findall(r"```python\n(.*?)```", page, re.DOTALL), ""], re.findall(r"```text\n(.*?)```", page, re.DOTALL),
+        strict=True,
+    )  # fmt: skip
+    exec(program, {})
+    assert capsys.readouterr().out == said
+    april = json.loads((tmp_path / "march.json").read_text(encoding="utf-8"))
+    april["rows"] = 61
+    april["models"][0]["statements"][0]["count"] += 1
+    (tmp_path / "april.json").write_text(json.dumps(april), encoding="utf-8")
+    assert adding("released", "april.json").sentences[0] + "\n" == clash
+    (toml,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    assert parsed(toml, "page").entries[0].sha256 == sha256("released/march.json")
