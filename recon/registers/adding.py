@@ -7,7 +7,8 @@ Source: Ganta, Kasiviswanathan, Smith, "Composition attacks and auxiliary inform
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -138,10 +139,12 @@ def joined(
         found = load(*files, domain=given, confidence=confidence, memory=limits.memory, limits=limits)
     except ReleaseError as error:
         raise with_advice(error, given is None) from None
+    if found.hashes != (*(one.sha256 for one in known), *new.hashes):
+        raise ReleaseError("files changed while they were read: run it again", file=register.folder)
     rows = joint_rows(found, new, register.index.rows)
     if independent or rows != found.declared:
         over = found.domain.as_columns() if independent else found.domain
-        found = again(found, encode(over, found.models, rows, found.file, confidence))
+        found = encode(over, found.models, rows, found.file, confidence).read_as(found)
     return found if new.known is None else with_known_rows(found, new.known)
 
 
@@ -149,7 +152,9 @@ def with_advice(error: ReleaseError, without: bool) -> ReleaseError:
     """Return a refusal of files whose domains disagree, with what to do about it; any other as it is."""
     if not without or not error.place.startswith("domain"):
         return error
-    advice = "releases about the same rows have one domain: give it with --domain, or to the register with --add"
+    advice = (
+        "releases about the same rows have one domain: give it with --domain FILE, here or with recon register --add"
+    )
     return ReleaseError(f"{error.message}; {advice}", place=error.place, file=error.file)
 
 
@@ -169,11 +174,6 @@ def joint_rows(found: EncodedRelease, new: EncodedRelease, rows: int | None) -> 
             ),
         )
     return Rows(low, high)
-
-
-def again(old: EncodedRelease, found: EncodedRelease) -> EncodedRelease:
-    """Return a release encoded again with what is known of its files."""
-    return found.read_as(old)
 
 
 def part_of(whole: EncodedRelease, part: slice, new: EncodedRelease) -> EncodedRelease:
@@ -230,7 +230,14 @@ def of_other_rows(
         before = left_by(settled_release(earlier, limits), shared(limits, AFTER))
     except ContradictionError as other:
         before = Left("unsat", note="the earlier releases are of different numbers of rows", conflict=other.conflict)
-    after = Left("unsat", note=str(error), conflict=error.conflict)
-    found = Differences(in_all=None)
-    said = sentences(known, left_out, alone, before, after, found, error.conflict, None)
-    return Added(register.folder, known, left_out, alone, before, after, found, said, error.conflict)
+    names = {register.path(one): one.file for one in known} | {file: os.path.basename(file) for file in new.files}
+    conflict = tuple(in_short(line, names) for line in error.conflict)
+    after, found = Left("unsat", note=str(error), conflict=conflict), Differences(in_all=None)
+    said = sentences(known, left_out, alone, before, after, found, conflict, None)
+    return Added(register.folder, known, left_out, alone, before, after, found, said, conflict)
+
+
+def in_short(line: str, names: Mapping[str, str]) -> str:
+    """Return a line that begins with the path of a file, with the file's name in place of it."""
+    path = next((path for path in names if line.startswith(f"{path}:")), "")
+    return f"{names[path]}{line[len(path) :]}" if path else line

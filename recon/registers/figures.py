@@ -77,14 +77,17 @@ def left_by(release: EncodedRelease, limits: Limits, measures: Measures | None =
 def figures_of(release: EncodedRelease, found: Measures, limits: Limits) -> Left:
     """Return the figures that measures give, whatever their convention."""
     people, bits = found.rows, bits_left(found)
+    system = (
+        SystemFigures.of(release.statements, limits) if found.of_cells and found.determined_rows is not None else None
+    )
     logs = None if found.datasets is None or found.datasets.relative else log_ends(found, bits)
     each = (bits[0] / people, bits[1] / people) if bits is not None and people and math.isfinite(bits[1]) else None
     return Left(
         found.status if found.datasets is None else found.datasets.status,
         logs,
         each,
-        pinned(release, found),
-        least_bits(release, found, limits),
+        pinned(release, found, system),
+        least_bits(release, found, system),
         smallest_group(release),
         measures=found,
     )
@@ -99,32 +102,38 @@ def log_ends(found: Measures, bits: tuple[float, float] | None) -> Interval | No
     return max(0.0, low), (max(0.0, high) if math.isfinite(high) else None)
 
 
-def pinned(release: EncodedRelease, found: Measures) -> Counts | None:
-    """Return how many people have every attribute known, least and most; None where regions have no size."""
+def pinned(release: EncodedRelease, found: Measures, system: SystemFigures | None) -> Counts | None:
+    """Return how many people have every attribute known, least and most; None where regions have no size.
+
+    They lie in cells of one raw row, so that no more of them are pinned down than such cells can hold.
+    """
     if found.determined_rows is None:
         return None
-    exact = found.cells_exact if found.of_cells else found.figures == "exact"
-    return found.determined_rows, found.determined_rows if exact else release.rows.high
+    if found.cells_exact if found.of_cells else found.figures == "exact":
+        return found.determined_rows, found.determined_rows
+    if system is None:
+        return found.determined_rows, release.rows.high
+    held = sum(upper for size, upper in zip(system.sizes, system.upper.tolist(), strict=True) if size == 1)
+    most = held if release.rows.high is None else min(held, release.rows.high)
+    return found.determined_rows, max(found.determined_rows, most)
 
 
-def least_bits(release: EncodedRelease, found: Measures, limits: Limits) -> Interval | None:
+def least_bits(release: EncodedRelease, found: Measures, system: SystemFigures | None) -> Interval | None:
     """Return the bits left of the most exposed person: of groups that surely hold rows at most, of others at least."""
     lines = found.exposure
-    if not len(lines) or release.cut.unsized:
+    if release.cut.unsized or (not len(lines) and system is None):
         return None
     bits, rows, most = (lines[name].to_numpy(dtype=np.float64) for name in ("bits_left", "rows", "rows_most"))
     if not np.isfinite(bits[most > 0]).all():
         return None
-    surely, perhaps = bits[rows > 0], bits[most > 0]
-    high = float(surely.min()) if len(surely) else None
-    if not found.of_cells:
-        return (float(perhaps.min()), high) if len(perhaps) else None
-    if high == 0.0:
-        return 0.0, 0.0
-    system = SystemFigures.of(release.statements, limits)  # cells that may hold rows are no lines of the exposure
+    high = min(bits[rows > 0].tolist(), default=None)
+    if system is None:
+        low = min(bits[most > 0].tolist(), default=None)
+        return None if low is None else (low, high)
+    # Cells that may hold rows, or not, are no lines of the exposure.
     live = [size for size, upper in zip(system.sizes, system.upper.tolist(), strict=True) if upper > 0 and size > 0]
-    low = math.log2(min(live)) if live else 0.0
-    return (low if high is None else min(low, high)), high
+    lowest = math.log2(min(live)) if live and high != 0.0 else 0.0
+    return (lowest if high is None else min(lowest, high)), high
 
 
 def smallest_group(release: EncodedRelease) -> Counts | None:

@@ -139,6 +139,7 @@ class Register:
                 again = f"to change the decision, edit {INDEX}"
                 raise ReleaseError(f"is in the register already: {known}; {again}", file=path)
         inner = self.place_of(path)
+        self.refuse_other(inner, data)
         entry = Entry(inner, sha256, date_of(date, "date"), decision_of(decision, "decision"), note=note)
         if policy is not None:
             entry = replace(entry, policy=os.path.basename(policy), policy_sha256=read_bytes(policy)[1])

@@ -14,7 +14,7 @@ LISTED = 3  # earlier releases that a sentence names one by one
 SAME = 1e-9  # of the bits: figures nearer than this are equal
 OTHER_ROWS = (
     "Perhaps they are not about the same rows: another state of the data, people who joined or left, other cleaning. "
-    "Then nothing here says what they give away together, and they belong into two registers; but whoever knows who "
+    "Then nothing here says what they give away together, and they belong in two registers; but whoever knows who "
     "joined or left can subtract one release from the other, so compare their counts by hand before you release."
 )
 
@@ -98,7 +98,7 @@ def people(count: Counts) -> str:
     """Return a number of people in words: exact, at least, at most, or between."""
     low, high = count
     if high == low:
-        return "none" if low == 0 else persons(low)
+        return "nobody" if low == 0 else persons(low)
     if high is None:
         return f"at least {persons(low)}"
     return f"at most {persons(high)}" if low == 0 else f"at least {low:,} and at most {persons(high)}"
@@ -124,10 +124,10 @@ def bits(alone: Left, before: Left, after: Left) -> list[str]:
     least = after.least_bits_left
     if least is not None and least[1] is not None:
         text = f"About the most exposed person they leave {amount(least)} together"
-        given = (("alone", alone), ("before", before))
+        given = (("; the new release alone leaves", alone), (", the earlier ones left", before))
         text += "".join(
-            f", {amount(one.least_bits_left)} {name}"
-            for name, one in given
+            f"{start} {amount(one.least_bits_left)}"
+            for start, one in given
             if one.least_bits_left is not None and one.least_bits_left[1] is not None
         )
         out.append(f"{text}.")
@@ -141,6 +141,8 @@ def amount(ends: Interval) -> str:
         return f"at least {number(low)} bits"
     if abs(high - low) <= SAME * max(1.0, abs(high)):
         return f"{number(low)} bits"
+    if number(low) == number(high):
+        return f"about {number(low)} bits"
     return f"between {number(low)} and {number(high)} bits"
 
 

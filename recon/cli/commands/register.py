@@ -98,11 +98,8 @@ def listed(found: Register, states: list[str]) -> list[str]:
     shared = f"; read with the domain of {named(found.index.domain)}" if found.index.domain else ""
     rows = "" if found.index.rows is None else f"; {found.index.rows:,} rows"
     wrong = sum(state != AS_REGISTERED for state in states)
-    lines = [
-        f"Register {named(title)}: {len(table) - 1} releases, {known} of them known outside{shared}{rows}",
-        "",
-        *lines,
-    ]
+    number = "1 release" if len(table) == 2 else f"{len(table) - 1} releases"
+    lines = [f"Register {named(title)}: {number}, {known} known outside{shared}{rows}", "", *lines]
     if wrong:
         lines += [
             "",
