@@ -133,6 +133,13 @@ def ends_of(ends: Ends, places: int = 0, ceiling: float | None = None) -> str:
     return f"at most {upper}" if says_most else NOT_KNOWN
 
 
+def span_of(ends: Ends, places: int = 0) -> str:
+    """Return an interval as a table shows it: 7.90, 7.90 to 8.40, at least 8.30, at most 3."""
+    if ends is None or ends[1] is None or not (ends[0] or 0) < ends[1] or not ends[0]:
+        return ends_of(ends, places)
+    return " to ".join(map(str, outwards(ends, places)))
+
+
 def rows_of(ends: Ends) -> str:
     """Return a number of rows as a table shows it: 12, 3 to 5, or 3 or more."""
     if ends is None:

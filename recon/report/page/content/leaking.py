@@ -49,7 +49,8 @@ def leaking(document: Document) -> Part:
     blocks += forced(document)
     blocks += cells(document)
     blocks += one_class(document)
-    intro = "The most exposed first: a group of one row stands before larger ones with the same bits left."
+    intro = "Groups with the fewest bits left come first, and of these the smallest. "
+    intro += "Possible rows: how many different rows each of the people in a group could have."
     if not blocks:
         intro = "Nothing was found that could be listed here: see The findings in words."
     return Part("leaks", "Where it leaks", intro, blocks)
@@ -60,7 +61,7 @@ def exposed_table(document: Document) -> Table:
     groups = document["exposed"][:LISTED]
     classes = any(one.get("class") is not None for one in groups)
     head = ("Group", "Where", *(["Class"] if classes else []), "Rows", "Possible rows", "Bits left", "Share left",
-            "People with as little")  # fmt: skip
+            "People with as little left")  # fmt: skip
     rows = [
         (
             name_of(one["name"]),
@@ -76,8 +77,7 @@ def exposed_table(document: Document) -> Table:
     ]
     in_all = document.get("exposed_in_all")
     first = 3 if classes else 2
-    caption = "Groups by exposure. Possible rows: how many different rows each of these people could have"
-    return Table(caption, head, rows, frozenset(range(first, len(head))), frozenset({1}), more_of(len(rows), in_all))
+    return Table("Groups by exposure", head, rows, frozenset(range(first, len(head))), frozenset({1}), more_of(len(rows), in_all))
 
 
 def groups_table(document: Document) -> Table:
@@ -150,7 +150,7 @@ def cells(document: Document) -> list[Block]:
     left_out = document.get("interval_cells_left_out") or 0
     more = more_of(len(rows), len(found) + left_out)
     head = ("Cell", "Published", "Can still be", "Recovered")
-    table = Table("Cells without an exact count", head, rows, frozenset({1, 2}), frozenset({0}), more)
+    table = Table("Cells without an exact count", head, rows, frozenset(), frozenset({0}), more)
     svg = interval_bars(found)
     text = "What was published of each cell, and what is left of it; one count left means that it is recovered."
     return [Drawn("Suppressed cells and what they can still be", svg, text), table] if svg else [table]

@@ -11,13 +11,13 @@ from recon.report.page.blocks import (
     Table,
     amount,
     bits,
-    ends_of,
     more_of,
     name_of,
     percent,
     possible_rows,
     rows_of,
     sentence_of,
+    span_of,
 )
 
 LISTED = 1000
@@ -120,7 +120,7 @@ def added(document: Document) -> Part | None:
         ("Training sets left (log2)", "log2_datasets", 1),
     ]  # fmt: skip
     rows = [
-        (label, *(NOT_KNOWN if one is None else ends_of(one.get(key), places) for _, one in columns))
+        (label, *(NOT_KNOWN if one is None else span_of(one.get(key), places) for _, one in columns))
         for label, key, places in figures
     ]
     rows.append(("Status", *("-" if one is None else name_of(one.get("status"), 30) for _, one in columns)))
