@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from recon.policies.assessing import least_loss
 from recon.report.page.blocks import (
     NOT_KNOWN,
     Document,
@@ -88,7 +89,9 @@ def strip(document: Document) -> Iterator[Step]:
     file = worst.get("file") or document["file"]
     what = f"{name_of(worst.get('path'), 60)}: {sentence_of(worst['what'], 110)}"
     if worst.get("removable"):
-        yield Step(f"Take out what the file stores outright ({what}).", f"recon inspect {quoted(file)} --strip {copy(file)}")
+        yield Step(
+            f"Take out what the file stores outright ({what}).", f"recon inspect {quoted(file)} --strip {copy(file)}"
+        )
         return
     remedy = sentence_of(worst.get("remedy") or "release a model that does not keep rows", 160)
     yield Step(f"The file stores rows outright ({what}): {remedy}.", f"recon inspect {quoted(file)}")
@@ -159,9 +162,8 @@ def mended(document: Document, assessment: Document, of_groups: bool) -> Iterato
     policy, tried = policy_file(assessment), (document.get("remedies") or [])[1:]
     kinds = {one.get("kind") for one in document["audited"]["files"]}
     merging = f"recon remedy {files(document)} --policy {policy} --out better{suffix(document)}"
-    meeting = [one for one in tried if one.get("outcome") == "met"]
-    if meeting:
-        best = max(meeting, key=lambda one: -1.0 if one.get("accuracy") is None else one["accuracy"])
+    best = least_loss(tried)
+    if best is not None:
         yield Step(
             f"This meets the policy: {name_of(best['remedy'], 120)} ({', '.join(gains(document, best))}).",
             command_of(best.get("command") or (merging if best.get("kind") == "merge" else "")),
@@ -203,7 +205,9 @@ def settle(document: Document, assessment: Document) -> Iterator[Step]:
     """Yield what to do about what was not settled."""
     for one in [one for one in assessment.get("checks", ()) if one["outcome"] == "inconclusive"][:1]:
         remedy = sentence_of(one.get("remedy") or "", 220).rstrip(".")
-        yield Step(f"Not settled: {sentence_of(one['sentence'], 240)}{f' {remedy[:1].upper()}{remedy[1:]}.' if remedy else ''}")
+        yield Step(
+            f"Not settled: {sentence_of(one['sentence'], 240)}{f' {remedy[:1].upper()}{remedy[1:]}.' if remedy else ''}"
+        )
     yield from (one for one in unassessed(document) if one.text.startswith("Say what"))
     yield Step(
         "Give the audit more time and memory.",

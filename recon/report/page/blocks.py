@@ -12,6 +12,7 @@ from solvers.foundation.escaping import named, shown
 
 Document = Mapping[str, Any]
 Ends = Sequence[float | None] | None
+Rows = list[tuple[str, ...]]
 NAME, WHERE, SENTENCE, COMMAND = 90, 320, 600, 400  # characters shown of a name, a condition, ...
 FIRST = 40  # rows of a table that are always open; the others fold away on a page, and are not printed
 NOT_KNOWN = "not known"
@@ -23,18 +24,18 @@ class Table:
 
     caption: str
     head: tuple[str, ...]
-    rows: list[tuple[str, ...]]
+    rows: Rows
     figures: frozenset[int] = frozenset()
     wide: frozenset[int] = frozenset()
     more: str = ""
 
     @property
-    def open(self) -> list[tuple[str, ...]]:
+    def open(self) -> Rows:
         """Return the rows that are always shown."""
         return self.rows[:FIRST]
 
     @property
-    def folded(self) -> list[tuple[str, ...]]:
+    def folded(self) -> Rows:
         """Return the others."""
         return self.rows[FIRST:]
 

@@ -73,11 +73,11 @@ def drawing(svg: str) -> Any:
     """Return a chart of `recon.report.charts`, which escaped all texts in it, as markup."""
     from markupsafe import Markup
 
-    return Markup(svg)  # noqa: S704
+    return Markup(svg)
 
 
 def classes(table: Table, column: int, cell: str) -> str:
-    """Return the attribute with the classes of a cell: n a figure, w a wide column, b with words that must be broken."""
+    """Return the attribute with the classes of a cell: n: figures, w: wide, b: words to be broken."""
     long = len(cell) > UNBROKEN and max(map(len, cell.split()), default=0) > UNBROKEN
     names = "n" if column in table.figures else "w" if column in table.wide else ""
     names += " b" if long else ""

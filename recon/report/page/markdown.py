@@ -31,7 +31,9 @@ def first_lines(document: Document) -> Iterator[str]:
         yield from (f"**Confidential: describes individuals.** {markdown(first.confidential)}", "")
     yield from (f"## Verdict: {markdown(first.verdict)}", "", markdown(first.against), "")
     assessed = document.get("assessment") is not None
-    yield from (f"- {SYMBOLS[outcome] if assessed else '!'} {markdown(sentence)}" for outcome, sentence in first.reasons)
+    yield from (
+        f"- {SYMBOLS[outcome] if assessed else '!'} {markdown(sentence)}" for outcome, sentence in first.reasons
+    )
     if first.more_reasons:
         yield f"- {markdown(first.more_reasons)}"
     yield ""

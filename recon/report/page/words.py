@@ -73,7 +73,9 @@ def first_page(document: Document) -> FirstPage:
         "not assessed against a policy" if assessment is None else verdict,
         against(document),
         shown,
-        f"and {left:,} more {'check' if left == 1 else 'checks'}, see Against the policy" if left and assessment else "",
+        f"and {left:,} more {'check' if left == 1 else 'checks'}, see Against the policy"
+        if left and assessment
+        else "",
         [pinned(document["facts"]), bits_left(document["facts"]), smallest(document["facts"])],
         steps(document),
         audited(document),
@@ -135,7 +137,8 @@ def sentence_case(text: str) -> str:
 
 def reason_of(facts: Document, key: str, otherwise: str) -> str:
     """Return why a figure is not known."""
-    return sentence_case(sentence_of(facts.get("not_known", {}).get(key) or otherwise, 160))
+    why = (facts.get("not_known") or {}).get(key) or (facts.get("not_applicable") or {}).get(key)
+    return sentence_case(sentence_of(why or otherwise, 160))
 
 
 def figure_of(ends: Ends, places: int = 0, ceiling: float | None = None) -> str:
@@ -161,7 +164,11 @@ def pinned(facts: Document) -> Number:
 
 def bits_left(facts: Document) -> Number:
     """Return the bits left per person beside the bits before."""
-    label, found, before = "Bits left per person", facts.get("bits_left_per_person"), facts.get("bits_before_per_person")
+    label, found, before = (
+        "Bits left per person",
+        facts.get("bits_left_per_person"),
+        facts.get("bits_before_per_person"),
+    )
     if found is None:
         return Number(label, NOT_KNOWN, "", reason_of(facts, "bits_left_per_person", "The audit did not count worlds."))
     value = figure_of(found, 2, before)

@@ -13,6 +13,7 @@ from recon.report.page.blocks import (
     Lines,
     Pairs,
     Part,
+    Rows,
     Table,
     command_of,
     more_of,
@@ -24,7 +25,12 @@ from recon.report.page.blocks import (
 )
 
 LISTED = 1000
-OUTCOMES = {"met": "✓ met", "violated": "✕ not met", "inconclusive": "? not settled", "not applicable": "– does not apply"}
+OUTCOMES = {
+    "met": "✓ met",
+    "violated": "✕ not met",
+    "inconclusive": "? not settled",
+    "not applicable": "– does not apply",
+}
 
 
 def helping(document: Document) -> Part | None:
@@ -38,7 +44,7 @@ def helping(document: Document) -> Part | None:
     head = ("Remedy", *(["Policy"] if policy else []), "Pinned down", "Bits left per person", "Bits left, most exposed",
             "Smallest group", "Rows in groups of one class", *(["Accuracy"] if judged else []),
             *(["Note"] if notes else []))  # fmt: skip
-    rows = [
+    rows: Rows = [
         (
             name_of(one["remedy"], 120),
             *([OUTCOMES.get(one.get("outcome") or "", "-")] if policy else []),
@@ -55,7 +61,9 @@ def helping(document: Document) -> Part | None:
     first = 2 if policy else 1
     blocks: list[Block] = []
     if svg := remedy_bars(remedies):
-        blocks.append(Drawn("Remedies beside the model as published", svg, "New figures beside old; see the table below."))
+        blocks.append(
+            Drawn("Remedies beside the model as published", svg, "New figures beside old; see the table below.")
+        )
     figures = frozenset(range(first, len(head) - notes))
     wide = frozenset({0, len(head) - 1} if notes else {0})
     blocks.append(Table("The audit under each remedy", head, rows, figures, wide, measured_on(remedies)))
@@ -64,7 +72,9 @@ def helping(document: Document) -> Part | None:
     ]
     if commands:
         blocks.append(Commands("Commands", commands))
-    intro = "Remedies made from the released model itself, each audited again; the first line is the model as published."
+    intro = (
+        "Remedies made from the released model itself, each audited again; the first line is the model as published."
+    )
     return Part("helps", "What would help", intro, blocks)
 
 
@@ -77,7 +87,9 @@ def accuracy(remedy: Document) -> str:
 
 def measured_on(remedies: list[Document]) -> str:
     """Return on how many rows accuracy was measured, "" where it was not."""
-    rows = sorted({one["rows_judged"] for one in remedies if one.get("accuracy") is not None and one.get("rows_judged")})
+    rows = sorted(
+        {one["rows_judged"] for one in remedies if one.get("accuracy") is not None and one.get("rows_judged")}
+    )
     return f"Accuracy: rows predicted right, of {' or '.join(f'{n:,}' for n in rows)} that were given." if rows else ""
 
 
@@ -88,10 +100,14 @@ def judging(document: Document) -> Part | None:
         return None
     policy, checks = assessment["policy"], assessment.get("checks") or []
     pairs = [("Policy", name_of(policy["name"], 160))]
-    pairs += [(label, name_of(policy[key], 160)) for label, key in (("File", "file"), ("SHA-256", "sha256")) if policy.get(key)]
+    pairs += [
+        (label, name_of(policy[key], 160))
+        for label, key in (("File", "file"), ("SHA-256", "sha256"))
+        if policy.get(key)
+    ]
     if policy.get("extends"):
         pairs.append(("Extends", name_of(", ".join(map(str, policy["extends"])), 160)))
-    rows = [
+    rows: Rows = [
         (
             name_of(one["title"], 120),
             OUTCOMES[one["outcome"]],
@@ -128,7 +144,7 @@ def places(check: Document) -> list[Block]:
         return []
     out: list[Block] = []
     if found:
-        rows = [
+        rows: Rows = [
             (name_of(one["name"]), name_of(one.get("where"), WHERE), rows_of(one["rows"]) if one.get("rows") else "-")
             for one in found
         ]

@@ -13,6 +13,7 @@ from recon.report.page.blocks import (
     Document,
     Drawn,
     Part,
+    Rows,
     Table,
     amount,
     bits,
@@ -62,7 +63,7 @@ def exposed_table(document: Document) -> Table:
     classes = any(one.get("class") is not None for one in groups)
     head = ("Group", "Where", *(["Class"] if classes else []), "Rows", "Possible rows", "Bits left", "Share left",
             "People with as little left")  # fmt: skip
-    rows = [
+    rows: Rows = [
         (
             name_of(one["name"]),
             name_of(one.get("where"), WHERE),
@@ -77,13 +78,15 @@ def exposed_table(document: Document) -> Table:
     ]
     in_all = document.get("exposed_in_all")
     first = 3 if classes else 2
-    return Table("Groups by exposure", head, rows, frozenset(range(first, len(head))), frozenset({1}), more_of(len(rows), in_all))
+    return Table(
+        "Groups by exposure", head, rows, frozenset(range(first, len(head))), frozenset({1}), more_of(len(rows), in_all)
+    )
 
 
 def groups_table(document: Document) -> Table:
     """Return the groups, the smallest first, where exposure was not worked out."""
     groups = document["facts"]["groups"][:LISTED]
-    rows = [(name_of(one["name"]), name_of(one.get("where"), WHERE), rows_of(one["rows"])) for one in groups]
+    rows: Rows = [(name_of(one["name"]), name_of(one.get("where"), WHERE), rows_of(one["rows"])) for one in groups]
     more = more_of(len(rows), document["facts"].get("groups_in_all"))
     return Table("Groups, the smallest first", ("Group", "Where", "Rows"), rows, frozenset({2}), frozenset({1}), more)
 
@@ -102,7 +105,7 @@ def attributes(document: Document) -> list[Block]:
     found = document.get("attribute_bits") or []
     if not found:
         return []
-    rows = [
+    rows: Rows = [
         (
             name_of(one["name"]),
             bits(one.get("bits_before")),
@@ -114,7 +117,11 @@ def attributes(document: Document) -> list[Block]:
     ]
     head = ("Attribute", "Bits before", "Bits revealed", "Share revealed", "People whose value is certain")
     table = Table(
-        "Attributes by bits revealed per person", head, rows, frozenset(range(1, 5)), more=more_of(len(rows), len(found))
+        "Attributes by bits revealed per person",
+        head,
+        rows,
+        frozenset(range(1, 5)),
+        more=more_of(len(rows), len(found)),
     )
     svg = attribute_bars(found)
     text = "Attributes by bits revealed, per person on average; the figures are in the table below."
@@ -125,7 +132,7 @@ def forced(document: Document) -> list[Block]:
     """Return the rows and values that are certain in every possible world."""
     found, out = document.get("forced") or {}, list[Block]()
     if found.get("rows"):
-        rows = [(name_of(one["where"], WHERE), amount(one["rows"])) for one in found["rows"][:LISTED]]
+        rows: Rows = [(name_of(one["where"], WHERE), amount(one["rows"])) for one in found["rows"][:LISTED]]
         more = more_of(len(rows), found.get("rows_in_all"))
         out.append(Table("Rows known completely", ("Row", "People"), rows, frozenset({1}), frozenset({0}), more))
     if found.get("values"):
@@ -143,7 +150,7 @@ def cells(document: Document) -> list[Block]:
     found = sorted(document.get("interval_cells") or [], key=lambda one: one["feasible"][1] - one["feasible"][0])
     if not found:
         return []
-    rows = [
+    rows: Rows = [
         (name_of(one["name"], 160), published(one), feasible(one), "yes" if one.get("recovered") else "no")
         for one in found[:LISTED]
     ]
@@ -177,7 +184,9 @@ def one_class(document: Document) -> list[Block]:
     groups = found.get("groups") or []
     if not groups:
         return []
-    rows = [(name_of(one["name"]), name_of(one.get("class"), 60), rows_of(one["rows"])) for one in groups[:LISTED]]
+    rows: Rows = [
+        (name_of(one["name"]), name_of(one.get("class"), 60), rows_of(one["rows"])) for one in groups[:LISTED]
+    ]
     more = more_of(len(rows), found.get("groups_in_all"))
     caption = "Groups of one class only: who is known to be in one has that class"
     return [Table(caption, ("Group", "Class", "Rows"), rows, frozenset({2}), more=more)]

@@ -8,6 +8,7 @@ from recon.report.page.blocks import (
     Document,
     Lines,
     Part,
+    Rows,
     Table,
     amount,
     bits,
@@ -36,15 +37,19 @@ def who(document: Document) -> Part | None:
         blocks += person_blocks(persons)
     if not blocks:
         return None
-    intro = "People are named by their position in the file that was given, from 0; their values stay out of this report."
+    intro = (
+        "People are named by their position in the file that was given, from 0; their values stay out of this report."
+    )
     if any(one.get("row") for one in (document.get("persons") or {}).get("most_exposed", ())):
-        intro = "People are named by their position in the file that was given, from 0, with their values, as was asked."
+        intro = (
+            "People are named by their position in the file that was given, from 0, with their values, as was asked."
+        )
     return Part("who", "Who", intro, blocks)
 
 
 def profile_table(profiles: Document) -> Table:
     """Return the given people with what is known of each."""
-    rows = [
+    rows: Rows = [
         (
             amount(one["position"]),
             name_of(one.get("name"), 60),
@@ -66,8 +71,16 @@ def person_blocks(persons: Document) -> list[Block]:
     out, found = list[Block](), persons.get("most_exposed") or []
     if found:
         shown = any(one.get("row") for one in found)
-        head = ("Position", "Group", "Rows in it", "Possible rows", "Bits left", "Pinned down", *(["Row"] if shown else []))
-        rows = [
+        head = (
+            "Position",
+            "Group",
+            "Rows in it",
+            "Possible rows",
+            "Bits left",
+            "Pinned down",
+            *(["Row"] if shown else []),
+        )
+        rows: Rows = [
             (
                 amount(one["position"]),
                 name_of(one.get("group"), 120),
@@ -80,7 +93,9 @@ def person_blocks(persons: Document) -> list[Block]:
             for one in found[:LISTED]
         ]
         more = more_of(len(rows), persons.get("in_all"))
-        out.append(Table("Training rows, the most exposed first", head, rows, frozenset({2, 3, 4}), frozenset({6}), more))
+        out.append(
+            Table("Training rows, the most exposed first", head, rows, frozenset({2, 3, 4}), frozenset({6}), more)
+        )
     if by := persons.get("by_group"):
         rows = [
             (
@@ -93,7 +108,14 @@ def person_blocks(persons: Document) -> list[Block]:
             )
             for one in by["groups"][:LISTED]
         ]
-        head = (name_of(by["attribute"]), "People", "Bits left, mean", "Share left, mean", "Bits left, least", "Pinned down")
+        head = (
+            name_of(by["attribute"]),
+            "People",
+            "Bits left, mean",
+            "Share left, mean",
+            "Bits left, least",
+            "Pinned down",
+        )
         caption = f"Exposure by {name_of(by['attribute'])}: is one group more exposed than another?"
         out.append(Table(caption, head, rows, frozenset(range(1, 6))))
     if notes := persons.get("notes"):
@@ -119,7 +141,7 @@ def added(document: Document) -> Part | None:
         ("Bits left, most exposed person", "least_bits_left", 2), ("Smallest group", "smallest_group", 0),
         ("Training sets left (log2)", "log2_datasets", 1),
     ]  # fmt: skip
-    rows = [
+    rows: Rows = [
         (label, *(NOT_KNOWN if one is None else span_of(one.get(key), places) for _, one in columns))
         for label, key, places in figures
     ]
@@ -128,7 +150,7 @@ def added(document: Document) -> Part | None:
     blocks.append(Table("What is known before and after this release", head, rows, frozenset({1, 2, 3})))
     earlier = adds.get("earlier") or []
     if earlier:
-        listed = [
+        listed: Rows = [
             (name_of(one["file"]), name_of(one.get("date"), 30), name_of(one.get("decision"), 40),
              name_of(one.get("sha256"), 64))
             for one in earlier[:LISTED]
