@@ -39,14 +39,11 @@ def drawing(release: EncodedRelease, measures: Measures) -> dict[str, Any] | Non
     alone = measures.of_cells
     shares = shares_alone(release, block) if alone else shares_of(measures)
     notes = [note, ALONE if alone and shares else ""]
+    note = "; ".join(text for text in notes if text)
     if isinstance(model, RuleList):
-        nodes = rule_nodes(release, model, block, shares)
-    else:
-        nodes = tree_nodes(release, model, block, shares)
-        if nodes is None:
-            return None
-    kind = "list" if isinstance(model, RuleList) else "tree"
-    return {"kind": kind, "nodes": nodes, "root": 0, "note": "; ".join(text for text in notes if text)}
+        return {"kind": "list", "nodes": rule_nodes(release, block, shares), "root": 0, "note": note}
+    nodes = tree_nodes(release, model, block, shares)
+    return {"kind": "tree", "nodes": nodes, "root": 0, "note": note} if nodes else None
 
 
 def drawn_model(release: EncodedRelease) -> tuple[Tree | RuleList, int, str] | None:
@@ -115,7 +112,7 @@ def by_region(block: Partition) -> list[tuple[int, int | None, list[list[Any]] |
     return out
 
 
-def rule_nodes(release: EncodedRelease, model: RuleList, block: Partition, shares: Shares) -> list[dict[str, Any]]:
+def rule_nodes(release: EncodedRelease, block: Partition, shares: Shares) -> list[dict[str, Any]]:
     """Return the rules in order; what every rule captures is what the earlier ones leave."""
     counted = by_region(block)
     out = []
@@ -125,12 +122,12 @@ def rule_nodes(release: EncodedRelease, model: RuleList, block: Partition, share
     return out
 
 
-def tree_nodes(release: EncodedRelease, model: Tree, block: Partition, shares: Shares) -> list[dict[str, Any]] | None:
-    """Return the nodes of a tree; None where its leaves are not the regions of the block."""
+def tree_nodes(release: EncodedRelease, model: Tree, block: Partition, shares: Shares) -> list[dict[str, Any]]:
+    """Return the nodes of a tree; none where its leaves are not the regions of the block."""
     nodes = model.nodes
     leaves = nodes.leaves.tolist()
     if len(leaves) != len(block.boxes):
-        return None
+        return []
     counted = by_region(block)
     words = tests_in_words(release, model)
     region = {leaf: j for j, leaf in enumerate(leaves)}
