@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from recon.files.opening import read_whole
-from recon.policies.schema import PREFIX, preset_bytes
-from recon.policies.schema import RULES, PolicyPart, Sourced, parsed
+from recon.policies.schema import PREFIX, RULES, PolicyPart, Sourced, parsed, preset_bytes
 from solvers.foundation.errors import PolicyError, ReleaseError
 from solvers.foundation.escaping import named
 

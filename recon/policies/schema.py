@@ -1,4 +1,4 @@
-"""Policy files: what each key may be, as msgspec structs and in words (docs/policy.md), and the files of the presets."""
+"""Policy files: what each key may be, as structs and in words (docs/policy.md); the files of the presets."""
 
 from __future__ import annotations
 

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from recon.policies.policy import Policy
-from recon.policies.schema import PREFIX
 from recon.policies.presets import preset, presets
-from recon.policies.schema import RULES, WORDS
+from recon.policies.schema import PREFIX, RULES, WORDS
 from recon.policies.wording import TITLES
 from solvers.foundation.escaping import named
 
