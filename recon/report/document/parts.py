@@ -57,10 +57,6 @@ class Group(Part):
     rows: Interval
     where: str = ""
 
-    name: str
-    rows: Interval
-    cls: str | None = None
-
 
 class ClassGroup(Part, rename={"cls": "class"}):
     """The rows of one class in a group."""
@@ -92,6 +88,7 @@ class Stored(Part):
     file: str = ""
     rule: str = ""
     path: str = ""
+    follows: str = ""
     remedy: str = ""
     removable: bool = False
 
@@ -108,6 +105,9 @@ class Facts(Part):
 
     status: Status
     not_known: Annotated[dict[str, str], Meta(description="Why a figure is null, by its key.")] = {}
+    not_applicable: Annotated[
+        dict[str, str], Meta(description="Why a figure is null because the release has nothing of the kind.")
+    ] = {}
     rows: Interval | None = None
     pinned: Annotated[
         Interval | None, Meta(description="People whose every attribute is known, in every possible world.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from recon.policies.assessing import least_loss
 from recon.report.page.blocks import (
     NOT_KNOWN,
     Document,
@@ -145,15 +146,15 @@ def mend(document: Document, assessment: Document) -> Iterator[Step]:
 
 def worst_check(check: Document) -> str:
     """Return the first place where a check fails, and its remedy."""
-    text = sentence_of(check["title"], 90)
+    text = f"{sentence_of(check['title'], 90)} is not met"
     for place in check.get("places", ())[:1]:
         rows = f" ({people(place['rows'])})" if place.get("rows") else ""
         where = f", where {sentence_of(place['where'], 180)}" if place.get("where") else ""
         more = check.get("places_in_all", 0) - 1
-        others = f"; and {more:,} more {'place' if more == 1 else 'places'}" if more > 0 else ""
-        text += f": first {name_of(place['name'], 60)}{rows}{where}{others}"
-    remedy = sentence_of(check.get("remedy") or "", 220)
-    return f"{text}. {remedy[:1].upper()}{remedy[1:]}" if remedy else f"{text}."
+        others = f"; {more:,} more {'place fails' if more == 1 else 'places fail'}" if more > 0 else ""
+        text += f", first at {name_of(place['name'], 60)}{rows}{where}{others}"
+    remedy = sentence_of(check.get("remedy") or "", 220).rstrip(".")
+    return f"{text}: {remedy}." if remedy else f"{text}."
 
 
 def mended(document: Document, assessment: Document, of_groups: bool) -> Iterator[Step]:
@@ -161,9 +162,8 @@ def mended(document: Document, assessment: Document, of_groups: bool) -> Iterato
     policy, tried = policy_file(assessment), (document.get("remedies") or [])[1:]
     kinds = {one.get("kind") for one in document["audited"]["files"]}
     merging = f"recon remedy {files(document)} --policy {policy} --out better{suffix(document)}"
-    meeting = [one for one in tried if one.get("outcome") == "met"]
-    if meeting:
-        best = max(meeting, key=lambda one: -1.0 if one.get("accuracy") is None else one["accuracy"])
+    best = least_loss(tried)
+    if best is not None:
         yield Step(
             f"This meets the policy: {name_of(best['remedy'], 120)} ({', '.join(gains(document, best))}).",
             command_of(best.get("command") or (merging if best.get("kind") == "merge" else "")),
@@ -204,8 +204,10 @@ def gains(document: Document, best: Document) -> list[str]:
 def settle(document: Document, assessment: Document) -> Iterator[Step]:
     """Yield what to do about what was not settled."""
     for one in [one for one in assessment.get("checks", ()) if one["outcome"] == "inconclusive"][:1]:
-        remedy = sentence_of(one.get("remedy") or "", 220)
-        yield Step(f"Not settled: {sentence_of(one['sentence'], 240)}{f' {remedy}' if remedy else ''}")
+        remedy = sentence_of(one.get("remedy") or "", 220).rstrip(".")
+        yield Step(
+            f"Not settled: {sentence_of(one['sentence'], 240)}{f' {remedy[:1].upper()}{remedy[1:]}.' if remedy else ''}"
+        )
     yield from (one for one in unassessed(document) if one.text.startswith("Say what"))
     yield Step(
         "Give the audit more time and memory.",

@@ -12,6 +12,7 @@ from solvers.foundation.escaping import named, shown
 
 Document = Mapping[str, Any]
 Ends = Sequence[float | None] | None
+Rows = list[tuple[str, ...]]
 NAME, WHERE, SENTENCE, COMMAND = 90, 320, 600, 400  # characters shown of a name, a condition, ...
 FIRST = 40  # rows of a table that are always open; the others fold away on a page, and are not printed
 NOT_KNOWN = "not known"
@@ -23,18 +24,18 @@ class Table:
 
     caption: str
     head: tuple[str, ...]
-    rows: list[tuple[str, ...]]
+    rows: Rows
     figures: frozenset[int] = frozenset()
     wide: frozenset[int] = frozenset()
     more: str = ""
 
     @property
-    def open(self) -> list[tuple[str, ...]]:
+    def open(self) -> Rows:
         """Return the rows that are always shown."""
         return self.rows[:FIRST]
 
     @property
-    def folded(self) -> list[tuple[str, ...]]:
+    def folded(self) -> Rows:
         """Return the others."""
         return self.rows[FIRST:]
 
@@ -131,6 +132,13 @@ def ends_of(ends: Ends, places: int = 0, ceiling: float | None = None) -> str:
     if says_least:
         return f"at least {lower}"
     return f"at most {upper}" if says_most else NOT_KNOWN
+
+
+def span_of(ends: Ends, places: int = 0) -> str:
+    """Return an interval as a table shows it: 7.90, 7.90 to 8.40, at least 8.30, at most 3."""
+    if ends is None or ends[1] is None or not (ends[0] or 0) < ends[1] or not ends[0]:
+        return ends_of(ends, places)
+    return " to ".join(map(str, outwards(ends, places)))
 
 
 def rows_of(ends: Ends) -> str:

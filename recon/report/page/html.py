@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 KINDS = {Table: "table", Lines: "lines", Pairs: "pairs", Commands: "commands", Drawn: "drawn"}
 # The words for an outcome that a symbol stands for, for who does not see it.
+UNBROKEN = 22  # characters of a word that a narrow column does not hold
 SPOKEN = {"met": "met", "violated": "not met", "inconclusive": "not settled", "not applicable": "does not apply"}
 
 
@@ -26,7 +27,7 @@ def page(document: Document) -> str:
     for 1,000 groups.
     """
     return template().render(
-        title=sentence_of(document["title"], 160),
+        title=sentence_of(document["title"], 120),
         first=first_page(document),
         parts=parts(document),
         assessed=document.get("assessment") is not None,
@@ -54,6 +55,7 @@ def environment() -> Environment:
     )  # fmt: skip
     found.filters["kind"] = kind_of
     found.filters["drawing"] = drawing
+    found.filters["classes"] = classes
     return found
 
 
@@ -72,3 +74,11 @@ def drawing(svg: str) -> Any:
     from markupsafe import Markup
 
     return Markup(svg)
+
+
+def classes(table: Table, column: int, cell: str) -> str:
+    """Return the attribute with the classes of a cell: n: figures, w: wide, b: words to be broken."""
+    long = len(cell) > UNBROKEN and max(map(len, cell.split()), default=0) > UNBROKEN
+    names = "n" if column in table.figures else "w" if column in table.wide else ""
+    names += " b" if long else ""
+    return f' class="{names.strip()}"' if names else ""

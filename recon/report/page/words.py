@@ -8,6 +8,7 @@ from recon.report.page.advice import Step, steps
 from recon.report.page.blocks import (
     NOT_KNOWN,
     Document,
+    Ends,
     amount,
     choices,
     ends_of,
@@ -16,6 +17,7 @@ from recon.report.page.blocks import (
     quoted,
     rows_of,
     sentence_of,
+    span_of,
 )
 
 WHY, STORED, ASSUMED = 4, 3, 2  # lines of the first page
@@ -86,7 +88,8 @@ def against(document: Document) -> str:
     """Return which policy the verdict is about, and what it says in one sentence."""
     assessment = document.get("assessment")
     if assessment is None:
-        return "No policy was given, so nothing here says whether the file may be released."
+        text = "No policy was given, so nothing here says whether the file may be released"
+        return f"{text}. What stands out:" if standing_out(document) else f"{text}."
     return f"{policy_name(assessment)}: {sentence_of(assessment['sentence'], 240)}"
 
 
@@ -134,14 +137,21 @@ def sentence_case(text: str) -> str:
 
 def reason_of(facts: Document, key: str, otherwise: str) -> str:
     """Return why a figure is not known."""
-    return sentence_case(sentence_of(facts.get("not_known", {}).get(key) or otherwise, 160))
+    why = (facts.get("not_known") or {}).get(key) or (facts.get("not_applicable") or {}).get(key)
+    return sentence_case(sentence_of(why or otherwise, 160))
+
+
+def figure_of(ends: Ends, places: int = 0, ceiling: float | None = None) -> str:
+    """Return a figure as the first page shows it; with both ends proved, from one to the other."""
+    text = ends_of(ends, places, ceiling)
+    return span_of(ends, places) if ", at most" in text else text
 
 
 def pinned(facts: Document) -> Number:
     """Return how many people are pinned down exactly."""
     label, found, rows = "People pinned down exactly", facts.get("pinned"), facts.get("rows")
     exact = None if rows is None or rows[1] is None or rows[0] != rows[1] else rows[1]
-    value = ends_of(found, 0, exact)
+    value = figure_of(found, 0, exact)
     beside = f"of {rows_of(rows)}" if rows is not None and value != NOT_KNOWN else ""
     if found is None:
         return Number(label, value, "", reason_of(facts, "pinned", "The audit did not work this out."))
@@ -149,7 +159,7 @@ def pinned(facts: Document) -> Number:
         return Number(label, value, "", "Nobody was proved to be; nothing was proved that rules it out.")
     if found[0] == found[1] == 0:
         return Number(label, "0", beside, "No row is the same in every possible training set.")
-    return Number(label, value, beside, "Every attribute of theirs is known to whoever has the file.")
+    return Number(label, value, beside, "All their attributes are known to whoever has the file.")
 
 
 def bits_left(facts: Document) -> Number:
@@ -161,7 +171,7 @@ def bits_left(facts: Document) -> Number:
     )
     if found is None:
         return Number(label, NOT_KNOWN, "", reason_of(facts, "bits_left_per_person", "The audit did not count worlds."))
-    value = ends_of(found, 2, before)
+    value = figure_of(found, 2, before)
     beside = "" if before is None else f"of {amount(before, 2)} before"
     if value == NOT_KNOWN:
         return Number(label, value, beside, "No bound was proved that says more than the attributes themselves.")
@@ -177,7 +187,7 @@ def smallest(facts: Document) -> Number:
     label, found = "Smallest group", facts.get("smallest_group")
     if found is None:
         return Number(label, NOT_KNOWN, "", reason_of(facts, "smallest_group", "No groups with counts were published."))
-    value = ends_of(found)
+    value = figure_of(found)
     groups = facts.get("groups") or []
     where = ""
     if groups:
@@ -201,9 +211,7 @@ def audited(document: Document) -> list[tuple[str, str]]:
             out.append(("Kind", kind))
     if len(what["files"]) > 2:
         out.append(("Other files", f"{len(what['files']) - 2:,}, see How it was computed"))
-    label = f", predicting {name_of(what['label'], 40)}" if what.get("label") else ""
-    attributes = NOT_KNOWN if what.get("attributes") is None else amount(what["attributes"])
-    out.append(("Rows, attributes", f"{rows_of(what.get('rows'))} rows, {attributes} attributes{label}"))
+    out.append(("Size", size_of(what)))
     if what.get("kinds_of_counts"):
         out.append(("Counts", name_of(", ".join(map(str, what["kinds_of_counts"])), 80)))
     when = f"{name_of(made.get('date'), 25).replace('T', ' ').removesuffix('Z')} UTC, " if made.get("date") else ""
@@ -217,6 +225,16 @@ def audited(document: Document) -> list[tuple[str, str]]:
     return out
 
 
+def size_of(what: Document) -> str:
+    """Return how many rows and attributes were audited, and what the model predicts."""
+    said = ["number of rows not known" if what.get("rows") is None else people(what["rows"])]
+    if what.get("attributes") is not None:
+        said.append(f"{amount(what['attributes'])} {'attribute' if what['attributes'] == 1 else 'attributes'}")
+    if what.get("label"):
+        said.append(f"predicting {name_of(what['label'], 40)}")
+    return ", ".join(said)
+
+
 def stored(document: Document) -> list[str]:
     """Return what the files store outright, the worst first; that nothing was looked for where it was not."""
     facts = document["facts"]
@@ -227,7 +245,8 @@ def stored(document: Document) -> list[str]:
     if not notes:
         return ["Nothing about training rows was found in the file besides what it publishes."]
     lines = [
-        f"{name_of(one['level'], 12)}: {name_of(one.get('path'), 50)}: {name_of(one['what'], 110)}"
+        f"{sentence_case(name_of(one['level'], 12))}: {name_of(one.get('path'), 50)}: {name_of(one['what'], 110)}"
+        + (f". Remedy: {sentence_of(one['remedy'], 100)}" if one.get("remedy") else "")
         for one in notes[:STORED]
     ]
     if len(notes) > STORED:

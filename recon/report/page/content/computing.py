@@ -9,6 +9,7 @@ from recon.report.page.blocks import (
     Lines,
     Pairs,
     Part,
+    Rows,
     Table,
     command_of,
     name_of,
@@ -57,7 +58,7 @@ def computed(document: Document) -> Part:
     if how.get("conventions"):
         blocks.append(Pairs("Conventions", [(name_of(a, 60), sentence_of(b)) for a, b in how["conventions"][:LISTED]]))
     if how.get("numbers"):
-        rows = [
+        rows: Rows = [
             (name_of(what, 120), name_of(status, 60), name_of(engine, 60))
             for what, status, engine in how["numbers"][:LISTED]
         ]
@@ -81,16 +82,16 @@ def computed(document: Document) -> Part:
             blocks.append(Commands("To check them again", commands))
     if document.get("assumptions"):
         blocks.append(Lines("What all figures assume", [sentence_of(one) for one in document["assumptions"][:LISTED]]))
-    unknown = document["facts"].get("not_known") or {}
-    if unknown:
-        pairs = [(name_of(key, 60).replace("_", " "), sentence_of(why)) for key, why in sorted(unknown.items())]
-        blocks.append(Pairs("What is not known, and why", pairs))
+    for key, title in (("not_known", "What is not known, and why"), ("not_applicable", "What does not apply, and why")):
+        said = document["facts"].get(key) or {}
+        pairs = [(name_of(figure, 60).replace("_", " "), sentence_of(why)) for figure, why in sorted(said.items())]
+        blocks += [Pairs(title, pairs)] if pairs else []
     return Part("how", "How it was computed", f"By recon {name_of(made['recon'], 30)}.", blocks)
 
 
 def files_table(document: Document) -> Table:
     """Return the files with their hashes."""
-    rows = [
+    rows: Rows = [
         (name_of(one["file"], 160), name_of(one.get("sha256"), 64), name_of(one.get("kind"), 40).replace("_", " "),
          name_of(one.get("format"), 80))
         for one in document["audited"]["files"][:LISTED]
@@ -107,8 +108,8 @@ def run_of(document: Document, how: Document) -> list[tuple[str, str]]:
     )
     pairs = [
         ("Command", made.get("command")), ("Date", made.get("date")), ("recon", made["recon"]),
-        ("Python", made.get("python")), ("Convention", document.get("convention")), ("Status", document["facts"]["status"]),
-        ("Seed", how.get("seed")), ("Limits", limits or None),
+        ("Python", made.get("python")), ("Convention", document.get("convention")),
+        ("Status", document["facts"]["status"]), ("Seed", how.get("seed")), ("Limits", limits or None),
         ("Time", None if seconds is None else f"{seconds:,.1f} seconds"),
     ]  # fmt: skip
     return [(label, name_of(value, 300)) for label, value in pairs if value is not None]

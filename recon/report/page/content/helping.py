@@ -13,14 +13,15 @@ from recon.report.page.blocks import (
     Lines,
     Pairs,
     Part,
+    Rows,
     Table,
     command_of,
-    ends_of,
     more_of,
     name_of,
     percent,
     rows_of,
     sentence_of,
+    span_of,
 )
 
 LISTED = 1000
@@ -39,19 +40,21 @@ def helping(document: Document) -> Part | None:
         return None
     judged = any(one.get("accuracy") is not None for one in remedies)
     policy = any(one.get("outcome") is not None for one in remedies)
+    notes = any(one.get("note") for one in remedies)
     head = ("Remedy", *(["Policy"] if policy else []), "Pinned down", "Bits left per person", "Bits left, most exposed",
-            "Smallest group", "Rows in groups of one class", *(["Accuracy"] if judged else []), "Note")  # fmt: skip
-    rows = [
+            "Smallest group", "Rows in groups of one class", *(["Accuracy"] if judged else []),
+            *(["Note"] if notes else []))  # fmt: skip
+    rows: Rows = [
         (
             name_of(one["remedy"], 120),
             *([OUTCOMES.get(one.get("outcome") or "", "-")] if policy else []),
-            ends_of(one.get("pinned")),
-            ends_of(one.get("bits_left_per_person"), 2),
-            ends_of(one.get("least_bits_left"), 2),
-            ends_of(one.get("smallest_group")),
+            span_of(one.get("pinned")),
+            span_of(one.get("bits_left_per_person"), 2),
+            span_of(one.get("least_bits_left"), 2),
+            span_of(one.get("smallest_group")),
             NOT_KNOWN if one.get("class_disclosed_rows") is None else rows_of(one["class_disclosed_rows"]),
             *([accuracy(one)] if judged else []),
-            sentence_of(one.get("note") or "-", 240),
+            *([sentence_of(one.get("note") or "-", 240)] if notes else []),
         )
         for one in remedies[:LISTED]
     ]
@@ -61,8 +64,9 @@ def helping(document: Document) -> Part | None:
         blocks.append(
             Drawn("Remedies beside the model as published", svg, "New figures beside old; see the table below.")
         )
-    figures = frozenset(range(first, len(head) - 1))
-    blocks.append(Table("The audit under each remedy", head, rows, figures, frozenset({len(head) - 1})))
+    figures = frozenset(range(first, len(head) - notes))
+    wide = frozenset({0, len(head) - 1} if notes else {0})
+    blocks.append(Table("The audit under each remedy", head, rows, figures, wide, measured_on(remedies)))
     commands = [
         (name_of(one["remedy"], 120), command_of(one["command"])) for one in remedies[:20] if one.get("command")
     ]
@@ -78,8 +82,15 @@ def accuracy(remedy: Document) -> str:
     """Return the share of rows that a remedied model predicts right."""
     if remedy.get("accuracy") is None:
         return "-"
-    rows = remedy.get("rows_judged")
-    return percent(remedy["accuracy"], 1) + ("" if rows is None else f" of {rows:,}")
+    return percent(remedy["accuracy"], 1)
+
+
+def measured_on(remedies: list[Document]) -> str:
+    """Return on how many rows accuracy was measured, "" where it was not."""
+    rows = sorted(
+        {one["rows_judged"] for one in remedies if one.get("accuracy") is not None and one.get("rows_judged")}
+    )
+    return f"Accuracy: rows predicted right, of {' or '.join(f'{n:,}' for n in rows)} that were given." if rows else ""
 
 
 def judging(document: Document) -> Part | None:
@@ -96,7 +107,7 @@ def judging(document: Document) -> Part | None:
     ]
     if policy.get("extends"):
         pairs.append(("Extends", name_of(", ".join(map(str, policy["extends"])), 160)))
-    rows = [
+    rows: Rows = [
         (
             name_of(one["title"], 120),
             OUTCOMES[one["outcome"]],
@@ -133,7 +144,7 @@ def places(check: Document) -> list[Block]:
         return []
     out: list[Block] = []
     if found:
-        rows = [
+        rows: Rows = [
             (name_of(one["name"]), name_of(one.get("where"), WHERE), rows_of(one["rows"]) if one.get("rows") else "-")
             for one in found
         ]

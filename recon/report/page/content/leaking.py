@@ -13,6 +13,7 @@ from recon.report.page.blocks import (
     Document,
     Drawn,
     Part,
+    Rows,
     Table,
     amount,
     bits,
@@ -49,7 +50,8 @@ def leaking(document: Document) -> Part:
     blocks += forced(document)
     blocks += cells(document)
     blocks += one_class(document)
-    intro = "The most exposed first: a group of one row stands before larger ones with the same bits left."
+    intro = "Groups with the fewest bits left come first, and of these the smallest. "
+    intro += "Possible rows: how many different rows each of the people in a group could have."
     if not blocks:
         intro = "Nothing was found that could be listed here: see The findings in words."
     return Part("leaks", "Where it leaks", intro, blocks)
@@ -60,8 +62,8 @@ def exposed_table(document: Document) -> Table:
     groups = document["exposed"][:LISTED]
     classes = any(one.get("class") is not None for one in groups)
     head = ("Group", "Where", *(["Class"] if classes else []), "Rows", "Possible rows", "Bits left", "Share left",
-            "People with as little")  # fmt: skip
-    rows = [
+            "People with as little left")  # fmt: skip
+    rows: Rows = [
         (
             name_of(one["name"]),
             name_of(one.get("where"), WHERE),
@@ -76,14 +78,15 @@ def exposed_table(document: Document) -> Table:
     ]
     in_all = document.get("exposed_in_all")
     first = 3 if classes else 2
-    caption = "Groups by exposure. Possible rows: how many different rows each of these people could have"
-    return Table(caption, head, rows, frozenset(range(first, len(head))), frozenset({1}), more_of(len(rows), in_all))
+    return Table(
+        "Groups by exposure", head, rows, frozenset(range(first, len(head))), frozenset({1}), more_of(len(rows), in_all)
+    )
 
 
 def groups_table(document: Document) -> Table:
     """Return the groups, the smallest first, where exposure was not worked out."""
     groups = document["facts"]["groups"][:LISTED]
-    rows = [(name_of(one["name"]), name_of(one.get("where"), WHERE), rows_of(one["rows"])) for one in groups]
+    rows: Rows = [(name_of(one["name"]), name_of(one.get("where"), WHERE), rows_of(one["rows"])) for one in groups]
     more = more_of(len(rows), document["facts"].get("groups_in_all"))
     return Table("Groups, the smallest first", ("Group", "Where", "Rows"), rows, frozenset({2}), frozenset({1}), more)
 
@@ -102,7 +105,7 @@ def attributes(document: Document) -> list[Block]:
     found = document.get("attribute_bits") or []
     if not found:
         return []
-    rows = [
+    rows: Rows = [
         (
             name_of(one["name"]),
             bits(one.get("bits_before")),
@@ -129,7 +132,7 @@ def forced(document: Document) -> list[Block]:
     """Return the rows and values that are certain in every possible world."""
     found, out = document.get("forced") or {}, list[Block]()
     if found.get("rows"):
-        rows = [(name_of(one["where"], WHERE), amount(one["rows"])) for one in found["rows"][:LISTED]]
+        rows: Rows = [(name_of(one["where"], WHERE), amount(one["rows"])) for one in found["rows"][:LISTED]]
         more = more_of(len(rows), found.get("rows_in_all"))
         out.append(Table("Rows known completely", ("Row", "People"), rows, frozenset({1}), frozenset({0}), more))
     if found.get("values"):
@@ -147,14 +150,14 @@ def cells(document: Document) -> list[Block]:
     found = sorted(document.get("interval_cells") or [], key=lambda one: one["feasible"][1] - one["feasible"][0])
     if not found:
         return []
-    rows = [
+    rows: Rows = [
         (name_of(one["name"], 160), published(one), feasible(one), "yes" if one.get("recovered") else "no")
         for one in found[:LISTED]
     ]
     left_out = document.get("interval_cells_left_out") or 0
     more = more_of(len(rows), len(found) + left_out)
     head = ("Cell", "Published", "Can still be", "Recovered")
-    table = Table("Cells without an exact count", head, rows, frozenset({1, 2}), frozenset({0}), more)
+    table = Table("Cells without an exact count", head, rows, frozenset(), frozenset({0}), more)
     svg = interval_bars(found)
     text = "What was published of each cell, and what is left of it; one count left means that it is recovered."
     return [Drawn("Suppressed cells and what they can still be", svg, text), table] if svg else [table]
@@ -181,7 +184,9 @@ def one_class(document: Document) -> list[Block]:
     groups = found.get("groups") or []
     if not groups:
         return []
-    rows = [(name_of(one["name"]), name_of(one.get("class"), 60), rows_of(one["rows"])) for one in groups[:LISTED]]
+    rows: Rows = [
+        (name_of(one["name"]), name_of(one.get("class"), 60), rows_of(one["rows"])) for one in groups[:LISTED]
+    ]
     more = more_of(len(rows), found.get("groups_in_all"))
     caption = "Groups of one class only: who is known to be in one has that class"
     return [Table(caption, ("Group", "Class", "Rows"), rows, frozenset({2}), more=more)]

@@ -8,16 +8,17 @@ from recon.report.page.blocks import (
     Document,
     Lines,
     Part,
+    Rows,
     Table,
     amount,
     bits,
-    ends_of,
     more_of,
     name_of,
     percent,
     possible_rows,
     rows_of,
     sentence_of,
+    span_of,
 )
 
 LISTED = 1000
@@ -48,7 +49,7 @@ def who(document: Document) -> Part | None:
 
 def profile_table(profiles: Document) -> Table:
     """Return the given people with what is known of each."""
-    rows = [
+    rows: Rows = [
         (
             amount(one["position"]),
             name_of(one.get("name"), 60),
@@ -79,7 +80,7 @@ def person_blocks(persons: Document) -> list[Block]:
             "Pinned down",
             *(["Row"] if shown else []),
         )
-        rows = [
+        rows: Rows = [
             (
                 amount(one["position"]),
                 name_of(one.get("group"), 120),
@@ -140,8 +141,8 @@ def added(document: Document) -> Part | None:
         ("Bits left, most exposed person", "least_bits_left", 2), ("Smallest group", "smallest_group", 0),
         ("Training sets left (log2)", "log2_datasets", 1),
     ]  # fmt: skip
-    rows = [
-        (label, *(NOT_KNOWN if one is None else ends_of(one.get(key), places) for _, one in columns))
+    rows: Rows = [
+        (label, *(NOT_KNOWN if one is None else span_of(one.get(key), places) for _, one in columns))
         for label, key, places in figures
     ]
     rows.append(("Status", *("-" if one is None else name_of(one.get("status"), 30) for _, one in columns)))
@@ -149,7 +150,7 @@ def added(document: Document) -> Part | None:
     blocks.append(Table("What is known before and after this release", head, rows, frozenset({1, 2, 3})))
     earlier = adds.get("earlier") or []
     if earlier:
-        listed = [
+        listed: Rows = [
             (name_of(one["file"]), name_of(one.get("date"), 30), name_of(one.get("decision"), 40),
              name_of(one.get("sha256"), 64))
             for one in earlier[:LISTED]
