@@ -6,8 +6,8 @@ not see:
 - ```sh: commands. Each must end with exit code 0; `<!-- exit 1 -->` on the line before or after says how the last one ends.
 - ```console: lines that begin with `$ ` are commands, what follows each is its output.
 - ```python: run as a script; all of a page share their names.
-- ```text: what the block before it prints (to standard output; to standard error if that is empty). A line `...` stands for
-  any lines, `...` inside a line for any text; everything else, figures above all, must be the same.
+- ```text: what the block before it prints: to standard output, to standard error, or first the one and then the other. A line
+  `...` stands for any lines, `...` inside a line for any text; everything else, figures above all, must be the same.
 - `<!-- file: NAME -->` before any other block: it is written to that file.
 - `<!-- not run: WHY -->` before a block: neither it nor the output after it is checked.
 """
