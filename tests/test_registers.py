@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 import recon
 from recon.cli import app as cli
-from recon.cli.commands.register import register as command
+from recon.cli.releasing.register import register as command
 from recon.loading.loading import load
 from recon.registers.adding import adds, joined
 from recon.registers.differences import SMALL

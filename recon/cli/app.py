@@ -19,6 +19,9 @@ from recon.cli.commands.reading import convert, domain
 from recon.cli.output.printing import ended_early, extreme_world, leave_at_once, show, show_emptiness, show_verdicts
 from recon.cli.output.proofs import estimate_lines, estimates_json, stored_certificates
 from recon.cli.releasing.auditing import audit
+from recon.cli.releasing.policy import gate, policy
+from recon.cli.releasing.register import register
+from recon.cli.releasing.reporting import report
 from recon.cli.session import finish, open_release
 from recon.cli.studies.attack import attack_app
 from recon.cli.studies.learn import learn_app
@@ -99,7 +102,7 @@ def common(
 app.add_typer(learn_app, name="learn")
 app.add_typer(attack_app, name="attack")
 reading: list[Callable[..., None]] = [inspect, convert, domain]
-asking: list[Callable[..., None]] = [audit, labels, positions, verify, export, plan, posterior, denoise, sweep]
+asking: list[Callable[..., None]] = [audit, report, policy, gate, register, labels, positions, verify, export, plan, posterior, denoise, sweep]
 for command in [*map(bounded, reading), *asking]:
     app.command()(command)
 for command in (schema, engines, reproduce):
