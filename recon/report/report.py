@@ -17,7 +17,6 @@ from recon.located.wording import audit_json, audit_lines
 from recon.measures.figures import Measures
 from recon.report.group_report import SHOWN, exposure_lines, group_json, group_lines, interval_lines, rows_text
 from recon.report.headline import (
-    decimal,
     finite,
     headline_json,
     headline_lines,
@@ -30,7 +29,7 @@ from recon.report.provenance import assumption_lines, doubts, provenance_json, p
 from recon.report.rendering import DIGITS, Rendered, Sections, number
 from solvers.display.displayed import NAME, Displayed, Facts
 from solvers.foundation.escaping import named, shown
-from solvers.foundation.exact import level_text
+from solvers.foundation.exact import decimal, level_text
 
 if TYPE_CHECKING:
     import pandas as pd

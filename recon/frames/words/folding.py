@@ -52,9 +52,7 @@ def readings(name: str) -> Iterator[tuple[str, str]]:
             yield base, value
 
 
-def folded(
-    groups: Mapping[int, OneHot], attributes: Sequence[AnyAttribute], bits: Mapping[int, int]
-) -> dict[int, str]:
+def folded(groups: Mapping[int, OneHot], attributes: Sequence[AnyAttribute], bits: Mapping[int, int]) -> dict[int, str]:
     """Return the words for columns of groups, at the first column of each; "" for those that are said there.
 
     `bits`: attribute -> 0 or 1, as the condition wants it. Columns that are said by themselves are left out.
