@@ -50,8 +50,8 @@ class Provenance:
 
     `exact`: training rows per class; `bag`: rows of a bootstrap sample; `distinct`: how many different training rows a
     sample holds; `ratio`: shares of classes; `size`: rows, whatever their class; `label`: which class is the
-    commonest; `noisy`: counts with noise. `notes` are assumptions that every answer carries. `single`: the model compares
-    values as 32-bit numbers; for the words only, in which its thresholds are said.
+    commonest; `noisy`: counts with noise. `notes` are assumptions that every answer carries. `single`: the model
+    compares values as 32-bit numbers; for the words only in which its thresholds are said.
     """
 
     format: str

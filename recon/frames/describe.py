@@ -137,6 +137,8 @@ class Words:
 def ranged(name: str, start: Shown, end: Shown) -> str:
     """Return a range of real numbers; side 1 stands just above a number, side 0 just below."""
     (low, above), (high, to) = start, end
+    if not name and low and high and to and not above:
+        return f"{low}..{high}"
     if not name or not low or not high:
         pieces = [f"{'>' if above else '>='} {low}"] if low else []
         pieces += [f"{'<=' if to else '<'} {high}"] if high else []

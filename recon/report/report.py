@@ -23,7 +23,6 @@ from recon.report.document.drawing import drawing
 from recon.report.document.making import Context, audited, how
 from recon.report.group_report import SHOWN, exposure_lines, group_json, group_lines, interval_lines, rows_text
 from recon.report.headline import (
-    decimal,
     finite,
     headline_json,
     headline_lines,
@@ -36,7 +35,7 @@ from recon.report.provenance import assumption_lines, doubts, provenance_json, p
 from recon.report.rendering import DIGITS, Sections, number
 from solvers.display.displayed import NAME, Displayed, Facts
 from solvers.foundation.escaping import named, shown
-from solvers.foundation.exact import level_text
+from solvers.foundation.exact import decimal, level_text
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -20,6 +20,7 @@ Source: D. W. Matula, "In-and-out conversions", Communications of the ACM 11, 19
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 
@@ -30,6 +31,8 @@ Shown = tuple[str, int]  # the number, and the side of the cut: 1 "at most", 0 "
 
 SURVIVE = 6  # decimal digits that survive 32 bits
 WHOLE = 2.0**24  # up to here whole numbers are 32-bit numbers
+LONG = 10**16  # from here on whole numbers are written with a power of ten
+FAR = 10**300  # beyond all 32-bit numbers, and still a 64-bit one
 DIGITS = 9  # decimal digits that tell every 32-bit number from the next
 
 
@@ -42,16 +45,24 @@ def edge_text(cuts: Cuts, edge: int, single: bool) -> Shown:
     x, side = cuts.edges[edge]
     if isinstance(x, float):
         return "", side
-    number, side = plain(x), min(int(side), 1)
-    if not single or not 0 < edge < len(cuts.edges) - 1 or abs(number) > WHOLE:
-        return str(number), side
-    found = shortest(float(number), side, position(cuts.edges[edge - 1]), position(cuts.edges[edge + 1]))
-    return (str(number), side) if found is None else (written(found[0]), found[1])
+    side = min(int(side), 1)
+    if not single or not 0 < edge < len(cuts.edges) - 1 or abs(x) > WHOLE:
+        return in_full(x), side
+    found = shortest(float(x), side, position(cuts.edges[edge - 1]), position(cuts.edges[edge + 1]))
+    return (in_full(x), side) if found is None else (written(found[0]), found[1])
+
+
+def in_full(x: Fraction) -> str:
+    """Return a number as it was written: whole ones in digits, or with a power of ten where they are longer."""
+    number = plain(x)
+    if LONG <= abs(number) < FAR and Fraction(repr(float(number))) == x:
+        return repr(float(number))
+    return str(number)
 
 
 def position(edge: Position) -> tuple[float, int]:
-    """Return an edge with its number as the 64-bit number that it was read from."""
-    return float(edge[0]), int(edge[1])
+    """Return an edge with its number as the 64-bit number that it was read from; far beyond 32 bits, any such."""
+    return float(max(-FAR, min(FAR, edge[0]))), int(edge[1])
 
 
 def written(number: float) -> str:
