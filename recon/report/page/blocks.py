@@ -66,11 +66,12 @@ class Commands:
 
 @dataclass(frozen=True)
 class Drawn:
-    """A chart as inline SVG, and in words what it shows; other formats have the tables."""
+    """A chart as inline SVG, and in words what it shows; `told`: the words say what no table does."""
 
     title: str
     svg: str
     caption: str
+    told: bool = False
 
 
 Block = Table | Lines | Pairs | Commands | Drawn

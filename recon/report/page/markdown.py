@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from recon.report.page.blocks import Block, Commands, Document, Lines, Pairs, Table, sentence_of
+from recon.report.page.blocks import Block, Commands, Document, Drawn, Lines, Pairs, Table, sentence_of
 from recon.report.page.content.computing import parts
 from recon.report.page.words import SYMBOLS, first_page
 from solvers.foundation.escaping import markdown, shown
@@ -51,7 +51,10 @@ def first_lines(document: Document) -> Iterator[str]:
 
 
 def block_lines(block: Block) -> Iterator[str]:
-    """Yield a block as lines with an empty one behind it; nothing of a drawing, whose figures stand in a table."""
+    """Yield a block as lines with an empty one behind it; of a drawing only what no table says."""
+    if isinstance(block, Drawn):
+        yield from (f"### {markdown(block.title)}", "", markdown(block.caption), "") if block.told else ()
+        return
     if isinstance(block, Table):
         yield from (f"### {markdown(block.caption)}", "")
         yield from table(block.head, block.rows)

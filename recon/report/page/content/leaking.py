@@ -44,8 +44,7 @@ def leaking(document: Document) -> Part:
         blocks.append(Drawn("The model and where it is exposed", svg, text.strip()))
     curve = document.get("curve") or []
     if len(curve) > 1 and (svg := exposure_curve(curve)):
-        caption = f"How many people are left how little. {curve_in_words(curve)}"
-        blocks.append(Drawn("How exposure is spread over people", svg, caption))
+        blocks.append(Drawn("How exposure is spread over people", svg, curve_in_words(curve), told=True))
     blocks += attributes(document)
     blocks += forced(document)
     blocks += cells(document)

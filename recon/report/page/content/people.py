@@ -55,7 +55,7 @@ def profile_table(profiles: Document) -> Table:
             name_of(one.get("name"), 60),
             MEANS.get(one["verdict"], name_of(one["verdict"], 30)),
             "-" if one.get("probability") is None else percent(one["probability"], 1),
-            name_of(one.get("certificate"), 16),
+            short(one.get("certificate")),
             sentence_of(one.get("why") or "-", 240),
         )
         for one in profiles["rows"][:LISTED]
@@ -64,6 +64,13 @@ def profile_table(profiles: Document) -> Table:
     more = more_of(len(rows), profiles.get("rows_in_all"))
     caption = "Given people: is somebody with exactly these values in the training data?"
     return Table(caption, head, rows, frozenset({3}), frozenset({5}), more)
+
+
+def short(certificate: str | None) -> str:
+    """Return the first digits of a certificate's hash, enough to find it by."""
+    if certificate is None:
+        return "-"
+    return name_of(certificate) if len(certificate) <= 16 else f"{name_of(certificate[:16])}…"
 
 
 def person_blocks(persons: Document) -> list[Block]:
