@@ -14,7 +14,7 @@ import numpy as np
 
 from encoders.encode.encoder import EncodedRelease
 from recon.bounds.disclosure import tells
-from recon.loading.settled import as_released
+from recon.loading.settled import as_released, settled_release
 from recon.measures.figures import Measures
 from recon.measures.measures import measure
 from recon.measures.unordered import bits_left
@@ -63,6 +63,7 @@ def left_by(release: EncodedRelease, limits: Limits, measures: Measures | None =
     Cost: that of `measure`.
     """
     try:
+        release = settled_release(release, limits)
         found = measures or measure(release, "multiset", limits)
         if found.status == "unsat":
             note = "no dataset fits: the statements contradict each other"
