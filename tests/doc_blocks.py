@@ -1,13 +1,13 @@
 """The fenced blocks of a page of docs/: what is to be run, how it is to end, and what it is said to print.
 
-A page is Markdown as GitHub and the site show it. Blocks are marked by their language and by HTML comments, which readers do
-not see:
+A page is Markdown as GitHub and the site show it. Blocks are marked by their language and by HTML comments, which
+readers do not see:
 
-- ```sh: commands. Each must end with exit code 0; `<!-- exit 1 -->` on the line before or after says how the last one ends.
+- ```sh: commands. Each must end with exit code 0; `<!-- exit 1 -->` before or after says how the last one ends.
 - ```console: lines that begin with `$ ` are commands, what follows each is its output.
 - ```python: run as a script; all of a page share their names.
-- ```text: what the block before it prints: to standard output, to standard error, or first the one and then the other. A line
-  `...` stands for any lines, `...` inside a line for any text; everything else, figures above all, must be the same.
+- ```text: what the block before it prints: to standard output, to standard error, or first the one and then the other.
+  A line `...` stands for any lines, `...` inside a line for any text; all else, figures above all, must be the same.
 - `<!-- file: NAME -->` before any other block: it is written to that file.
 - `<!-- not run: WHY -->` before a block: neither it nor the output after it is checked.
 """
@@ -19,7 +19,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-FENCE = re.compile(r"^(?P<indent> *)```(?P<language>\w*)[^\n]*\n(?P<text>.*?)^(?P=indent)```[ ]*$", re.DOTALL | re.MULTILINE)
+FENCE = re.compile(
+    r"^(?P<indent> *)```(?P<language>\w*)[^\n]*\n(?P<text>.*?)^(?P=indent)```[ ]*$", re.DOTALL | re.MULTILINE
+)
 NOT_RUN, FILE = (re.compile(rf"<!-- {what}: (.+?) -->") for what in ("not run", "file"))
 EXIT = re.compile(r"<!-- exit (\d+) -->")
 

@@ -1,7 +1,7 @@
-"""Every example of the documentation is run, and what pages print is what is printed (the marks: tests/doc_blocks.py).
+"""Every example of the documentation is run, and prints what its page says (the marks of a page: tests/doc_blocks.py).
 
-Each page begins in a folder of its own that holds `examples/`. In reference pages and the README every `recon ...` line of
-a block of commands is parsed by the command line without being run; of commands inside sentences the names of options exist.
+Each page begins in a folder of its own that holds `examples/`. In reference pages and README the command line parses
+every `recon ...` line of a block of commands without running it; of commands in sentences the names of options exist.
 """
 
 from __future__ import annotations
@@ -156,7 +156,9 @@ INLINE = re.compile(r"`(recon [a-z][^`]*)`")
 
 @pytest.mark.parametrize("page", [*REFERENCES, *PAGES], ids=lambda page: page.stem)
 def test_commands_in_sentences_exist_with_their_options(page):
-    text = re.sub(r"\s+", " ", re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE))
+    text = re.sub(
+        r"\s+", " ", re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    )
     for command in INLINE.findall(text):
         for one in alternatives(command):
             assert not missing(one.split()[1:]), f"{page.name}: {command}"

@@ -35,7 +35,9 @@ class Loaded(HTMLParser):
     def handle_starttag(self, tag, attrs):
         named = dict(attrs)
         if tag not in {"a", "base"}:
-            self.loads += [named[key] for key in ("src", "href", "srcset", "data", "poster", "xlink:href") if named.get(key)]
+            self.loads += [
+                named[key] for key in ("src", "href", "srcset", "data", "poster", "xlink:href") if named.get(key)
+            ]
         self.headings += tag == "h1"
         self.diagrams += "mermaid" in (named.get("class") or "").split()  # the theme fetches a script for these
         self.styles.append(named.get("style") or "")
@@ -53,10 +55,13 @@ class Loaded(HTMLParser):
 def site(tmp_path_factory):
     """Return the folder of the site, built as `make docs` builds it, without a network."""
     folder = tmp_path_factory.mktemp("site")
-    nowhere = dict.fromkeys(("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY"), "http://127.0.0.1:9")
+    nowhere = dict.fromkeys(
+        ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY"), "http://127.0.0.1:9"
+    )
     done = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)],
-        cwd=ROOT, capture_output=True, text=True, check=False, env={**os.environ, **nowhere, "NO_MKDOCS_2_WARNING": "1"},
+        cwd=ROOT, capture_output=True, text=True, check=False,
+        env={**os.environ, **nowhere, "NO_MKDOCS_2_WARNING": "1"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert not re.search(r"^(?:WARNING|ERROR)", done.stderr, re.MULTILINE), done.stderr
