@@ -102,8 +102,9 @@ def common(
 app.add_typer(learn_app, name="learn")
 app.add_typer(attack_app, name="attack")
 reading: list[Callable[..., None]] = [inspect, convert, domain]
-asking: list[Callable[..., None]] = [audit, report, policy, gate, register, labels, positions, verify, export, plan, posterior, denoise, sweep]
-for command in [*map(bounded, reading), *asking]:
+deciding: list[Callable[..., None]] = [audit, report, policy, gate, register]
+asking: list[Callable[..., None]] = [labels, positions, verify, export, plan, posterior, denoise, sweep]
+for command in [*map(bounded, reading), *deciding, *asking]:
     app.command()(command)
 for command in (schema, engines, reproduce):
     app.command()(command)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,12 +11,14 @@ from encoders.encode.encoder import EncodedRelease
 from recon.answers.reasons import plain_reasons
 from recon.auditing.facts import facts_of
 from recon.auditing.findings import Findings, TruthCheck
+from recon.auditing.persons.wording import who_lines
 from recon.bounds.bound_answer import BoundAnswer
 from recon.certificates.certificate_format import certified_lines
 from recon.formats.drafts.suggesting import not_assessed_json, not_assessed_lines
 from recon.leaf_values.wording import audit_json as leaf_value_json
 from recon.leaf_values.wording import audit_lines as leaf_value_lines
 from recon.located.wording import audit_json, audit_lines
+from recon.measures.exposed import curve_points, exposed_groups
 from recon.measures.figures import Measures
 from recon.report.audited import Audited
 from recon.report.document.drawing import drawing
@@ -41,6 +43,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from solvers.display.plots import Axes
+
+
+HELPS = {
+    "pinned": "people known exactly", "bits_left_per_person": "bits left per person",
+    "smallest_group": "rows in the smallest group",
+}  # fmt: skip
 
 
 def interval_json(ends: tuple[float, float] | None) -> list[float | None] | None:
@@ -222,6 +230,15 @@ class Report(Displayed, Audited):
         out["how"] = how(found, self.context)
         return out | exposure_json(found)
 
+    def beside(self) -> Sections:
+        """Return the sections on what was asked beside the release: people, earlier releases, remedies."""
+        found, around = self.findings, self.context
+        who = who_lines(found.profiles, found.persons)
+        added = [] if around.adds is None else list(around.adds["sentences"])
+        helps = [help_line(one) for one in around.remedies or ()]
+        parts = [("Who", who), ("What this adds to earlier releases", added), ("What would help", helps)]
+        return [(title, lines) for title, lines in parts if lines]
+
     def sections(self) -> Sections:
         """Return the report's sections as titles and lines."""
         found = self.findings
@@ -257,8 +274,26 @@ class Report(Displayed, Audited):
         ]
         if found.truth is not None:
             out.append(("The true rows", truth_lines(found.truth)))
+        out += self.beside()
         out.append(("What the counts are", provenance_lines(found.release)))
         return [*out, ("This assumes", assumption_lines(found.release))]
+
+
+def help_line(one: Mapping[str, Any]) -> str:
+    """Return one line on a remedy: what it leaves of the figures, what it costs, what the policy says."""
+    figures = [f"{interval_text(one[key])} {words}" for key, words in HELPS.items() if one.get(key) is not None]
+    accuracy = [] if one.get("accuracy") is None else [f"accuracy {100 * one['accuracy']:.1f} %"]
+    said = {"met": ["meets the policy"], "violated": ["does not meet the policy"]}.get(str(one.get("outcome")), [])
+    text = ", ".join([*figures, *accuracy, *said]) or str(one.get("note") or one["status"])
+    return f"{one['remedy']}: {text}"
+
+
+def interval_text(ends: Sequence[Any]) -> str:
+    """Return a figure, or that it is bounded."""
+    least, most = (x if x is None else f"{x:,.2f}" if isinstance(x, float) else f"{x:,}" for x in ends)
+    if most is None:
+        return f"at least {least}"
+    return str(most) if least == most else f"{least} to {most}"
 
 
 def exposure_json(found: Findings) -> dict[str, Any]:

@@ -31,8 +31,8 @@ CONVENTIONS = {
 class Context:
     """What stands around the findings of an audit: when and how it was made, and what was asked beside it.
 
-    `made`: see `made`. `assessment`: the policy's answer (None: there was no policy). `remedies`: what would help, `adds`:
-    what the release adds to earlier ones (None: not asked). `limits` and `seed` are those of the audit.
+    `made`: see `made`. `assessment`: the policy's answer (None: there was no policy). `remedies`: what would help,
+    `adds`: what the release adds to earlier ones (None: not asked). `limits` and `seed` are those of the audit.
     """
 
     made: Mapping[str, Any] = field(default_factory=dict)
