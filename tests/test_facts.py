@@ -1,4 +1,4 @@
-"""What policies look at, against brute force over every dataset of tiny domains: no figure may miss a possible world."""
+"""What policies look at, against brute force over every dataset of tiny domains: no figure misses a possible world."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from recon.frames.describe import condition_text, values_text
 from recon.frames.words.folding import one_hot_groups
 from recon.frames.words.thresholds import edge_text, shortest
 from recon.measures.exposed import curve_points, exposed_groups, exposed_in_all, worst_first
-from recon.report.group_report import aligned, exposure_lines
+from recon.report.wording.group_report import aligned, exposure_lines
 from solvers.statements.boxes import Box
 
 FINITE32 = st.floats(width=32, allow_nan=False, allow_infinity=False, allow_subnormal=False)

@@ -123,8 +123,8 @@ def count(
     """Count the possible worlds and measure the uncertainty left."""
     from recon.formats.drafts.suggesting import not_assessed_lines
     from recon.measures.measures import measure
-    from recon.report.headline import worlds_lines
-    from recon.report.provenance import assumption_lines, doubts
+    from recon.report.wording.headline import worlds_lines
+    from recon.report.wording.provenance import assumption_lines, doubts
     from solvers.foundation.errors import EmptyConfidenceSet
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
@@ -143,7 +143,7 @@ def count(
             proved = contradiction_certificate(release.at_confidence(1), limits)
         counted = estimates_json(release, counter, digits, limits, measures.counted) if counter else []
     if json:
-        from recon.report.report import count_json
+        from recon.report.wording.counts import count_json
 
         found = count_json(release, measures, digits)
         found |= {"certificate": proved} if proved is not None else {}
@@ -157,7 +157,7 @@ def count(
         )
     else:
         if release.noisy:
-            from recon.report.noise_report import noise_lines
+            from recon.report.wording.noise_report import noise_lines
 
             print_lines(*noise_lines(release, measures))
         print_lines(*worlds_lines(measures), *estimate_lines(counted), *not_assessed_lines(release))
@@ -219,7 +219,7 @@ def reconstruct(
     from recon.frames.naming import table_like
     from recon.measures.measures import measure
     from recon.questions.questions import reconstruct as run
-    from recon.report.report import truth_json, truth_lines
+    from recon.report.wording.truth import truth_json, truth_lines
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits, confidence, rows, label, known=known)
@@ -306,7 +306,7 @@ def bound(
 ) -> None:  # fmt: skip
     """Bound a count, a mean, a share or a correlation of the rows that meet a condition over all worlds."""
     from recon.bounds.bounding import bound as run
-    from recon.report.report import bound_json, bound_line
+    from recon.report.wording.bounds import bound_json, bound_line
 
     named = None if of is None else tuple(part.strip() for part in of.split(","))
     if named is not None and (len(named) > 2 or not all(named)):

@@ -2,142 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from encoders.encode.encoder import EncodedRelease
-from recon.answers.reasons import plain_reasons
 from recon.auditing.facts import facts_of
-from recon.auditing.findings import Findings, TruthCheck
+from recon.auditing.findings import Findings
 from recon.auditing.persons.wording import who_lines
-from recon.bounds.bound_answer import BoundAnswer
 from recon.certificates.certificate_format import certified_lines
 from recon.formats.drafts.suggesting import not_assessed_json, not_assessed_lines
 from recon.leaf_values.wording import audit_json as leaf_value_json
 from recon.leaf_values.wording import audit_lines as leaf_value_lines
 from recon.located.wording import audit_json, audit_lines
 from recon.measures.exposed import curve_points, exposed_groups
-from recon.measures.figures import Measures
 from recon.report.audited import Audited
 from recon.report.document.drawing import drawing
 from recon.report.document.making import Context, audited, how
-from recon.report.group_report import SHOWN, exposure_lines, group_json, group_lines, interval_lines, rows_text
-from recon.report.headline import (
-    finite,
+from recon.report.rendering import DIGITS, Sections
+from recon.report.wording.beside import help_line
+from recon.report.wording.counts import count_json
+from recon.report.wording.group_report import exposure_lines, group_json, group_lines, interval_lines
+from recon.report.wording.headline import (
     headline_json,
     headline_lines,
-    order_json,
     worlds_lines,
-    worlds_text,
 )
-from recon.report.noise_report import bought_json, empty_json, empty_sections, noise_json, noise_lines
-from recon.report.provenance import assumption_lines, doubts, provenance_json, provenance_lines, stored_lines
-from recon.report.rendering import DIGITS, Sections, number
+from recon.report.wording.noise_report import bought_json, empty_json, empty_sections, noise_lines
+from recon.report.wording.provenance import assumption_lines, doubts, provenance_json, provenance_lines, stored_lines
+from recon.report.wording.truth import truth_json, truth_lines
 from solvers.display.displayed import NAME, Displayed, Facts
-from solvers.foundation.escaping import named, shown
-from solvers.foundation.exact import decimal, level_text
+from solvers.foundation.escaping import named
+from solvers.foundation.exact import level_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from solvers.display.plots import Axes
-
-
-HELPS = {
-    "pinned": "people known exactly", "bits_left_per_person": "bits left per person",
-    "smallest_group": "rows in the smallest group",
-}  # fmt: skip
-
-
-def interval_json(ends: tuple[float, float] | None) -> list[float | None] | None:
-    """Return the least and greatest value a figure can have, None where nothing is known of it."""
-    return None if ends is None else [finite(x) for x in ends]
-
-
-def count_json(release: EncodedRelease, measures: Measures, digits: int = DIGITS) -> dict[str, Any]:
-    """Return the object that `recon count --json` prints (docs/commands.md, "What `recon count --json` prints")."""
-    answer = measures.counted
-    lower, upper = (None, None) if answer.status == "unsat" or answer.relative else answer.bounds
-    out: dict[str, Any] = {
-        "convention": measures.convention,
-        "status": answer.status,
-        "guarantee": answer.guarantee,
-        "worlds": worlds_text(answer, digits),
-        "log2_worlds": finite(answer.log2) if answer.status == "exact" else None,
-        "log2_lower": finite(lower),
-        "log2_upper": finite(upper),
-        "rows": measures.rows,
-        "uninformed_bits": finite(measures.uninformed_bits),
-        "entropy_bits": finite(measures.entropy_bits),
-        "bits_removed_per_row": finite(measures.bits_removed_per_row),
-        "bits_removed_per_row_bounds": interval_json(measures.removed_bounds),
-        "dist_g": finite(measures.dist_g),
-        "dist_g_bounds": interval_json(measures.dist_g_bounds),
-        "dist_g_mentioned": finite(measures.dist_g_mentioned),
-        "dist": finite(measures.dist),
-        "bits_due_to_order": finite(measures.bits_due_to_order),
-        **order_json(measures),
-        "not_assessed": not_assessed_json(release),
-        "figures": measures.figures,
-        "determined_rows": measures.determined_rows,
-        "smallest_region": None if measures.smallest_region is None else decimal(measures.smallest_region),
-        "smallest_group": measures.smallest_group,
-        "regions": regions_json(measures),
-        "assumptions": list(release.assumptions),
-        "engine": answer.engine,
-        "seconds": round(answer.seconds, 6),
-        "trail": list(answer.trail),
-    }
-    if answer.status == "bounds":
-        out["why_bounds"] = plain_reasons(answer.trail)
-    out |= noise_json(release, measures)
-    if len(answer.log2_per_rows) > 1:
-        out["per_rows"] = {str(n): finite(x) for n, x in answer.log2_per_rows.items()}
-        out["prior_on_rows"] = "uniform"
-    if measures.datasets is not None:
-        out["datasets"] = worlds_text(measures.datasets, digits)
-        out["log2_datasets"] = [finite(x) for x in measures.datasets.bounds]
-    if answer.status == "unsat":
-        out["conflict"] = list(answer.conflict)
-    if release.sha256:
-        out["release_sha256"] = release.sha256
-    return out
-
-
-def regions_json(measures: Measures) -> list[dict[str, Any]]:
-    """Return one object per leaf or rule in file order: name, rows, worlds_per_row (a decimal string).
-
-    `rows_most` is more than `rows` where the number of rows leaves the count open; the classes have the least.
-    Empty where the release is not one partition.
-    """
-    out: list[dict[str, Any]] = []
-    if measures.of_cells:
-        return out
-    for line in measures.exposure.to_dict("records"):
-        same = bool(out) and out[-1]["region"] == line["region"]
-        if same:
-            out[-1]["rows"] += line["rows"]
-            out[-1]["rows_most"] += line["rows_most"]
-            out[-1]["classes"].append([line["class"], line["rows"]])
-            continue
-        size = line["worlds_per_row"]
-        out.append(
-            {
-                "name": line["name"],
-                "region": line["region"],
-                "where": line["where"],
-                "rows": line["rows"],
-                "rows_most": line["rows_most"],
-                "worlds_per_row": None if size is None else decimal(size),
-                "classes": [] if line["class"] is None else [[line["class"], line["rows"]]],
-                "bits_removed": finite(line["bits_removed"]),
-                "entropy_reduction_ratio": finite(line["entropy_reduction_ratio"]),
-                "share_of_rows_at_most": finite(line["share_of_rows_at_most"]),
-            }
-        )
-    return out
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -279,23 +180,6 @@ class Report(Displayed, Audited):
         return [*out, ("This assumes", assumption_lines(found.release))]
 
 
-def help_line(one: Mapping[str, Any]) -> str:
-    """Return one line on a remedy: what it leaves of the figures, what it costs, what the policy says."""
-    figures = [f"{interval_text(one[key])} {words}" for key, words in HELPS.items() if one.get(key) is not None]
-    accuracy = [] if one.get("accuracy") is None else [f"accuracy {100 * one['accuracy']:.1f} %"]
-    said = {"met": ["meets the policy"], "violated": ["does not meet the policy"]}.get(str(one.get("outcome")), [])
-    text = ", ".join([*figures, *accuracy, *said]) or str(one.get("note") or one["status"])
-    return f"{one['remedy']}: {text}"
-
-
-def interval_text(ends: Sequence[Any]) -> str:
-    """Return a figure, or that it is bounded."""
-    least, most = (x if x is None else f"{x:,.2f}" if isinstance(x, float) else f"{x:,}" for x in ends)
-    if most is None:
-        return f"at least {least}"
-    return str(most) if least == most else f"{least} to {most}"
-
-
 def exposure_json(found: Findings) -> dict[str, Any]:
     """Return who is exposed and where, for tables and charts: groups, curve, attributes, the model drawn, persons."""
     m = found.measures
@@ -312,80 +196,3 @@ def exposure_json(found: Findings) -> dict[str, Any]:
         "profiles": found.profiles,
         "persons": found.persons,
     }
-
-
-def bound_json(found: BoundAnswer) -> dict[str, Any]:
-    """Return the object that `recon bound --json` prints."""
-    keys = ("min", "max", "expectation", "status", "convention", "engine")
-    why = {"why_bounds": plain_reasons(found.trail)} if found.status == "bounds" and found.trail else {}
-    out = {k: getattr(found, k) for k in keys} | {"assumptions": list(found.assumptions), "trail": list(found.trail)}
-    out["informative"] = found.informative
-    return out | why
-
-
-def bound_line(found: BoundAnswer, of: str | None) -> str:
-    """Return the line that `recon bound` prints."""
-    if found.min is None or found.max is None:
-        return f"in no world is there a figure to bound   [{found.convention}; {found.status}]"
-    text, of = f"   [{found.convention}; {found.status}]", None if of is None else shown(of)
-    if found.informative is False:
-        text += "\nthis says no more than the domain and the number of rows do by themselves"
-    if found.status == "bounds" and found.trail:
-        text += f"\nwhy bounds only: {shown(plain_reasons(found.trail))}"
-    if of is None:
-        if found.min == found.max:
-            return f"{rows_text(int(found.min))} in every world{text}"
-        return f"between {found.min:,} and {rows_text(int(found.max))}{expected_text(found)}{text}"
-    what = "correlation" if "," in of else "mean"
-    if found.min == found.max:
-        return f"{what} of {of}: {number(found.min)} in every world that has one{text}"
-    return f"{what} of {of}: between {number(found.min)} and {number(found.max)}{expected_text(found)}{text}"
-
-
-def expected_text(found: BoundAnswer) -> str:
-    """Return the mean over worlds for people, and that there is none where it is not known."""
-    known = found.expectation
-    return ", expected value not known" if known is None else f", {number(known)} expected"
-
-
-def truth_json(check: TruthCheck) -> dict[str, Any]:
-    """Return the truth check as an object ready for JSON."""
-    out: dict[str, Any] = {"is_world": check.is_world, "violated": list(check.violated), "note": check.note}
-    out |= {"trail": list(check.trail)} if check.trail else {}
-    if check.comparison is not None:
-        match = check.comparison.match
-        out["reconstruction"] = {
-            "rows_right": match.rows_right,
-            "share_right": match.share_right,
-            "cells_right": finite(match.cells_right),
-            "unique_rows": match.unique_rows,
-            "unique_right": match.unique_right,
-            "unique_proved": check.proved,
-        }
-        out["baselines"] = [
-            {"name": b.name, "share_right": b.share_right, "cells_right": finite(b.cells_right)}
-            for b in check.comparison.baselines
-        ]
-    return out
-
-
-def truth_lines(check: TruthCheck) -> list[str]:
-    """Return the lines on the truth."""
-    lines = ["the true rows are a possible world" if check.is_world else "the true rows are NOT a possible world:"]
-    lines += list(check.violated[:SHOWN])
-    if check.comparison is None:
-        return [*lines, check.note]
-
-    def shares(rows: float, cells: float | None) -> str:
-        return f"{100 * rows:.1f} % of rows, {'-' if cells is None else f'{100 * cells:.1f} %'} of cells right"
-
-    match = check.comparison.match
-    lines.append(f"one reconstruction: {shares(match.share_right, match.cells_right)}")
-    lines += [f"baseline, {b.name}: {shares(b.share_right, b.cells_right)}" for b in check.comparison.baselines]
-    lines += [match.note] if match.note else []
-    proved = "not decided" if check.proved is None else f"{check.proved:,}"
-    lines.append(
-        f"rows that occur once in the truth: {match.unique_rows:,}; given back: {match.unique_right:,}; "
-        f"in every possible world: {proved}"
-    )
-    return lines

@@ -101,7 +101,7 @@ def write_facts(release: EncodedRelease, limits: Limits, policy: Policy | None, 
     """Write what is said of a release whose number of rows is open, and what it stores."""
     from recon.auditing.auditing import stored_outright
     from recon.report.audited import around
-    from recon.report.provenance import ReleaseFacts
+    from recon.report.open_report import ReleaseFacts
 
     found = ReleaseFacts(release, stored_outright(release, limits))
     report = replace(found, context=around(found.facts, policy, limits, command_line()))
