@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from recon.console.version import VERSION
+
 if TYPE_CHECKING:
     from encoders.domain.domain import Domain as Domain
     from encoders.encode.encoder import EncodedRelease as EncodedRelease
@@ -63,7 +65,7 @@ if TYPE_CHECKING:
     from solvers.foundation.errors import Unsupported as Unsupported
     from solvers.foundation.limits import Limits as Limits
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 _HOME = {
     "Domain": "encoders.domain.domain",

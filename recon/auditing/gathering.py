@@ -38,7 +38,7 @@ from recon.measures.attribute_bits import attribute_bits
 from recon.measures.figures import Measures, empty
 from recon.measures.forced import forced
 from recon.measures.measures import measure
-from solvers.foundation.errors import EmptyConfidenceSet
+from solvers.foundation.errors import EmptyConfidenceSet, Inconclusive
 from solvers.foundation.limits import Limits
 from solvers.questions.query import CountAnswer
 
@@ -109,8 +109,12 @@ def with_persons(found: Findings, beside: Beside, limits: Limits) -> Findings:
         asked = people(release, beside.profiles, limits, beside.seed, beside.show_rows)
     if beside.data is not None:
         rows = exposed_rows(release, m, beside.data, beside.label, beside.protected, beside.show_rows, limits)
-    bits, values = attribute_bits(release, m, limits), forced(release, m, limits)
-    return replace(found, attribute_bits=tuple(bits), forced=values, profiles=asked, persons=rows)
+    found = replace(found, profiles=asked, persons=rows)
+    try:
+        bits = attribute_bits(release, m, limits)
+        return replace(found, attribute_bits=tuple(bits), forced=forced(release, m, limits))
+    except Inconclusive:  # the time is up: the report has what was found until then
+        return found
 
 
 def asked(

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recon import __version__
 from recon.cli.commands.inspecting import inspect
 from recon.cli.commands.labels import labels
 from recon.cli.commands.noise import denoise, posterior, sweep
@@ -68,6 +67,7 @@ from recon.console.output import (
     working,
     write_table,
 )
+from recon.console.version import VERSION
 from solvers.foundation.escaping import shown
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ if TYPE_CHECKING:
 def show_version(asked: bool) -> None:
     """Print the version where it is asked for, and end."""
     if asked:
-        print_lines(f"recon {__version__}")
+        print_lines(f"recon {VERSION}")
         raise typer.Exit()
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from recon.auditing.facts import facts_of
 from recon.auditing.findings import Findings
-from recon.auditing.persons.wording import who_lines
 from recon.certificates.certificate_format import certified_lines
 from recon.formats.drafts.suggesting import not_assessed_json, not_assessed_lines
 from recon.leaf_values.wording import audit_json as leaf_value_json
@@ -20,7 +19,6 @@ from recon.report.audited import Audited
 from recon.report.document.drawing import drawing
 from recon.report.document.making import Context, audited, how
 from recon.report.rendering import DIGITS, Sections
-from recon.report.wording.beside import help_line
 from recon.report.wording.counts import count_json
 from recon.report.wording.group_report import exposure_lines, group_json, group_lines, interval_lines
 from recon.report.wording.headline import (
@@ -131,15 +129,6 @@ class Report(Displayed, Audited):
         out["how"] = how(found, self.context)
         return out | exposure_json(found)
 
-    def beside(self) -> Sections:
-        """Return the sections on what was asked beside the release: people, earlier releases, remedies."""
-        found, around = self.findings, self.context
-        who = who_lines(found.profiles, found.persons)
-        added = [] if around.adds is None else list(around.adds["sentences"])
-        helps = [help_line(one) for one in around.remedies or ()]
-        parts = [("Who", who), ("What this adds to earlier releases", added), ("What would help", helps)]
-        return [(title, lines) for title, lines in parts if lines]
-
     def sections(self) -> Sections:
         """Return the report's sections as titles and lines."""
         found = self.findings
@@ -175,7 +164,6 @@ class Report(Displayed, Audited):
         ]
         if found.truth is not None:
             out.append(("The true rows", truth_lines(found.truth)))
-        out += self.beside()
         out.append(("What the counts are", provenance_lines(found.release)))
         return [*out, ("This assumes", assumption_lines(found.release))]
 

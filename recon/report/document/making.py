@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.count_kinds import kinds_of
 from recon.auditing.findings import Findings
+from recon.console.version import VERSION as PROGRAM
 from recon.inspection.inspecting import Inspection
 
 if TYPE_CHECKING:
@@ -49,12 +50,10 @@ def made(command: str | None, seconds: float) -> dict[str, Any]:
     The date is UTC to the second; `SOURCE_DATE_EPOCH` (seconds since 1970) stands in for the clock where it is set, so
     that reports can be made again byte for byte.
     """
-    import recon
-
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
     now = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdecimal() else datetime.now(UTC)
     return {
-        "recon": recon.__version__,
+        "recon": PROGRAM,
         "date": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
         "command": command,
         "seconds": round(seconds, 3),
