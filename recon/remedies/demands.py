@@ -1,0 +1,134 @@
+"""What a policy demands that merging groups can repair, as plain thresholds; and what figures say against them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Meets = Literal["met", "violated", "inconclusive"]
+Ends = tuple[float, float | None]
+WORDS = {
+    "smallest_group": "rows of the smallest group",
+    "smallest_cell": "rows of one class in a group",
+    "least_bits_left": "bits left about the most exposed person",
+    "class_disclosure": "rows in groups of one class only",
+    "most_pinned": "people pinned down exactly",
+    "mean_bits_left": "bits left per person on average",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Demands:
+    """Thresholds in rows, people and bits; None: no such rule. `class_disclosure`: the most rows in pure groups."""
+
+    smallest_group: int | None = None
+    smallest_cell: int | None = None
+    least_bits_left: float | None = None
+    class_disclosure: int | None = None
+    most_pinned: int | None = None
+    mean_bits_left: float | None = None
+
+    @property
+    def sized(self) -> bool:
+        """Return whether some rule asks how many different rows fit a group."""
+        return any(x is not None for x in (self.least_bits_left, self.most_pinned, self.mean_bits_left))
+
+    @property
+    def named(self) -> list[tuple[str, float]]:
+        """Return the rules that there are, with their thresholds."""
+        found = ((name, getattr(self, name)) for name in WORDS)
+        return [(name, value) for name, value in found if value is not None]
+
+
+def demands_of(policy: Any) -> Demands:
+    """Return what a policy demands of groups, people and bits.
+
+    `policy`: a policy, or a mapping with the keys of a policy file, whose entries may be values or tables with `value`.
+    """
+    if isinstance(policy, Demands):
+        return policy
+    whole = {name: whole_number(entry_of(policy, name)) for name in ("smallest_group", "smallest_cell", "most_pinned")}
+    bits = {name: entry_of(policy, name) for name in ("least_bits_left", "mean_bits_left")}
+    return Demands(
+        **whole,
+        **{name: None if value is None else float(value) for name, value in bits.items()},
+        class_disclosure=largest(entry_of(policy, "class_disclosure")),
+    )
+
+
+def entry_of(policy: Any, name: str) -> Any:
+    """Return the value of an entry, None where the policy has none."""
+    found = policy.get(name) if isinstance(policy, Mapping) else getattr(policy, name, None)
+    if isinstance(found, Mapping):
+        return found.get("value")
+    return getattr(found, "value", found)
+
+
+def whole_number(value: Any) -> int | None:
+    """Return a threshold of rows."""
+    return None if value is None else int(value)
+
+
+def largest(value: Any) -> int | None:
+    """Return the most rows that a word or a number allows, None where all are."""
+    if value is None or value == "allowed":
+        return None
+    return 0 if value == "forbidden" else int(value)
+
+
+def outcomes(facts: Mapping[str, Any], demands: Demands) -> dict[str, Meets]:
+    """Return what intervals of figures say of every rule: met or violated whatever the truth in them, else open."""
+    disclosed = facts.get("class_disclosure")
+    found = {
+        "smallest_group": facts.get("smallest_group"),
+        "smallest_cell": facts.get("smallest_cell"),
+        "least_bits_left": facts.get("least_bits_left"),
+        "class_disclosure": None if disclosed is None else disclosed["rows"],
+        "most_pinned": facts.get("pinned"),
+        "mean_bits_left": facts.get("bits_left_per_person"),
+    }
+    no_one = facts.get("rows") is not None and facts["rows"][1] == 0
+    out: dict[str, Meets] = {}
+    for name, threshold in demands.named:
+        ends = found[name]
+        if ends is None:
+            out[name] = "met" if no_one else "inconclusive"
+        elif name in {"class_disclosure", "most_pinned"}:
+            out[name] = at_most(ends, threshold)
+        else:
+            out[name] = at_least(ends, threshold)
+    return out
+
+
+def at_least(ends: Any, threshold: float) -> Meets:
+    """Return whether a figure between two ends is at least a threshold."""
+    low, high = ends
+    if low >= threshold:
+        return "met"
+    return "violated" if high is not None and high < threshold else "inconclusive"
+
+
+def at_most(ends: Any, threshold: float) -> Meets:
+    """Return whether a figure between two ends is at most a threshold."""
+    low, high = ends
+    if high is not None and high <= threshold:
+        return "met"
+    return "violated" if low > threshold else "inconclusive"
+
+
+def together(found: Mapping[str, Meets]) -> Meets:
+    """Return the outcome of several rules: violated where one is, else inconclusive where one is."""
+    values = set(found.values())
+    return "violated" if "violated" in values else "inconclusive" if "inconclusive" in values else "met"
+
+
+def unmet(found: Mapping[str, Meets], demands: Demands) -> list[str]:
+    """Return the rules that are not met, in words with their thresholds."""
+    wanted = dict(demands.named)
+    most = {"class_disclosure", "most_pinned"}
+    return [
+        f"{WORDS[name]}: {'at most' if name in most else 'at least'} {wanted[name]:g} wanted ({name})"
+        for name, outcome in found.items()
+        if outcome != "met"
+    ]
