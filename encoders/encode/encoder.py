@@ -47,7 +47,8 @@ CONFIDENCE = Fraction(95, 100)  # joint, of the intervals around noisy counts
 class EncodedRelease(Displayed):
     """A release as users hold it: the declared domain, the published models and the statements.
 
-    `known`: what the adversary knows beside them, which is in the statements and not in the models.
+    `known`: what the adversary knows beside them, which is in the statements and not in the models. `hashes` are the
+    SHA-256 of `files`, one each; `sha256` is that of the one file, or of all hashes.
     """
 
     domain: Domain
@@ -57,6 +58,7 @@ class EncodedRelease(Displayed):
     file: str = ""
     sha256: str = ""
     files: tuple[str, ...] = ()
+    hashes: tuple[str, ...] = ()
     declared: Rows | None = None
     reader_notes: tuple[str, ...] = ()
     known: KnownRows | None = None
@@ -106,6 +108,12 @@ class EncodedRelease(Displayed):
         """
         return groups_plot(self.statements, ax)
 
+    def read_as(self, other: EncodedRelease) -> EncodedRelease:
+        """Return the release as one that was read from the same files as another."""
+        return replace(
+            self, sha256=other.sha256, files=other.files, hashes=other.hashes, reader_notes=other.reader_notes
+        )
+
     def at_confidence(self, confidence: Fraction | float) -> EncodedRelease:
         """Return the release read at another joint confidence in (0, 1]; itself where nothing is noisy.
 
@@ -119,7 +127,7 @@ class EncodedRelease(Displayed):
         if level not in known:
             origins = [Origin("", f"models[{i}]") for i in range(len(self.models))]
             found = assemble(self.domain, self.models, self.declared or Rows(), origins, self.file, level, self.known)
-            known[level] = replace(found, sha256=self.sha256, files=self.files, reader_notes=self.reader_notes)
+            known[level] = found.read_as(self)
         return known[level]
 
 
@@ -319,7 +327,7 @@ def with_known_rows(release: EncodedRelease, known: KnownRows) -> EncodedRelease
     origins = [Origin("", f"models[{i}]") for i in range(len(release.models))]
     level = release.statements.confidence or CONFIDENCE
     found = assemble(release.domain, release.models, Rows(n, n), origins, release.file, level, known)
-    return replace(found, sha256=release.sha256, files=release.files, reader_notes=release.reader_notes)
+    return found.read_as(release)
 
 
 def share_left_out(models: Sequence[AnyModel], confidence: Fraction) -> Fraction:

@@ -50,8 +50,9 @@ def join(parts: Sequence[Published], domain: Domain | None = None, confidence: F
         raise ReleaseError("there is no model in the files", place="models", file=name_of(parts))
     check(united, models, origins)
     found = assemble(united, models, joint_rows(parts), origins, name_of(parts), confidence)
-    digest = hashlib.sha256("".join(part.sha256 for part in parts).encode()).hexdigest()
-    return replace(found, sha256=digest, files=tuple(part.file for part in parts))
+    hashes = tuple(part.sha256 for part in parts)
+    digest = hashlib.sha256("".join(hashes).encode()).hexdigest()
+    return replace(found, sha256=digest, files=tuple(part.file for part in parts), hashes=hashes)
 
 
 def name_of(parts: Sequence[Published]) -> str:

@@ -14,7 +14,7 @@ from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import Table
 from recon.answers.counting import count
 from recon.auditing.determined_rows import beside_truth
-from recon.auditing.findings import Bought, BoughtWorlds, Emptiness, GroupDisclosure
+from recon.auditing.findings import Bought, BoughtWorlds, Emptiness, GroupDisclosure, GroupSize
 from recon.auditing.spreading import Asked
 from recon.bounds.disclosure import disclosed_values, numeric_target, tells
 from recon.bounds.intervals import IntervalCells, interval_cells
@@ -174,11 +174,13 @@ def group_disclosure(release: EncodedRelease) -> GroupDisclosure:
     pure: list[tuple[str, str, int, int]] = []
     zeros: list[tuple[str, str]] = []
     totals: list[tuple[str, int, int]] = []
+    sizes: list[GroupSize] = []
     everybody = UNBOUNDED if release.rows.high is None else release.rows.high
     rows_in_pure = []
     several = len(release.statements.blocks) > 1
-    counted = [b for b in release.statements.partitions.values() if tells(b) or release.noisy]
-    for block in counted:
+    telling = {k: b for k, b in release.statements.partitions.items() if tells(b) or release.noisy}
+    counted = list(telling.values())
+    for key, block in telling.items():
         before = len(pure)
         for j, statements in block.by_region.items():
             cells = [(int(block.label[s]), int(block.low[s])) for s in statements]
@@ -187,6 +189,7 @@ def group_disclosure(release: EncodedRelease) -> GroupDisclosure:
             filled = [(label, c) for label, c in cells if c]
             minimum, maximum = sum(c for _, c in cells), min(everybody, sum(int(block.high[s]) for s in statements))
             totals.append((name, minimum, max(minimum, maximum)))
+            sizes.append((minimum, max(minimum, maximum), name, key, j))
             if cells[0][0] == ANY_LABEL or (not filled and len(empty) == len(cells)):
                 continue
             zeros += [(name, block.labels[label]) for label in empty]
@@ -207,6 +210,8 @@ def group_disclosure(release: EncodedRelease) -> GroupDisclosure:
         disclosed_values(release),
         tuple(sorted(open_ones, key=lambda one: one[1:])),
         small_cells(counted, several),
+        tuple(sorted((one for one in sizes if one[1]), key=lambda one: one[:2])),
+        filled_cells(counted, several),
     )
 
 
@@ -222,6 +227,18 @@ def small_cells(counted: list[Partition], several: bool) -> tuple[tuple[str, str
             small = [(k, low) for k, low, high in cells if 0 < low == high < SMALL_GROUP and k != ANY_LABEL]
             out += [(name, block.labels[k], low) for k, low in small]
     return tuple(sorted(out, key=lambda one: one[2]))
+
+
+def filled_cells(counted: list[Partition], several: bool) -> tuple[tuple[int, int, str, str], ...]:
+    """Return the least and most rows of every class in a group, its name and the class; those surely empty not."""
+    out = []
+    for block in counted:
+        names = [f"{block.kind}, {name}" for name in block.names] if several else block.names
+        at = np.flatnonzero((block.label != ANY_LABEL) & (block.high > 0))
+        figures = (block.low[at], block.high[at], block.region[at], block.label[at])
+        for low, high, j, k in zip(*(column.tolist() for column in figures), strict=True):
+            out.append((low, high, names[j], block.labels[k]))
+    return tuple(sorted(out, key=lambda one: one[:2]))
 
 
 def no_classes(release: EncodedRelease, counted: list[Partition]) -> str:

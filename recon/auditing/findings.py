@@ -19,6 +19,8 @@ from recon.measures.figures import Measures
 from recon.noisy.posterior import Posterior
 from solvers.foundation.errors import EmptyConfidenceSet
 
+GroupSize = tuple[int, int, str, int, int]  # least and most rows, name, block and region of the statements
+
 
 @dataclass(frozen=True)
 class GroupDisclosure:
@@ -31,7 +33,8 @@ class GroupDisclosure:
     least) in pure regions of one of the `models` (trees, rule lists) that were looked at, the one with the most;
     `rows_in_pure_summed` over all of them counts the same person several times. `undefined`: why nothing can be said
     of classes ("": it can). `small_cells`: exact counts of one class below 10 rows in groups that have more
-    (name, class, rows).
+    (name, class, rows). `sizes`: every group that may have rows; `cells`: least and most rows of a class in a group,
+    the group's name and the class, where there may be any; both with the fewest rows first.
     """
 
     pure: tuple[tuple[str, str, int, int], ...]
@@ -45,6 +48,8 @@ class GroupDisclosure:
     values: ValueDisclosure = field(default_factory=ValueDisclosure)
     perhaps_small: tuple[tuple[str, int, int], ...] = ()
     small_cells: tuple[tuple[str, str, int], ...] = ()
+    sizes: tuple[GroupSize, ...] = ()
+    cells: tuple[tuple[int, int, str, str], ...] = ()
 
 
 @dataclass(frozen=True)

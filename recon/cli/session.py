@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import typer
@@ -49,7 +48,7 @@ def open_files(
         again = encode(found, release.models, declared_rows, release.file, confidence)
     except ReleaseError as error:
         raise error.at(file=release.file) from None
-    again = replace(again, sha256=release.sha256, files=release.files, reader_notes=release.reader_notes)
+    again = again.read_as(release)
     if known is None:
         return again
     from recon.loading.known_columns import with_known_columns

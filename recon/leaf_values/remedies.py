@@ -75,7 +75,7 @@ def published_otherwise(release: EncodedRelease, change: Callable[[Boosting], Bo
         raise Unsupported("no leaf values of a boosted model are read here: there is nothing to round or to shorten")
     models: list[AnyModel] = [change(m) if isinstance(m, Boosting) else m for m in release.models]
     found = encode(release.domain, models, release.declared or release.rows, release.file)
-    found = replace(found, sha256=release.sha256, files=release.files, reader_notes=release.reader_notes)
+    found = found.read_as(release)
     return found if release.known is None else with_known_rows(found, release.known)
 
 

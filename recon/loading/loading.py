@@ -95,7 +95,7 @@ def _loaded(
         release = encode_models(part.domain, part.models, part.rows, part.file, confidence)
     except ReleaseError as error:
         raise error.at(file=part.file) from None
-    return replace(release, sha256=part.sha256, files=(part.file,), reader_notes=notes)
+    return replace(release, sha256=part.sha256, files=(part.file,), hashes=(part.sha256,), reader_notes=notes)
 
 
 def load_several(files: Sequence[str], declared: Domain | None, confidence: float | Fraction) -> EncodedRelease:
