@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from recon.files.spreadsheets import write_csv
 from recon.files.writing import writing
-from solvers.foundation.errors import ContradictionError, Inconclusive, ReconError, ReleaseError
+from solvers.foundation.errors import ContradictionError, Inconclusive, PolicyError, ReconError, ReleaseError
 from solvers.foundation.escaping import json_shown, shown_lines
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ def exit_code(error: BaseException) -> int:
     """Return the exit code of a refusal (docs/commands.md, "Exit codes")."""
     if isinstance(error, ContradictionError):
         return CONTRADICTION
+    if isinstance(error, PolicyError):
+        return USAGE
     if isinstance(error, (Inconclusive, KeyboardInterrupt, MemoryError)):
         return INCONCLUSIVE
     return UNREADABLE if isinstance(error, (ReconError, OSError)) else INTERNAL

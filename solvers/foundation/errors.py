@@ -24,6 +24,10 @@ class ReleaseError(ReconError, ValueError):
         return ReleaseError(self.message, place=self.place or place, file=self.file or file)
 
 
+class PolicyError(ReconError, ValueError):
+    """A policy that is missing, malformed or sets no threshold; wrong usage, unlike a release that is malformed."""
+
+
 class ContradictionError(ReconError):
     """No possible world: the statements contradict each other; `conflict` lists their sources."""
 

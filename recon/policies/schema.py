@@ -1,0 +1,140 @@
+"""The policy file as msgspec structs: what each key may be, in the schema and in words (docs/policy.md)."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import tomllib
+from typing import Annotated, Any, Generic, Literal, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct
+
+from encoders.models.count_kinds import MEANING
+from encoders.models.models import CountKind
+from solvers.foundation.errors import PolicyError
+from solvers.foundation.escaping import named
+
+T = TypeVar("T")
+Rows = Annotated[int, Meta(ge=1)]
+People = Annotated[int, Meta(ge=0)]
+Bits = Annotated[int, Meta(ge=0)] | Annotated[float, Meta(ge=0)]
+Disclosure = Literal["allowed", "forbidden"] | People
+Level = Literal["none", "low", "medium", "high", "critical"]
+Verdict = Literal["certain", "possible", "impossible", "outside", "unknown"]
+Counted = Literal["inconclusive", "violation"]
+LONGEST = 1 << 20  # bytes of a policy file
+
+
+class Sourced(Struct, Generic[T], frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A threshold with where it comes from: a document, its section and page."""
+
+    value: T
+    source: Annotated[str, Meta(min_length=1)]
+
+
+class PolicyPart(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A policy file: thresholds that a release has to meet; unknown keys are refused."""
+
+    name: Annotated[str, Meta(min_length=1)] | None = None
+    note: str | None = None
+    extends: str | list[str] | None = None
+    smallest_group: Rows | Sourced[Rows] | None = None
+    smallest_cell: Rows | Sourced[Rows] | None = None
+    most_pinned: People | Sourced[People] | None = None
+    least_bits_left: Bits | Sourced[Bits] | None = None
+    mean_bits_left: Bits | Sourced[Bits] | None = None
+    class_disclosure: Disclosure | Sourced[Disclosure] | None = None
+    target_disclosure: Disclosure | Sourced[Disclosure] | None = None
+    kinds_of_counts: list[CountKind] | Sourced[list[CountKind]] | None = None
+    stored: Level | Sourced[Level] | None = None
+    profiles: list[Verdict] | Sourced[list[Verdict]] | None = None
+    inconclusive: Counted | Sourced[Counted] | None = None
+
+
+WORDS = {
+    "name": "a text that is not empty",
+    "note": "a text",
+    "extends": 'a path relative to this file, "preset:NAME", or a list of these',
+    "smallest_group": "a whole number of rows from 1 up",
+    "smallest_cell": "a whole number of rows from 1 up",
+    "most_pinned": "a whole number of people from 0 up",
+    "least_bits_left": "a number of bits from 0 up",
+    "mean_bits_left": "a number of bits from 0 up",
+    "class_disclosure": '"allowed", "forbidden", or the largest number of rows that is allowed, from 0 up',
+    "target_disclosure": '"allowed", "forbidden", or the largest number of rows that is allowed, from 0 up',
+    "kinds_of_counts": "a list of " + ", ".join(f'"{kind}"' for kind in MEANING),
+    "stored": '"none", "low", "medium", "high" or "critical"',
+    "profiles": 'a list of "certain", "possible", "impossible", "outside", "unknown"',
+    "inconclusive": '"inconclusive" or "violation"',
+}  # what is allowed, by key
+ABOUT = ("name", "note", "extends")  # keys that are no thresholds
+RULES = tuple(key for key in WORDS if key not in {*ABOUT, "inconclusive"})  # one check each, in this order
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a policy file, as TOML readers give it."""
+    found = msgspec.json.schema(PolicyPart)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "recon policy", **found}
+
+
+def parsed(data: bytes, file: str) -> PolicyPart:
+    """Return the validated parts of a policy file; `PolicyError` names file, key, value and what is allowed."""
+    where = named(file)
+    if len(data) > LONGEST:
+        raise PolicyError(f"{where}: has {len(data):,} bytes, no policy is longer than {LONGEST:,}")
+    try:
+        found = tomllib.loads(data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise PolicyError(f"{where}: is not UTF-8 text (byte {error.start})") from None
+    except tomllib.TOMLDecodeError as error:
+        raise PolicyError(f"{where}: is not TOML: {named(error)}") from None
+    except RecursionError:
+        raise PolicyError(f"{where}: is nested too deeply to be a policy") from None
+    except ValueError as error:  # a whole number of more than 4,300 digits
+        raise PolicyError(f"{where}: holds a number that cannot be read ({named(error)})") from None
+    return checked(found, where)
+
+
+def checked(found: dict[str, Any], where: str) -> PolicyPart:
+    """Return parsed TOML as the parts of a policy; `PolicyError` in one sentence where it is none."""
+    for key, value in found.items():
+        if key not in WORDS:
+            raise PolicyError(unknown(key, where))
+        inner = value.get("value") if isinstance(value, dict) else value
+        if isinstance(inner, float) and not math.isfinite(inner):
+            raise PolicyError(wrong(key, value, where))
+        try:
+            msgspec.convert({key: value}, PolicyPart)
+        except msgspec.ValidationError:
+            raise PolicyError(wrong(key, value, where)) from None
+    return msgspec.convert(found, PolicyPart)
+
+
+def unknown(key: str, where: str) -> str:
+    """Return the sentence on a key that no policy has."""
+    near = difflib.get_close_matches(key, WORDS, 1)
+    hint = f"did you mean {near[0]}?" if near else f"the keys are {', '.join(WORDS)}"
+    return f"{where}: there is no key {named(key)}: {hint}"
+
+
+def wrong(key: str, value: Any, where: str) -> str:
+    """Return the sentence on a value that its key does not take."""
+    allowed = WORDS[key]
+    if not isinstance(value, dict) or key in ABOUT:
+        return f"{where}: {key} is {as_written(value)}; allowed is {allowed}"
+    if strangers := [one for one in value if one not in {"value", "source"}]:
+        return f"{where}: {key} has the key {named(strangers[0])}; a threshold has value and source, nothing else"
+    if "value" not in value:
+        return f'{where}: {key} has no value; write {key} = {{value = ..., source = "..."}}, the value {allowed}'
+    source = value.get("source")
+    if source is None:
+        return f"{where}: {key} has no source; write {key} = {as_written(value['value'])} where there is none"
+    if not isinstance(source, str) or not source:
+        return f"{where}: {key}.source is {as_written(source)}; allowed is a text that is not empty"
+    return f"{where}: {key}.value is {as_written(value['value'])}; allowed is {allowed}"
+
+
+def as_written(value: Any) -> str:
+    """Return a value about as TOML writes it, at most 60 characters of it."""
+    return named(str(value).lower() if isinstance(value, bool) else repr(value), 60)
