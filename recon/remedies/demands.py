@@ -89,11 +89,12 @@ def outcomes(facts: Mapping[str, Any], demands: Demands) -> dict[str, Meets]:
         "mean_bits_left": facts.get("bits_left_per_person"),
     }
     no_one = facts.get("rows") is not None and facts["rows"][1] == 0
+    elsewhere = facts.get("not_applicable") or {}
     out: dict[str, Meets] = {}
     for name, threshold in demands.named:
         ends = found[name]
         if ends is None:
-            out[name] = "met" if no_one else "inconclusive"
+            out[name] = "met" if no_one or name in elsewhere else "inconclusive"
         elif name in {"class_disclosure", "most_pinned"}:
             out[name] = at_most(ends, threshold)
         else:

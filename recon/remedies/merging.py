@@ -8,18 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 from encoders.encode.encoder import EncodedRelease, encode, with_known_rows
 from encoders.models.models import AnyModel, Boosting, Forest, RuleList, Tree
 from recon.loading.settled import as_released
 from recon.remedies.demands import Demands, demands_of, outcomes, together, unmet
-from recon.remedies.figures import Facts, figures_of
-from recon.remedies.pruning import Groups, alone, groups_of, pruned, shortened
+from recon.remedies.figures import figures_of
+from recon.remedies.pruning import Groups, groups_of, pruned, shortened
 from recon.remedies.search import prunings
-from solvers.foundation.errors import Inconclusive, Unsupported
-from solvers.foundation.limits import Limits
+from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.escaping import named
+from solvers.foundation.limits import Limits
 
 TRIES = 50  # prunings that are looked at where rounding decides
 EXACT_TREE = "exact: dynamic programming over the nodes of the tree; no fewer merges meet the policy"
@@ -33,6 +34,10 @@ EACH_TREE = (
 GREEDY = (
     "greedy: each tree alone meets the rules about single groups with the fewest merges (exact); then the most exposed "
     "pairs of leaves are merged first, as many as the rules about all people need; fewer merges may do"
+)
+GREEDY_TREE = (
+    "greedy: the exact search was too large for so many rules about all people; the pairs of leaves whose merge repairs "
+    "most are merged first; fewer merges may do"
 )
 
 
@@ -76,21 +81,26 @@ def merged(release: EncodedRelease, policy: Any, limits: Limits | None = None) -
     model = mergeable(release)
     before = figures_of(release, limits)
     if isinstance(model, Forest):
-        from recon.remedies.forests import merged_forest
+        from recon.remedies.greedy import merged_forest
 
         return merged_forest(release, model, demands, before, limits)
     groups = groups_of(model, release.domain, limits, demands.sized)
     change: Callable[[Sequence[int]], AnyModel] = (
         (lambda at: pruned(model, at)[0]) if isinstance(model, Tree) else (lambda at: shortened(model, at))
     )
-    for i, (merges, at) in enumerate(prunings(groups, demands, limits)):
-        found = with_models(release, [change(at)]) if at else release
-        after = figures_of(found, limits)
-        if together(outcomes(after, demands)) == "met":
-            how = EXACT_TREE if isinstance(model, Tree) else EXACT_LIST
-            return Merging(found, merges, True, how, (tuple(at),), before, after)
-        if i >= TRIES:
-            break
+    try:
+        for merges, at in islice(prunings(groups, demands, limits), TRIES):
+            found = with_models(release, [change(at)]) if at else release
+            after = figures_of(found, limits)
+            if together(outcomes(after, demands)) == "met":
+                how = EXACT_TREE if isinstance(model, Tree) else EXACT_LIST
+                return Merging(found, merges, True, how, (tuple(at),), before, after)
+    except TooLarge:
+        if not isinstance(model, Tree):
+            raise
+        from recon.remedies.greedy import merged_greedily
+
+        return merged_greedily(release, model, groups, demands, before, limits)
     raise no_merging(release, model, demands, groups, limits)
 
 
@@ -147,10 +157,3 @@ def leaves_of(model: AnyModel) -> int:
     if isinstance(model, Forest):
         return sum(len(tree.nodes.leaves) for tree in model.trees)
     return len(model.rules) if isinstance(model, RuleList) else 0
-
-
-def facts_shown(facts: Facts) -> Facts:
-    """Return the figures without their lists of groups."""
-    from recon.remedies.figures import SHOWN
-
-    return {key: facts.get(key) for key in (*SHOWN, "status")}

@@ -25,8 +25,8 @@ from solvers.foundation.errors import TooLarge
 from solvers.foundation.exact import log2_multisets
 from solvers.foundation.limits import Limits
 
-MAX_PAIRS = 40_000_000  # entries of two fronts put together at one node
-MAX_GRID = 40_000_000  # merges x people x rows at one node
+MAX_PAIRS = 5_000_000  # entries of two fronts put together at one node
+MAX_GRID = 20_000_000  # merges x people x rows at one node
 NEAR = 1e-9  # of the bits wanted: what sums in another order can differ by, and more
 Key = tuple[bool, bool, bool]
 
