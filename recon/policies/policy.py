@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from recon.files.opening import read_whole
-from recon.policies.preset_files import PREFIX, preset_bytes
-from recon.policies.schema import RULES, PolicyPart, Sourced, parsed
+from recon.policies.schema import PREFIX, RULES, PolicyPart, Sourced, parsed, preset_bytes
 from solvers.foundation.errors import PolicyError, ReleaseError
 from solvers.foundation.escaping import named
 
@@ -113,7 +112,9 @@ def resolved(path: str, reading: Reading) -> Policy:
     """Return the policy in a file or preset."""
     layer = layer_of(path, reading)
     if not layer.thresholds:
-        raise PolicyError(f"{named(path)}: sets no threshold, so every release would pass: set one of {', '.join(RULES)}")
+        raise PolicyError(
+            f"{named(path)}: sets no threshold, so every release would pass: set one of {', '.join(RULES)}"
+        )
     stem = path.removeprefix(PREFIX) if path.startswith(PREFIX) else os.path.splitext(os.path.basename(path))[0]
     return Policy(
         name=layer.part.name or stem,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from recon.policies.policy import Policy, read_policy
-from recon.policies.preset_files import PREFIX, preset_names
+from recon.policies.schema import PREFIX, preset_names
 
 
 def preset(name: str) -> Policy:

@@ -22,6 +22,7 @@ from recon.policies.intervals import (
 from solvers.foundation.escaping import named
 
 Place = Mapping[str, Any]
+KINDS = {str(kind): words for kind, words in MEANING.items()}
 PLACES = 20  # shown of a check
 LEVELS = {"none": 0, "low": 1, "medium": 2, "high": 3, "critical": 4}  # of findings, as a policy names them
 FOUND = {"info": 1, "medium": 2, "high": 3, "critical": 4}  # the same of `recon inspect`; "unknown" may be any of them
@@ -63,9 +64,12 @@ def small(facts: Mapping[str, Any], key: str, listed: str, threshold: int) -> Sa
     groups: Sequence[Place] = facts.get(listed) or ()
     smallest: Interval | None = facts.get(key)
     asked = f"at least {counted(threshold, 'row')}"
+    if smallest is None and not groups:
+        return absent(facts, key, asked)
     each = [(none_small(one["rows"], threshold), one) for one in groups]
     outcome: Outcome = "inconclusive" if smallest is None else at_least(smallest, threshold)
-    complete = bool(groups) and len(groups) >= (facts.get(f"{listed}_in_all") or 0)
+    in_all = facts.get(f"{listed}_in_all")
+    complete = bool(groups) and in_all is not None and len(groups) >= in_all
     if outcome != "violated" and any(said == "violated" for said, _ in each):
         outcome = "violated"
     elif outcome == "inconclusive" and complete:
@@ -110,12 +114,14 @@ def of_interval(
     asked = f"at {'least' if compare is at_least else 'most'} {counted(threshold, unit)}"
     interval: Interval | None = facts.get(key)
     if interval is None:
-        return Said("inconclusive", "not known", asked, why=unknown(facts, key))
+        return absent(facts, key, asked)
     outcome = compare(interval, threshold)
-    text = interval_text(interval, unit)
-    if outcome == "violated" and figure(threshold) in text:  # rounded, it would look as if it were met
-        text = interval_text(interval, unit, digits=17)
-    return Said(outcome, text, asked)
+    digits = 4
+    if outcome == "violated":  # rounded to as few digits, it might look as if it were met
+        least, most = ends(interval)
+        bound = most if compare is at_least and most is not None else least
+        digits = next((d for d in range(4, 17) if figure(bound, d) != figure(threshold, d)), 17)
+    return Said(outcome, interval_text(interval, unit, digits), asked)
 
 
 def class_disclosure(facts: Mapping[str, Any], threshold: str | int) -> Said:
@@ -132,35 +138,37 @@ def disclosed(facts: Mapping[str, Any], key: str, threshold: str | int) -> Said:
     """Return what the rows whose label or target is disclosed say against a threshold."""
     limit = {"allowed": None, "forbidden": 0}.get(threshold, threshold) if isinstance(threshold, str) else threshold
     entry = facts.get(key)
-    asked = "any number of rows" if limit is None else "no row" if limit == 0 else f"at most {counted(int(limit), 'row')}"
+    asked = (
+        "any number of rows" if limit is None else "no row" if limit == 0 else f"at most {counted(int(limit), 'row')}"
+    )
     if entry is None:
-        if limit is None:
-            return Said("met", "not known", asked)
-        if key not in (facts.get("not_known") or {}):
-            return Said("not applicable", "nothing of the kind is published", asked)
-        return Said("inconclusive", "not known", asked, why=unknown(facts, key))
+        return Said("met", "not known", asked) if limit is None else absent(facts, key, asked)
     found = interval_text(entry["rows"], "row")
     if limit is None:
         return Said("met", found, asked)
     outcome = at_most(entry["rows"], int(limit))
     groups = [] if outcome == "met" else [g for g in entry.get("groups") or () if ends(g["rows"])[1] != 0]
-    return Said(outcome, found, asked, worst(groups), max(len(groups), (entry.get("groups_in_all") or 0) if groups else 0))
+    return Said(
+        outcome, found, asked, worst(groups), max(len(groups), (entry.get("groups_in_all") or 0) if groups else 0)
+    )
 
 
 def kinds_of_counts(facts: Mapping[str, Any], allowed: Sequence[str]) -> Said:
     """Return whether only allowed kinds of counts are published."""
-    asked = "only " + " and ".join(MEANING.get(kind, kind) for kind in allowed) if allowed else "no counts at all"  # type: ignore[call-overload]
+    asked = "only " + " and ".join(KINDS.get(kind, kind) for kind in allowed) if allowed else "no counts at all"
     kinds = facts.get("kinds_of_counts")
     if kinds is None:
-        return Said("inconclusive", "not known", asked, why=unknown(facts, "kinds_of_counts"))
+        return absent(facts, "kinds_of_counts", asked)
     strange = [kind for kind in kinds if kind not in allowed]
-    found = " and ".join(MEANING.get(kind, named(kind)) for kind in strange or kinds) or "no counts"
+    found = " and ".join(KINDS.get(kind, named(kind)) for kind in strange or kinds) or "no counts"
     return Said("violated" if strange else "met", found, asked)
 
 
 def stored(facts: Mapping[str, Any], allowed: str) -> Said:
     """Return whether the files store nothing graver than allowed; what nobody understood may be anything."""
-    asked = "nothing" if allowed == "none" else f"nothing graver than {allowed}" if allowed != "critical" else "anything"
+    asked = (
+        "nothing" if allowed == "none" else f"nothing graver than {allowed}" if allowed != "critical" else "anything"
+    )
     findings = facts.get("stored") or ()
     grave = [one for one in findings if FOUND.get(one["level"], 0) > LEVELS[allowed]]
     grave.sort(key=lambda one: -FOUND[one["level"]])
@@ -175,7 +183,9 @@ def stored(facts: Mapping[str, Any], allowed: str) -> Said:
     if open_ones:
         why = f"nobody knows what {named(open_ones[0]['what'])} holds, training rows may be in it"
         places = worst(list(map(place_of, open_ones)))
-        return Said("inconclusive", f"{counted(len(open_ones), 'finding')} not understood", asked, places, len(open_ones), why)
+        return Said(
+            "inconclusive", f"{counted(len(open_ones), 'finding')} not understood", asked, places, len(open_ones), why
+        )
     if not facts.get("stored_inspected"):
         return Said("inconclusive", "not inspected", asked, why=unknown(facts, "stored"))
     if not findings:
@@ -222,13 +232,12 @@ def verdict_outcome(verdict: str, forbidden: Sequence[str]) -> Outcome:
 
 def worst(places: Sequence[Place]) -> tuple[Place, ...]:
     """Return the first places, the fewest rows first, as name, where and rows."""
-    return tuple(islice_of(places))
+    return tuple(ranked(places))
 
 
-def islice_of(places: Sequence[Place]) -> Iterator[Place]:
+def ranked(places: Sequence[Place]) -> Iterator[Place]:
     """Yield the places that are shown."""
-    ranked = sorted(places, key=lambda one: rank(one.get("rows")))
-    for one in ranked[:PLACES]:
+    for one in sorted(places, key=lambda one: rank(one.get("rows")))[:PLACES]:
         label = one.get("class")
         where = one.get("where") or ("" if label is None else f"class {label}")
         yield {"name": one["name"], "where": str(where), "rows": one.get("rows")}
@@ -240,6 +249,14 @@ def rank(rows: Interval | None) -> tuple[float, float]:
         return 0, 0
     least, most = ends(rows)
     return (float("inf") if most is None else most), least
+
+
+def absent(facts: Mapping[str, Any], key: str, asked: str) -> Said:
+    """Return what a figure that is not there says: it does not apply, if the audit says so, else it is open."""
+    elsewhere = (facts.get("not_applicable") or {}).get(key)
+    if elsewhere:
+        return Said("not applicable", f"does not apply ({named(elsewhere, 400).rstrip('.')})", asked)
+    return Said("inconclusive", "not known", asked, why=unknown(facts, key))
 
 
 def unknown(facts: Mapping[str, Any], key: str, otherwise: str = "it was not worked out") -> str:

@@ -1,10 +1,11 @@
-"""The policy file as msgspec structs: what each key may be, in the schema and in words (docs/policy.md)."""
+"""Policy files: what each key may be, as structs and in words (docs/policy.md); the files of the presets."""
 
 from __future__ import annotations
 
 import difflib
 import math
 import tomllib
+from pathlib import Path
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import msgspec
@@ -23,6 +24,8 @@ Disclosure = Literal["allowed", "forbidden"] | People
 Level = Literal["none", "low", "medium", "high", "critical"]
 Verdict = Literal["certain", "possible", "impossible", "outside", "unknown"]
 Counted = Literal["inconclusive", "violation"]
+FOLDER = Path(__file__).parent / "presets"
+PREFIX = "preset:"  # how a policy names a preset in `extends`
 LONGEST = 1 << 20  # bytes of a policy file
 
 
@@ -76,6 +79,18 @@ def json_schema() -> dict[str, Any]:
     """Return the JSON Schema of a policy file, as TOML readers give it."""
     found = msgspec.json.schema(PolicyPart)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "recon policy", **found}
+
+
+def preset_names() -> tuple[str, ...]:
+    """Return the names of all presets, in alphabetical order."""
+    return tuple(sorted(path.stem for path in FOLDER.glob("*.toml")))
+
+
+def preset_bytes(name: str) -> bytes:
+    """Return the file of a preset; `PolicyError` where there is none of this name."""
+    if name not in preset_names():
+        raise PolicyError(f"there is no preset {named(name)}: choose {' or '.join(preset_names())}")
+    return (FOLDER / f"{name}.toml").read_bytes()
 
 
 def parsed(data: bytes, file: str) -> PolicyPart:

@@ -1,0 +1,175 @@
+"""The commands `recon policy`, which writes, checks and prints policies, and `recon gate`: models held to one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from recon.console.options import Confidence, Json, LogJson, MaxCells, Memory, Quiet, Seconds, Seed, written_as
+from recon.console.output import (
+    CONTRADICTION,
+    DONE,
+    INCONCLUSIVE,
+    UNREADABLE,
+    VIOLATED,
+    exit_code,
+    print_error,
+    print_json,
+    print_lines,
+    working,
+    write_text,
+)
+
+if TYPE_CHECKING:
+    from recon.policies.policy import Policy
+    from recon.report.report import Report
+    from solvers.foundation.limits import Limits
+
+PolicyFile = Annotated[str | None, typer.Argument(metavar="[FILE]", help="Policy file (TOML), or preset:NAME.")]
+Init = Annotated[bool, typer.Option("--init", help="Write a new policy file, every key explained.")]
+PresetName = Annotated[
+    str | None, typer.Option("--preset", help="With --init: the preset that it extends (see --list).")
+]
+List = Annotated[bool, typer.Option("--list", help="List the presets with their sources.")]
+PolicyOut = Annotated[
+    str | None, typer.Option("--out", help="Write to this file (.toml).", callback=written_as(".toml"))
+]
+ByPolicy = Annotated[str, typer.Option("--policy", help="Policy file (TOML), or preset:NAME.")]
+Gated = Annotated[list[str], typer.Argument(metavar="FILE...", help="Models; each is audited by itself.")]
+SarifOut = Annotated[
+    str | None,
+    typer.Option("--sarif", help="Write the findings as SARIF (.sarif).", callback=written_as(".sarif", json=False)),
+]
+JunitOut = Annotated[
+    str | None,
+    typer.Option("--junit", help="Write the checks as JUnit XML (.xml).", callback=written_as(".xml", json=False)),
+]
+GRAVITY = (
+    DONE,
+    INCONCLUSIVE,
+    CONTRADICTION,
+    UNREADABLE,
+    VIOLATED,
+)  # exit codes of a gate, the one that counts most last
+
+
+def policy(
+    file: PolicyFile = None, init: Init = False, preset: PresetName = None, listed: List = False, out: PolicyOut = None,
+    json: Json = False,
+) -> None:  # fmt: skip
+    """Check a policy and print every threshold with its source; --init writes a new one, --list lists the presets."""
+    from recon.policies.policy import read_policy
+    from recon.policies.presets import presets
+    from recon.policies.templates import init_text, policy_lines, preset_lines
+
+    if sum([file is not None, init, listed]) != 1:
+        raise typer.BadParameter("give a policy file, or --init, or --list")
+    if preset is not None and not init:
+        raise typer.BadParameter("--preset goes with --init; to print one: recon policy preset:NAME")
+    if out is not None and not init:
+        raise typer.BadParameter("--out goes with --init: nothing else is written")
+    if init:
+        if out is not None and os.path.lexists(out):
+            raise typer.BadParameter(f"{out} is there already: choose another name, or take it away first")
+        write_text(init_text(preset), out)
+    elif listed:
+        if json:
+            print_json([resolved_json(one) for one in presets()])
+        else:
+            print_lines(*preset_lines())
+    else:
+        found = read_policy(str(file))
+        if json:
+            print_json(resolved_json(found))
+        else:
+            print_lines(*policy_lines(found))
+
+
+def resolved_json(found: Policy) -> dict[str, Any]:
+    """Return a policy with all that it extends worked in, as JSON."""
+    return found.to_json() | {
+        "note": found.note,
+        "inconclusive": found.inconclusive,
+        "thresholds": [
+            {"key": one.key, "value": one.value, "source": one.source, "set_in": one.set_in} for one in found.thresholds
+        ],
+    }
+
+
+@dataclass(frozen=True)
+class Gate:
+    """What a gate said of one file: the exit code, one line, the document (None: it could not be audited, `why`)."""
+
+    file: str
+    code: int
+    line: str
+    document: dict[str, Any] | None
+    why: str = ""
+
+
+def gate(
+    files: Gated, policy: ByPolicy, sarif: SarifOut = None, junit: JunitOut = None, json: Json = False,
+    seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000, confidence: Confidence = 0.95,
+    seed: Seed = 0, quiet: Quiet = False, log_json: LogJson = False,
+) -> None:  # fmt: skip
+    """Audit each model by itself against a policy; exit code 1 if one violates it, else 3, 5 or 4, 0 if all meet it."""
+    from recon.policies.policy import read_policy
+
+    demanded = read_policy(policy)  # before any model is opened
+    found = []
+    for file in files:
+        with working(seconds, memory, max_cells, quiet, log_json) as limits:
+            found.append(gated(file, demanded, limits, confidence, seed))
+        if not json:
+            print_lines(found[-1].line)
+    if json:
+        print_json([said(one) for one in found])
+    written(found, sarif, junit)
+    worst = max((one.code for one in found), key=lambda code: GRAVITY.index(code) if code in GRAVITY else len(GRAVITY))
+    if worst != DONE:
+        raise typer.Exit(worst)
+
+
+def said(one: Gate) -> dict[str, Any]:
+    """Return what a gate said of a file, as JSON."""
+    assessment = (one.document or {}).get("assessment") or {}
+    verdict, sentence = assessment.get("verdict"), assessment.get("sentence") or one.why
+    return {"file": one.file, "verdict": verdict, "sentence": sentence, "exit_code": one.code}
+
+
+def gated(file: str, demanded: Policy, limits: Limits, confidence: float, seed: int) -> Gate:
+    """Return what a policy says of one file; what cannot be audited is said too and stops no other file."""
+    from recon.cli.session import open_release
+    from recon.report.audit import audit
+    from solvers.foundation.errors import ReconError
+
+    asked: Callable[..., Report] = audit
+    try:
+        release = open_release([file], None, False, limits, confidence)
+        document = asked(release, demanded, limits=limits, seed=seed).to_dict()
+    except (ReconError, OSError) as error:
+        print_error(error)
+        why = " ".join(str(error).split()).removeprefix(f"{file}: ")
+        return Gate(file, exit_code(error), f"{file}: not audited: {why}", None, why)
+    assessment = document["assessment"]
+    code = {"met": DONE, "violated": VIOLATED}.get(assessment["outcome"], INCONCLUSIVE)
+    if document["facts"]["status"] == "unsat":
+        code = CONTRADICTION
+    return Gate(file, code, f"{file}: {assessment['verdict']}: {assessment['sentence']}", document)
+
+
+def written(found: list[Gate], sarif: str | None, junit: str | None) -> None:
+    """Write what a gate found as SARIF and as JUnit XML, all files in one."""
+    from recon.report.pipelines.junit import junit_of_several
+    from recon.report.pipelines.sarif import sarif_of_several
+
+    documents = [one.document for one in found if one.document is not None]
+    unread = [(one.file, one.why) for one in found if one.document is None]
+    if sarif is not None:
+        write_text(sarif_of_several(documents, unread), sarif)
+    if junit is not None:
+        write_text(junit_of_several(documents, unread), junit)

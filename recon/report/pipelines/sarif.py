@@ -1,0 +1,247 @@
+"""Findings of audits as SARIF, so that a pipeline shows them at the model file.
+
+Source: OASIS, Static Analysis Results Interchange Format (SARIF) Version 2.1.0, 2020.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import posixpath
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from recon.policies.intervals import counted, ends, interval_text
+from recon.policies.templates import HELP
+from recon.policies.wording import REMEDIES, TITLES
+from solvers.foundation.escaping import json_shown, named
+
+Document = Mapping[str, Any]
+Json = dict[str, Any]
+SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+LEVELS = {"violated": "error", "inconclusive": "warning"}
+SHOWN = 3  # places that a message spells out
+NOTES = {
+    "pinned": (
+        "People pinned down",
+        "People whose every attribute is the same in every dataset that agrees with the release.",
+    ),
+    "one_row": (
+        "Groups of one row",
+        "Groups (leaves, rules, table cells) of one training row: what they say is about one person.",
+    ),
+    "stored_data": (
+        "Data stored in the file",
+        "What the file stores outright of its training data, before anything is worked out.",
+    ),
+}  # rules of notes, where no policy decides: title and description
+FINGERPRINT = "reconCheck/v1"
+
+
+def sarif(document: Document) -> str:
+    """Return one audit as a SARIF 2.1.0 log: one run, one result per check that is violated or open.
+
+    Without a policy: notes on people pinned down, groups of one row and stored data. The location is the audited file.
+    """
+    return sarif_of_several([document])
+
+
+def sarif_of_several(documents: Sequence[Document], unread: Sequence[tuple[str, str]] = ()) -> str:
+    """Return several audits as one SARIF log of one run.
+
+    `unread`: files that could not be audited, with the reason; each becomes a notification of the tool.
+    """
+    artifacts: list[Json] = []
+    results: list[Json] = []
+    for document in documents:
+        files = [artifact(one) for one in audited(document)]
+        artifacts += (one for one in files if one not in artifacts)  # of any kind there is one of each in SARIF
+        results += [placed(one, files, artifacts) for one in results_of(document)]
+    first_made = documents[0]["made"] if documents else {}
+    ids = dict.fromkeys(one["ruleId"] for one in results)
+    rules = [rule(name) for name in ids]
+    order = {name: index for index, name in enumerate(ids)}
+    for one in results:
+        one["ruleIndex"] = order[one["ruleId"]]
+    driver: Json = {"name": "recon", "rules": rules}
+    if first_made.get("recon"):
+        driver["version"] = first_made["recon"]
+    run: Json = {
+        "tool": {"driver": driver},
+        "invocations": [invocation(documents, unread)],
+        "artifacts": artifacts,
+        "results": results,
+        "properties": {"audits": [summary(one) for one in documents]},
+    }
+    log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+    return json_shown(json.dumps(log, ensure_ascii=False, allow_nan=False, indent=1)) + "\n"
+
+
+def invocation(documents: Sequence[Document], unread: Sequence[tuple[str, str]]) -> Json:
+    """Return that the tool ran, when, and what it could not read."""
+    out: Json = {"executionSuccessful": not unread}
+    if dates := [one["made"]["date"] for one in documents if one["made"].get("date")]:
+        out["endTimeUtc"] = max(dates)
+    if unread:
+        out["toolExecutionNotifications"] = [
+            {
+                "level": "error",
+                "message": {"text": f"{named(file)}: not audited: {named(why, 1000)}"},
+                "locations": [{"physicalLocation": {"artifactLocation": {"uri": uri(file)}}}],
+            }
+            for file, why in unread
+        ]
+    return out
+
+
+def summary(document: Document) -> Json:
+    """Return the verdict on a release, and which policy it was held against."""
+    assessment = document.get("assessment")
+    out: Json = {"files": [one["file"] for one in audited(document)], "verdict": "not assessed against a policy"}
+    if assessment:
+        out |= {"verdict": assessment["verdict"], "sentence": assessment["sentence"], "policy": assessment["policy"]}
+    return out
+
+
+def audited(document: Document) -> Sequence[Mapping[str, Any]]:
+    """Return the files of an audit."""
+    files: Sequence[Mapping[str, Any]] = document["audited"]["files"]
+    return files
+
+
+def artifact(file: Mapping[str, Any]) -> Json:
+    """Return an audited file with its hash."""
+    out: Json = {"location": {"uri": uri(file["file"])}, "roles": ["analysisTarget"]}
+    if file.get("sha256"):
+        out["hashes"] = {"sha-256": file["sha256"]}
+    return out
+
+
+def results_of(document: Document) -> Iterator[Json]:
+    """Yield the results of one audit without their location."""
+    assessment = document.get("assessment")
+    if assessment is None:
+        yield from notes(document)
+        return
+    for check in assessment["checks"]:
+        if check["outcome"] not in LEVELS:
+            continue
+        text = "\n".join(
+            filter(None, [named(check["sentence"], 2000), more_places(check), named(check["remedy"], 500)])
+        )
+        found = result(check["rule"], LEVELS[check["outcome"]], text, check["places"])
+        found["properties"] = {"outcome": check["outcome"], "threshold": check["threshold"], "source": check["source"]}
+        yield found
+
+
+def more_places(check: Mapping[str, Any]) -> str:
+    """Return the places behind the first, which the sentence names."""
+    places, in_all = check["places"][1:SHOWN], check["places_in_all"]
+    if not places:
+        return ""
+    rest = in_all - 1 - len(places)
+    listed = "; ".join(map(place_text, places))
+    return f"Also: {listed}{f'; {rest:,} more' if rest > 0 else ''}."
+
+
+def place_text(place: Mapping[str, Any]) -> str:
+    """Return a place in words."""
+    rows = f", {interval_text(place['rows'], 'row')}" if place.get("rows") else ""
+    return f"{named(place['name'])}{f': {named(where)}' if (where := place.get('where')) else ''}{rows}"
+
+
+def notes(document: Document) -> Iterator[Json]:
+    """Yield notes on what leaks most, where no policy decides."""
+    facts = document.get("facts") or {}
+    pinned = facts.get("pinned")
+    if pinned and ends(pinned)[0] > 0:
+        text = f"{interval_text(pinned, 'person')} pinned down: every attribute follows from the release."
+        yield result("pinned", "note", text[:1].upper() + text[1:], ())
+    ones = [one for one in facts.get("groups") or () if list(one["rows"]) == [1, 1]]
+    if ones:
+        listed = "; ".join(map(place_text, ones[:SHOWN]))
+        rest = f"; {len(ones) - SHOWN:,} more" if len(ones) > SHOWN else ""
+        yield result("one_row", "note", f"{counted(len(ones), 'group')} of one row: {listed}{rest}.", ones[:20])
+    for one in facts.get("stored") or ():
+        text = (
+            f"Stored in the file ({one['level']}): {named(one['what'])} at {named(one['path'])}. {named(one['remedy'])}"
+        )
+        yield result("stored_data", "note", text, [{"name": one["path"] or one["rule"]}], one["rule"] + one["path"])
+
+
+def result(name: str, level: str, text: str, places: Sequence[Mapping[str, Any]], more: str = "") -> Json:
+    """Return a result; `more`: what tells it from others of the same rule, for the fingerprint."""
+    groups: list[Json] = []
+    for one in map(logical, places):
+        groups += [one] if one not in groups else []
+    return {
+        "ruleId": name,
+        "level": level,
+        "message": {"text": text},
+        "locations": [{"logicalLocations": groups} if groups else {}],
+        "partialFingerprints": {FINGERPRINT: more},
+    }
+
+
+def logical(place: Mapping[str, Any]) -> Json:
+    """Return a group as a logical location."""
+    out: Json = {"name": named(place["name"]), "kind": "group"}
+    if place.get("where"):
+        out["fullyQualifiedName"] = f"{named(place['name'])}: {named(place['where'])}"
+    return out
+
+
+def placed(found: Json, files: Sequence[Json], artifacts: Sequence[Json]) -> Json:
+    """Return a result at the first file of its release, the others beside it; its fingerprint is of rule and file."""
+    places = []
+    for one in files:
+        address = {**one["location"], "index": artifacts.index(one)}
+        place = {"physicalLocation": {"artifactLocation": address, "region": {"startLine": 1}}}
+        places += [place] if place not in places else []
+    found["locations"][0] |= places[0] if places else {}
+    if places[1:]:
+        found["relatedLocations"] = places[1:]
+    about = [found["ruleId"], found["partialFingerprints"][FINGERPRINT], *(one["location"]["uri"] for one in files)]
+    digest = hashlib.sha256("\0".join(about).encode("utf-8", "surrogatepass")).hexdigest()
+    found["partialFingerprints"] = {FINGERPRINT: digest}
+    return found
+
+
+def rule(name: str) -> Json:
+    """Return what a rule is about, and what to do."""
+    if name in NOTES:
+        title, about = NOTES[name]
+        return {
+            "id": name,
+            "name": camel(title),
+            "shortDescription": {"text": title},
+            "fullDescription": {"text": about},
+        }
+    title = TITLES[name]
+    return {
+        "id": name,
+        "name": camel(title),
+        "shortDescription": {"text": title},
+        "fullDescription": {"text": f"The policy bounds: {HELP[name]}."},
+        "help": {"text": REMEDIES[name]},
+        "defaultConfiguration": {"level": "error"},
+    }
+
+
+def camel(title: str) -> str:
+    """Return a title as one word, as SARIF's viewers show rules."""
+    return "".join(word[:1].upper() + word[1:] for word in title.split())
+
+
+def uri(file: str) -> str:
+    """Return a file as a relative reference, percent-encoded, an absolute one as file: address (RFC 3986)."""
+    if file == "-":
+        return "standard-input"
+    path = posixpath.normpath(file)
+    try:
+        data = path.encode("utf-8", "surrogateescape")  # bytes that are no text, as the file system has them
+    except UnicodeEncodeError:
+        data = path.encode("utf-8", "surrogatepass")
+    encoded = quote(data, safe="/-._~")
+    return f"file://{encoded}" if path.startswith("/") else encoded
