@@ -20,7 +20,7 @@ from encoders.encode.encoder import EncodedRelease, encode
 from encoders.models.models import Figure, Forest, Noise, Rule, RuleList, RuleSet, Table, Tree
 from encoders.models.nodes import Node, Support
 from recon.remedies.demands import Demands, demands_of, outcomes, together
-from recon.remedies.figures import figures_of
+from recon.remedies.demands import figures_of
 from recon.remedies.merging import NoMerging, merged
 from recon.remedies.pruning import pruned
 from solvers.foundation.errors import Inconclusive, Unsupported

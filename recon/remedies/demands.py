@@ -1,4 +1,7 @@
-"""What a policy demands that merging groups can repair, as plain thresholds; and what figures say against them."""
+"""What a policy demands that merging groups can repair, as plain thresholds; and the figures held against them.
+
+Figures are those of an audit, without its slow questions.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from encoders.encode.encoder import EncodedRelease
+from recon.answers.counting import convention_of
+from recon.auditing.auditing import by_position, group_disclosure
+from recon.auditing.facts import facts_of, nothing_known
+from recon.auditing.findings import Findings
+from recon.loading.settled import as_released
+from recon.measures.figures import empty
+from recon.measures.measures import measure
+from solvers.foundation.errors import EmptyConfidenceSet, Inconclusive, TooLarge, Unsupported
+from solvers.foundation.limits import Limits
+from solvers.questions.query import CountAnswer
+
 Meets = Literal["met", "violated", "inconclusive"]
-Ends = tuple[float, float | None]
+Facts = dict[str, Any]
+SHOWN = ("pinned", "bits_left_per_person", "least_bits_left", "smallest_group", "smallest_cell", "class_disclosure")
 WORDS = {
     "smallest_group": "rows of the smallest group",
     "smallest_cell": "rows of one class in a group",
@@ -133,3 +149,29 @@ def unmet(found: Mapping[str, Meets], demands: Demands) -> list[str]:
         for name, outcome in found.items()
         if outcome != "met"
     ]
+
+
+def figures_of(release: EncodedRelease, limits: Limits, placed: bool = True) -> Facts:
+    """Return the figures of a release as `recon.auditing.facts.facts_of` has them, in their keys.
+
+    What takes longest in an audit is not asked for: certificates, suppressed cells, what files store (`stored` is
+    empty). Bits are of datasets without an order of rows. What is not known within the limits is None, with the reason.
+    `placed`: with what follows for the row at every position. Cost: that of `measure` and, where rows have positions, of placing them; of one tree linear in its leaves.
+    """
+    groups = group_disclosure(as_released(release))
+    try:
+        rows = by_position(release, limits) if placed else None
+        found = Findings(release, measure(release, "multiset", limits), groups, positions=rows)
+    except EmptyConfidenceSet as error:
+        none = empty(release, convention_of(release, "multiset"), CountAnswer("unsat"))
+        return facts_of(Findings(release, none, groups)) | {"status": "empty", "note": str(error)}
+    except (Inconclusive, TooLarge, Unsupported) as error:
+        return nothing_known((), str(error))
+    return facts_of(found)
+
+
+def shown_facts(facts: Mapping[str, Any]) -> Facts:
+    """Return the figures without their lists of groups: `class_disclosure` is the interval of its rows."""
+    disclosed = facts.get("class_disclosure")
+    rows = None if disclosed is None else disclosed["rows"]
+    return {key: facts.get(key) for key in (*SHOWN, "status")} | {"class_disclosure": rows}

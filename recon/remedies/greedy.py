@@ -16,7 +16,7 @@ from typing import Any
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import Forest, Tree
 from recon.remedies.demands import Demands, Meets, outcomes, together, unmet
-from recon.remedies.figures import Facts, figures_of
+from recon.remedies.demands import Facts, figures_of
 from recon.remedies.merging import EACH_TREE, GREEDY, GREEDY_TREE, Merging, NoMerging, with_models
 from recon.remedies.pruning import Groups, alone, groups_of, pruned
 from recon.remedies.search import prunings, sums_of

@@ -15,7 +15,7 @@ from encoders.encode.encoder import EncodedRelease, encode, with_known_rows
 from encoders.models.models import AnyModel, Boosting, Forest, RuleList, Tree
 from recon.loading.settled import as_released
 from recon.remedies.demands import Demands, demands_of, outcomes, together, unmet
-from recon.remedies.figures import figures_of
+from recon.remedies.demands import figures_of
 from recon.remedies.pruning import Groups, groups_of, pruned, shortened
 from recon.remedies.search import prunings
 from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
