@@ -136,15 +136,15 @@ def because(policy: Policy, verdict: Verdict, checks: Sequence[Check], changes: 
     bad = [one for one in checks if one.outcome == kind]
     listed = ", ".join(TITLES[one.rule].lower() for one in bad)
     if verdict == "not assessed":
-        open_ = f"{len(bad)} of {thresholds}" if many > 1 else "the one threshold"
+        which = f"{len(bad)} of {thresholds}" if many > 1 else "The one threshold"
         reason = next((f": {one.said.why}" for one in bad if one.said.why), "")
-        return f"Limits left {open_} of the policy {name} open ({listed}){reason}."
-    violated = f"{len(bad)} of {thresholds}" if many > 1 else "the one threshold"
-    text = f"As it is, it violates {violated} of the policy {name} ({listed})"
-    first = bad[0]
+        return f"{which} of the policy {name} {'is' if len(bad) == 1 else 'are'} open ({listed}){reason}."
+    which = f"{len(bad)} of {thresholds}" if many > 1 else "the one threshold"
+    text = f"The release violates {which} of the policy {name} ({listed})"
     if changes:
-        return f"{text}; this meets it: {changes}."
-    return f"{text}: {asked_text(first.rule, first.said)}."
+        return f"{text}; this change meets the policy: {changes}."
+    first = asked_text(bad[0].rule, bad[0].said)
+    return f"{text}: {first[:1].lower()}{first[1:]}."
 
 
 def least_loss(remedies: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:

@@ -136,21 +136,18 @@ def target_disclosure(facts: Mapping[str, Any], threshold: str | int) -> Said:
 
 def disclosed(facts: Mapping[str, Any], key: str, threshold: str | int) -> Said:
     """Return what the rows whose label or target is disclosed say against a threshold."""
-    limit = {"allowed": None, "forbidden": 0}.get(threshold, threshold) if isinstance(threshold, str) else threshold
-    entry = facts.get(key)
-    asked = (
-        "any number of rows" if limit is None else "no row" if limit == 0 else f"at most {counted(int(limit), 'row')}"
-    )
-    if entry is None:
+    limit = {"allowed": None, "forbidden": 0}[threshold] if isinstance(threshold, str) else threshold
+    entry: Mapping[str, Any] = facts.get(key) or {}
+    asked = "any number of rows" if limit is None else "no row" if limit == 0 else f"at most {counted(limit, 'row')}"
+    if entry.get("rows") is None:
         return Said("met", "not known", asked) if limit is None else absent(facts, key, asked)
     found = interval_text(entry["rows"], "row")
     if limit is None:
         return Said("met", found, asked)
-    outcome = at_most(entry["rows"], int(limit))
+    outcome = at_most(entry["rows"], limit)
     groups = [] if outcome == "met" else [g for g in entry.get("groups") or () if ends(g["rows"])[1] != 0]
-    return Said(
-        outcome, found, asked, worst(groups), max(len(groups), (entry.get("groups_in_all") or 0) if groups else 0)
-    )
+    in_all = max(len(groups), entry.get("groups_in_all") or 0) if groups else 0
+    return Said(outcome, found, asked, worst(groups), in_all)
 
 
 def kinds_of_counts(facts: Mapping[str, Any], allowed: Sequence[str]) -> Said:
