@@ -31,9 +31,12 @@ def at_most(interval: Interval, threshold: float) -> Outcome:
 def none_small(interval: Interval, threshold: float) -> Outcome:
     """Return whether a group of so many rows is large enough or empty: 0 rows are no group and violate nothing.
 
-    "violated" where it surely has a row and surely fewer than the threshold.
+    Rows are whole, so that a threshold of 1 asks for nothing. "violated" where it surely has a row and surely fewer
+    than the threshold.
     """
     least, most = ends(interval)
+    if threshold <= 1:
+        return "met"
     if most is not None and most < threshold:
         return "violated" if least > 0 else "met" if most == 0 else "inconclusive"
     return "met" if least >= threshold else "inconclusive"

@@ -155,13 +155,17 @@ def disclosed(facts: Mapping[str, Any], key: str, threshold: str | int) -> Said:
 
 def kinds_of_counts(facts: Mapping[str, Any], allowed: Sequence[str]) -> Said:
     """Return whether only allowed kinds of counts are published."""
-    asked = "only " + " and ".join(KINDS.get(kind, kind) for kind in allowed) if allowed else "no counts at all"
+    asked = f"nothing but {in_words(allowed)}" if allowed else "no counts at all"
     kinds = facts.get("kinds_of_counts")
     if kinds is None:
         return absent(facts, "kinds_of_counts", asked)
     strange = [kind for kind in kinds if kind not in allowed]
-    found = " and ".join(KINDS.get(kind, named(kind)) for kind in strange or kinds) or "no counts"
-    return Said("violated" if strange else "met", found, asked)
+    return Said("violated" if strange else "met", in_words(strange or kinds) or "no counts", asked)
+
+
+def in_words(kinds: Sequence[str]) -> str:
+    """Return what kinds of counts are, in quotes because commas stand in some."""
+    return ", ".join(f'"{KINDS.get(kind, named(kind))}"' for kind in kinds)
 
 
 def stored(facts: Mapping[str, Any], allowed: str) -> Said:

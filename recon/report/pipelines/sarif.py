@@ -55,9 +55,9 @@ def sarif_of_several(documents: Sequence[Document], unread: Sequence[tuple[str, 
     artifacts: list[Json] = []
     results: list[Json] = []
     for document in documents:
-        first = len(artifacts)
-        artifacts += [artifact(one) for one in audited(document)]
-        results += [placed(one, artifacts, first) for one in results_of(document)]
+        files = [artifact(one) for one in audited(document)]
+        artifacts += (one for one in files if one not in artifacts)  # of any kind there is one of each in SARIF
+        results += [placed(one, files, artifacts) for one in results_of(document)]
     first_made = documents[0]["made"] if documents else {}
     ids = dict.fromkeys(one["ruleId"] for one in results)
     rules = [rule(name) for name in ids]
@@ -172,11 +172,14 @@ def notes(document: Document) -> Iterator[Json]:
 
 def result(name: str, level: str, text: str, places: Sequence[Mapping[str, Any]], more: str = "") -> Json:
     """Return a result; `more`: what tells it from others of the same rule, for the fingerprint."""
+    groups: list[Json] = []
+    for one in map(logical, places):
+        groups += [one] if one not in groups else []
     return {
         "ruleId": name,
         "level": level,
         "message": {"text": text},
-        "locations": [{"logicalLocations": [logical(one) for one in places]}] if places else [{}],
+        "locations": [{"logicalLocations": groups} if groups else {}],
         "partialFingerprints": {FINGERPRINT: more},
     }
 
@@ -189,28 +192,19 @@ def logical(place: Mapping[str, Any]) -> Json:
     return out
 
 
-def placed(found: Json, artifacts: Sequence[Json], first: int) -> Json:
+def placed(found: Json, files: Sequence[Json], artifacts: Sequence[Json]) -> Json:
     """Return a result at the first file of its release, the others beside it; its fingerprint is of rule and file."""
-    places = [
-        {
-            "physicalLocation": {
-                "artifactLocation": {**one["location"], "index": first + index},
-                "region": {"startLine": 1},
-            }
-        }
-        for index, one in enumerate(artifacts[first:])
-    ]
+    places = []
+    for one in files:
+        address = {**one["location"], "index": artifacts.index(one)}
+        place = {"physicalLocation": {"artifactLocation": address, "region": {"startLine": 1}}}
+        places += [place] if place not in places else []
     found["locations"][0] |= places[0] if places else {}
     if places[1:]:
         found["relatedLocations"] = places[1:]
-    about = [
-        found["ruleId"],
-        found["partialFingerprints"][FINGERPRINT],
-        *(one["location"]["uri"] for one in artifacts[first:]),
-    ]
-    found["partialFingerprints"] = {
-        FINGERPRINT: hashlib.sha256("\0".join(about).encode("utf-8", "replace")).hexdigest()
-    }
+    about = [found["ruleId"], found["partialFingerprints"][FINGERPRINT], *(one["location"]["uri"] for one in files)]
+    digest = hashlib.sha256("\0".join(about).encode("utf-8", "surrogatepass")).hexdigest()
+    found["partialFingerprints"] = {FINGERPRINT: digest}
     return found
 
 
@@ -245,5 +239,9 @@ def uri(file: str) -> str:
     if file == "-":
         return "standard-input"
     path = posixpath.normpath(file)
-    encoded = quote(path.encode("utf-8", "surrogateescape"), safe="/-._~")
+    try:
+        data = path.encode("utf-8", "surrogateescape")  # bytes that are no text, as the file system has them
+    except UnicodeEncodeError:
+        data = path.encode("utf-8", "surrogatepass")
+    encoded = quote(data, safe="/-._~")
     return f"file://{encoded}" if path.startswith("/") else encoded
