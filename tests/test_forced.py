@@ -133,7 +133,10 @@ def test_lists_are_capped_and_say_how_many_there_are(monkeypatch):
         {"counts": [0, 2]},
     ]
     answer = found(encoded({"recon": 1, "domain": domain, "models": [{"kind": "tree", "nodes": nodes}]}))
-    assert [(row["where"], row["rows"]) for row in answer["rows"]] == [("a = 0 and y = no", 3), ("a = 2 and y = yes", 2)]
+    assert [(row["where"], row["rows"]) for row in answer["rows"]] == [
+        ("a = 0 and y = no", 3),
+        ("a = 2 and y = yes", 2),
+    ]
     assert answer["rows_in_all"] == 4
     assert [(v["group"], v["attribute"], v["value"], v["rows"]) for v in answer["values"]] == [
         ("leaf 1", "a", "0", 3),
