@@ -136,8 +136,11 @@ def mean_bits(
 
     Of cells: people who are in none for sure may be of any possible value; an open number of rows: the end with less.
     """
-    exact = all(group.values[k].exact for group in held if k in group.values)
-    revealed = [before.bits - (group.values[k].bits if k in group.values else before.bits) for group in held]
+    attribute = release.statements.domain.attributes[k]
+    anything = Left(attribute.full, math.log2(attribute.total), True)
+    left = [group.values.get(k, anything) for group in held]
+    exact = all(one.exact for one in left)
+    revealed = [before.bits - one.bits for one in left]
     if not of_cells:
         ends = [mean_of(revealed, [count(group) for group in held]) for count in (least, most)]
         found = [end for end in ends if end is not None] or [0.0]
@@ -173,15 +176,14 @@ def label_bits(counted: Sequence[Counted], before: Left, of_cells: bool) -> tupl
     Of several countings what the most telling one says by itself. None where no classes are counted exactly.
     """
     found = [class_bits(groups, before.bits) for groups in counted]
-    known = [bits for bits in found if bits is not None]
-    return (max(known), not of_cells) if known else None
+    return (max(found), not of_cells) if found else None
 
 
-def class_bits(counted: Counted, before: float) -> float | None:
+def class_bits(counted: Counted, before: float) -> float:
     """Return the bits revealed of the label by one counting: those before, less its entropy within every group."""
     rows = [sum(classes.values()) for _, classes in counted]
     left = mean_of([class_entropy(classes) for _, classes in counted], rows)
-    return None if left is None else before - left
+    return 0.0 if left is None else before - left
 
 
 def class_entropy(classes: Mapping[int, int]) -> float:

@@ -40,7 +40,7 @@ def forced(release: EncodedRelease, measures: Measures, limits: Limits) -> dict[
     release = settled_release(release, limits)
     held = [group for group in groups(release, measures, limits) if group.rows]
     before = values_before(release.statements, limits)
-    rows = sorted(known_rows(release, held, before).items(), key=lambda one: -one[1])
+    rows = sorted(known_rows(release, held).items(), key=lambda one: -one[1])
     values = sorted(known_values(release, measures, held, before, limits), key=lambda one: -one[3])
     return {
         "rows": [{"where": where, "rows": n} for where, n in rows[:LISTED]],
@@ -52,11 +52,12 @@ def forced(release: EncodedRelease, measures: Measures, limits: Limits) -> dict[
     }
 
 
-def known_rows(release: EncodedRelease, held: Sequence[Group], before: Sequence[Left]) -> Counter[str]:
+def known_rows(release: EncodedRelease, held: Sequence[Group]) -> Counter[str]:
     """Return the rows that are known completely, in words, and how many people surely are each."""
     found: Counter[str] = Counter()
+    every = [attribute.full for attribute in release.statements.domain.attributes]
     for group in held:
-        masks = [group.values[k].mask if k in group.values else left.mask for k, left in enumerate(before)]
+        masks = [group.values[k].mask if k in group.values else full for k, full in enumerate(every)]
         if all(value_of(release, k, mask) is not None for k, mask in enumerate(masks)):
             cuts = release.cut.cuts
             row = Box(tuple((k, mask) for k, mask in enumerate(masks) if len(cuts[k].sizes) > 1))

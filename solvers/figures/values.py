@@ -35,7 +35,7 @@ class Left:
     exact: bool
 
 
-Values = dict[int, Left]  # by attribute; those that are left out can be anything, as before
+Values = dict[int, Left]  # by attribute; every value of those that are left out is as likely as any other
 
 
 def entropy(parts: Iterable[tuple[int, int]]) -> float:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from recon.report.charts.svg import (
+    BOLD,
     NARROW,
     bits,
     clipped,
@@ -59,11 +60,13 @@ def bar(one: Mapping[str, Any], y: float, scale: float) -> tuple[str, float]:
     unit = WIDTH / scale if scale else 0.0
     edge = f' stroke="{colour("--muted")}" stroke-width="0.8"'
     parts = [
-        label(MARGIN, y + 13, fitted(one["name"], room), bold=True),
+        label(MARGIN, y + 13, fitted(one["name"], room / BOLD), bold=True),
         label(NARROW - MARGIN, y + 13, figure, anchor="end"),
         rectangle(MARGIN, y + 20, max(2.0, before * unit), 11, "--exposure-0", more=edge, tip=tip, radius=2),
-        rectangle(MARGIN, y + 20, max(1.2, min(before, revealed) * unit), 11, "--accent", tip=tip, radius=2),
     ]
+    if revealed:
+        filled = max(1.2, min(before, revealed) * unit)
+        parts.append(rectangle(MARGIN, y + 20, filled, 11, "--accent", tip=tip, radius=2))
     forced = int(one.get("forced_rows") or 0)
     if forced:
         text = f"the value is certain for {count(forced, 'person', 'people')}"

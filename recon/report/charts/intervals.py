@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from recon.report.charts.svg import (
+    BOLD,
     NARROW,
     clipped,
     colour,
@@ -22,7 +23,6 @@ from solvers.foundation.escaping import html
 
 SHOWN = 30  # cells that are drawn
 MARGIN, LEFT, RIGHT = 6.0, 14.0, 466.0
-OPEN = 1.0  # part of the scale at which an interval without an end is drawn to end
 
 
 def interval_bars(interval_cells: Sequence[Mapping[str, Any]]) -> str:
@@ -84,9 +84,9 @@ def bars(cell: Mapping[str, Any], y: float, most: float) -> str:
     figure = words(cell)
     tip = f"{clipped(cell['name'], 300)}: published {published_words(cell)}; {figure}"
     edge = f' stroke="{colour("--muted")}" stroke-width="0.8"' + (' stroke-dasharray="4 3"' if end is None else "")
-    left, right = place(start or 0, most), place(most * OPEN if end is None else end, most)
+    left, right = place(start or 0, most), place(most if end is None else end, most)
     a, b = place(low, most), place(high, most)
-    name = fitted(cell["name"], NARROW - 2 * MARGIN - width_of(figure) - 14)
+    name = fitted(cell["name"], (NARROW - 2 * MARGIN - width_of(figure) - 14) / BOLD)
     strong = (
         diamond((a + b) / 2, y + 26, tip)
         if cell["recovered"]
@@ -113,7 +113,7 @@ def words(cell: Mapping[str, Any]) -> str:
     low, high = cell["feasible"]
     if cell["recovered"]:
         return f"recovered: {count(low)}"
-    return f"{low:,} to {count(high)}" + ("" if cell.get("tight") else ", or fewer")
+    return f"{'' if cell.get('tight') else 'within '}{low:,} to {count(high)}"
 
 
 def published_words(cell: Mapping[str, Any]) -> str:

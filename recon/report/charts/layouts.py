@@ -20,6 +20,7 @@ from recon.report.charts.nodes import (
     weight,
 )
 from recon.report.charts.svg import (
+    BOLD,
     colour,
     fitted,
     framed,
@@ -97,7 +98,7 @@ def link(x1: float, y1: float, x2: float, y2: float, word: str) -> str:
     start, end, bend = f"{number(x1)} {number(y1)}", f"{number(x2)} {number(y2)}", number(middle)
     curve = f"M{start}C{bend} {number(y1)} {bend} {number(y2)} {end}"
     line = f'<path d="{curve}" fill="none" stroke="{colour("--muted")}" stroke-width="1.3"/>'
-    return line + label(x2 - 5, y2 - 5, word, size=12, fill="--muted", anchor="end")
+    return line + label(x2 - 5, y2 + (14 if y2 > y1 else -5), word, size=12, fill="--muted", anchor="end")
 
 
 def node_box(drawn: Drawn, i: int, x: float, y: float, width: float) -> str:
@@ -112,16 +113,15 @@ def node_box(drawn: Drawn, i: int, x: float, y: float, width: float) -> str:
         lines = [*wrapped(node["text"], room, 2, 12.5), rows_words(node)]
     else:
         rows = rows_words(node)
-        name = fitted(node["text"], room - width_of(rows, 12.5) - 10, 12.5) or "leaf"
+        name = fitted(node["text"], room / BOLD - width_of(rows, 12.5) - 10, 12.5) or "leaf"
         lines = [f"{name}: {rows}", fitted(class_words(node, 3, 14), room, 12.5), fitted(share_words(node), room, 12.5)]
         lines = [text for text in lines if text]
     first = y + TALL / 2 - 8.5 * len(lines) + 12.5
-    texts = []
+    texts, beneath = [], "" if inner else f"--exposure-{own}"
     for k, text in enumerate(lines):
         bold = k == 0 and not inner
-        texts.append(
-            over(x + 8, first + 17 * k, fitted(text, room, 12.5), paint, "" if inner else f"--exposure-{own}", bold)
-        )
+        shown = fitted(text, room / BOLD if bold else room, 12.5)
+        texts.append(over(x + 8, first + 17 * k, shown, paint, beneath, bold))
     ground = rectangle(x, y, width, TALL, fill, more=edge, radius=5)
     return f"<g><title>{html(tip(node, 600))}</title>{ground}{''.join(texts)}</g>"
 
@@ -170,7 +170,9 @@ def icicle(drawn: Drawn, note: str) -> str:
         if missing
         else "",
     ]
-    height = top + depths * tall
+    if any(single(drawn, i) for i in shown):
+        notes.insert(1, "a foot in the strongest colour marks a leaf of one person")
+    height = top + depths * tall + 4
     foot, more = foot_of(notes, height + 4, WIDE)
     title = "The tree, with exposure as colour"
     for characters in (48, 16, 0):  # names can be long in every node
@@ -242,4 +244,23 @@ def rectangles(
     for (own, wide), boxes in sorted(groups.items()):
         edge = f' stroke="{colour("--muted")}" stroke-width="0.5"' if wide else ""
         out.append(f'<g fill="url(#{PREFIX}-e{own})"{edge}>{"".join(boxes)}</g>')
+    out.append(single_rows(drawn, shown, place, share, top, tall))
     return "".join(out) + f'<g style="pointer-events:none">{"".join(texts)}</g>'
+
+
+def single(drawn: Drawn, i: int) -> bool:
+    """Return whether a node is a leaf that holds one row in every world."""
+    return not drawn.children[i] and list(drawn.nodes[i]["rows"]) == [1, 1]
+
+
+def single_rows(
+    drawn: Drawn, shown: Sequence[int], place: dict[int, float], share: dict[int, float], top: float, tall: float
+) -> str:
+    """Return the feet of leaves that hold one row, as one line of many pieces."""
+    feet = []
+    for i in shown:
+        if single(drawn, i):
+            width = max(1.4, share[i] * (WIDE - 12) - 1)
+            feet.append(f"M{number(place[i])} {number(top + (drawn.depth[i] + 1) * tall + 1, 1)}h{number(width)}")
+    pen = f'stroke="{colour("--exposure-4")}" stroke-width="4" fill="none"'
+    return f'<path d="{"".join(feet)}" {pen} style="pointer-events:none"/>' if feet else ""

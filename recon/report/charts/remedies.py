@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from recon.report.charts.svg import (
+    BOLD,
     NARROW,
     clipped,
     colour,
@@ -71,7 +72,7 @@ def group(one: Mapping[str, Any], old: Mapping[str, Any], y: float, scales: Mapp
     """Return the bars of one remedy."""
     outcome = OUTCOMES.get(str(one.get("outcome")), "")
     room = NARROW - 2 * MARGIN - (width_of(outcome) + 16 if outcome else 0)
-    parts = [label(MARGIN, y + 13, fitted(one["remedy"], room), bold=True)]
+    parts = [label(MARGIN, y + 13, fitted(one["remedy"], room / BOLD), bold=True)]
     if outcome:
         parts.append(label(NARROW - MARGIN, y + 13, outcome, anchor="end", fill="--muted"))
     for i, (word, key, paint) in enumerate(ROWS):
@@ -80,7 +81,7 @@ def group(one: Mapping[str, Any], old: Mapping[str, Any], y: float, scales: Mapp
         text, before = figure(one.get(key), key), figure(old.get(key), key)
         tip = f"{clipped(one['remedy'], 200)}: {word} {text}, as published {before}"
         parts.append(pair(one.get(key), old.get(key), top, scales[key], paint, tip))
-        parts.append(label(RIGHT + 10, top + 15, text, size=12.5))
+        parts.append(label(RIGHT + 10, top + 15, fitted(text, NARROW - RIGHT - 12, 12.5), size=12.5))
     return f"<g>{''.join(parts)}</g>"
 
 

@@ -34,7 +34,8 @@ ROW_LEVELS = (20, 10, 5, 1)  # the same by rows of a group, where bits are not k
 LEVEL_WORDS = ("more than 75 %", "50 to 75 %", "30 to 50 %", "10 to 30 %", "at most 10 %")
 ROW_WORDS = ("more than 20 rows", "11 to 20 rows", "6 to 10 rows", "2 to 5 rows", "1 row")
 ON_PAPER = "@media print{.chart-scroll>svg{min-width:0!important}}"  # a printed page cannot be scrolled
-THIN, WIDE, CAPITAL, USUAL = 0.34, 1.02, 0.68, 0.56  # widths of characters, in parts of the size of text
+BOLD = 1.13  # how much wider bold text is
+THIN, WIDE, CAPITAL, USUAL = 0.37, 1.05, 0.74, 0.6  # widths of characters, in parts of the size of text
 
 
 def colour(name: str) -> str:
@@ -120,7 +121,7 @@ def fitted(text: object, width: float, size: float = SIZE) -> str:
         if used > width:
             break
         kept.append(character)
-    return "".join(kept).rstrip() + "…" if kept else ""
+    return "".join(kept).rstrip() + "…" if width_of("…", size) <= width else ""
 
 
 def wrapped(text: object, width: float, lines: int, size: float = SIZE) -> list[str]:
@@ -181,7 +182,7 @@ def hatches(prefix: str) -> str:
     """
     strokes = (
         "",
-        '<circle cx="4" cy="4" r="0.9"/>',
+        '<circle cx="4" cy="4" r="0.8"/>',
         '<path d="M-2 2 2 -2M0 8 8 0M6 10 10 6"/>',
         '<path d="M-2 6 2 10M0 0 8 8M6 -2 10 2"/>',
         "",
@@ -190,7 +191,7 @@ def hatches(prefix: str) -> str:
     for i, shape in enumerate(strokes):
         ink = on_level(i)
         over = (
-            f'<g fill="{ink if i == 1 else "none"}" stroke="{ink}" stroke-opacity="0.28" fill-opacity="0.4">{shape}</g>'
+            f'<g fill="{ink if i == 1 else "none"}" stroke="{ink}" stroke-opacity="0.28" fill-opacity="0.3">{shape}</g>'
         )
         out.append(
             f'<pattern id="{prefix}-e{i}" width="8" height="8" patternUnits="userSpaceOnUse">'
@@ -205,7 +206,7 @@ def legend(
     """Return the key of the levels of exposure, and the height that it takes."""
     parts, at, down = [], x, y
     for i in range(len(words) - 1, -1, -1):
-        needed = 22 + width_of(words[i], size) + 12
+        needed = 19 + width_of(words[i], size) + 14
         if at + needed > x + width and at > x:
             at, down = x, down + 20
         edge = f' stroke="{colour("--muted")}" stroke-width="0.8"'

@@ -17,7 +17,7 @@ from recon.report.charts.nodes import (
     tip,
     weight,
 )
-from recon.report.charts.svg import NARROW, colour, fitted, framed, hatches, label, rectangle, wrapped
+from recon.report.charts.svg import BOLD, NARROW, colour, fitted, framed, hatches, label, rectangle, wrapped
 from solvers.foundation.escaping import html
 
 SHOWN = 60  # rules that are drawn
@@ -58,7 +58,7 @@ def rule(drawn: Drawn, i: int, word: str, y: float) -> tuple[str, float]:
     """Return one rule and its height."""
     node = drawn.nodes[i]
     last = node["text"] == "everybody else"
-    tests = wrapped("everybody else" if last else f"{word} {node['text']}", NARROW - 44, 3)
+    tests = wrapped("everybody else" if last else f"{word} {node['text']}", (NARROW - 44) / BOLD, 3)
     known = [text for text in (rows_words(node), share_words(node)) if text]
     classes = class_words(node, 4, 20)
     then = fitted(f"then {classes}" if classes else "then", NARROW - 44)
