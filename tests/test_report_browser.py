@@ -28,7 +28,10 @@ QUIET = [
 ]
 MILLIMETRES = 96 / 25.4  # pixels of CSS in one
 A4 = (210 - 2 * 15, 297 - 14 - 15)  # what the page's margins leave of a sheet
-SEEN = ["full", "hostile", "minimal", "stored"]
+SIGHTS = [
+    (name, width, scheme) for name in ("full", "hostile") for width in (1280, 400) for scheme in ("light", "dark")
+]
+SIGHTS += [("minimal", 400, "light"), ("stored", 1280, "dark"), ("large", 400, "light")]
 
 
 @pytest.fixture(scope="module")
@@ -79,14 +82,16 @@ HEADINGS = (
     "() => [...document.querySelectorAll('h1,h2,h3,h4,h5,h6')].map(one => [Number(one.tagName[1]), one.innerText])"
 )
 ALLOWED = """() => [...new Set([...document.querySelectorAll('*')].map(one => one.tagName.toLowerCase()))]"""
+CUT = """() => [...document.querySelectorAll('table, figure svg')]
+    .filter(one => one.getBoundingClientRect().right > innerWidth + 1).map(one => one.outerHTML.slice(0, 120))"""
+SCROLLED = """() => [...document.querySelectorAll('.scroll, .chart-scroll')]
+    .filter(one => getComputedStyle(one).overflowX !== 'visible').length"""
 OUTSIDE = """() => [...document.querySelectorAll('main *')]
     .filter(one => !one.closest('.scroll, .chart-scroll, svg, .spoken, details'))
     .filter(one => one.getBoundingClientRect().right > innerWidth + 1).map(one => one.outerHTML.slice(0, 120))"""
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 400])
-@pytest.mark.parametrize("name", SEEN)
+@pytest.mark.parametrize(("name", "width", "scheme"), SIGHTS)
 def test_a_page_is_whole_and_quiet(browser, folder, tmp_path, name, width, scheme):
     file = folder / f"{name}.html"
     with Visit(browser, file, width, scheme) as visit:
@@ -103,8 +108,17 @@ def test_a_page_is_whole_and_quiet(browser, folder, tmp_path, name, width, schem
         assert visit.alerts == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize(("name", "width"), [("full", 1280), ("full", 400), ("hostile", 1280), ("no domain", 1280)])
+@pytest.mark.parametrize(
+    ("name", "width", "scheme"),
+    [
+        ("full", 1280, "light"),
+        ("full", 400, "dark"),
+        ("no domain", 1280, "dark"),
+        pytest.param("full", 1280, "dark", marks=pytest.mark.slow),
+        pytest.param("full", 400, "light", marks=pytest.mark.slow),
+        pytest.param("hostile", 1280, "light", marks=pytest.mark.slow),
+    ],
+)
 def test_a_page_is_accessible(browser, folder, name, width, scheme):
     """The rules of axe-core, contrast (WCAG AA) among them; incomplete ones are figures that it cannot judge."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
@@ -266,10 +280,8 @@ def test_the_first_page_fits_one_sheet(browser, folder, name):
     with Visit(browser, folder / f"{name}.html", round(A4[0] * MILLIMETRES), "light", "print") as visit:
         tall = visit.page.evaluate("document.querySelector('.first').getBoundingClientRect().height") / MILLIMETRES
         assert tall <= A4[1]
-        cut = "[...document.querySelectorAll('table, figure svg')].filter(one => one.getBoundingClientRect().right > innerWidth + 1).length"
-        assert visit.page.evaluate(cut) == 0, "nothing is cut off on paper"
-        scrolled = "[...document.querySelectorAll('.scroll, .chart-scroll')].filter(one => getComputedStyle(one).overflowX !== 'visible').length"
-        assert visit.page.evaluate(scrolled) == 0
+        assert visit.page.evaluate(CUT) == [], "nothing is cut off on paper"
+        assert visit.page.evaluate(SCROLLED) == 0
 
 
 def test_paper_is_white_whatever_the_screen_is(browser, folder):

@@ -49,10 +49,9 @@ def report(result: Result, to: To = None, policy: ByPolicy = None, out: ReportTo
         demanded = read_policy(policy)
     document = read_document(result)
     if demanded is not None:
-        from recon.policies.assessing import assess
+        from recon.report.document.reassessing import reassessed
 
-        found = assess(document["facts"], demanded, document.get("remedies"))
-        document = document | {"assessment": found.to_json()}
+        document = reassessed(document, demanded)
     write_text(rendered(document, form), out, private=True)
     code = CODES[outcome(document)]
     if code != DONE:

@@ -121,7 +121,7 @@ def fitted(text: object, width: float, size: float = SIZE) -> str:
         if used > width:
             break
         kept.append(character)
-    return "".join(kept).rstrip() + "…" if kept else ""
+    return "".join(kept).rstrip() + "…" if width_of("…", size) <= width else ""
 
 
 def wrapped(text: object, width: float, lines: int, size: float = SIZE) -> list[str]:

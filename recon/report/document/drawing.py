@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,9 @@ from solvers.statements.release import ANY_LABEL, UNBOUNDED, Partition
 if TYPE_CHECKING:
     from recon.measures.figures import Measures
 
+MOST_NODES = 4_000
 ALONE = "colours: the bits that this model leaves by itself"
+Counted = tuple[int, int | None, list[list[Any]] | None]  # rows, least and most, and rows by class
 Shares = dict[int, tuple[float, int]]  # region -> share of bits left, rows that it is of
 
 
@@ -26,14 +29,14 @@ def drawing(release: EncodedRelease, measures: Measures) -> dict[str, Any] | Non
     `kind`: "tree" or "list"; `root`; `note`: what it leaves out; `nodes`: per node or rule `id`, `text` (the test, or
     what the leaf is called), `then` and `otherwise` (ids; None: a leaf), `rows` [least, most] (most None: no upper
     bound), `classes` [[name, rows], ...] or None, `share_left` of the bits of one of its rows (0 to 1; None: not
-    known; of inner nodes the mean over the rows below). Of several models and of forests the first tree is drawn.
+    known; of inner nodes the mean over the rows below). Of several models and of forests the first is drawn.
     Cost: linear in nodes.
     """
     found = drawn_model(release)
     if found is None or measures.status == "unsat":
         return None
-    model, at, note = found
-    block = release.statements.partitions.get(at)
+    model, note = found
+    block = block_of(release, model)
     if block is None:
         return None
     alone = measures.of_cells
@@ -42,26 +45,30 @@ def drawing(release: EncodedRelease, measures: Measures) -> dict[str, Any] | Non
     note = "; ".join(text for text in notes if text)
     if isinstance(model, RuleList):
         return {"kind": "list", "nodes": rule_nodes(release, block, shares), "root": 0, "note": note}
-    nodes = tree_nodes(release, model, block, shares)
-    return {"kind": "tree", "nodes": nodes, "root": 0, "note": note} if nodes else None
+    nodes, folded = tree_nodes(release, model, block, shares)
+    some = f"{folded:,} leaves are folded into the nodes above them" if folded else ""
+    return {"kind": "tree", "nodes": nodes, "root": 0, "note": "; ".join(text for text in (note, some) if text)}
 
 
-def drawn_model(release: EncodedRelease) -> tuple[Tree | RuleList, int, str] | None:
-    """Return the model that is drawn, the number of its block of statements, and a note on what is not drawn.
-
-    Blocks stand in the order of models; of forests on resamples no tree has a block of its own counts.
-    """
+def drawn_model(release: EncodedRelease) -> tuple[Tree | RuleList, str] | None:
+    """Return the model that is drawn, and a note on what is not drawn; None where there is none."""
     models = release.models
-    first = next((i for i, m in enumerate(models) if isinstance(m, (Tree, RuleList, Forest))), None)
-    if first is None or any(isinstance(m, Boosting) for m in models[:first]):
-        return None
-    model = models[first]
+    model = next((m for m in models if isinstance(m, (Tree, RuleList, Forest, Boosting))), None)
     others = f" (one of {len(models)} models)" if len(models) > 1 else ""
-    block = first  # every earlier model, a table or a rule set, has one block
     if isinstance(model, Forest):
-        return model.trees[0], block, f"the first of {len(model.trees)} trees{others}"
+        return model.trees[0], f"the first of {len(model.trees)} trees{others}"
     if isinstance(model, (Tree, RuleList)):
-        return model, block, f"the first that can be drawn{others}" if others else ""
+        return model, f"the first that can be drawn{others}" if others else ""
+    return None
+
+
+def block_of(release: EncodedRelease, model: Tree | RuleList) -> Partition | None:
+    """Return the statements of the first tree or rule list of a release; None where these are not its regions."""
+    rules = isinstance(model, RuleList)
+    few = len(model.rules) if isinstance(model, RuleList) else len(model.nodes.leaves)
+    for block in release.statements.partitions.values():
+        if block.first_match == rules and len(block.boxes) in ((few, few + 1) if rules else (few,)):
+            return block
     return None
 
 
@@ -89,7 +96,7 @@ def shares_alone(release: EncodedRelease, block: Partition) -> Shares:
     domain = release.statements.domain
     if block.first_match or release.cut.unsized or release.statements.impossible or domain.size < 2:
         return {}
-    rows = by_region(block)
+    rows = by_region(release, block)
     found: Shares = {}
     for j, box in enumerate(block.boxes):
         labels = domain.labels if rows[j][2] else 1  # where classes are counted, everybody's class is told
@@ -99,12 +106,14 @@ def shares_alone(release: EncodedRelease, block: Partition) -> Shares:
     return found
 
 
-def by_region(block: Partition) -> list[tuple[int, int | None, list[list[Any]] | None]]:
+def by_region(release: EncodedRelease, block: Partition) -> list[Counted]:
     """Return, per region of a partition: the least and most rows (None: no bound), and rows per class (None: none)."""
-    out: list[tuple[int, int | None, list[list[Any]] | None]] = [(0, 0, None)] * len(block.boxes)
+    out: list[Counted] = [(0, 0, None)] * len(block.boxes)
     for region, statements in block.by_region.items():
         low, high = (np.asarray(side)[statements].tolist() for side in (block.low, block.high))
         most = None if UNBOUNDED in high else sum(high)
+        if release.rows.high is not None:
+            most = release.rows.high if most is None else min(most, release.rows.high)
         told = [int(block.label[s]) for s in statements]
         exact = ANY_LABEL not in told and low == high
         classes = [[block.labels[c], n] for c, n in zip(told, low, strict=True)] if exact else None
@@ -114,7 +123,7 @@ def by_region(block: Partition) -> list[tuple[int, int | None, list[list[Any]] |
 
 def rule_nodes(release: EncodedRelease, block: Partition, shares: Shares) -> list[dict[str, Any]]:
     """Return the rules in order; what every rule captures is what the earlier ones leave."""
-    counted = by_region(block)
+    counted = by_region(release, block)
     out = []
     for j, box in enumerate(block.boxes):
         text = condition_text(release.cut, box) if box.literals else "everybody else"
@@ -122,30 +131,56 @@ def rule_nodes(release: EncodedRelease, block: Partition, shares: Shares) -> lis
     return out
 
 
-def tree_nodes(release: EncodedRelease, model: Tree, block: Partition, shares: Shares) -> list[dict[str, Any]]:
-    """Return the nodes of a tree; none where its leaves are not the regions of the block."""
+def tree_nodes(
+    release: EncodedRelease, model: Tree, block: Partition, shares: Shares
+) -> tuple[list[dict[str, Any]], int]:
+    """Return the nodes of a tree, parents first, and how many leaves are not among them.
+
+    At most MOST_NODES: those of most rows; what is below the others is folded into them.
+    """
     nodes = model.nodes
-    leaves = nodes.leaves.tolist()
-    if len(leaves) != len(block.boxes):
-        return []
-    counted = by_region(block)
-    words = tests_in_words(release, model)
-    region = {leaf: j for j, leaf in enumerate(leaves)}
+    counted = by_region(release, block)
+    region = {leaf: j for j, leaf in enumerate(nodes.leaves.tolist())}
     children = nodes.children.tolist()
-    of: dict[int, tuple[tuple[int, int | None, list[list[Any]] | None], tuple[float, int] | None]] = {}
-    for i in reversed(preorder(children, region)):
+    order = preorder(children, region)
+    of: dict[int, tuple[Counted, tuple[float, int] | None]] = {}
+    leaves: dict[int, int] = {}
+    for i in reversed(order):
         if i in region:
-            of[i] = counted[region[i]], shares.get(region[i])
+            of[i], leaves[i] = (counted[region[i]], shares.get(region[i])), 1
             continue
         below = [of[child] for child in children[i]]
         known = [share for _, share in below if share is not None]
         of[i] = together([own for own, _ in below]), weighted(known) if len(known) == 2 else None
-    out = []
-    for i in range(len(nodes)):
-        then, otherwise = (None, None) if i in region else children[i]
-        text = block.names[region[i]] if i in region else words[int(nodes.condition[i])]
+        leaves[i] = sum(leaves[child] for child in children[i])
+    kept = largest(children, region, {i: counted_rows(own) for i, (own, _) in of.items()})
+    words = tests_in_words(release, model)
+    out, folded = [], 0
+    for i in (i for i in order if i in kept):
+        inner = i not in region and children[i][0] in kept
+        then, otherwise = children[i] if inner else (None, None)
+        text = words[int(nodes.condition[i])] if inner else block.names[region[i]] if i in region else ""
+        if not text:
+            text, folded = f"{leaves[i]:,} leaves below", folded + leaves[i]
         out.append(node(i, text, then, otherwise, *of[i]))
-    return out
+    return out, folded
+
+
+def counted_rows(counted: Counted) -> int:
+    """Return the rows by which nodes are compared: the least of them, or the most where the least is none."""
+    return counted[0] or counted[1] or 0
+
+
+def largest(children: Sequence[Sequence[int]], leaves: Mapping[int, int], rows: Mapping[int, int]) -> set[int]:
+    """Return at most MOST_NODES nodes from the root on, both children of those with most rows first."""
+    kept, heap = {0}, [(-rows[0], 0)]
+    while heap and len(kept) + 2 <= MOST_NODES:
+        _, i = heapq.heappop(heap)
+        if i not in leaves:
+            for child in children[i]:
+                kept.add(child)
+                heapq.heappush(heap, (-rows[child], child))
+    return kept
 
 
 def preorder(children: Sequence[Sequence[int]], leaves: Mapping[int, int]) -> list[int]:
@@ -155,13 +190,13 @@ def preorder(children: Sequence[Sequence[int]], leaves: Mapping[int, int]) -> li
         i = stack.pop()
         out.append(i)
         if i not in leaves:
-            stack += children[i]
+            stack += children[i][::-1]
     return out
 
 
 def together(
-    parts: Sequence[tuple[int, int | None, list[list[Any]] | None]],
-) -> tuple[int, int | None, list[list[Any]] | None]:
+    parts: Sequence[Counted],
+) -> Counted:
     """Return the rows and classes of two nodes together."""
     (a, b, own), (c, d, other) = parts
     classes: list[list[Any]] | None = None
@@ -179,7 +214,7 @@ def tests_in_words(release: EncodedRelease, model: Tree) -> dict[int, str]:
 
 def node(
     number: int, text: str, then: int | None, otherwise: int | None,
-    counted: tuple[int, int | None, list[list[Any]] | None], share: tuple[float, int] | None,
+    counted: Counted, share: tuple[float, int] | None,
 ) -> dict[str, Any]:  # fmt: skip
     """Return one node of the drawing; see `drawing`."""
     low, high, classes = counted

@@ -6,8 +6,10 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-Whole = Annotated[int, Meta(ge=0)]
-Number = int | float
+MOST, LARGEST = 2**63 - 1, 1e300  # of whole numbers and of others: what is larger is an error, or no number
+Whole = Annotated[int, Meta(ge=0, le=MOST)]
+Float = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]
+Number = Annotated[int, Meta(ge=-MOST, le=MOST)] | Float  # constraints belong to one type each
 Interval = Annotated[
     tuple[Number, Number | None],
     Meta(description="[least, most]; most null: no upper end is known."),
@@ -26,7 +28,7 @@ class Made(Part):
     recon: str
     date: str | None = None
     command: str | None = None
-    seconds: float | None = None
+    seconds: Float | None = None
     python: str | None = None
 
 
@@ -44,8 +46,8 @@ class Audited(Part):
 
     files: list[File]
     rows: Interval | None = None
-    attributes: int | None = None
-    columns: int | None = None
+    attributes: Whole | None = None
+    columns: Whole | None = None
     label: str | None = None
     kinds_of_counts: list[str] = []
 
@@ -69,7 +71,7 @@ class ClassGroup(Part, rename={"cls": "class"}):
 class ClassDisclosure(Part):
     """Groups whose rows are all of one class."""
 
-    rows: Interval | None = None
+    rows: Interval
     groups: list[ClassGroup] = []
     groups_in_all: Whole = 0
 
@@ -77,7 +79,7 @@ class ClassDisclosure(Part):
 class TargetDisclosure(Part):
     """Rows whose numeric target is published exactly."""
 
-    rows: Interval | None = None
+    rows: Interval
 
 
 class Stored(Part):
@@ -96,7 +98,7 @@ class Stored(Part):
 class Verdict(Part):
     """What is known of a given profile: certain, possible, impossible, outside (of the domain) or unknown."""
 
-    position: int
+    position: Whole
     verdict: str
 
 
@@ -112,7 +114,7 @@ class Facts(Part):
     pinned: Annotated[
         Interval | None, Meta(description="People whose every attribute is known, in every possible world.")
     ] = None
-    bits_before_per_person: float | None = None
+    bits_before_per_person: Float | None = None
     bits_left_per_person: Annotated[Interval | None, Meta(description="Bits, on average.")] = None
     least_bits_left: Annotated[
         Interval | None, Meta(description="Bits about the most exposed person, given the group they are in.")
@@ -129,7 +131,7 @@ class Facts(Part):
     stored: list[Stored] | None = None
     stored_inspected: bool = False
     profiles: list[Verdict] | None = None
-    confidence: float | None = 1.0
+    confidence: Float | None = 1.0
 
 
 class Place(Part):
@@ -178,17 +180,17 @@ class AttributeBits(Part):
     """What is revealed of one attribute: bits per person before, revealed (mean), the share, people known for sure."""
 
     name: str
-    bits_before: float | None = None
-    bits_revealed: float | None = None
-    share: float | None = None
-    forced_rows: int | None = None
+    bits_before: Float
+    bits_revealed: Float
+    share: Float
+    forced_rows: Whole | None = None
 
 
 class ForcedRows(Part):
     """Rows of which every value is certain."""
 
     where: str
-    rows: int
+    rows: Whole
 
 
 class ForcedValue(Part):
@@ -197,7 +199,7 @@ class ForcedValue(Part):
     group: str
     attribute: str
     value: str
-    rows: int
+    rows: Whole
 
 
 class Forced(Part):
@@ -212,13 +214,13 @@ class Forced(Part):
 class Node(Part):
     """A test or a leaf of a tree, or a rule; `share_left`: of the bits of its most exposed rows."""
 
-    id: int
+    id: Whole
     text: str
-    then: int | None = None
-    otherwise: int | None = None
-    rows: Interval | None = None
-    classes: list[tuple[str, int]] | None = None
-    share_left: float | None = None
+    rows: Interval
+    then: Whole | None = None
+    otherwise: Whole | None = None
+    classes: list[tuple[str, Whole]] | None = None
+    share_left: Float | None = None
 
 
 class Drawing(Part):
@@ -226,17 +228,17 @@ class Drawing(Part):
 
     kind: Literal["tree", "list"]
     nodes: list[Node]
-    root: int = 0
+    root: Whole = 0
     note: str = ""
 
 
 class Profile(Part):
     """A given person, and whether somebody like that is in the training data."""
 
-    position: int
+    position: Whole
     verdict: str
     name: str | None = None
-    probability: float | None = None
+    probability: Float | None = None
     convention: str | None = None
     certificate: str | None = None
     why: str = ""
@@ -253,9 +255,9 @@ class Profiles(Part):
 class Person(Part):
     """A row of the training data, by position; `row` only where it was asked for."""
 
-    position: int
+    position: Whole
     group: str = ""
-    bits_left: float | None = None
+    bits_left: Float | None = None
     worlds_per_row: str | None = None
     group_rows: Interval | None = None
     pinned: bool = False
@@ -266,11 +268,11 @@ class PeopleGroup(Part):
     """People with one value of a protected attribute, and how exposed they are."""
 
     value: str
-    rows: int
-    mean_bits_left: float | None = None
-    mean_share_left: float | None = None
-    pinned: int | None = None
-    least_bits_left: float | None = None
+    rows: Whole
+    mean_bits_left: Float | None = None
+    mean_share_left: Float | None = None
+    pinned: Whole | None = None
+    least_bits_left: Float | None = None
 
 
 class ByGroup(Part):
@@ -302,10 +304,10 @@ class Remedy(Part):
     smallest_group: Interval | None = None
     class_disclosed_rows: Interval | None = None
     outcome: Outcome | None = None
-    accuracy: float | None = None
-    rows_judged: int | None = None
+    accuracy: Float | None = None
+    rows_judged: Whole | None = None
     status: str = ""
-    seconds: float | None = None
+    seconds: Float | None = None
     note: str = ""
     command: str | None = None
 
@@ -356,9 +358,9 @@ class How(Part):
     numbers: Annotated[list[tuple[str, str, str | None]], Meta(description="What, its status, the engine.")] = []
     engines: Annotated[list[tuple[str, str]], Meta(description="Engine, what it said.")] = []
     limits: dict[str, Any] = {}
-    seed: int | None = None
+    seed: Whole | None = None
     certificates: list[CertificateOf] = []
-    seconds: float | None = None
+    seconds: Float | None = None
 
 
 class Exposed(Part, rename={"cls": "class"}):
@@ -369,19 +371,19 @@ class Exposed(Part, rename={"cls": "class"}):
     where: str = ""
     cls: str | None = None
     worlds_per_row: str | None = None
-    bits_left: float | None = None
-    bits_removed: float | None = None
-    share_left: float | None = None
-    share_of_rows_at_most: float | None = None
+    bits_left: Float | None = None
+    bits_removed: Float | None = None
+    share_left: Float | None = None
+    share_of_rows_at_most: Float | None = None
 
 
 class IntervalCell(Part):
     """A cell without an exact count: what was published of it, and what it can still be."""
 
     name: str
-    published: Annotated[tuple[int | None, int | None], Meta(description="[least, most] as published.")]
-    feasible: Annotated[tuple[int, int], Meta(description="[least, most] in any possible world.")]
+    published: Annotated[tuple[Whole | None, Whole | None], Meta(description="[least, most] as published.")]
+    feasible: Annotated[tuple[Whole, Whole], Meta(description="[least, most] in any possible world.")]
     suppressed: str | None = None
-    width: int | None = None
+    width: Whole | None = None
     recovered: bool = False
     tight: bool = False

@@ -26,11 +26,12 @@ from recon.report.document.parts import (
     Persons,
     Profiles,
     Remedy,
+    Whole,
 )
 
 VERSION = 2
 Loose = dict[str, Any]
-Share = Annotated[float, Meta(ge=0, le=1.000001)]
+Share = Annotated[float, Meta(ge=0, le=1.000001)]  # sums of shares may end a little beyond 1
 
 
 class Document(Struct, kw_only=True):
@@ -56,7 +57,7 @@ class Document(Struct, kw_only=True):
     exposed: Annotated[
         list[Exposed], Meta(description="Groups (leaf or rule, and class), the most exposed first; at most 1,000.")
     ] = []
-    exposed_in_all: int = 0
+    exposed_in_all: Whole = 0
     curve: Annotated[
         list[tuple[Share, Share]],
         Meta(description="Increasing pairs: share of bits left, share of people with at most so much."),
@@ -96,8 +97,8 @@ class Document(Struct, kw_only=True):
     interval_cells: Annotated[
         list[IntervalCell], Meta(description="Cells without an exact count, and what is left of them.")
     ] = []
-    interval_cells_recovered: int = 0
-    interval_cells_left_out: int = 0
+    interval_cells_recovered: Whole = 0
+    interval_cells_left_out: Whole = 0
     stored: Annotated[list[Loose], Meta(description="Inspections of the files: what they store outright.")] = []
     truth: Annotated[Loose | None, Meta(description="Comparison with the true rows.")] = None
     without_noise: Annotated[Loose | None, Meta(description="What the noise bought.")] = None

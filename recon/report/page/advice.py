@@ -146,7 +146,7 @@ def mend(document: Document, assessment: Document) -> Iterator[Step]:
 
 def worst_check(check: Document) -> str:
     """Return the first place where a check fails, and its remedy."""
-    text = f"{sentence_of(check['title'], 90)} is not met"
+    text = f"“{sentence_of(check['title'], 90)}” is not met"
     for place in check.get("places", ())[:1]:
         rows = f" ({people(place['rows'])})" if place.get("rows") else ""
         where = f", where {sentence_of(place['where'], 180)}" if place.get("where") else ""

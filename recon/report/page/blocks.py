@@ -16,6 +16,7 @@ Rows = list[tuple[str, ...]]
 NAME, WHERE, SENTENCE, COMMAND = 90, 320, 600, 400  # characters shown of a name, a condition, ...
 FIRST = 40  # rows of a table that are always open; the others fold away on a page, and are not printed
 NOT_KNOWN = "not known"
+OPEN = 2**62  # rows: so many stand for no upper end
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,12 @@ def name_of(text: object, maximum: int = NAME) -> str:
     return "-" if text is None or text == "" else named(text, maximum)
 
 
+def path_of(text: object, maximum: int = 60) -> str:
+    """Return a path as a first page shows it; of a long one its end, where the file's name is."""
+    path = named(text, 10**6)
+    return path if len(path) <= maximum else f"…{path[1 - maximum :]}"
+
+
 def sentence_of(text: object, maximum: int = SENTENCE) -> str:
     """Return a sentence as a report shows it; long ones end after so many characters."""
     said = shown(str(text).strip())
@@ -147,7 +154,7 @@ def rows_of(ends: Ends) -> str:
     if ends is None:
         return NOT_KNOWN
     least, most = ends[0] or 0, ends[1]
-    if most is None:
+    if most is None or most >= OPEN:
         return f"{amount(least)} or more"
     return amount(least) if least == most else f"{amount(least)} to {amount(most)}"
 

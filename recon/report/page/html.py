@@ -51,7 +51,7 @@ def environment() -> Environment:
 
     found = Environment(
         loader=PackageLoader("recon.report.page", "templates"), autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True, finalize=visible,
+        trim_blocks=True, lstrip_blocks=True, finalize=visible, keep_trailing_newline=True,
     )  # fmt: skip
     found.filters["kind"] = kind_of
     found.filters["drawing"] = drawing

@@ -13,6 +13,7 @@ from recon.report.page.blocks import (
     choices,
     ends_of,
     name_of,
+    path_of,
     people,
     quoted,
     rows_of,
@@ -96,7 +97,7 @@ def against(document: Document) -> str:
 def policy_name(assessment: Document) -> str:
     """Return a policy by its name, file and the first digits of its SHA-256."""
     policy = assessment["policy"]
-    where = [name_of(policy["file"], 60)] if policy.get("file") else []
+    where = [path_of(policy["file"])] if policy.get("file") else []
     where += [f"SHA-256 {name_of(policy['sha256'], 12).split('.')[0]}…"] if policy.get("sha256") else []
     return f"Policy “{name_of(policy['name'], 60)}”{f' ({chr(44).join(where)})' if where else ''}".replace(",", ", ")
 
@@ -203,7 +204,7 @@ def audited(document: Document) -> list[tuple[str, str]]:
     what, made = document["audited"], document["made"]
     out: list[tuple[str, str]] = []
     for one in what["files"][:2]:
-        out.append(("File", name_of(one["file"], 120)))
+        out.append(("File", path_of(one["file"], 120)))
         if one.get("sha256"):
             out.append(("SHA-256", name_of(one["sha256"], 64)))
         kind = ", ".join(name_of(one[key], 60).replace("_", " ") for key in ("kind", "format") if one.get(key))

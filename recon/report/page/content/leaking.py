@@ -40,7 +40,7 @@ def leaking(document: Document) -> Part:
     if drawing and (svg := model_drawing(drawing)):
         what = "The tree" if drawing["kind"] == "tree" else "The rules in their order"
         note = sentence_of(drawing.get("note") or "", WHERE)
-        text = f"{what}, with exposure as colour: the darker, the fewer bits are left. {note}"
+        text = f"{what}, with exposure as colour: the stronger the colour, the fewer bits are left. {note}"
         blocks.append(Drawn("The model and where it is exposed", svg, text.strip()))
     curve = document.get("curve") or []
     if len(curve) > 1 and (svg := exposure_curve(curve)):

@@ -58,7 +58,7 @@ def profile_table(profiles: Document) -> Table:
             short(one.get("certificate")),
             sentence_of(one.get("why") or "-", 240),
         )
-        for one in profiles["rows"][:LISTED]
+        for one in (profiles.get("rows") or [])[:LISTED]
     ]
     head = ("Position", "Name", "In the training data", "Probability", "Certificate", "Why")
     more = more_of(len(rows), profiles.get("rows_in_all"))
@@ -113,7 +113,7 @@ def person_blocks(persons: Document) -> list[Block]:
                 bits(one.get("least_bits_left")),
                 NOT_KNOWN if one.get("pinned") is None else amount(one["pinned"]),
             )
-            for one in by["groups"][:LISTED]
+            for one in (by.get("groups") or [])[:LISTED]
         ]
         head = (
             name_of(by["attribute"]),
