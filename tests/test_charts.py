@@ -190,6 +190,7 @@ def test_nothing_is_drawn_of_nothing():
     assert model_drawing(None) == model_drawing({}) == ""
     assert model_drawing({"kind": "tree", "root": 0, "nodes": [], "note": ""}) == ""
     assert model_drawing({"kind": "tree", "root": 7, "nodes": [node(0, "a")], "note": ""}) == ""
+    assert exposure_curve(None) == attribute_bars(None) == interval_bars(None) == remedy_bars(None) == ""
     assert attribute_bars([]) == interval_bars([]) == remedy_bars([]) == remedy_bars(REMEDIES[:1]) == ""
     assert remedy_bars([REMEDIES[0], REMEDIES[3]]) == ""
 

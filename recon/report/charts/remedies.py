@@ -26,13 +26,13 @@ ROWS = (("bits left", "bits_left_per_person", "--accent"), ("pinned down", "pinn
 Ends = Sequence[float | None]
 
 
-def remedy_bars(remedies: Sequence[Mapping[str, Any]]) -> str:
+def remedy_bars(remedies: Sequence[Mapping[str, Any]] | None) -> str:
     """Return the bars as inline SVG, "" where no remedy has figures to compare.
 
     `remedies`: as the document has them, the release as published first; `bits_left_per_person` and `pinned` are
     [least, most] or None (not known).
     """
-    if len(remedies) < 2 or not any(one.get(key) for one in remedies[1:] for _, key, _ in ROWS):
+    if not remedies or len(remedies) < 2 or not any(one.get(key) for one in remedies[1:] for _, key, _ in ROWS):
         return ""
     old, new = remedies[0], [one for one in remedies[1:] if any(one.get(key) for _, key, _ in ROWS)]
     scales = {key: greatest([old, *new[:SHOWN]], key) for _, key, _ in ROWS}
