@@ -190,6 +190,7 @@ def test_nothing_is_drawn_of_nothing():
     assert model_drawing(None) == model_drawing({}) == ""
     assert model_drawing({"kind": "tree", "root": 0, "nodes": [], "note": ""}) == ""
     assert model_drawing({"kind": "tree", "root": 7, "nodes": [node(0, "a")], "note": ""}) == ""
+    assert exposure_curve(None) == attribute_bars(None) == interval_bars(None) == remedy_bars(None) == ""
     assert attribute_bars([]) == interval_bars([]) == remedy_bars([]) == remedy_bars(REMEDIES[:1]) == ""
     assert remedy_bars([REMEDIES[0], REMEDIES[3]]) == ""
 
@@ -396,7 +397,7 @@ def test_remedies_stand_beside_the_release_as_published():
         "merged",
         "noise",
     ]
-    assert {"meets the policy", "not decided", "14.25", "10 to 18.5", "at least 0"} <= set(said)
+    assert {"meets the policy", "not decided", "14.25", "10 to 18.5", "at least 0", "was 9", "was 12"} <= set(said)
     tips = [tip for *_, tip in boxes(chart)]
     assert "merged: pinned down 0, as published 12" in tips
     widths = [(width, tip) for _, _, width, _, tip in boxes(chart) if tip.startswith("merged: bits left")]

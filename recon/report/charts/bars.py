@@ -26,12 +26,13 @@ NAMED = 8  # of those without bits that are named
 MARGIN, WIDTH = 6.0, NARROW - 12.0
 
 
-def attribute_bars(attribute_bits: Sequence[Mapping[str, Any]]) -> str:
+def attribute_bars(attribute_bits: Sequence[Mapping[str, Any]] | None) -> str:
     """Return the bars as inline SVG, "" where there is nothing to draw.
 
     `attribute_bits`: `name`, `bits_before`, `bits_revealed` per person and `forced_rows` of every attribute (bits None:
     not known, with a reason in `why`), the most revealed first; `is` "at least" marks a lower bound.
     """
+    attribute_bits = attribute_bits or ()
     known = [one for one in attribute_bits if one.get("bits_revealed") is not None]
     unknown = [one for one in attribute_bits if one.get("bits_revealed") is None]
     if not known and not unknown:

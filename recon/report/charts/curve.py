@@ -12,12 +12,12 @@ TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
 Point = tuple[float, float]
 
 
-def exposure_curve(curve: Sequence[Sequence[float]]) -> str:
+def exposure_curve(curve: Sequence[Sequence[float]] | None) -> str:
     """Return the curve as inline SVG, "" where there is nothing to draw.
 
     `curve`: [share of bits left, share of people with at most so much], both from 0 to 1, increasing.
     """
-    points = [(float(x), float(y)) for x, y in curve if math.isfinite(x) and math.isfinite(y)]
+    points = [(float(x), float(y)) for x, y in curve or () if math.isfinite(x) and math.isfinite(y)]
     points = sorted((min(1.0, max(0.0, x)), min(1.0, max(0.0, y))) for x, y in points)
     if not points:
         return ""

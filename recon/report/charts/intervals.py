@@ -25,7 +25,7 @@ SHOWN = 30  # cells that are drawn
 MARGIN, LEFT, RIGHT = 6.0, 14.0, 466.0
 
 
-def interval_bars(interval_cells: Sequence[Mapping[str, Any]]) -> str:
+def interval_bars(interval_cells: Sequence[Mapping[str, Any]] | None) -> str:
     """Return the intervals as inline SVG, "" where there are none.
 
     `interval_cells`: `name`, `published` [least, most] (None: no such end), `feasible` [least, most], `recovered`,

@@ -26,13 +26,13 @@ ROWS = (("bits left", "bits_left_per_person", "--accent"), ("pinned down", "pinn
 Ends = Sequence[float | None]
 
 
-def remedy_bars(remedies: Sequence[Mapping[str, Any]]) -> str:
+def remedy_bars(remedies: Sequence[Mapping[str, Any]] | None) -> str:
     """Return the bars as inline SVG, "" where no remedy has figures to compare.
 
     `remedies`: as the document has them, the release as published first; `bits_left_per_person` and `pinned` are
     [least, most] or None (not known).
     """
-    if len(remedies) < 2 or not any(one.get(key) for one in remedies[1:] for _, key, _ in ROWS):
+    if not remedies or len(remedies) < 2 or not any(one.get(key) for one in remedies[1:] for _, key, _ in ROWS):
         return ""
     old, new = remedies[0], [one for one in remedies[1:] if any(one.get(key) for _, key, _ in ROWS)]
     scales = {key: greatest([old, *new[:SHOWN]], key) for _, key, _ in ROWS}
@@ -40,7 +40,7 @@ def remedy_bars(remedies: Sequence[Mapping[str, Any]]) -> str:
     parts = [key]
     for one in new[:SHOWN]:
         parts.append(group(one, old, y, scales))
-        y += 88
+        y += 102
     if len(new) > SHOWN:
         parts.append(label(MARGIN, y + 12, f"and {len(new) - SHOWN:,} more remedies", fill="--muted", size=12.5))
         y += 20
@@ -76,12 +76,14 @@ def group(one: Mapping[str, Any], old: Mapping[str, Any], y: float, scales: Mapp
     if outcome:
         parts.append(label(NARROW - MARGIN, y + 13, outcome, anchor="end", fill="--muted"))
     for i, (word, key, paint) in enumerate(ROWS):
-        top = y + 22 + 30 * i
+        top = y + 22 + 36 * i
         parts.append(label(MARGIN, top + 15, word, size=12.5, fill="--muted"))
         text, before = figure(one.get(key), key), figure(old.get(key), key)
         tip = f"{clipped(one['remedy'], 200)}: {word} {text}, as published {before}"
         parts.append(pair(one.get(key), old.get(key), top, scales[key], paint, tip))
-        parts.append(label(RIGHT + 10, top + 15, fitted(text, NARROW - RIGHT - 12, 12.5), size=12.5))
+        room = NARROW - RIGHT - 12
+        parts.append(label(RIGHT + 8, top + 10, fitted(text, room, 12.5), size=12.5))
+        parts.append(label(RIGHT + 8, top + 24, fitted(f"was {before}", room, 12), size=12, fill="--muted"))
     return f"<g>{''.join(parts)}</g>"
 
 
@@ -90,7 +92,7 @@ def pair(new: Ends | None, old: Ends | None, y: float, scale: float, paint: str,
     unit = (RIGHT - LEFT) / scale
     out = []
     edge = f' stroke="{colour("--muted")}" stroke-width="0.8"'
-    for ends, top, fill, more in ((new, y, paint, ""), (old, y + 12, "--exposure-0", edge)):
+    for ends, top, fill, more in ((new, y, paint, ""), (old, y + 14, "--exposure-0", edge)):
         if ends is None:
             continue
         low = float(ends[0] or 0)
@@ -98,7 +100,8 @@ def pair(new: Ends | None, old: Ends | None, y: float, scale: float, paint: str,
         if high > low:
             pale = f' fill-opacity="0.25" stroke="{colour("--muted")}" stroke-width="0.8" stroke-dasharray="3 2"'
             out.append(rectangle(LEFT, top, high * unit, 10, fill, more=pale, tip=tip, radius=2))
-        out.append(rectangle(LEFT, top, max(1.5, low * unit), 10, fill, more=more, tip=tip, radius=2))
+        if low:
+            out.append(rectangle(LEFT, top, max(1.5, low * unit), 10, fill, more=more, tip=tip, radius=2))
     return "".join(out)
 
 
