@@ -6,8 +6,9 @@ A scikit-learn tree of at most 1,000 leaves on 50,000 random rows of twelve attr
 numbers up to 99), its label one of two by a noisy rule; written as a release file with the domain declared, and by
 joblib with that domain given by --domain. Every command runs from start to end in a process of its own: `recon audit
 FILE --out PAGE.html` beside `recon audit FILE --json`, which is what the page is made from; and with `--remedies`,
-beside the page without. Asked: 5 seconds and 2 MB, 60 seconds with remedies. Needs scikit-learn. What a line says:
-harness.py.
+beside the page without. Asked: 5 seconds and 2 MB, 60 seconds with remedies. Last, what a tree adds to an
+earlier one on the same rows (`recon.registers`, 60 seconds), beside the measures of the new one alone. Needs
+scikit-learn. What a line says: harness.py.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from harness import Job, Line, command, main
+from harness import Job, Line, command, main, measured
 
 ROWS, LEAVES = 50_000, 1_000
 SECONDS, MEGABYTES, WITH_REMEDIES = 5.0, 2.0, 60.0  # what is asked of the page, and of the page with remedies
@@ -79,11 +80,59 @@ def page(job: str, kind: str, remedies: bool) -> list[Line]:
     return [Line(job, work, baseline, beside, less={"MB": round(size, 2)}, said=said)]
 
 
+def beside_earlier(job: str, leaves: int) -> list[Line]:
+    """Say what a tree adds to an earlier one on the same rows, beside the measures of the new tree alone."""
+    import recon
+    from recon.measures.measures import measure
+    from recon.registers.adding import adds
+    from recon.registers.register import Register
+    from solvers.foundation.limits import Limits
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        old, new = (another_tree(folder, leaves, seed) for seed in (0, 1))
+        register = Register.opened(folder / "register").add(old, "release", date="2026-03-02")
+        beside = measured(lambda: measure(recon.load(new), "multiset", Limits(seconds=WITH_REMEDIES)), repeats=1)
+        work = measured(lambda: adds(recon.load(new), register, Limits(seconds=WITH_REMEDIES)), repeats=1)
+    found = work.found
+    low, high = found.after.bits_left_per_person
+    said = {
+        "wall s": round(work.wall, 1),
+        "bits per person, together": f"{low:.2f} to {high:.2f}",
+        "earlier": f"{found.before.bits_left_per_person[1]:.2f}",
+        "new alone": f"{found.alone.bits_left_per_person[1]:.2f}",
+        "differences": found.differences.in_all,
+    }
+    return [Line(job, work, "the measures of the new tree", beside, more={"together": found.status}, said=said)]
+
+
+def another_tree(folder: Path, leaves: int, seed: int) -> Path:
+    """Write a tree that draws four attributes per split, and return its file; another seed gives another tree."""
+    from sklearn.tree import DecisionTreeClassifier
+
+    import recon
+    from encoders.domain.domain import Domain
+    from recon.formats.release.writing import dump, release_json
+
+    frame = frame_of(ROWS)
+    model = DecisionTreeClassifier(max_leaf_nodes=leaves, max_features=4, random_state=seed)
+    made = recon.encode(model.fit(frame.drop(columns="y"), frame["y"]), Domain.from_frame(frame, label="y"))
+    file = folder / f"tree{seed}.json"
+    file.write_text(dump(release_json(made.domain, made.models, made.declared)), "utf-8")
+    return file
+
+
 JOBS = {
     "page, release file": Job(page, ("page, release file", "release file", False), needs=("sklearn",)),
     "page, joblib": Job(page, ("page, joblib", "joblib", False), needs=("sklearn",)),
     "page with remedies, release file": Job(
         page, ("page with remedies, release file", "release file", True), quick=False, needs=("sklearn",)
+    ),
+    "beside an earlier tree, 100 leaves": Job(
+        beside_earlier, ("beside an earlier tree, 100 leaves", 100), quick=False, needs=("sklearn",)
+    ),
+    "beside an earlier tree, 1,000 leaves": Job(
+        beside_earlier, ("beside an earlier tree, 1,000 leaves", 1_000), quick=False, needs=("sklearn",)
     ),
 }
 
