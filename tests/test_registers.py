@@ -26,7 +26,9 @@ from recon.cli.releasing.register import register as command
 from recon.loading.loading import load
 from recon.registers.adding import adds, joined
 from recon.registers.differences import SMALL
+from recon.registers.figures import Left, tied
 from recon.registers.index import HEAD, INDEX, Entry, appended, parsed, quoted
+from recon.registers.naming import named_by_file
 from recon.registers.register import Register
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.limits import Limits
@@ -356,6 +358,36 @@ def test_the_figures_are_those_of_every_dataset(tmp_path, seed):
                                            "decision": "release"}]  # fmt: skip
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_bounds_hold_where_limits_end_the_counting(tmp_path, seed):
+    content, truth = oracle.random_release(random.Random(100 + seed), models=3)
+    content["rows"] = len(truth)
+    parts = [{**content, "models": content["models"][:1]}, {**content, "models": content["models"][1:]}]
+    for name, one in zip(("old.json", "new.json"), parts, strict=True):
+        (tmp_path / name).write_text(json.dumps(one), encoding="utf-8")
+    registered(tmp_path / "r", tmp_path / "old.json")
+    found = adding(tmp_path / "r", tmp_path / "new.json", limits=Limits(cells=2))
+    for left, one in ((found.before, parts[0]), (found.alone, parts[1]), (found.after, content)):
+        assert left.status in ("exact", "bounds", "unknown")
+        if left.log2_datasets is not None:
+            bits, (low, high) = math.log2(oracle.count(one, "multiset")), left.log2_datasets
+            assert low - 1e-9 <= bits
+            assert high is None or bits <= high + 1e-9
+        if left.pinned is not None and truth:
+            low, high = left.pinned
+            assert low <= least_of_each(one) <= (len(truth) if high is None else high)
+
+
+def test_a_file_that_changes_while_it_is_read_is_noticed(tmp_path):
+    file = written(tmp_path, "march.json", [tree({"smoker": 1}, [2, 3])])
+    registered(tmp_path / "r", file)
+    new = written(tmp_path, "new.json", [tree({"age": "old"}, [2, 3])])
+    read = load(str(new))
+    written(tmp_path, "new.json", [tree({"age": "old"}, [3, 2])])
+    with pytest.raises(ReleaseError, match="changed while they were read"):
+        adds(read, Register.read(tmp_path / "r"), Limits())
+
+
 def split_tree(name, splits, rows):
     """Return a tree that tests attributes one after the other, with the counts of some rows."""
     nodes, path = [], {}
@@ -534,6 +566,54 @@ def test_other_rows_of_the_same_number_clash_by_statement(tmp_path):
     }  # fmt: skip
     assert found.differences.groups == ()
     assert found.to_json()["after"]["pinned"] is None
+
+
+def test_models_of_one_name_are_told_apart_by_their_files(tmp_path):
+    """Fitted trees are all called alike: what clashes, and what a difference lies in, still says the file."""
+    march = written(tmp_path, "march.json", [tree({"smoker": 1}, [12, 18], "tree")])
+    april = written(tmp_path, "april.json", [tree({"smoker": 1}, [11, 19], "tree")])
+    found = registered(tmp_path / "r", march)
+    clash = adding(tmp_path / "r", april)
+    assert clash.contradicts
+    assert sorted({line.split(":")[0] for line in clash.conflict}) == ["april.json", "march.json"]
+    may = written(tmp_path, "may.json", [tree({"age": "old"}, [28, 2], "tree")])
+    new = tmp_path / "new" / "march.json"  # the name of an earlier file
+    new.parent.mkdir()
+    written(new.parent, "march.json", [table({"where": {"age": "old", "smoker": 0}, "count": 17})])
+    found.add(may, "release", date=DAY)
+    said = adding(tmp_path / "r", new)
+    named = " ".join(one.name for one in said.differences.groups)
+    assert "march.json: tree, leaf" in named
+    assert "may.json: tree, leaf" in named
+    assert [one.name for one in said.release.models][:2] == ["tree", "tree"]  # as certificates name them
+
+
+@pytest.mark.parametrize("kind", ["forest", "rule_list", "rule_set", "boosting"])
+def test_every_kind_of_model_takes_a_file_in_its_name(tmp_path, kind):
+    release = {"forest": "compas_forest.json", "rule_list": "compas_rule_list.json", "rule_set": None,
+               "boosting": "boosted_model.txt"}[kind]  # fmt: skip
+    if release is None:
+        made = load(str(written(tmp_path, "a.json", [{"kind": kind, "rules": [{"if": {"smoker": 1}, "count": 1}]}], 3)))
+    else:
+        made = load(str(RELEASES / release))
+    named = named_by_file(made, ["file"] * len(made.models))
+    assert all(one.name.startswith("file: ") for one in named.models)
+    pairs = zip(made.statements.blocks, named.statements.blocks, strict=True)
+    for one, other in pairs:
+        assert (one.low.tolist(), one.high.tolist()) == (other.low.tolist(), other.high.tolist())
+        assert other.source(0).startswith("file: ")
+
+
+def test_bounds_of_a_part_bound_the_whole():
+    alone = Left("exact", (5.0, 5.0), (1.0, 1.0), (2, 2), (3.0, 3.0))
+    before = Left("bounds", (1.0, 9.0), (0.2, 1.8), (0, 4), (0.0, 7.0))
+    after = Left("bounds", (2.0, 8.0), (0.4, 1.6), (0, None), (1.0, 6.0))
+    one, other, both = tied(alone, before, after)
+    assert one == alone
+    assert (other.log2_datasets, other.bits_left_per_person) == ((2.0, 9.0), (0.4, 1.8))
+    assert both == Left("bounds", (2.0, 5.0), (0.4, 1.0), (2, None), (1.0, 3.0))
+    clash = Left("unsat")
+    assert tied(alone, before, clash) == (alone, before, clash)
 
 
 def test_earlier_releases_that_clash_are_named(tmp_path):

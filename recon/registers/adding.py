@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import CONFIDENCE, EncodedRelease, encode, with_known_rows
-from recon.loading.loading import load, read_file
+from recon.loading.loading import load
 from recon.loading.settled import settled_release
 from recon.measures.figures import Measures
 from recon.registers.differences import Differences, differences
-from recon.registers.figures import Left, left_by
+from recon.registers.figures import Left, left_by, tied
 from recon.registers.index import Entry
-from recon.registers.owners import Owners
+from recon.registers.naming import labels_of, named_by_file
 from recon.registers.register import Register
 from recon.registers.wording import sentences
 from solvers.foundation.errors import ContradictionError, ReleaseError
@@ -97,23 +97,25 @@ def adds(
         whole = together or joined(new, register, limits, domain=domain, independent=independent)
     except ContradictionError as error:
         return of_other_rows(new, register, left_out, error, limits, domain)
-    whole, earlier = settled_release(whole, limits), len(whole.models) - len(new.models)
-    alone = part_of(whole, slice(earlier, None), new)
-    before = part_of(whole, slice(None, earlier), new)
+    plain = settled_release(whole, limits)
+    released = named_by_file(whole, labels_of(register, known, new, len(whole.models)))
+    earlier = len(whole.models) - len(new.models)
     limits.report("the new release is measured alone")
-    of_new = left_by(alone, shared(limits, ALONE))
+    alone = left_by(part_of(released, slice(earlier, None)), shared(limits, ALONE))
     limits.report("the earlier releases are measured together")
-    of_earlier = left_by(before, shared(limits, BEFORE))
+    before = left_by(part_of(released, slice(None, earlier)), shared(limits, BEFORE))
     limits.report("all releases are measured together")
-    of_all = left_by(whole, shared(limits, AFTER), after)
-    owners = Owners.of(whole, parts_of(register, known, new, earlier))
-    conflict = tuple(owners.of_source(one) for one in of_all.conflict)
-    found = Differences()
-    if of_all.measures is not None and of_all.status != "unsat":
-        apart = [one.measures for one in (of_new, of_earlier) if one.measures is not None]
-        found = differences(whole, of_all.measures, apart, owners, limits)
-    said = sentences(known, left_out, of_new, of_earlier, of_all, found, conflict, whole)
-    return Added(register.folder, known, left_out, of_new, of_earlier, of_all, found, said, conflict, whole)
+    given = after if after is not None and after.status != "unsat" else None
+    measured = settled_release(released, limits) if given is None else plain
+    found = left_by(measured, shared(limits, AFTER), given)
+    if not whole.noisy:  # joint intervals of noise are wider than those of a part: then nothing follows
+        alone, before, found = tied(alone, before, found)
+    single = Differences()
+    if found.measures is not None and found.status != "unsat":
+        apart = [one.measures for one in (alone, before) if one.measures is not None]
+        single = differences(measured, found.measures, apart, released.statements, limits)
+    said = sentences(known, left_out, alone, before, found, single, found.conflict, whole)
+    return Added(register.folder, known, left_out, alone, before, found, single, said, found.conflict, plain)
 
 
 def joined(
@@ -139,7 +141,7 @@ def joined(
         found = load(*files, domain=given, confidence=confidence, memory=limits.memory, limits=limits)
     except ReleaseError as error:
         raise with_advice(error, given is None) from None
-    if found.hashes != (*(one.sha256 for one in known), *new.hashes):
+    if new.hashes and found.hashes != (*(one.sha256 for one in known), *new.hashes):
         raise ReleaseError("files changed while they were read: run it again", file=register.folder)
     rows = joint_rows(found, new, register.index.rows)
     if independent or rows != found.declared:
@@ -176,19 +178,11 @@ def joint_rows(found: EncodedRelease, new: EncodedRelease, rows: int | None) -> 
     return Rows(low, high)
 
 
-def part_of(whole: EncodedRelease, part: slice, new: EncodedRelease) -> EncodedRelease:
+def part_of(whole: EncodedRelease, part: slice) -> EncodedRelease:
     """Return some models of the joined release by themselves, over the same domain and number of rows."""
     level = whole.statements.confidence or CONFIDENCE
     found = encode(whole.domain, whole.models[part], whole.declared, whole.file, level)
-    return found if new.known is None else with_known_rows(found, new.known)
-
-
-def parts_of(register: Register, known: Sequence[Entry], new: EncodedRelease, earlier: int) -> list[tuple[str, int]]:
-    """Return the files in the order in which they were joined, and how many models each has."""
-    counts = [earlier] if len(known) == 1 else [read_file(register.path(one)).models for one in known]
-    last = list(new.files)
-    own = [len(new.models)] if len(last) == 1 else [read_file(file).models for file in last]
-    return [*zip((one.file for one in known), counts, strict=True), *zip(last, own, strict=True)]
+    return found if whole.known is None else with_known_rows(found, whole.known)
 
 
 def shared(limits: Limits, part: float) -> Limits:

@@ -15,11 +15,10 @@ import numpy as np
 
 from encoders.encode.encoder import EncodedRelease
 from recon.measures.figures import Measures
-from recon.registers.owners import Owners
 from solvers.figures.system import SystemFigures
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.statements.release import Block
+from solvers.statements.release import Block, Release
 
 SMALL = 10  # rows: smaller groups are pointed out (the usual minimum cell count)
 MOST = 100  # of them are written out
@@ -72,13 +71,14 @@ class Differences:
 
 
 def differences(
-    joined: EncodedRelease, found: Measures, apart: Sequence[Measures], owners: Owners, limits: Limits
+    joined: EncodedRelease, found: Measures, apart: Sequence[Measures], names: Release, limits: Limits
 ) -> Differences:
     """Return the groups below `SMALL` rows that the joined release singles out, and none of its parts does.
 
-    `apart` are the measures of the parts (the earlier releases together, the new one). A group counts as published
-    where one statement counts exactly its rows at least as closely, or a part's own cells do. Groups that are unions of
-    several cells are not looked for. Cost: statements times cells.
+    `apart` are the measures of the parts (the earlier releases together, the new one), `names` the same statements as
+    they are called in sentences. A group counts as published where one statement counts exactly its rows at least as
+    closely, or a part's own cells do. Groups that are unions of several cells are not looked for. Cost: statements times
+    cells.
     """
     if not found.of_cells:
         return Differences()
@@ -90,13 +90,11 @@ def differences(
         left = [
             one for one in lines_of(found) if one.rows > 0 and one.most < SMALL and not one.told_by(known.get(one.key))
         ]
-        inside = published(joined, system, left, limits)
+        inside = published(joined, names, system, left, limits)
     except (Inconclusive, Unsupported) as error:
         return Differences(in_all=None, note=f"differences were not looked for: {error}")
     new = sorted((one.most, one.rows, one.where, one.cell) for one in left if inside[one.cell] is not None)
-    groups = (
-        Difference(named_by(inside[cell] or [], owners), where, (rows, most)) for most, rows, where, cell in new[:MOST]
-    )
+    groups = (Difference(named_by(inside[cell] or []), where, (rows, most)) for most, rows, where, cell in new[:MOST])
     return Differences(tuple(groups), len(new))
 
 
@@ -108,7 +106,7 @@ def lines_of(found: Measures) -> list[Line]:
 
 
 def published(
-    joined: EncodedRelease, system: SystemFigures, cells: Sequence[Line], limits: Limits
+    joined: EncodedRelease, names: Release, system: SystemFigures, cells: Sequence[Line], limits: Limits
 ) -> dict[int, list[str] | None]:
     """Return per cell the published groups that it lies in; None where one of them counts its rows and no others."""
     inside: dict[int, list[str] | None] = {one.cell: [] for one in cells}
@@ -123,7 +121,7 @@ def published(
                 if alone and int(block.low[s]) >= one.rows and int(block.high[s]) <= one.most:
                     inside[one.cell] = None
                 elif sources is not None:
-                    sources.append(block.source(s))
+                    sources.append((names.blocks[b] if b < len(names.blocks) else block).source(s))
     return inside
 
 
@@ -132,8 +130,8 @@ def counted(block: Block, s: int, joined: EncodedRelease) -> bool:
     return block.statement(s, joined.statements.domain).of is None
 
 
-def named_by(sources: Sequence[str], owners: Owners) -> str:
-    """Return a group's name: the published groups that it lies in, each with its file."""
-    shown = [owners.of_source(one) for one in sources[:NAMES]]
+def named_by(sources: Sequence[str]) -> str:
+    """Return a group's name: the published groups that it lies in."""
+    shown = sources[:NAMES]
     more = f" and {len(sources) - NAMES} more groups" if len(sources) > NAMES else ""
     return " and ".join(shown) + more if shown else "outside every published group"

@@ -7,7 +7,7 @@ are counted alike. Source: docs/mathematics.md, "Possible worlds and their conve
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -92,6 +92,39 @@ def figures_of(release: EncodedRelease, found: Measures, limits: Limits) -> Left
         smallest_group(release),
         measures=found,
     )
+
+
+def tied(alone: Left, before: Left, after: Left) -> tuple[Left, Left, Left]:
+    """Return figures of two parts and of all together, each bounded by the others.
+
+    What fits all of them fits each part, so that all together leave no more data sets and pin down no fewer people than
+    a part does, and a group of a part is one that they cut further.
+    """
+    if after.status not in ("exact", "bounds"):
+        return alone, before, after
+    parts = [one for one in (alone, before) if one.status in ("exact", "bounds")]
+    found: dict[str, Any] = {}
+    for name in ("log2_datasets", "bits_left_per_person", "least_bits_left"):
+        highs = [ends[1] for one in (*parts, after) if (ends := getattr(one, name)) is not None and ends[1] is not None]
+        ends = getattr(after, name)
+        if ends is not None and highs:
+            found[name] = min(ends[0], *highs), min(highs)
+    pins = [one.pinned[0] for one in (*parts, after) if one.pinned is not None]
+    if after.pinned is not None:
+        low, high = max(pins), after.pinned[1]
+        found["pinned"] = low, high if high is None else max(low, high)
+    after = replace(after, **found)
+    return raised(alone, after), raised(before, after), after
+
+
+def raised(part: Left, whole: Left) -> Left:
+    """Return the figures of a part, whose data sets are at least those that fit all."""
+    found: dict[str, Any] = {}
+    for name in ("log2_datasets", "bits_left_per_person"):
+        ends, least = getattr(part, name), getattr(whole, name)
+        if part.status == "bounds" and ends is not None and least is not None:
+            found[name] = max(ends[0], least[0]), ends[1]
+    return replace(part, **found)
 
 
 def log_ends(found: Measures, bits: tuple[float, float] | None) -> Interval | None:
