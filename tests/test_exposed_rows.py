@@ -103,8 +103,8 @@ def test_every_row_is_told_as_brute_force_tells_it(batch, models):
         known = [(one["bits_left"], one["group_rows"][0], one["position"]) for one in lines if one["group"] is not None]
         assert known == sorted(known)
         assert lines[: len(known)] == [one for one in lines if one["group"] is not None]
-    assert pinned > 10
-    assert open_ > 10
+    assert pinned > 4
+    assert open_ > 4
 
 
 @pytest.mark.parametrize("batch", batches(1, 4))
@@ -395,6 +395,21 @@ def test_rows_are_told_by_position_where_bags_are_known():
             assert turned["in_all"] == len(data)
     assert tried > 5
     assert known > 5
+
+
+def test_rows_without_bits_are_ordered_by_how_narrow_their_positions_are(tmp_path):
+    from sklearn.ensemble import RandomForestClassifier
+
+    x, y, _ = fitted(1, 40)
+    forest = RandomForestClassifier(4, max_depth=4, random_state=2).fit(x, y)
+    (tmp_path / "forest.pkl").write_bytes(pickle.dumps(forest))
+    release = recon.load(str(tmp_path / "forest.pkl"))
+    found, figures = placed(release), measure(release, limits=Limits(seconds=3))
+    told = exposed_rows(release, figures, x.assign(label=y), None, positions=found, top=40)
+    width = np.mean([column.width for column in found.columns], axis=0)
+    order = [one["position"] for one in told["most_exposed"] if one["bits_left"] is None]
+    assert len(order) > 20
+    assert np.all(np.diff(width[order]) >= 0)
 
 
 def test_words_of_a_hostile_release_are_inert():
