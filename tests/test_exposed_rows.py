@@ -207,7 +207,17 @@ def test_a_small_release_by_hand():
     assert any("5 groups have fewer than 10 rows" in note for note in found["notes"])
     lines = who_lines(None, found)
     assert "  position 1 in leaf 1, class no (1 row): 1.00 bits left" in lines
-    assert any("leaves 2.91 bits fewer about a person of '(missing)'" in line for line in lines)
+    assert not any("fewer about a person" in line for line in lines)  # of groups of few rows nothing is compared
+    groups = [
+        one | {"rows": 30, "mean_bits_left": b} for one, b in zip(found["by_group"]["groups"], "12345", strict=True)
+    ]
+    for one in groups:
+        one["mean_bits_left"] = float(one["mean_bits_left"])
+    groups[0]["rows"] = 29
+    compared = who_lines(None, found | {"by_group": {"attribute": "weight", "groups": groups}})
+    last = groups[-1]["value"]
+    assert any(f"leaves 3.00 bits fewer about a person of '{groups[1]['value']}' than about one of '{last}'" in line
+               for line in compared)  # fmt: skip
 
 
 def test_rows_are_shown_only_where_asked_for():
@@ -410,12 +420,18 @@ def test_rows_without_bits_are_ordered_by_how_narrow_their_positions_are(tmp_pat
     order = [one["position"] for one in told["most_exposed"] if one["bits_left"] is None]
     assert len(order) > 20
     assert np.all(np.diff(width[order]) >= 0)
+    turned = x.assign(label=y).iloc[::-1]
+    with_order, without = (exposed_rows(release, figures, turned, None, positions=p, top=40) for p in (found, None))
+    assert with_order["most_exposed"] == without["most_exposed"]
+    assert any("not in the order in which the model was fitted" in note for note in with_order["notes"])
 
 
 def test_words_of_a_hostile_release_are_inert():
     hostile = "<script>\n\u202e=cmd|" + "x" * 10_000
     one = {"position": 0, "group": hostile, "bits_left": 0.5, "group_rows": [0, 3], "pinned": False}
-    groups = [{"value": hostile, "rows": 1, "mean_bits_left": b, "pinned": 0, "least_bits_left": b} for b in (1.0, 2.0)]
+    groups = [
+        {"value": hostile, "rows": 31, "mean_bits_left": b, "pinned": 0, "least_bits_left": b} for b in (1.0, 2.0)
+    ]
     found = {
         "most_exposed": [one],
         "in_all": 1,
