@@ -6,6 +6,7 @@ import json
 import math
 import pickle
 import random
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -21,6 +22,7 @@ import recon
 from recon.auditing.persons import alike
 from recon.auditing.persons.alike import by_gap, equal_rows
 from recon.auditing.persons.exposed_rows import exposed_rows
+from recon.auditing.persons.people import people
 from recon.auditing.persons.protected import people_in_groups, quartiles
 from recon.auditing.persons.row_groups import row_groups
 from recon.auditing.persons.wording import who_lines
@@ -159,6 +161,20 @@ def test_real_releases_beside_every_row_of_their_domain(file, name):
     for one in found["by_group"]["groups"]:
         assert math.isclose(one["mean_bits_left"], means[one["value"]], rel_tol=1e-12)
         assert math.isclose(one["mean_share_left"], means[one["value"]] / before, rel_tol=1e-12)
+
+
+def test_the_page_says_what_comes_out():
+    with open("docs/persons.md", encoding="utf-8") as text:
+        blocks = re.findall(r"```\n(.*?)```", text.read(), re.DOTALL)
+    forest = recon.load("examples/releases/compas_forest.json")
+    one = recon.reconstruct(forest).to_frame().head(1).astype(object)
+    three = pd.concat([one, one.assign(age="26-45"), one.assign(priors=">3")], ignore_index=True)
+    tree, data = recon.load("examples/releases/compas_tree.json"), load("compas27")[0]
+    rows = persons(tree, data, str(data.columns[-1]), protected="Race")
+    said = who_lines(people(forest, three, Limits()), rows)
+    shown = [line for block in blocks for line in block.splitlines() if line != "  ..."]
+    assert len(shown) == 16
+    assert not set(shown) - set(said)
 
 
 def test_an_attribute_that_columns_spell_out_is_grouped_by_its_values():
