@@ -50,6 +50,14 @@ def table(release, truth):
     return pd.DataFrame([[plain(v) for v in row] for row in truth], columns=names(release), dtype=object)
 
 
+def published(name):
+    """Return a published table, where it can be found."""
+    try:
+        return load(name)[0]
+    except ReleaseError as error:
+        pytest.skip(str(error))
+
+
 def signature(release, row):
     """Return what a release of trees and rule lists tells of a row: its regions, its class where one counts them."""
     trees = oracle._partitions(release)
@@ -143,7 +151,7 @@ def test_real_releases_beside_every_row_of_their_domain(file, name):
     """Leaves are sized by listing all rows that can be; the figures also are those of the experiment on groups."""
     with open(f"examples/releases/{file}.json") as text:
         raw = json.load(text)
-    release, data = recon.load(f"examples/releases/{file}.json"), load(name)[0]
+    release, data = recon.load(f"examples/releases/{file}.json"), published(name)
     label = str(data.columns[-1])
     model = raw["models"][0]
     sizes = {}
@@ -165,11 +173,12 @@ def test_real_releases_beside_every_row_of_their_domain(file, name):
 
 def test_the_page_says_what_comes_out():
     with open("docs/persons.md", encoding="utf-8") as text:
-        blocks = re.findall(r"```\n(.*?)```", text.read(), re.DOTALL)
+        found = re.findall(r"```(\w*)\n(.*?)```", text.read(), re.DOTALL)
+    blocks = [block for language, block in found if not language]
     forest = recon.load("examples/releases/compas_forest.json")
     one = recon.reconstruct(forest).to_frame().head(1).astype(object)
     three = pd.concat([one, one.assign(age="26-45"), one.assign(priors=">3")], ignore_index=True)
-    tree, data = recon.load("examples/releases/compas_tree.json"), load("compas27")[0]
+    tree, data = recon.load("examples/releases/compas_tree.json"), published("compas27")
     rows = persons(tree, data, str(data.columns[-1]), protected="Race")
     said = who_lines(people(forest, three, Limits()), rows)
     shown = [line for block in blocks for line in block.splitlines() if line != "  ..."]
@@ -178,7 +187,7 @@ def test_the_page_says_what_comes_out():
 
 
 def test_an_attribute_that_columns_spell_out_is_grouped_by_its_values():
-    release, data = recon.load("examples/releases/compas_tree.json"), load("compas27")[0]
+    release, data = recon.load("examples/releases/compas_tree.json"), published("compas27")
     groups = persons(release, data, str(data.columns[-1]), protected="Race")["by_group"]["groups"]
     races = {column.removeprefix("Race="): int(data[column].sum()) for column in data.columns if "Race=" in column}
     assert {one["value"]: one["rows"] for one in groups} == races
