@@ -6,6 +6,7 @@ import json
 import math
 import pickle
 import random
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -21,6 +22,7 @@ import recon
 from recon.auditing.persons import alike
 from recon.auditing.persons.alike import by_gap, equal_rows
 from recon.auditing.persons.exposed_rows import exposed_rows
+from recon.auditing.persons.people import people
 from recon.auditing.persons.protected import people_in_groups, quartiles
 from recon.auditing.persons.row_groups import row_groups
 from recon.auditing.persons.wording import who_lines
@@ -46,6 +48,14 @@ def names(release):
 
 def table(release, truth):
     return pd.DataFrame([[plain(v) for v in row] for row in truth], columns=names(release), dtype=object)
+
+
+def published(name):
+    """Return a published table, where it can be found."""
+    try:
+        return load(name)[0]
+    except ReleaseError as error:
+        pytest.skip(str(error))
 
 
 def signature(release, row):
@@ -103,8 +113,8 @@ def test_every_row_is_told_as_brute_force_tells_it(batch, models):
         known = [(one["bits_left"], one["group_rows"][0], one["position"]) for one in lines if one["group"] is not None]
         assert known == sorted(known)
         assert lines[: len(known)] == [one for one in lines if one["group"] is not None]
-    assert pinned > 10
-    assert open_ > 10
+    assert pinned > 4
+    assert open_ > 4
 
 
 @pytest.mark.parametrize("batch", batches(1, 4))
@@ -141,7 +151,7 @@ def test_real_releases_beside_every_row_of_their_domain(file, name):
     """Leaves are sized by listing all rows that can be; the figures also are those of the experiment on groups."""
     with open(f"examples/releases/{file}.json") as text:
         raw = json.load(text)
-    release, data = recon.load(f"examples/releases/{file}.json"), load(name)[0]
+    release, data = recon.load(f"examples/releases/{file}.json"), published(name)
     label = str(data.columns[-1])
     model = raw["models"][0]
     sizes = {}
@@ -161,8 +171,23 @@ def test_real_releases_beside_every_row_of_their_domain(file, name):
         assert math.isclose(one["mean_share_left"], means[one["value"]] / before, rel_tol=1e-12)
 
 
+def test_the_page_says_what_comes_out():
+    with open("docs/persons.md", encoding="utf-8") as text:
+        found = re.findall(r"```(\w*)\n(.*?)```", text.read(), re.DOTALL)
+    blocks = [block for language, block in found if not language]
+    forest = recon.load("examples/releases/compas_forest.json")
+    one = recon.reconstruct(forest).to_frame().head(1).astype(object)
+    three = pd.concat([one, one.assign(age="26-45"), one.assign(priors=">3")], ignore_index=True)
+    tree, data = recon.load("examples/releases/compas_tree.json"), published("compas27")
+    rows = persons(tree, data, str(data.columns[-1]), protected="Race")
+    said = who_lines(people(forest, three, Limits()), rows)
+    shown = [line for block in blocks for line in block.splitlines() if line != "  ..."]
+    assert len(shown) == 17
+    assert not set(shown) - set(said)
+
+
 def test_an_attribute_that_columns_spell_out_is_grouped_by_its_values():
-    release, data = recon.load("examples/releases/compas_tree.json"), load("compas27")[0]
+    release, data = recon.load("examples/releases/compas_tree.json"), published("compas27")
     groups = persons(release, data, str(data.columns[-1]), protected="Race")["by_group"]["groups"]
     races = {column.removeprefix("Race="): int(data[column].sum()) for column in data.columns if "Race=" in column}
     assert {one["value"]: one["rows"] for one in groups} == races
@@ -207,7 +232,17 @@ def test_a_small_release_by_hand():
     assert any("5 groups have fewer than 10 rows" in note for note in found["notes"])
     lines = who_lines(None, found)
     assert "  position 1 in leaf 1, class no (1 row): 1.00 bits left" in lines
-    assert any("leaves 2.91 bits fewer about a person of '(missing)'" in line for line in lines)
+    assert not any("fewer about a person" in line for line in lines)  # of groups of few rows nothing is compared
+    groups = [
+        one | {"rows": 30, "mean_bits_left": b} for one, b in zip(found["by_group"]["groups"], "12345", strict=True)
+    ]
+    for one in groups:
+        one["mean_bits_left"] = float(one["mean_bits_left"])
+    groups[0]["rows"] = 29
+    compared = who_lines(None, found | {"by_group": {"attribute": "weight", "groups": groups}})
+    last = groups[-1]["value"]
+    assert any(f"leaves 3.00 bits fewer about a person of '{groups[1]['value']}' than about one of '{last}'" in line
+               for line in compared)  # fmt: skip
 
 
 def test_rows_are_shown_only_where_asked_for():
@@ -397,10 +432,31 @@ def test_rows_are_told_by_position_where_bags_are_known():
     assert known > 5
 
 
+def test_rows_without_bits_are_ordered_by_how_narrow_their_positions_are(tmp_path):
+    from sklearn.ensemble import RandomForestClassifier
+
+    x, y, _ = fitted(1, 40)
+    forest = RandomForestClassifier(4, max_depth=4, random_state=2).fit(x, y)
+    (tmp_path / "forest.pkl").write_bytes(pickle.dumps(forest))
+    release = recon.load(str(tmp_path / "forest.pkl"))
+    found, figures = placed(release), measure(release, limits=Limits(seconds=3))
+    told = exposed_rows(release, figures, x.assign(label=y), None, positions=found, top=40)
+    width = np.mean([column.width for column in found.columns], axis=0)
+    order = [one["position"] for one in told["most_exposed"] if one["bits_left"] is None]
+    assert len(order) > 20
+    assert np.all(np.diff(width[order]) >= 0)
+    turned = x.assign(label=y).iloc[::-1]
+    with_order, without = (exposed_rows(release, figures, turned, None, positions=p, top=40) for p in (found, None))
+    assert with_order["most_exposed"] == without["most_exposed"]
+    assert any("not in the order in which the model was fitted" in note for note in with_order["notes"])
+
+
 def test_words_of_a_hostile_release_are_inert():
     hostile = "<script>\n\u202e=cmd|" + "x" * 10_000
     one = {"position": 0, "group": hostile, "bits_left": 0.5, "group_rows": [0, 3], "pinned": False}
-    groups = [{"value": hostile, "rows": 1, "mean_bits_left": b, "pinned": 0, "least_bits_left": b} for b in (1.0, 2.0)]
+    groups = [
+        {"value": hostile, "rows": 31, "mean_bits_left": b, "pinned": 0, "least_bits_left": b} for b in (1.0, 2.0)
+    ]
     found = {
         "most_exposed": [one],
         "in_all": 1,

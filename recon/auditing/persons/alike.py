@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -57,9 +58,12 @@ def first_of_gap(release: EncodedRelease, k: int, column: pd.Series[Any], text: 
     last = len(distinct) - 1
     parts = np.zeros(len(distinct), dtype=np.int64)
     try:
-        spans = [(0, last, part(0), part(last))]
-    except ReleaseError:
+        near = np.searchsorted(distinct, [float(x) for x, _ in cuts.inner])  # where parts change, but for rounding
+        looked = np.unique(np.clip([0, last, *(near - 1), *near, *(near + 1)], 0, last)).tolist()
+        ends = [(0, part(0)), (last, part(last)), *((j, part(j)) for j in looked[1:-1])]
+    except (OverflowError, ReleaseError):
         return None  # the careful way says which cells are outside
+    spans = [(low, high, a, b) for (low, a), (high, b) in pairwise(sorted(ends))]
     while spans:
         low, high, at_low, at_high = spans.pop()
         if at_low == at_high:

@@ -46,6 +46,7 @@ def with_positions(groups: RowGroups, found: PlacedRows, rows: pd.DataFrame) -> 
         share_left=np.where(fewer, share, groups.share_left),
         pinned=groups.pinned | whole,
         by_position=fewer,
+        width=np.mean([column.width for column in found.columns], axis=0),
     ), note
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 EVERY_BOX = 1 << 40  # boxes of a cell: all of them
 
-PER_ROW = ("line", "bits_left", "share_left", "least", "most", "pinned", "given_back", "by_position")
+PER_ROW = ("line", "bits_left", "share_left", "least", "most", "pinned", "given_back", "by_position", "width")
 
 Numbers = NDArray[np.int64]
 
@@ -42,7 +42,8 @@ class RowGroups:
     `line`: the line of the measured exposure that a row lies in, -1 where no group that surely holds rows has it.
     `bits_left` and `share_left` (n,): what is left given the group; NaN where it is not known. `least`, `most` (n,):
     rows of the group over all worlds, -1 where not known. `names`, `worlds`: per line. `given_back`: rows that leaf
-    values pin down, which need no group; `by_position`: rows whose bits left are those of their position.
+    values pin down, which need no group; `by_position`: rows whose bits left are those of their position. `width` (n,):
+    the mean share of the range of its attributes that is left at a row's position; NaN where that is not known.
     """
 
     line: Numbers
@@ -55,6 +56,7 @@ class RowGroups:
     worlds: Sequence[int | None]
     given_back: NDArray[np.bool_]
     by_position: NDArray[np.bool_]
+    width: NDArray[np.float64]
 
     def __len__(self) -> int:
         return len(self.line)
@@ -79,11 +81,12 @@ class RowGroups:
     def order(self) -> Numbers:
         """Return the rows, the most exposed first: bits left, then the rows of the group, then position.
 
-        Rows of which no bits are known come last, those of small groups first.
+        Rows of which no bits are known come last: those that the file narrows most by position, then small groups.
         """
         bits = np.where(np.isnan(self.bits_left), np.inf, np.round(self.bits_left, 9))
         least = np.where(self.least < 0, np.iinfo(np.int64).max, self.least)
-        return np.lexsort((np.arange(len(self)), least, bits))
+        width = np.where(np.isnan(self.width) | ~np.isinf(bits), np.inf, self.width)
+        return np.lexsort((np.arange(len(self)), least, width, bits))
 
 
 def row_groups(release: EncodedRelease, measures: Measures, rows: pd.DataFrame, limits: Limits) -> RowGroups:
@@ -156,9 +159,9 @@ def of_lines(release: EncodedRelease, lines: pd.DataFrame, line: Numbers) -> Row
     single = np.array([*(w == 1 for w in worlds), False]) & (not release.domain.continuous)
     least, most = taken("rows", -1).astype(np.int64), taken("rows_most", -1).astype(np.int64)
     pinned = single[line] & (least > 0)
-    nothing = np.zeros(len(line), dtype=bool)
+    nothing, nowhere = np.zeros(len(line), dtype=bool), np.full(len(line), np.nan)
     bits, share = taken("bits_left", np.nan), taken("entropy_reduction_ratio", np.nan)
-    return RowGroups(line, bits, share, least, most, pinned, names, worlds, nothing, nothing)
+    return RowGroups(line, bits, share, least, most, pinned, names, worlds, nothing, nothing, nowhere)
 
 
 def given_back(release: EncodedRelease, seen: TrueRows, found: RowGroups) -> RowGroups:

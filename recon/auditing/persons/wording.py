@@ -9,6 +9,8 @@ from typing import Any
 from solvers.foundation.escaping import named
 
 SHOWN = 10  # people, rows and groups written out
+LEAST_GAP = 0.005  # bits; less is written as none
+LEAST_ROWS = 30  # of a group whose mean is compared with others': means of fewer rows say little
 ORDER = ("certain", "unknown", "possible", "outside", "impossible")
 MEANS = {
     "certain": "certainly in the training data",
@@ -111,10 +113,11 @@ def group_text(one: Mapping[str, Any]) -> str:
 
 
 def widest_gap(groups: list[Mapping[str, Any]]) -> str:
-    """Return by how much the most and the least exposed groups with a figure differ, "" where there is one at most."""
-    known = [one for one in groups if one["mean_bits_left"] is not None]
-    if len(known) < 2:
+    """Return by how much the most and the least exposed of the larger groups differ, "" where they hardly do."""
+    known = [one for one in groups if one["mean_bits_left"] is not None and one["rows"] >= LEAST_ROWS]
+    gap = known[-1]["mean_bits_left"] - known[0]["mean_bits_left"] if known else 0.0
+    if gap < LEAST_GAP:
         return ""
-    gap = known[-1]["mean_bits_left"] - known[0]["mean_bits_left"]
     first, last = named(known[0]["value"]), named(known[-1]["value"])
-    return f"the model leaves {gap:,.2f} bits fewer about a person of '{first}' than about one of '{last}', on average"
+    said = f"the model leaves {gap:,.2f} bits fewer about a person of '{first}' than about one of '{last}', on average"
+    return f"{said} (of groups with {LEAST_ROWS} rows or more)"
