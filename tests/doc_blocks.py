@@ -6,7 +6,7 @@ readers do not see:
 - ```sh: commands. Each must end with exit code 0; `<!-- exit 1 -->` before or after says how the last one ends.
 - ```console: lines that begin with `$ ` are commands, what follows each is its output.
 - ```python: run as a script; all of a page share their names.
-- ```text: what the block before it prints: to standard output, to standard error, or first the one and then the other.
+- ```text: what the block before it prints: to standard output, to standard error, or to both, one after the other.
   A line `...` stands for any lines, `...` inside a line for any text; all else, figures above all, must be the same.
 - `<!-- file: NAME -->` before any other block: it is written to that file.
 - `<!-- not run: WHY -->` before a block: neither it nor the output after it is checked.

@@ -94,7 +94,7 @@ def test_a_page_prints_what_it_says(page, folder, capsys):
                 code, out, err = shell(command, capsys)
                 assert code == block.exit, f"{where}: exit code {code}\n{out}\n{err}"
                 assert "Traceback" not in out + err, where
-                heard = (out, err, f"{out}{err}")
+                heard = (out, err, f"{out}{err}", f"{err}{out}")
                 assert said is None or any(agrees(said, text) for text in heard), f"{where}\n{out}\n{err}"
 
 
