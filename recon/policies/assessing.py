@@ -129,22 +129,28 @@ def changed(checks: Iterable[Check], remedies: Sequence[Mapping[str, Any]]) -> s
 def because(policy: Policy, verdict: Verdict, checks: Sequence[Check], changes: str) -> str:
     """Return why the verdict is what it is, in one sentence."""
     name, many = named(policy.name), len(checks)
-    thresholds = f"{many} thresholds" if many > 1 else "one threshold"
     if verdict == "release":
-        return f"All {thresholds} of the policy {name} are met." if many > 1 else f"The policy {name} is met."
+        return f"All {many} thresholds of the policy {name} are met." if many > 1 else f"The policy {name} is met."
     kind = "inconclusive" if verdict == "not assessed" else "violated"
     bad = [one for one in checks if one.outcome == kind]
     listed = ", ".join(TITLES[one.rule].lower() for one in bad)
     if verdict == "not assessed":
-        which = f"{len(bad)} of {thresholds}" if many > 1 else "The one threshold"
+        which = of_all(len(bad), many)
+        which = f"{which[:1].upper()}{which[1:]}"
         reason = next((f": {one.said.why}" for one in bad if one.said.why), "")
         return f"{which} of the policy {name} {'is' if len(bad) == 1 else 'are'} open ({listed}){reason}."
-    which = f"{len(bad)} of {thresholds}" if many > 1 else "the one threshold"
-    text = f"The release violates {which} of the policy {name} ({listed})"
+    text = f"The release violates {of_all(len(bad), many)} of the policy {name} ({listed})"
     if changes:
         return f"{text}; this change meets the policy: {changes}."
     first = asked_text(bad[0].rule, bad[0].said)
     return f"{text}: {first[:1].lower()}{first[1:]}."
+
+
+def of_all(some: int, many: int) -> str:
+    """Return how many thresholds of all in words."""
+    if many == 1:
+        return "the one threshold"
+    return f"all {many} thresholds" if some == many else f"{some} of {many} thresholds"
 
 
 def least_loss(remedies: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
