@@ -17,6 +17,7 @@ from extras import batches, encoded
 from forests_with_bags import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from test_coupled import releases as coupled
 
 import recon
 from recon.auditing.persons import alike
@@ -115,6 +116,28 @@ def test_every_row_is_told_as_brute_force_tells_it(batch, models):
         assert lines[: len(known)] == [one for one in lines if one["group"] is not None]
     assert pinned > 4
     assert open_ > 4
+
+
+@pytest.mark.parametrize("batch", batches(1, 6))
+def test_tables_and_rule_sets_pin_down_who_is_in_every_world(batch):
+    pinned = told = 0
+    for _, release, truth in coupled("exposed rows", batch, 40):
+        found = persons(encoded(release), table(release, truth))
+        if not truth:
+            assert found["most_exposed"] == []
+            continue
+        worlds = oracle.multisets(release, len(truth))
+        rows = oracle.rows(release)
+        for one in found["most_exposed"]:
+            always = all(truth[one["position"]] in world for world in worlds)
+            assert one["pinned"] == always, release
+            if one["group"] is not None:
+                told += 1
+                assert 1 <= int(one["worlds_per_row"]) <= len(rows)
+                assert one["group_rows"][0] >= 1
+            pinned += one["pinned"]
+    assert pinned > 10
+    assert told > pinned
 
 
 @pytest.mark.parametrize("batch", batches(1, 4))
@@ -296,6 +319,16 @@ def test_people_who_are_alike_are_counted():
 def test_refusals_say_what_is_wrong(data, options, said):
     with pytest.raises(ReleaseError, match=said):
         persons(encoded(SMALL), data, **options)
+
+
+def test_rows_that_noise_does_not_explain_are_refused_at_the_confidence():
+    release = recon.load("examples/releases/noisy_tree.json")
+    lines = [{"age": "old", "smoker": 0, "ill": "no"}] * 60
+    with pytest.raises(ReleaseError, match=r"intervals at confidence 0\.95: .*; give the training data, or a higher"):
+        persons(release, pd.DataFrame(lines, dtype=object))
+    fits = next(recon.worlds(release, 1)).to_frame()  # inside the intervals
+    told = persons(release, fits)
+    assert all(one["group"] is None or one["group_rows"][0] < one["group_rows"][1] for one in told["most_exposed"])
 
 
 def test_a_column_of_names_is_no_protected_attribute():

@@ -25,6 +25,7 @@ from recon.located.placed_rows import PlacedRows
 from recon.measures.figures import Measures
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.escaping import named
+from solvers.foundation.exact import level_text
 from solvers.foundation.limits import Limits
 
 if TYPE_CHECKING:
@@ -116,7 +117,14 @@ def refuse_others(release: EncodedRelease, rows: pd.DataFrame) -> None:
     if not broken:
         return
     more = f" (and {len(broken) - 1:,} more)" if len(broken) > 1 else ""
-    message = f"these are not the rows that the model was learned from: {broken[0]}{more}; give its training data"
+    if release.noisy and not release.certain:
+        level = level_text(release.confidence)
+        message = (
+            f"the noise would lie outside its intervals at confidence {level}: {broken[0]}{more}; give the training "
+        )
+        message += "data, or a higher --confidence"
+    else:
+        message = f"these are not the rows that the model was learned from: {broken[0]}{more}; give its training data"
     raise ReleaseError(message, file=rows.attrs.get("file", ""))
 
 
