@@ -16,6 +16,8 @@ import pandas as pd
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import recon
@@ -202,6 +204,36 @@ def test_the_words_of_a_leaf_select_its_training_rows(tree_file, people, with_do
         assert (rows_of(where, x) == (leaves == int(name.split()[-1]))).all(), where
         assert not re.search(r"\d\.\d{7}", where), where
     assert any("city is none of" in where for where in wheres) or any("(not " in where for where in wheres)
+
+
+def test_the_words_of_a_pipeline_select_its_training_rows(people, tmp_path):
+    x = people.drop(columns="y")
+    model = make_pipeline(StandardScaler(), DecisionTreeClassifier(random_state=1)).fit(x, people["y"])
+    joblib.dump(model, tmp_path / "pipeline.joblib")
+    wheres = recon.measure(recon.load(tmp_path / "pipeline.joblib")).exposure.groupby("name")["where"].first()
+    leaves = model[-1].apply(model[:-1].transform(x))
+    assert len(wheres) == model[-1].get_n_leaves() > 20
+    for name, where in wheres.items():
+        assert (rows_of(where, x) == (leaves == int(name.split()[-1]))).all(), where
+
+
+def test_hostile_names_are_folded_and_stay_inert(encoded):
+    names = (
+        "<script>alert(1)</script>_a",
+        "<script>alert(1)</script>_b",
+        "\u202e_x\n",
+        "\u202e_y",
+        "=cmd|' /C calc'!A0",
+    )
+    domain = {"attributes": [{"name": n, "values": [0, 1]} for n in names]}
+    tree = []
+    for i, name in enumerate(names):
+        tree += [{"if": {name: 0}, "then": 2 * i + 2, "else": 2 * i + 1}, {"count": 1}]
+    tree.append({"count": 2})
+    report = recon.audit(encoded({"recon": 1, "domain": domain, "models": [{"kind": "tree", "nodes": tree}]}))
+    assert "<script>alert(1)</script> is none of a, b" in "".join(report.findings.measures.exposure["where"])
+    assert "<script>" not in report.to_html()
+    assert "\u202e" not in report.to_text() + report.to_html() + report.to_markdown()
 
 
 def test_the_release_file_keeps_its_numbers_and_is_said_alike(tree_file, tmp_path):
