@@ -30,6 +30,7 @@ from recon.auditing.persons.row_groups import row_groups
 from recon.auditing.persons.wording import who_lines
 from recon.experiments.beyond.groups import removed_bits
 from recon.experiments.datasets import load
+from recon.frames.true_rows import TrueRows
 from recon.loading.settled import settled_release
 from recon.located.positions import placed
 from recon.measures.measures import measure
@@ -399,7 +400,7 @@ def test_numbers_of_one_gap_are_looked_at_once_and_nothing_changes(seed, tmp_pat
     assert 0 < len(asked) < 300
     assert near["a"].nunique() < 40 < data["a"].nunique()
     figures = measure(release)
-    quick, careful = (row_groups(release, figures, frame, Limits()) for frame in (near, data))
+    quick, careful = (row_groups(release, figures, TrueRows.of(release, x), Limits()) for x in (near, data))
     assert quick.line.tolist() == careful.line.tolist()
     assert [quick.name(i).split(",")[0] for i in range(300)] == [f"leaf {leaf}" for leaf in model.apply(x)]
     found = persons(release, data)
