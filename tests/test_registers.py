@@ -453,9 +453,57 @@ def test_differences_are_the_small_groups_that_no_release_publishes(tmp_path_fac
         narrowed = any(both < group and only(group - both, every) for leaf in singles for group in leaf)
         if not told and not narrowed:
             wanted.add(group)
-    got = {(size_of(one.where), *one.rows) for one in found.differences.groups}
+    got = {(size_of(one.where), *one.rows) for one in found.differences.groups if "not (" not in one.where}
     assert wanted <= got <= allowed
     assert found.differences.in_all == len(found.differences.groups)
+
+
+def meets(where, row):
+    """Return whether a row (smoker, age) meets a condition in words, `not (...)` included."""
+    parts = re.findall(
+        r"not \([^()]*\)|[^()]+?(?= and not \(|$)", where.replace(") and ", ")§ and ").replace("§ and ", "")
+    )
+    for part in parts:
+        if part.startswith("not ("):
+            if meets(part[5:-1], row):
+                return False
+            continue
+        for test in part.removeprefix(" and ").split(" and ") if part != "everybody" else []:
+            name, _, values = test.partition(" in " if " in " in test else " = ")
+            value = str(row[("smoker", "age").index(name)])
+            if value not in values.strip("{}").split(", "):
+                return False
+    return True
+
+
+@settings(max_examples=80, deadline=None)
+@given(rows=ROWS, first=SPLIT, second=SPLIT, new=st.tuples(SPLIT, SPLIT))
+def test_what_is_said_of_a_difference_holds_in_every_dataset(tmp_path_factory, rows, first, second, new):
+    """Three trees: whatever group is listed has the rows that are said in every dataset, by brute force."""
+    folder = tmp_path_factory.mktemp("three")
+    new = new[:1] if new[0][0] == new[1][0] else new
+    models = [split_tree(f"t{i}", list(s), rows) for i, s in enumerate(([first], [second], new))]
+    files = [written(folder, f"{m['name']}.json", [m], len(rows)) for m in models]
+    registered(folder / "r", *files[:2])
+    found = adding(folder / "r", files[2])
+    every = possible({"recon": 1, "domain": DOMAIN, "rows": len(rows), "models": models})
+    for one in found.differences.groups:
+        counts = [sum(n for row, n in dataset.items() if meets(one.where, row)) for dataset in every]
+        assert 1 <= one.rows[0] <= min(counts) <= max(counts) <= one.rows[1] < SMALL
+
+
+def test_a_difference_that_a_third_release_cuts_into_cells_is_found(tmp_path):
+    """No single cell of the joined release surely has anybody in it; the difference of the two groups has two people."""
+    domain = {"attributes": [*DOMAIN["attributes"], {"name": "ward", "values": ["A", "B"]}]}
+    smokers = written(tmp_path, "smokers.json", [table({"where": {"smoker": 1}, "count": 40})], 100, domain)
+    ages = {"kind": "tree", "nodes": [{"if": {"age": "young"}, "then": 1, "else": 2}, {"count": 45},
+                                      {"if": {"age": "old"}, "then": 3, "else": 4}, {"count": 35}, {"count": 20}]}  # fmt: skip
+    registered(tmp_path / "r", smokers, written(tmp_path, "ages.json", [ages], 100, domain))
+    new = written(tmp_path, "new.json", [table({"where": {"smoker": 1, "ward": "A"}, "count": 38})], 100, domain)
+    (one,) = adding(tmp_path / "r", new).differences.groups
+    assert (one.where, one.rows) == ("smoker = 1 and not (smoker = 1 and ward = A)", (2, 2))
+    assert one.name.startswith("smokers.json: ")
+    assert " without new.json: " in one.name
 
 
 def only(rest, every):

@@ -100,10 +100,11 @@ def adds(
     plain = settled_release(whole, limits)
     released = named_by_file(whole, labels_of(register, known, new, len(whole.models)))
     earlier = len(whole.models) - len(new.models)
+    parts = part_of(released, slice(None, earlier)), part_of(released, slice(earlier, None))
     limits.report("the new release is measured alone")
-    alone = left_by(part_of(released, slice(earlier, None)), shared(limits, ALONE))
+    alone = left_by(parts[1], shared(limits, ALONE))
     limits.report("the earlier releases are measured together")
-    before = left_by(part_of(released, slice(None, earlier)), shared(limits, BEFORE))
+    before = left_by(parts[0], shared(limits, BEFORE))
     limits.report("all releases are measured together")
     given = after if after is not None and after.status != "unsat" else None
     measured = settled_release(released, limits) if given is None else plain
@@ -111,9 +112,12 @@ def adds(
     if not whole.noisy:  # joint intervals of noise are wider than those of a part: then nothing follows
         alone, before, found = tied(alone, before, found)
     single = Differences()
-    if found.measures is not None and found.status != "unsat":
+    # Where as many data sets fit as one side leaves, that side says it all.
+    nothing_new = not whole.noisy and (found.as_many_as(before) or found.as_many_as(alone))
+    if found.measures is not None and found.status != "unsat" and not nothing_new:
         apart = [one.measures for one in (alone, before) if one.measures is not None]
-        single = differences(measured, found.measures, apart, released.statements, limits)
+        blocks = len(released.statements.blocks) - len(parts[1].statements.blocks)  # what is known stands in both
+        single = differences(measured, found.measures, apart, released.statements, blocks, limits)
     said = sentences(known, left_out, alone, before, found, single, found.conflict, whole)
     return Added(register.folder, known, left_out, alone, before, found, single, said, found.conflict, plain)
 
