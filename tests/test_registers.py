@@ -226,6 +226,18 @@ def test_hostile_names_stay_inert(tmp_path, name, capsys):
     assert "\u202e" not in said
 
 
+def test_hostile_attributes_and_models_stay_inert(tmp_path):
+    name, long = "<script>\u202e\n=cmd", "x" * 10_000
+    domain = {"attributes": [{"name": name, "values": [0, 1]}, {"name": long, "values": ["a\u2066", "b"]}]}
+    first = written(tmp_path, "first.json", [table({"where": {name: 1}, "count": 9})], 20, domain)
+    second = table({"where": {name: 1, long: "b"}, "count": 7}) | {"name": "m\u202e\n"}
+    registered(tmp_path / "r", first)
+    found = adding(tmp_path / "r", written(tmp_path, "second.json", [second], 20, domain))
+    assert [one.rows for one in found.differences.groups] == [(2, 2)]
+    assert all(not {"\u202e", "\u2066", "\n"} & set(line) for line in found.sentences)
+    assert max(map(len, found.sentences)) < 1_000
+
+
 def test_a_link_out_of_the_folder_is_not_followed(tmp_path):
     file = written(tmp_path, "march.json", [tree({"smoker": 1}, [2, 3])])
     found = registered(tmp_path / "register", file)
@@ -593,7 +605,19 @@ def test_nothing_was_released_before(tmp_path):
     assert found.before.log2_datasets == pytest.approx((math.log2(math.comb(6 + 5 - 1, 5)),) * 2)
     assert found.before.pinned == (0, 0)
     assert found.after == found.alone
-    assert found.sentences[0].startswith("Nothing was released about these rows before")
+    assert found.sentences[0].startswith("Nothing else was released about these rows")
+
+
+def test_a_release_that_is_registered_is_compared_with_the_others(tmp_path):
+    march, june = (written(tmp_path, f"{name}.json", [tree(condition, [2, 3])])
+                   for name, condition in (("march", {"smoker": 1}), ("june", {"age": "old"})))  # fmt: skip
+    registered(tmp_path / "r", march, june)
+    found = adding(tmp_path / "r", tmp_path / "r" / "june.json")
+    assert [one.file for one in found.earlier] == ["march.json"]
+    assert "as june.json (released 2026-03-03)" in found.sentences[0]
+    assert len(found.release.models) == 2
+    registered(tmp_path / "alone", march)
+    assert adding(tmp_path / "alone", march).sentences[1].startswith("Nothing else was released")
 
 
 def test_one_row_more_is_no_release_about_the_same_rows(tmp_path):

@@ -22,7 +22,7 @@ from recon.registers.figures import Left, left_by, tied
 from recon.registers.index import Entry
 from recon.registers.naming import labels_of, named_by_file
 from recon.registers.register import Register
-from recon.registers.wording import sentences
+from recon.registers.wording import dated, sentences
 from solvers.foundation.errors import ContradictionError, ReleaseError
 from solvers.foundation.limits import Limits
 from solvers.statements.release import Rows
@@ -89,8 +89,7 @@ def adds(
     Raises `ReleaseError` where a released file is missing or is not the registered one, and where domains disagree.
     That releases contradict each other is an answer (`contradicts`), no error. Cost: three times that of `measure`.
     """
-    known = register.released
-    left_out = tuple(one for one in register.entries if not one.known)
+    known, left_out = besides(register, new), left_out_of(register, new)
     if not known:
         return alone_in_it(new, register, left_out, limits, after)
     try:
@@ -118,7 +117,7 @@ def adds(
         apart = [one.measures for one in (alone, before) if one.measures is not None]
         blocks = len(released.statements.blocks) - len(parts[1].statements.blocks)  # what is known stands in both
         single = differences(measured, found.measures, apart, released.statements, blocks, limits)
-    said = sentences(known, left_out, alone, before, found, single, found.conflict, whole)
+    said = (*itself(register, new), *sentences(known, left_out, alone, before, found, single, found.conflict, whole))
     return Added(register.folder, known, left_out, alone, before, found, single, said, found.conflict, plain)
 
 
@@ -132,7 +131,7 @@ def joined(
     them. What is known of everybody's rows, and their number, are the new one's. Raises as `adds` does, and
     `ContradictionError` where no number of rows fits all files.
     """
-    known = register.released
+    known = besides(register, new)
     if not known:
         return new
     if not new.files or "-" in new.files:
@@ -152,6 +151,25 @@ def joined(
         over = found.domain.as_columns() if independent else found.domain
         found = encode(over, found.models, rows, found.file, confidence).read_as(found)
     return found if new.known is None else with_known_rows(found, new.known)
+
+
+def besides(register: Register, new: EncodedRelease) -> tuple[Entry, ...]:
+    """Return the entries that an adversary knows besides the new release, which may be registered already."""
+    return tuple(one for one in register.released if one.sha256 not in new.hashes)
+
+
+def left_out_of(register: Register, new: EncodedRelease) -> tuple[Entry, ...]:
+    """Return the entries that were not released, the new one left out."""
+    return tuple(one for one in register.entries if not one.known and one.sha256 not in new.hashes)
+
+
+def itself(register: Register, new: EncodedRelease) -> list[str]:
+    """Return that the new release is in the register itself, if it is."""
+    return [
+        f"The release stands in the register itself, as {dated(one)}: it is compared with the others."
+        for one in register.entries
+        if one.sha256 in new.hashes
+    ]
 
 
 def with_advice(error: ReleaseError, without: bool) -> ReleaseError:
@@ -201,7 +219,10 @@ def alone_in_it(
     release = settled_release(new, limits)
     found = left_by(release, limits, after)
     before = nothing_before(found)
-    said = sentences((), left_out, found, before, found, Differences(), found.conflict, release)
+    said = (
+        *itself(register, new),
+        *sentences((), left_out, found, before, found, Differences(), found.conflict, release),
+    )
     return Added(register.folder, (), left_out, found, before, found, Differences(), said, found.conflict, release)
 
 
@@ -219,7 +240,7 @@ def of_other_rows(
     domain: Domain | str | None,
 ) -> Added:  # fmt: skip
     """Return that the files are not about the same rows: no number of rows fits all of them."""
-    known, level = register.released, new.statements.confidence or CONFIDENCE
+    known, level = besides(register, new), new.statements.confidence or CONFIDENCE
     alone = left_by(settled_release(new, limits), shared(limits, ALONE))
     try:
         paths = [register.path(one) for one in known]

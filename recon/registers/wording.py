@@ -26,7 +26,7 @@ def sentences(
     """Return what a new release adds to earlier ones, in sentences; what is not known is said."""
     said: list[str] = []
     if not known:
-        said.append("Nothing was released about these rows before, as far as the register says.")
+        said.append("Nothing else was released about these rows, as far as the register says.")
     elif after.status == "unsat":
         said += contradiction(known, before, alone, conflict)
     else:
