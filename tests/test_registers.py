@@ -726,6 +726,14 @@ def test_the_number_of_rows_may_stand_in_the_register(tmp_path):
     assert said.after.log2_datasets == pytest.approx((math.log2(oracle.count(content, "multiset")),) * 2)
 
 
+def test_a_number_of_rows_in_the_register_that_no_release_has_is_a_contradiction(tmp_path):
+    found = registered(tmp_path / "r", written(tmp_path, "march.json", [tree({"smoker": 1}, [2, 3])]))
+    (tmp_path / "r" / INDEX).write_text("rows = 6\n" + found.text, encoding="utf-8")
+    said = adding(tmp_path / "r", written(tmp_path, "new.json", [tree({"age": "old"}, [2, 3])]))
+    assert said.contradicts
+    assert said.conflict == ("all files: 5 rows", "the new release: 5 rows", "register.toml: 6 rows")
+
+
 def test_several_new_files_and_known_columns(tmp_path):
     registered(tmp_path / "r", written(tmp_path, "march.json", [tree({"smoker": 1}, [2, 3])]))
     new = [written(tmp_path, f"new{i}.json", [tree({"age": a}, c)]) for i, (a, c) in enumerate(

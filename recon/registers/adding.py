@@ -19,7 +19,7 @@ from recon.loading.settled import settled_release
 from recon.measures.figures import Measures
 from recon.registers.differences import Differences, differences
 from recon.registers.figures import Left, left_by, tied
-from recon.registers.index import Entry
+from recon.registers.index import INDEX, Entry
 from recon.registers.naming import labels_of, named_by_file
 from recon.registers.register import Register
 from recon.registers.wording import dated, sentences
@@ -184,20 +184,24 @@ def with_advice(error: ReleaseError, without: bool) -> ReleaseError:
 
 def joint_rows(found: EncodedRelease, new: EncodedRelease, rows: int | None) -> Rows:
     """Return the number of rows that the files, the new release as it was opened, and the register allow."""
-    known = [
-        one for one in (found.declared, new.declared, None if rows is None else Rows(rows, rows)) if one is not None
-    ]
-    low, tops = max(one.low for one in known), [one.high for one in known if one.high is not None]
-    high = min(tops, default=None)
+    given = {
+        "all files": found.declared or Rows(),
+        "the new release": new.declared or Rows(),
+        INDEX: Rows() if rows is None else Rows(rows, rows),
+    }
+    low = max(one.low for one in given.values())
+    high = min((one.high for one in given.values() if one.high is not None), default=None)
     if high is not None and low > high:
-        raise ContradictionError(
-            "the releases are of different numbers of rows",
-            tuple(
-                f"{'at least' if one.high is None else 'exactly' if one.exact else 'between'} {one.low} rows"
-                for one in known
-            ),
-        )
+        said = [f"{name}: {rows_text(one)} rows" for name, one in given.items() if one != Rows()]
+        raise ContradictionError("the releases are of different numbers of rows", tuple(said))
     return Rows(low, high)
+
+
+def rows_text(rows: Rows) -> str:
+    """Return a number of rows in words."""
+    if rows.exact:
+        return f"{rows.low:,}"
+    return f"at least {rows.low:,}" if rows.high is None else f"{rows.low:,} to {rows.high:,}"
 
 
 def part_of(whole: EncodedRelease, part: slice) -> EncodedRelease:
