@@ -23,6 +23,7 @@ from solvers.foundation.errors import EmptyConfidenceSet, Inconclusive, Unsuppor
 from solvers.foundation.limits import Limits
 from solvers.statements.release import UNBOUNDED
 
+LONGEST = 500_000  # bits of numbers of data sets that are compared to the last
 Interval = tuple[float, float | None]  # least and most; most None: no upper bound is known
 Counts = tuple[int, int | None]
 
@@ -47,6 +48,14 @@ class Left:
     note: str = ""
     conflict: tuple[str, ...] = ()
     measures: Measures | None = field(default=None, repr=False, compare=False)
+
+    def as_many_as(self, other: Left) -> bool:
+        """Return whether as many data sets are left, to the last: not decided (False) where that takes long to say."""
+        counts = [one.measures.datasets for one in (self, other) if one.measures is not None]
+        if len(counts) < 2 or any(c is None or c.log2 is None or c.log2 > LONGEST for c in counts):
+            return False
+        first, second = (c.value for c in counts if c is not None)
+        return first is not None and first == second
 
     def to_json(self) -> dict[str, Any]:
         """Return the figures as JSON, intervals as [least, most]."""
