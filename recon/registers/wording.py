@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from encoders.encode.encoder import EncodedRelease
+from recon.measures.revealed.known import Counts, Interval
 from recon.registers.differences import SMALL, Differences
-from recon.registers.figures import Counts, Interval, Left
+from recon.registers.figures import Left
 from recon.registers.index import Entry
 from solvers.foundation.escaping import named
 
