@@ -1,4 +1,4 @@
-"""The command `recon remedy`: the fewest merges of leaves that meet a policy, written out only once they are audited."""
+"""The command `recon remedy`: the fewest merges of leaves that meet a policy, audited before they are written."""
 
 from __future__ import annotations
 
@@ -74,7 +74,15 @@ def remedy(
         release = open_release([file], domain, False, limits, label=label, settle=False)
         try:
             result = remedied(
-                release, wanted, out, limits, data=data, label=label, strip=strip, seed=seed, declared=domain is not None
+                release,
+                wanted,
+                out,
+                limits,
+                data=data,
+                label=label,
+                strip=strip,
+                seed=seed,
+                declared=domain is not None,
             )
         except NoMerging as error:
             if json:
@@ -230,7 +238,9 @@ def lines_of(file: str, written: str | None, result: Result) -> list[str]:
     ]
     old, new = shown_facts(found.before), shown_facts(result.facts)
     width = max(map(len, KEYS.values()))
-    lines += [f"  {words:<{width}}  {ends_text(old[key])} before, {ends_text(new[key])} after" for key, words in KEYS.items()]
+    lines += [
+        f"  {words:<{width}}  {ends_text(old[key])} before, {ends_text(new[key])} after" for key, words in KEYS.items()
+    ]
     if judged is not None and before is not None and after is not None:
         lines.append(f"  {'accuracy':<{width}}  {before:.4f} before, {after:.4f} after ({judged:,} rows)")
     elif why:
