@@ -129,11 +129,17 @@ def mergeable(release: EncodedRelease) -> Tree | RuleList | Forest:
         raise Unsupported(
             "leaves with noisy counts are not merged: their noise would add up; merge the exact counts, then add noise"
         )
-    if len(release.models) != 1:
+    first, *rest = release.models
+    if isinstance(first, Tree) and rest and all(m.origin is not None and m.origin == first.origin for m in rest):
+        raise Unsupported(
+            "a regression tree whose leaves say totals of the target is not merged: give a domain without the target "
+            "(--domain), over which its leaves say how many rows they have"
+        )
+    if rest:
         raise Unsupported(
             f"a release of {len(release.models)} models is not merged: give one file, and merge each model alone"
         )
-    model = release.models[0]
+    model = first
     if isinstance(model, Tree | RuleList | Forest):
         return model
     what = f"the {model.kind.replace('_', ' ')} '{named(model.name, 80)}'"
