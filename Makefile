@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench bench-all bench-check mutants clean
+.PHONY: demo test lint docs bench bench-all bench-check mutants clean
 demo: .venv/base
 	@$(BIN)/python examples/demo.py
 
@@ -14,6 +14,10 @@ lint: .venv/dev
 	$(BIN)/ruff format --check --no-cache .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# The pages of docs/ as a site, in site/: open site/index.html. Nothing is fetched; a warning is an error.
+docs: .venv/dev
+	$(BIN)/python -m mkdocs build --strict
 
 # What README and docs say of speed and memory, beside named baselines (docs/measured.md): `bench` what ends within 15
 # minutes in all, `bench-all` everything; `bench-check` says what got worse than the committed results, writing nothing.
@@ -47,4 +51,4 @@ mutants: .venv/dev
 	@touch $@
 
 clean:
-	rm -rf .venv build dist *.egg-info
+	rm -rf .venv build dist site *.egg-info

@@ -6,7 +6,7 @@ from typing import Any
 
 import typer
 
-from recon.cli.commands.policy import gate, policy
+from recon.cli.releasing.policy import gate, policy
 from recon.console.guarding import Commands
 from recon.console.output import USAGE, exit_code
 from recon.policies.assessing import assess

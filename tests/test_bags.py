@@ -25,7 +25,7 @@ from recon.formats.release.writing import dump, release_json
 from recon.frames.selections import select_frame
 from recon.frames.true_rows import violations
 from recon.loading.loading import load
-from recon.report.group_report import exposure_lines
+from recon.report.wording.group_report import exposure_lines
 from solvers.chain import engines
 from solvers.foundation.errors import ContradictionError, Inconclusive, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits

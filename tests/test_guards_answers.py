@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from recon.certificates.verifying import in_floats
-from recon.report.headline import ends_text
+from recon.report.wording.headline import ends_text
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.exact import complement_text
 from solvers.questions.query import (

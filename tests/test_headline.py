@@ -20,7 +20,7 @@ import recon.bounds.intervals
 import solvers.programs.enumeration
 from recon.bounds.intervals import interval_cells
 from recon.formats.drafts.suggesting import suggested
-from recon.report.headline import LEGEND, headline_json, order_json, worlds_lines
+from recon.report.wording.headline import LEGEND, headline_json, order_json, worlds_lines
 from solvers.engines import histogram
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.exact import log2_multisets, multiset_factors, product

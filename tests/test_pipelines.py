@@ -279,9 +279,9 @@ def test_the_line_of_a_gate_names_verdict_and_reason(audits, tmp_path, capsys):
     assert ran("gate", "bad.pkl", "--policy", "preset:minimum-cell-10") == 1
     line = capsys.readouterr().out.strip()
     assert line.startswith(
-        "bad.pkl: do not release: As it is, it violates 1 of 2 thresholds of the policy minimum-cell-10"
+        "bad.pkl: do not release: The release violates 1 of 2 thresholds of the policy minimum-cell-10"
     )
-    assert "The smallest group has 1 row (leaf 5: age = 90" in line
+    assert "the smallest group has 1 row (leaf 5: age = 90" in line
 
 
 def test_a_gate_with_a_wrong_policy_opens_no_model(audits, tmp_path):
@@ -290,6 +290,16 @@ def test_a_gate_with_a_wrong_policy_opens_no_model(audits, tmp_path):
     assert ran("gate", "good.pkl", "--policy", tmp_path / "missing.toml") == 2
     assert ran("gate", "good.pkl") == 2
     assert ran("gate", "good.pkl", "--policy", "preset:ema-0070", "--sarif", "x.json") == 2
+
+
+def test_a_gate_writes_over_nothing_that_it_reads(audits, tmp_path, capsys):
+    model = tmp_path / "model.xml"
+    model.write_text("<PMML/>", encoding="utf-8")
+    (tmp_path / "link.xml").symlink_to(model)
+    for out in (model, tmp_path / "link.xml"):
+        assert ran("gate", model, "--policy", "preset:ema-0070", "--junit", out) == 2
+        assert "would be overwritten" in " ".join("".join(capsys.readouterr()).split()).replace("│ ", "")
+    assert model.read_text(encoding="utf-8") == "<PMML/>"
 
 
 # The hook

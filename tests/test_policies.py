@@ -554,7 +554,7 @@ def test_a_remedy_that_meets_the_policy_is_named():
     ]
     found = verdict(facts_of(pinned=[5, 5]), most_pinned=0, remedies=remedies)
     assert found.verdict == "release with changes"
-    assert "this meets it: leaves below 10 rows merged (recon remedy m.json)" in found.sentence
+    assert "this change meets the policy: leaves below 10 rows merged (recon remedy m.json)" in found.sentence
     assert verdict(facts_of(pinned=[5, 5]), most_pinned=0, remedies=remedies[::2]).verdict == "do not release"
     assert verdict(facts_of(), most_pinned=0, remedies=remedies).verdict == "release"
     assert verdict(facts_of(pinned=[0, 5]), most_pinned=0, remedies=remedies).verdict == "not assessed"
@@ -571,6 +571,11 @@ def test_the_least_loss_is_chosen():
         == "depth"
     )
     assert least_loss([merge, of("counts"), of("strip")])["kind"] == "strip"
+    assert (
+        least_loss([of("counts"), of("rounded counts"), depth, merge | {"command": "recon remedy"}])["kind"] == "merge"
+    )
+    assert least_loss([of("counts"), of("rounded counts"), depth])["kind"] == "rounded counts"
+    assert least_loss([of("counts"), of("noise")])["kind"] == "noise"
     assert least_loss([of("as published"), of("noise", outcome="violated"), of("depth", outcome=None)]) is None
     first = of("merge")
     assert least_loss([first, of("merge")]) is first

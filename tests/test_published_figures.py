@@ -280,7 +280,7 @@ def test_a_tree_with_48842_rows_is_counted_and_certified_quickly():
 
 
 def test_json_output_has_the_keys_of_the_contract(tmp_path):
-    from recon.report.report import count_json
+    from recon.report.wording.counts import count_json
 
     found = count_json(table_ii(), recon.measure(table_ii()))
     keys = [
@@ -315,7 +315,7 @@ def test_json_output_has_the_keys_of_the_contract(tmp_path):
 
 
 def test_long_counts_are_printed_past_pythons_limit():
-    from recon.report.headline import decimal, worlds_text
+    from recon.report.wording.headline import decimal, worlds_text
 
     answer = recon.count(single_leaf(bits(64), 1000, 0))
     assert worlds_text(answer) is None

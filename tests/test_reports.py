@@ -18,8 +18,8 @@ from recon.answers.reasons import no_reconstruction, plain_reasons
 from recon.bounds.bound_answer import BoundAnswer
 from recon.bounds.disclosure import disclosed_values
 from recon.measures.measures import tied
-from recon.report.headline import worlds_lines
-from recon.report.report import bound_line
+from recon.report.wording.bounds import bound_line
+from recon.report.wording.headline import worlds_lines
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.questions.query import CountAnswer

@@ -15,7 +15,7 @@ import recon
 from recon.cli.app import main
 from recon.measures.measures import measure
 from recon.report import audit as public_audit
-from recon.report.headline import headline_lines
+from recon.report.wording.headline import headline_lines
 from solvers.foundation.limits import Limits
 
 

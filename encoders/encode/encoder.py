@@ -266,7 +266,10 @@ def assemble(
         domain.cut_points(one, positions)
     if domain.label is not None:
         positions.setdefault(len(domain.all) - 1, set()).update(range(domain.label.span[1]))
-    cut = CutDomain(domain, resolved.cut(domain, positions))
+    single = not impossible and all(
+        isinstance(m, AnyModel) and m.origin is not None and m.origin.single for m in models
+    )
+    cut = CutDomain(domain, resolved.cut(domain, positions), single)
     blocks: list[tuple[Block, Observed | None]] = []
     bags: list[Bags] = []
     boosted: list[Boosted] = []

@@ -6,7 +6,7 @@ a cycle can be named instead of looped over.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
@@ -50,12 +50,14 @@ class Provenance:
 
     `exact`: training rows per class; `bag`: rows of a bootstrap sample; `distinct`: how many different training rows a
     sample holds; `ratio`: shares of classes; `size`: rows, whatever their class; `label`: which class is the
-    commonest; `noisy`: counts with noise. `notes` are assumptions that every answer carries.
+    commonest; `noisy`: counts with noise. `notes` are assumptions that every answer carries. `single`: the model
+    compares values as 32-bit numbers; for the words only in which its thresholds are said.
     """
 
     format: str
     counts: tuple[CountKind, ...]
     notes: tuple[str, ...] = ()
+    single: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from encoders.domain.cuts import Cuts
 from encoders.domain.domain import Domain
 from encoders.domain.values import Ranges
+from solvers.foundation.derived import Derived
 from solvers.statements.boxes import Attribute, Box
 from solvers.statements.boxes import Domain as SolverDomain
 
@@ -16,10 +17,15 @@ Resolved = dict[int, Ranges]  # attribute -> the positions that pass
 
 @dataclass(frozen=True)
 class CutDomain:
-    """A declared domain cut into parts: conditions become boxes."""
+    """A declared domain cut into parts: conditions become boxes.
+
+    `single`: every condition is a test on 32-bit numbers, so that thresholds can be said shorter than they are written.
+    """
 
     domain: Domain
     cuts: tuple[Cuts, ...]
+    single: bool = field(default=False, compare=False)
+    derived: Derived = field(init=False, default_factory=Derived, repr=False, compare=False)
 
     @cached_property
     def solver(self) -> SolverDomain:

@@ -57,7 +57,7 @@ def facts_of(found: Findings) -> dict[str, Any]:
         "class_disclosure": classes(found, unknown, elsewhere),
         "target_disclosure": targets(groups, elsewhere),
         "kinds_of_counts": counted_kinds(release),
-        "profiles": None,
+        "profiles": None if found.profiles is None else asked(found.profiles["rows"]),
         **stored_facts(found.stored),
     }
     return facts | {"not_known": unknown, "not_applicable": elsewhere}
@@ -192,6 +192,11 @@ def targets(groups: GroupDisclosure, elsewhere: dict[str, str]) -> dict[str, Any
         return {"rows": [values.alone, None]}
     elsewhere["target_disclosure"] = "no figures of numbers were published"
     return None
+
+
+def asked(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the verdicts on the people who were asked about, by their position."""
+    return [{"position": one["position"], "verdict": one["verdict"]} for one in rows]
 
 
 def counted_kinds(release: EncodedRelease) -> list[str]:

@@ -122,7 +122,9 @@ class Findings:
     proved about the row at every position of the training file (None: rows have none, or nothing was found in time),
     `positions_truth`: the true rows beside it (None: not given, or not in the order of `fit`). `determined`: how many
     rows leaf values of boosted models give back, `determined_truth` the true rows beside each, `remedies` what is given
-    back if they are published otherwise (None: not asked).
+    back if they are published otherwise (None: not asked). `attribute_bits`: the bits revealed by attribute; `forced`:
+    rows and values that are certain; `profiles`: verdicts on the people asked about; `persons`: the exposure of the
+    training rows that were given (None: nobody was). All four as the report's JSON has them (docs/commands.md).
     """
 
     release: EncodedRelease
@@ -139,3 +141,7 @@ class Findings:
     determined: tuple[Determined, ...] = ()
     determined_truth: tuple[Mapping[str, Any] | None, ...] = ()
     remedies: pd.DataFrame | None = None
+    attribute_bits: tuple[Mapping[str, Any], ...] = ()
+    forced: Mapping[str, Any] | None = None
+    profiles: Mapping[str, Any] | None = None
+    persons: Mapping[str, Any] | None = None

@@ -140,16 +140,29 @@ def agreement(data: Any, claims: dict[str, Any], held: dict[str, VerifiedClaim],
     """Return what agrees and what does not: `claims` of all certificates by their places, `held` those verified."""
     out, proved = Agreement(), Proved(list(held.values()), release)
     names = {*release.domain.place, *release.domain.columns}
+    people = given_people(data)
     for place, key, value in everything(data, names):
         here = place or "the whole result"
-        if isinstance(value, dict):
-            whole(out, (place, here), value, claims, held, proved)
+        if place.partition(".")[0] == "assessment":  # what a policy makes of the figures: words of its own
+            out.unchecked["assessment"] = None
+        elif isinstance(value, dict):
+            # there are the verdicts once more, of people who are told by position
+            known = people.get(repr(value.get("position")), {}) if place.startswith("facts.profiles[") else {}
+            whole(out, (place, here), known | value, claims, held, proved)
             out.unproved += [f"{here}: {quoted(key)}"] if value and plain_key(key) in WORDS else []
         elif hidden_claim(key, value):
             out.unproved.append(f"{here}: {quoted(value)}")
         elif key not in KEYS and key not in SHOWN:
             out.unchecked[key] = None
     return out
+
+
+def given_people(data: Any) -> dict[str, Json]:
+    """Return the profiles of an audit's verdicts by their positions, as `profile_values`; {} where none is told."""
+    told = data.get("profiles") if isinstance(data, dict) else None
+    rows = told.get("rows") if isinstance(told, dict) else None
+    found = [one for one in rows if isinstance(one, dict)] if isinstance(rows, list) else []
+    return {repr(x.get("position")): {"profile_values": x["profile_values"]} for x in found if "profile_values" in x}
 
 
 def everything(data: Any, names: set[str]) -> Iterator[tuple[str, str, Any]]:
@@ -164,7 +177,7 @@ def everything(data: Any, names: set[str]) -> Iterator[tuple[str, str, Any]]:
         if isinstance(found, dict):
             if "recon_certificate" in found and not below:  # below values nobody takes it for a certificate
                 continue
-            if key in ("profile_values", "rows") and set(found) <= names:
+            if key in ("profile_values", "rows", "row") and set(found) <= names:
                 continue
             yield place, key, found
             inner = [(f"{place}.{k}" if place else str(k), str(k), value) for k, value in reversed(found.items())]

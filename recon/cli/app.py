@@ -16,9 +16,12 @@ from recon.cli.commands.plan import engines, plan, schema
 from recon.cli.commands.positions import positions
 from recon.cli.commands.proof import export, verify
 from recon.cli.commands.reading import convert, domain
-from recon.cli.output.other_answers import with_other_answers
 from recon.cli.output.printing import ended_early, extreme_world, leave_at_once, show, show_emptiness, show_verdicts
 from recon.cli.output.proofs import estimate_lines, estimates_json, stored_certificates
+from recon.cli.releasing.auditing import audit
+from recon.cli.releasing.policy import gate, policy
+from recon.cli.releasing.register import register
+from recon.cli.releasing.reporting import report
 from recon.cli.session import finish, open_release
 from recon.cli.studies.attack import attack_app
 from recon.cli.studies.learn import learn_app
@@ -26,7 +29,6 @@ from recon.cli.studies.reproduce import reproduce
 from recon.console.guarding import Commands
 from recon.console.options import (
     Certificates,
-    Cluster,
     Confidence,
     ConventionName,
     Counter,
@@ -46,18 +48,12 @@ from recon.console.options import (
     Population,
     ProfileFile,
     Quiet,
-    Remedies,
-    ReportOut,
     Seconds,
     Seed,
     Truth,
     Views,
-    WithoutNoise,
-    Workers,
     WorldOut,
     bounded,
-    suffix,
-    within_machine,
 )
 from recon.console.output import (
     DONE,
@@ -71,7 +67,6 @@ from recon.console.output import (
     records,
     working,
     write_table,
-    write_text,
 )
 from solvers.foundation.escaping import shown
 
@@ -107,8 +102,9 @@ def common(
 app.add_typer(learn_app, name="learn")
 app.add_typer(attack_app, name="attack")
 reading: list[Callable[..., None]] = [inspect, convert, domain]
+deciding: list[Callable[..., None]] = [audit, report, policy, gate, register]
 asking: list[Callable[..., None]] = [labels, positions, verify, export, plan, posterior, denoise, sweep]
-for command in [*map(bounded, reading), *asking]:
+for command in [*map(bounded, reading), *deciding, *asking]:
     app.command()(command)
 for command in (schema, engines, reproduce):
     app.command()(command)
@@ -127,8 +123,8 @@ def count(
     """Count the possible worlds and measure the uncertainty left."""
     from recon.formats.drafts.suggesting import not_assessed_lines
     from recon.measures.measures import measure
-    from recon.report.headline import worlds_lines
-    from recon.report.provenance import assumption_lines, doubts
+    from recon.report.wording.headline import worlds_lines
+    from recon.report.wording.provenance import assumption_lines, doubts
     from solvers.foundation.errors import EmptyConfidenceSet
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
@@ -147,7 +143,7 @@ def count(
             proved = contradiction_certificate(release.at_confidence(1), limits)
         counted = estimates_json(release, counter, digits, limits, measures.counted) if counter else []
     if json:
-        from recon.report.report import count_json
+        from recon.report.wording.counts import count_json
 
         found = count_json(release, measures, digits)
         found |= {"certificate": proved} if proved is not None else {}
@@ -161,7 +157,7 @@ def count(
         )
     else:
         if release.noisy:
-            from recon.report.noise_report import noise_lines
+            from recon.report.wording.noise_report import noise_lines
 
             print_lines(*noise_lines(release, measures))
         print_lines(*worlds_lines(measures), *estimate_lines(counted), *not_assessed_lines(release))
@@ -169,39 +165,6 @@ def count(
             print_lines(f"not exact: {text}", file=sys.stderr)
         print_lines("assuming: " + "; ".join(assumption_lines(release)))
     finish(measures.status)
-
-
-@app.command()
-@with_other_answers
-def audit(
-    files: Files, domain: DomainFile = None, independent: Independent = False,
-    rows: KnownRows = None, known: KnownColumns = None, label: LabelName = None, convention: ConventionName = None,
-    truth: Truth = None, population: Population = None, seed: Seed = 0, digits: Digits = 10_000, out: ReportOut = None,
-    seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000, confidence: Confidence = 0.95,
-    without_noise: WithoutNoise = None, remedies: Remedies = False, workers: Workers = 1,
-    dask: Cluster = None, json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
-) -> None:  # fmt: skip
-    """Report what a release gives away: worlds, uncertainty, who is exposed, what its counts say by themselves."""
-    from recon.auditing.auditing import stored_outright
-    from recon.frames.naming import table_like
-    from recon.report.audit import audit as run
-    from recon.report.provenance import ReleaseFacts
-    from solvers.parallel.opening import kept_open
-
-    with working(seconds, memory, max_cells, quiet, log_json) as whole, kept_open():
-        limits = within_machine(whole, workers, dask)
-        release = open_release(files, domain, independent, limits, confidence, rows, label, known=known)
-        if release.rows.high is None and not json:  # nothing can be counted, but something is said
-            facts = ReleaseFacts(release, stored_outright(release, limits))
-            write_text(facts.written_as(suffix(out)), out, private=True)
-        real, people = (table_like(release, path, label) for path in (truth, population))
-        exact = None if without_noise is None else open_release([without_noise], domain, independent, limits)
-        report = run(release, None, convention=convention, truth=real, population=people, without_noise=exact,
-                     limits=limits, seed=seed, remedies=remedies)  # fmt: skip
-    write_text(report.written_as(".json" if json else suffix(out), digits), out, private=True)
-    if report.findings.empty is not None and (json or out):
-        print_lines(f"recon: {report.findings.empty.found}", file=sys.stderr)
-    finish(report.status)
 
 
 @app.command()
@@ -256,7 +219,7 @@ def reconstruct(
     from recon.frames.naming import table_like
     from recon.measures.measures import measure
     from recon.questions.questions import reconstruct as run
-    from recon.report.report import truth_json, truth_lines
+    from recon.report.wording.truth import truth_json, truth_lines
 
     with working(seconds, memory, max_cells, quiet, log_json) as limits:
         release = open_release(files, domain, independent, limits, confidence, rows, label, known=known)
@@ -343,7 +306,7 @@ def bound(
 ) -> None:  # fmt: skip
     """Bound a count, a mean, a share or a correlation of the rows that meet a condition over all worlds."""
     from recon.bounds.bounding import bound as run
-    from recon.report.report import bound_json, bound_line
+    from recon.report.wording.bounds import bound_json, bound_line
 
     named = None if of is None else tuple(part.strip() for part in of.split(","))
     if named is not None and (len(named) > 2 or not all(named)):

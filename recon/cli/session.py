@@ -75,7 +75,12 @@ def open_release(
     return settled_release(release, limits)
 
 
+def code_of(status: str) -> int:
+    """Return the exit code of a status."""
+    open_ones = dict.fromkeys(("bounds", "unknown", "empty"), INCONCLUSIVE)
+    return {"unsat": CONTRADICTION, **open_ones}.get(status, DONE)
+
+
 def finish(status: str) -> None:
     """End with the exit code of a status."""
-    open_ones = dict.fromkeys(("bounds", "unknown", "empty"), INCONCLUSIVE)
-    raise typer.Exit({"unsat": CONTRADICTION, **open_ones}.get(status, DONE))
+    raise typer.Exit(code_of(status))

@@ -179,8 +179,8 @@ ReportOut = Annotated[
     str | None,
     typer.Option(
         "--out",
-        help="Write to this file (.html, .md, .json, .txt).",
-        callback=written_as(".html", ".md", ".json", ".txt"),
+        help="Write to this file (.html, .md, .json, .txt; .sarif, and .xml for JUnit, for pipelines).",
+        callback=written_as(".html", ".md", ".json", ".txt", ".sarif", ".xml"),
     ),
 ]
 ReleaseOut = Annotated[
@@ -197,8 +197,12 @@ Truth = Annotated[str | None, typer.Option("--truth", help="The true rows (.csv,
 WithoutNoise = Annotated[
     str | None, typer.Option("--without-noise", help="The same release with exact counts: what did the noise buy?")
 ]
+PolicyFile = Annotated[
+    str | None, typer.Option("--policy", help="The policy that decides: a TOML file, or preset:NAME (recon policy).")
+]
 Remedies = Annotated[
-    bool, typer.Option("--remedies", help="Of boosted models: what do rounded leaf values, or fewer trees, give back?")
+    bool,
+    typer.Option("--remedies", help="What would help: leaves merged, counts rounded or dropped, noise, fewer trees."),
 ]
 Population = Annotated[
     str | None, typer.Option("--population", help="Other rows of the same kind, for the fresh-sample baseline.")

@@ -18,8 +18,8 @@ from recon.answers.counting import convention_of, count
 from recon.frames.describe import condition_text
 from recon.loading.asking import Released, release_of
 from recon.loading.settled import settled_release
+from recon.measures.exposed import without_shares
 from recon.measures.figures import Measures, empty, exposure_frame
-from recon.measures.unsized import without_shares
 from solvers.figures.bits import log2_alone, log2_before, mean, ratio
 from solvers.figures.partition import PartitionFigures
 from solvers.foundation.limits import Limits

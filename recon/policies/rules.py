@@ -136,32 +136,33 @@ def target_disclosure(facts: Mapping[str, Any], threshold: str | int) -> Said:
 
 def disclosed(facts: Mapping[str, Any], key: str, threshold: str | int) -> Said:
     """Return what the rows whose label or target is disclosed say against a threshold."""
-    limit = {"allowed": None, "forbidden": 0}.get(threshold, threshold) if isinstance(threshold, str) else threshold
-    entry = facts.get(key)
-    asked = (
-        "any number of rows" if limit is None else "no row" if limit == 0 else f"at most {counted(int(limit), 'row')}"
-    )
-    if entry is None:
+    limit = {"allowed": None, "forbidden": 0}[threshold] if isinstance(threshold, str) else threshold
+    entry: Mapping[str, Any] = facts.get(key) or {}
+    asked = "any number of rows" if limit is None else "no row" if limit == 0 else f"at most {counted(limit, 'row')}"
+    if entry.get("rows") is None:
         return Said("met", "not known", asked) if limit is None else absent(facts, key, asked)
     found = interval_text(entry["rows"], "row")
     if limit is None:
         return Said("met", found, asked)
-    outcome = at_most(entry["rows"], int(limit))
+    outcome = at_most(entry["rows"], limit)
     groups = [] if outcome == "met" else [g for g in entry.get("groups") or () if ends(g["rows"])[1] != 0]
-    return Said(
-        outcome, found, asked, worst(groups), max(len(groups), (entry.get("groups_in_all") or 0) if groups else 0)
-    )
+    in_all = max(len(groups), entry.get("groups_in_all") or 0) if groups else 0
+    return Said(outcome, found, asked, worst(groups), in_all)
 
 
 def kinds_of_counts(facts: Mapping[str, Any], allowed: Sequence[str]) -> Said:
     """Return whether only allowed kinds of counts are published."""
-    asked = "only " + " and ".join(KINDS.get(kind, kind) for kind in allowed) if allowed else "no counts at all"
+    asked = f"nothing but {in_words(allowed)}" if allowed else "no counts at all"
     kinds = facts.get("kinds_of_counts")
     if kinds is None:
         return absent(facts, "kinds_of_counts", asked)
     strange = [kind for kind in kinds if kind not in allowed]
-    found = " and ".join(KINDS.get(kind, named(kind)) for kind in strange or kinds) or "no counts"
-    return Said("violated" if strange else "met", found, asked)
+    return Said("violated" if strange else "met", in_words(strange or kinds) or "no counts", asked)
+
+
+def in_words(kinds: Sequence[str]) -> str:
+    """Return what kinds of counts are, in quotes because commas stand in some."""
+    return ", ".join(f'"{KINDS.get(kind, named(kind))}"' for kind in kinds)
 
 
 def stored(facts: Mapping[str, Any], allowed: str) -> Said:

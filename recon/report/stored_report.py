@@ -6,16 +6,22 @@ worst file to hand on. `recon audit` ends with this report then, and with exit c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
+from recon.auditing.facts import nothing_known
 from recon.inspection.findings.findings import Finding
 from recon.inspection.findings.severity import is_counting
 from recon.inspection.inspecting import Inspection, inspect
-from recon.report.rendering import DIGITS, Rendered, Sections
+from recon.report.audited import Audited, around
+from recon.report.document.making import Context, audited_files
+from recon.report.rendering import DIGITS, Sections
 from solvers.foundation.errors import ReconError, ReleaseError, Unsupported
 from solvers.foundation.limits import Limits
+
+if TYPE_CHECKING:
+    from recon.policies.policy import Policy
 
 GRAVE = ("critical", "high")
 # Rules whose findings are rows, with all or one of their values; other critical ones are labels.
@@ -28,19 +34,20 @@ ROWS = frozenset([
 
 
 @dataclass(frozen=True)
-class StoredReport(Rendered):
+class StoredReport(Audited):
     """What files store outright where nothing else can be audited; `why` says why not.
 
     `to_json`, `to_markdown`, `to_html` and `to_text` show the same.
     """
 
-    found: tuple[Inspection, ...]
+    inspected: tuple[Inspection, ...]
     why: str
+    context: Context = field(default_factory=Context)
 
     @property
     def about(self) -> str:
         """Return the first file."""
-        return self.found[0].file
+        return self.inspected[0].file
 
     @property
     def status(self) -> str:
@@ -50,27 +57,35 @@ class StoredReport(Rendered):
     @property
     def verdict(self) -> list[str]:
         """Return the first lines: that rows are stored, how many and where, of every file."""
-        return [line for one in self.found for line in verdict_lines(one)]
+        return [line for one in self.inspected for line in verdict_lines(one)]
 
-    def to_dict(self, digits: int = DIGITS) -> dict[str, Any]:
-        """Return the report as an object ready for JSON; there are no long numbers in it."""
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """Return what policies look at: what the files store."""
+        return nothing_known(self.inspected, f"worlds were not counted: {self.why}")
+
+    def audited(self) -> dict[str, Any]:
+        """Return what was audited: files, hashes, formats."""
+        return audited_files(self.inspected)
+
+    def own(self, digits: int = DIGITS) -> dict[str, Any]:
+        """Return what only this kind of report has in its document; there are no long numbers in it."""
         return {
-            "audit": 1,
-            "file": self.found[0].file,
+            "file": self.inspected[0].file,
             "status": self.status,
             "verdict": self.verdict,
-            "rows": self.found[0].rows,
-            "rows_stored": [rows_stored(one) for one in self.found],
-            "labels_stored": [bool(labels_of(one)) for one in self.found],
+            "rows": self.inspected[0].rows,
+            "rows_stored": [rows_stored(one) for one in self.inspected],
+            "labels_stored": [bool(labels_of(one)) for one in self.inspected],
             "not_counted": self.why,
-            "stored": [one.to_json() for one in self.found],
+            "stored": [one.to_json() for one in self.inspected],
         }
 
     def sections(self) -> Sections:
         """Return the report's sections as titles and lines."""
-        outright = any(one.level == "critical" for file in self.found for one in file.findings)
+        outright = any(one.level == "critical" for file in self.inspected for one in file.findings)
         title = "The training data is stored outright" if outright else "Single training rows are stored in part"
-        lines = [line for one in self.found for line in finding_lines(one, len(self.found) > 1)]
+        lines = [line for one in self.inspected for line in finding_lines(one, len(self.inspected) > 1)]
         rest = [
             f"worlds were not counted: {self.why}",
             "who has the file has what is listed above: there is no uncertainty left to measure in it",
@@ -143,13 +158,11 @@ def stored_report(files: Sequence[str], error: ReconError, limits: Limits) -> St
     return StoredReport(tuple(found), str(error))
 
 
-def stored_instead(files: list[str], error: ReconError, limits: Limits, json_wanted: bool, out: str | None) -> str:
-    """Write the report on files whose rows stand in them, and return its status; raises `error` again for others."""
-    from recon.console.options import suffix
-    from recon.console.output import write_text
-
+def stored_instead(
+    files: list[str], error: ReconError, limits: Limits, policy: Policy | None, command: str | None
+) -> StoredReport:
+    """Return the report on files whose rows stand in them, with what the policy says; raises `error` for others."""
     report = stored_report(files, error, limits)
     if report is None:
         raise error
-    write_text(report.written_as(".json" if json_wanted else suffix(out)), out, private=True)
-    return report.status
+    return replace(report, context=around(report.facts, policy, limits, command))

@@ -48,6 +48,15 @@ def exact_number(text: str) -> Fraction:
         raise ReleaseError(f"{short!r} is no number: it divides by 0") from None
 
 
+def decimal(value: int) -> str:
+    """Return an integer's decimal digits, past Python's limit on printing long integers."""
+    if abs(value) < 10**4000:
+        return str(value)
+    half = int(abs(value).bit_length() / math.log2(10) / 2)
+    high, low = divmod(abs(value), 10**half)
+    return ("-" if value < 0 else "") + decimal(high) + decimal(low).zfill(half)
+
+
 def level_text(level: Fraction | float) -> str:
     """Return a confidence with all digits that tell it from others: 0.9999999 is not 1."""
     return repr(float(level)).removesuffix(".0")

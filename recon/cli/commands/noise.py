@@ -50,8 +50,8 @@ def posterior(
     from recon.noisy.likely_worlds import sampled
     from recon.noisy.posterior import posterior as run
     from recon.noisy.posterior import single
-    from recon.report.noise_report import posterior_json, posterior_lines
-    from recon.report.provenance import assumption_lines
+    from recon.report.wording.noise_report import posterior_json, posterior_lines
+    from recon.report.wording.provenance import assumption_lines
 
     chosen = known_prior(prior)
     with working(seconds, memory, max_cells, quiet, log_json) as limits:

@@ -52,11 +52,20 @@ def plan(
     finish(found.status)
 
 
-def schema() -> None:
-    """Print the JSON Schema of the release file."""
-    from recon.formats.release.schema import json_schema
+Described = Annotated[str, typer.Argument(metavar="[release|report|policy]", help="Of which file.")]
 
-    print_json(json_schema())
+
+def schema(of: Described = "release") -> None:
+    """Print the JSON Schema of release files, of an audit's JSON (report) or of policies."""
+    if of == "release":
+        from recon.formats.release.schema import json_schema as described
+    elif of == "report":
+        from recon.report.document.schema import json_schema as described
+    elif of == "policy":
+        from recon.policies.schema import json_schema as described
+    else:
+        raise typer.BadParameter(f"there is a schema of release, report and policy, not of '{of}'")
+    print_json(described())
 
 
 def engines(json: Json = False) -> None:

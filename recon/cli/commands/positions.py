@@ -86,7 +86,7 @@ def positions(
 def summary(found: PlacedRows, beside: Mapping[str, Any] | None) -> list[str]:
     """Return what is printed for people: what is given back, the first positions, the truth beside it, assumptions."""
     from recon.located.wording import position_lines, truth_position_lines
-    from recon.report.provenance import assumption_lines
+    from recon.report.wording.provenance import assumption_lines
 
     assumed = [*found.assumes, *found.assumed(assumption_lines(found.release))]
     truth = [] if beside is None else truth_position_lines(beside)

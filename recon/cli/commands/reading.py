@@ -41,7 +41,7 @@ def convert(
     from encoders.encode.encoder import encode
     from encoders.models.models import Forest
     from recon.formats.release.writing import dump, not_covered, publishable, release_json
-    from recon.report.provenance import provenance_lines
+    from recon.report.wording.provenance import provenance_lines
 
     if data is None:
         release = open_files(files, domain, independent, parse_memory(memory), rows=rows, label=label)

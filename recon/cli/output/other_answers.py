@@ -42,7 +42,9 @@ def other_answer(audit: Callable[..., None], error: Unsupported, given: dict[str
 
     `begun`: when the command did; its time and memory bound this too.
     """
-    from recon.console.output import DONE, parse_memory
+    from recon.cli.releasing.ending import command_line, ended, policy_of
+    from recon.console.options import suffix
+    from recon.console.output import parse_memory, write_text
     from recon.files.budget import drawing
     from recon.formats.sklearn.pipelines.folds import Folds
     from recon.report.stored_report import stored_instead
@@ -52,9 +54,11 @@ def other_answer(audit: Callable[..., None], error: Unsupported, given: dict[str
     if isinstance(error, Folds) and len(files) == 1:
         return each_fold(audit, files[0], len(error.drafts), given)
     limits = Limits(seconds=given.get("seconds"), memory=parse_memory(given["memory"]), started=begun)
+    out = given.get("out")
     with drawing(limits, rings=True):
-        stored_instead(files, error, limits, bool(given.get("json")), given.get("out"))
-    return DONE
+        report = stored_instead(files, error, limits, policy_of(given.get("policy")), command_line())
+    write_text(report.written_as(".json" if given.get("json") else suffix(out)), out, private=True)
+    return ended(report, bool(out))
 
 
 def each_fold(audit: Callable[..., None], file: str, folds: int, given: dict[str, Any]) -> int:

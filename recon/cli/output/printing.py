@@ -41,7 +41,7 @@ def show(found: Any, out: str | None, json: bool, release: EncodedRelease) -> No
         print_lines(*found.attrs.get("notes", ()), file=sys.stderr)
         return
     write_table(found, out, private=True)
-    from recon.report.provenance import assumption_lines
+    from recon.report.wording.provenance import assumption_lines
 
     print_lines(*found.attrs.get("notes", ()), file=sys.stderr)
     convention = found.attrs["convention"]
@@ -50,7 +50,7 @@ def show(found: Any, out: str | None, json: bool, release: EncodedRelease) -> No
 
 def show_emptiness(found: Emptiness, json: bool) -> None:
     """Print that no dataset fits the noisy counts at the confidence, and the proof of it."""
-    from recon.report.noise_report import empty_json, empty_sections
+    from recon.report.wording.noise_report import empty_json, empty_sections
 
     if json:
         print_lines(f"recon: {found.found}", file=sys.stderr)

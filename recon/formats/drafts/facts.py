@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from encoders.domain.domain import Condition
@@ -50,6 +50,11 @@ class DraftFacts:
     single: bool = False
     slack: Callable[[Value], Fraction] | None = None
     reader_notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Have the models' origin say it, too, that numbers of 32 bits are compared."""
+        if self.origin.single != self.single:
+            object.__setattr__(self, "origin", replace(self.origin, single=self.single))
 
     def tests(self) -> Iterator[tuple[str, Test]]:
         """Yield the features that the models name, with the tests on them."""

@@ -53,6 +53,8 @@ from recon.formats.release.schema import (
 from solvers.foundation.errors import ReleaseError
 from solvers.statements.release import Rows
 
+SINGLE = ("scikit-learn", "XGBoost")  # formats of models that compare 32-bit numbers
+
 
 def to_test(part: TestPart, place: str) -> Test:
     """Return a test; `ReleaseError` for no key, or two that do not make a range."""
@@ -289,7 +291,8 @@ def to_model(part: AnyModelPart, place: str, number: str) -> AnyModel:
     if part.read_from is None:
         return to_bare_model(part, place, number)
     source = part.read_from
-    origin = Provenance(source.format, tuple(source.counts), tuple(source.notes))
+    single = source.format.startswith(SINGLE) and "HistGradient" not in source.format  # that one compares doubles
+    origin = Provenance(source.format, tuple(source.counts), tuple(source.notes), single)
     return replace(to_bare_model(part, place, number), origin=origin)
 
 

@@ -11,9 +11,9 @@ import pandas as pd
 from encoders.encode.encoder import EncodedRelease
 from recon.attacking.correlations import Correlations
 from recon.attacking.linear import MODEL, LinearModel
-from recon.report.headline import finite
-from recon.report.provenance import assumption_lines, provenance_json, provenance_lines
 from recon.report.rendering import DIGITS, Rendered, Sections
+from recon.report.wording.headline import finite
+from recon.report.wording.provenance import assumption_lines, provenance_json, provenance_lines
 
 PAIRS_SHOWN = 15
 

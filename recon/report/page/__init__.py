@@ -1,1 +1,1 @@
-"""The report as a page: first what is wrong and what to do, then where, who, what would help, and how it was computed."""
+"""The report as a page: what is wrong and what to do first; then where, who, what would help, how it was computed."""

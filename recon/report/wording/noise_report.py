@@ -11,7 +11,7 @@ from recon.auditing.findings import Bought, BoughtWorlds, Emptiness
 from recon.certificates.certificate_format import certified_lines
 from recon.measures.figures import Measures
 from recon.noisy.posterior import Posterior, why_none
-from recon.report.provenance import assumption_lines
+from recon.report.wording.provenance import assumption_lines
 from solvers.foundation.exact import complement_text, level_text
 
 

@@ -13,11 +13,13 @@ from encoders.models.models import Boosting, Forest, Table, Tree
 from recon.auditing.findings import Findings, GroupDisclosure
 from recon.bounds.disclosure import ValueDisclosure
 from recon.bounds.intervals import IntervalCells
+from recon.measures.exposed import worst_first
 from recon.measures.figures import Measures
 from recon.measures.system import groups_left_out, published_cells
 from recon.report.rendering import number
 
 SHOWN = 8
+WIDE = 24  # characters of a column; what is longer stands out of it
 SMALL_GROUP = 10  # rows; the same as in the audit
 LISTED = 10_000  # groups written into JSON; a forest has hundreds of thousands
 
@@ -36,28 +38,55 @@ def exposure_lines(m: Measures) -> list[str]:
         f"rows determined completely: {determined}{of_rows}; fewest raw rows that fit a published row: "
         f"{undefined if m.smallest_region is None else maximum + power_of(m.smallest_region)}"
     ]
-    whose = "all rows" if (held["rows"] == held["rows_most"]).all() else "the rows placed for certain"
-    worst = held.sort_values(["entropy_reduction_ratio", "rows"]).drop_duplicates("region").head(SHOWN)
+    return [*lines, *group_table(m, held)]
+
+
+def group_table(m: Measures, held: pd.DataFrame) -> list[str]:
+    """Return a table of the most exposed leaves, rules or cells, one line each, and below it their condition.
+
+    Columns: name, rows, what a row of it is one of, bits left, share left, share of rows that have as little left; so
+    that each line can be read by itself where blanks are not kept. The first line says in which order they stand.
+    """
+    worst = worst_first(held).drop_duplicates("region").head(SHOWN)
+    if not len(worst):
+        return []
+    unsized = bool(worst["entropy_reduction_ratio"].isna().all())
+    placed = "" if (held["rows"] == held["rows_most"]).all() else " (rows: those placed for certain)"
+    order = f"the most exposed first, and of those that are equally exposed the fewest rows first{placed}"
+    if unsized:
+        why = "is not defined" if m.counted.relative else "is only known between bounds"
+        order = f"what is left of a row {why}, so they stand in the order of their rows, the fewest first"
+    cells, places = [], []
     for line in worst.to_dict("records"):
         of_region = held[held["region"] == line["region"]]
-        ratio = line["entropy_reduction_ratio"]
-        known = (
-            ("bits removed not defined" if m.counted.relative else "size only known between bounds")
-            if ratio is None or math.isnan(ratio)
-            else f"{number(line['bits_removed'], 2)} bits removed"
-            if m.counted.relative
-            else known_row(line, of_region)
-            if line["worlds_per_row"] == 1
-            else (
-                f"each is one of {power_of(line['worlds_per_row'])} rows, "
-                f"{number(line['bits_removed'], 2)} bits removed, {100 * ratio:.0f} % of its uncertainty left "
-                f"({100 * line['share_of_rows_at_most']:.1f} % of {whose} have as little or less)"
-            )
-        )
-        ends = int(of_region["rows"].sum()), int(of_region["rows_most"].sum())
-        lines.append(f"{line['name']}, {rows_between(*ends)}: {line['where']}")
-        lines.append(f"  {known}")
-    return lines
+        rows = rows_between(int(of_region["rows"].sum()), int(of_region["rows_most"].sum()))
+        cells.append([str(line["name"]), rows, *([] if unsized else what_is_left(m, line, of_region))])
+        places.append(str(line["where"]))
+    return [order, *(text for line, where in zip(aligned(cells), places, strict=True) for text in (line, f"  {where}"))]
+
+
+def what_is_left(m: Measures, line: dict[Hashable, Any], of_region: pd.DataFrame) -> list[str]:
+    """Return what is left of a row in a leaf, rule or cell, as columns of the table."""
+    ratio, left, removed = line["entropy_reduction_ratio"], line["bits_left"], line["bits_removed"]
+    if ratio is None or math.isnan(ratio):
+        return ["size only known between bounds"]
+    if m.counted.relative:
+        return [f"{number(removed, 2)} bits removed"]
+    if line["worlds_per_row"] == 1:
+        return [known_row(line, of_region)]
+    return [
+        f"one of {power_of(line['worlds_per_row'])}",
+        f"{number(left, 2)} of {number(left + removed, 2)} bits left",
+        f"{100 * ratio:.0f} % left",
+        f"{100 * line['share_of_rows_at_most']:.1f} % of rows so exposed",
+    ]
+
+
+def aligned(table: list[list[str]]) -> list[str]:
+    """Return the lines of a table with columns below each other; long texts push theirs to the right."""
+    width = [max(len(line[j]) for line in table if j < len(line)) for j in range(max(map(len, table)))]
+    places = [min(one, WIDE) + 2 for one in width]
+    return ["".join(f"{text + ',':<{places[j]}}" for j, text in enumerate(line[:-1])) + line[-1] for line in table]
 
 
 def known_row(line: dict[Hashable, Any], of_region: pd.DataFrame) -> str:
@@ -74,7 +103,7 @@ def group_json(groups: GroupDisclosure) -> dict[str, Any]:
         "class_disclosure": f"not defined: {groups.undefined}" if groups.undefined else "evaluated",
         "pure_regions": [
             {"name": n, "class": c, "rows": minimum, "rows_most": maximum}
-            for n, c, minimum, maximum in groups.pure[:LISTED]
+            for n, c, minimum, maximum in sorted(groups.pure, key=by_rows)[:LISTED]
         ],
         "pure_regions_in_all": len(groups.pure),
         "rows_in_pure_regions": None if groups.undefined else groups.rows_in_pure,
@@ -187,7 +216,8 @@ def class_lines(groups: GroupDisclosure, release: EncodedRelease) -> list[str]:
     zeros = f"(group, class) cells with no row (says who is not there): {len(groups.zeros):,}"
     if not groups.pure:
         return [f"{text}: none", zeros]
-    named = ", ".join(f"{n} ({rows_between(a, b)}, all class {c})" for n, c, a, b in groups.pure[:SHOWN])
+    first = sorted(groups.pure, key=by_rows)[:SHOWN]
+    named = ", ".join(f"{n} ({rows_between(a, b)}, all class {c})" for n, c, a, b in first)
     rows, where = rows_text(groups.rows_in_pure), ""
     if any(minimum < maximum for _, _, minimum, maximum in groups.pure):
         rows = f"at least {rows}"
@@ -211,6 +241,11 @@ def value_lines(values: ValueDisclosure, rows: int | None) -> list[str]:
         return [f"{text}: none"]
     named = ", ".join(f"{one.name} ({rows_text(one.rows)}, {one.of} = {one.value})" for one in values.groups[:SHOWN])
     return [f"{text}: at least {values.rows:,}{'' if rows is None else f' of {rows:,}'}: {named}"]
+
+
+def by_rows(pure: tuple[str, str, int, int]) -> tuple[int, int]:
+    """Return what groups of one class are sorted by: fewest rows first, at least and at most."""
+    return pure[2], pure[3]
 
 
 def rows_text(n: int) -> str:

@@ -9,6 +9,7 @@ from recon.answers.reasons import plain_reasons
 from recon.measures.figures import Measures
 from recon.measures.unordered import bits_left, dist_g, removed_per_row, row_order
 from recon.report.rendering import DIGITS, number
+from solvers.foundation.exact import decimal
 from solvers.questions.query import Convention, CountAnswer
 
 LOG2_10 = math.log2(10)
@@ -17,15 +18,6 @@ LEGEND: dict[Convention, str] = {
     "ordered": "[ordered, row order included: 1 = nothing revealed, 0 = every row and its place]",
     "assigned": "[assigned, order inside leaves or rules included: 1 = nothing revealed but classes, 0 = every row]",
 }
-
-
-def decimal(value: int) -> str:
-    """Return an integer's decimal digits, past Python's limit on printing long integers."""
-    if abs(value) < 10**4000:
-        return str(value)
-    half = int(abs(value).bit_length() / LOG2_10 / 2)
-    high, low = divmod(abs(value), 10**half)
-    return ("-" if value < 0 else "") + decimal(high) + decimal(low).zfill(half)
 
 
 def worlds_text(answer: CountAnswer, digits: int = DIGITS) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from encoders.domain.domain import GUESSED
@@ -10,16 +9,12 @@ from encoders.encode.encoder import EncodedRelease
 from encoders.models.count_kinds import MEANING, kinds_of
 from encoders.models.models import CountKind, Provenance
 from recon.formats.drafts.guessing import WANTING
-from recon.formats.drafts.suggesting import not_assessed_lines
 from recon.inspection.findings.severity import is_counting
-from recon.report.rendering import DIGITS, Rendered, Sections
-from solvers.statements.release import UNBOUNDED
 
 if TYPE_CHECKING:
     from recon.inspection.inspecting import Inspection
 
 MODELS_SHOWN = 5
-FACTS_SHOWN = 40
 NOTES_SHOWN = 12
 GRAVE = ("critical", "high", "unknown")  # what is about single training rows, or may be
 
@@ -79,71 +74,3 @@ def doubts(release: EncodedRelease) -> list[str]:
     """Return what else may be wrong where no training set fits: the guessed domain."""
     guess = "nobody declared a domain: the guessed one may exclude the training rows (give --domain)"
     return [guess] if release.domain.source == GUESSED else []
-
-
-@dataclass(frozen=True)
-class ReleaseFacts(Rendered):
-    """What can be said of a release whose number of rows is open: what it states, one line each."""
-
-    release: EncodedRelease
-    stored: tuple[Inspection, ...]
-
-    @property
-    def about(self) -> str:
-        """Return the file."""
-        return self.release.file
-
-    @property
-    def status(self) -> str:
-        """Return "unbounded": the number of rows is, so that worlds cannot be counted."""
-        return "unbounded"
-
-    @property
-    def title(self) -> str:
-        """Return the title."""
-        return f"Facts of {self.about or 'a release'}"
-
-    def to_dict(self, digits: int = DIGITS) -> dict[str, Any]:
-        """Return the same as an object ready for JSON; there are no long numbers in it."""
-        return {
-            "audit": 1,
-            "file": self.about,
-            "status": self.status,
-            "not_assessed": not_assessed_lines(self.release),
-            "stored": [one.to_json() for one in self.stored],
-            "read_from": provenance_json(self.release),
-            "facts": facts(self.release),
-            "assumptions": list(self.release.assumptions),
-        }
-
-    def sections(self) -> Sections:
-        """Return the sections as titles and lines; empty ones are left out."""
-        stored = [line for one in self.stored for line in stored_lines(one)]
-        sections = [
-            ("NOT ASSESSED", not_assessed_lines(self.release)),
-            ("What the file stores outright, without any attack", stored),
-            ("What the counts are", provenance_lines(self.release)),
-            ("What is said of the training rows (their number is not: --rows makes worlds countable)",
-             facts(self.release)),
-            ("This assumes", list(self.release.assumptions)),
-        ]  # fmt: skip
-        return [(title, lines) for title, lines in sections if lines]
-
-
-def facts(release: EncodedRelease) -> list[str]:
-    """Return the statements in words, at most `FACTS_SHOWN` of them."""
-    found: dict[str, None] = {}
-    more = 0
-    for statement in release.statements.statements():
-        low, high = statement.low, statement.high
-        upper = "" if high >= UNBOUNDED else f", at most {high}"
-        noun = "row" if low == 1 else "rows"
-        interval = f"exactly {low} {noun}" if low == high else f"at least {low} {noun}{upper}"
-        line = statement.source if statement.of is not None else f"{statement.source}: {interval}"
-        if line in found or (statement.of is None and low <= 0 and high >= UNBOUNDED):
-            continue
-        if len(found) < FACTS_SHOWN:
-            found[line] = None
-        else:
-            more += 1
-    return [*found, *([f"and {more} more"] if more else [])]

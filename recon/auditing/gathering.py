@@ -1,0 +1,133 @@
+"""Everything an audit finds, gathered in one value: each question asked once, what matters most first."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pandas as pd
+
+from encoders.encode.encoder import EncodedRelease
+from recon.answers.counting import convention_of
+from recon.auditing.auditing import (
+    by_position,
+    certificate_wanted,
+    certified,
+    emptiness,
+    feasible,
+    group_disclosure,
+    grouped,
+    otherwise,
+    stored_outright,
+    true_beside,
+    what_noise_bought,
+)
+from recon.auditing.findings import Findings
+from recon.auditing.ground_truth import checked, first_asked
+from recon.auditing.persons.exposed_rows import exposed_rows
+from recon.auditing.persons.people import people
+from recon.auditing.spreading import Asked, Question, Turn
+from recon.bounds.intervals import IntervalCells
+from recon.leaf_values.determined import Determined, determined
+from recon.leaf_values.remedies import remedies_of, table_of
+from recon.loading.settled import Travelling, as_released, settled_release
+from recon.located.against_truth import compared
+from recon.measures.attribute_bits import attribute_bits
+from recon.measures.figures import Measures, empty
+from recon.measures.forced import forced
+from recon.measures.measures import measure
+from solvers.foundation.errors import EmptyConfidenceSet
+from solvers.foundation.limits import Limits
+from solvers.questions.query import CountAnswer
+
+LARGE = 1.0  # seconds: where the measures take longer, the questions behind them are spread at once
+COUNTING = 5.0  # seconds, of worlds over attributes of any numbers where positions are known
+
+
+@dataclass(frozen=True, eq=False)
+class Beside:
+    """What an officer gives beside the release; everything may be left out.
+
+    `truth`: the real training rows, `population`: other rows of the same kind (for the fresh-sample baseline),
+    `without_noise`: the same release with exact counts. `profiles`: people to ask about. `data`: the training rows
+    whose exposure is listed by position, with `label` their label's column and `protected` a column to group them by;
+    `show_rows`: with their values. `remedies`: what boosted models give back published otherwise is worked out.
+    """
+
+    convention: str | None = None
+    truth: pd.DataFrame | None = None
+    population: pd.DataFrame | None = None
+    without_noise: EncodedRelease | None = None
+    profiles: pd.DataFrame | None = None
+    data: pd.DataFrame | None = None
+    label: str | None = None
+    protected: str | None = None
+    show_rows: bool = False
+    remedies: bool = False
+    seed: int = 0
+
+
+def gathered(release: EncodedRelease, beside: Beside, limits: Limits) -> Findings:
+    """Return what an audit finds. Raises what `count` raises, and of data that do not fit what says where."""
+    truth, remedies = beside.truth, beside.remedies
+    begun = time.monotonic()
+    stored = stored_outright(release, limits)  # first: the surest of all, and quick
+    release = settled_release(release, limits)
+    rows = by_position(release, limits)
+    # Single values are told apart by position there; to count worlds of any numbers has nothing to add.
+    some = limits if rows is None or not release.domain.continuous else limits.lasting(min(COUNTING, limits.left()))
+    try:
+        first = measure(release, beside.convention, some)
+    except EmptyConfidenceSet as error:
+        none = empty(release, convention_of(release, beside.convention), CountAnswer("unsat"))
+        groups = group_disclosure(as_released(release))
+        return Findings(release, none, groups, empty=emptiness(release, error, limits))
+    known = () if first.status == "unsat" else determined(release)  # settled before
+    large = time.monotonic() - begun > LARGE or (remedies and bool(known))
+    turn = Turn(Asked(Travelling.of(release), truth, beside.population, beside.seed), limits, large)
+    answers: dict[Any, Any] = turn.answers(dict(asked(turn.asked, first, known, remedies)), "questions of the audit")
+    checks = None if truth is None else checked(turn, first, answers)
+    exact = beside.without_noise
+    bought = None if exact is None else what_noise_bought(release, exact, limits)
+    against = None if rows is None or truth is None or len(truth) != rows.rows else compared(rows, truth)
+    tried = [answers["remedy", k] for k in range(len(answers)) if ("remedy", k) in answers]
+    found = Findings(
+        release, first, answers["groups"], checks, answers["certificate"], bought, stored, None,
+        answers.get("intervals", IntervalCells()), rows, against, known,
+        tuple(answers.get(("beside", one.number)) for one in known), table_of(tried) if tried else None,
+    )  # fmt: skip
+    return found if first.status == "unsat" else with_persons(found, beside, limits)
+
+
+def with_persons(found: Findings, beside: Beside, limits: Limits) -> Findings:
+    """Return the findings with what is revealed by attribute, and of the people who were given."""
+    release, m = found.release, found.measures
+    asked, rows = None, None
+    if beside.profiles is not None:
+        asked = people(release, beside.profiles, limits, beside.seed, beside.show_rows)
+    if beside.data is not None:
+        rows = exposed_rows(release, m, beside.data, beside.label, beside.protected, beside.show_rows, limits)
+    bits, values = attribute_bits(release, m, limits), forced(release, m, limits)
+    return replace(found, attribute_bits=tuple(bits), forced=values, profiles=asked, persons=rows)
+
+
+def asked(
+    about: Asked, first: Measures, known: Sequence[Determined], remedies: bool
+) -> Iterator[tuple[Hashable, Question]]:
+    """Yield the questions that need nothing but the release and its measures by their names.
+
+    What matters most comes first: where time is short, the last are those that are left out.
+    """
+    if about.truth is not None:
+        yield from first_asked(about.release, first).items()
+    yield "certificate", (certified, certificate_wanted(about.release, first))
+    if first.status != "unsat":
+        yield "intervals", (feasible, None)
+    yield "groups", (grouped, None)
+    if about.truth is not None:
+        yield from ((("beside", one.number), (true_beside, one)) for one in known)
+    if remedies and known:
+        fewer = [t for t in (10, 30) if t < max(one.trees for one in known)]
+        yield from ((("remedy", k), (otherwise, one)) for k, one in enumerate(remedies_of(trees=fewer)))

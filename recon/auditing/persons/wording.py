@@ -1,0 +1,120 @@
+"""Who, in words: verdicts on given people and the most exposed training rows, as lines of the audit's text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from solvers.foundation.escaping import named
+
+SHOWN = 10  # people, rows and groups written out
+ORDER = ("certain", "unknown", "possible", "outside", "impossible")
+MEANS = {
+    "certain": "certainly in the training data",
+    "unknown": "not decided",
+    "possible": "possibly in the training data",
+    "outside": "like no row of the domain",
+    "impossible": "certainly not in the training data",
+}
+
+
+def who_lines(profiles: Mapping[str, Any] | None, persons: Mapping[str, Any] | None) -> list[str]:
+    """Return the lines on people, from the `profiles` and `persons` objects of an audit; [] where both are None.
+
+    A line that begins with a blank belongs to the one before.
+    """
+    return [*(profile_lines(profiles) if profiles else []), *(person_lines(persons) if persons else [])]
+
+
+def profile_lines(profiles: Mapping[str, Any]) -> list[str]:
+    """Return how many of the given people have each verdict, and the gravest ones one by one."""
+    rows, total = profiles["rows"], profiles["rows_in_all"]
+    if not total:
+        return ["no profiles were given"]
+    counts = Counter(one["verdict"] for one in rows)
+    listed = [f"{counts[verdict]:,} {MEANS[verdict]}" for verdict in ORDER if counts[verdict]]
+    cut = "" if len(rows) == total else f" (the {len(rows):,} gravest)"
+    out = [f"of {total:,} given {'person' if total == 1 else 'people'}{cut}: {', '.join(listed)}"]
+    for one in rows[:SHOWN]:
+        likely = one["probability"]
+        share = "" if likely is None or one["verdict"] != "possible" else f", probability {percent(likely)}"
+        proof = f"; certificate {one['certificate'][:16]}" if one["certificate"] else ""
+        out.append(f"  {person(one)}: {named(one['verdict'])}{share}: {named(one['why'], 1_000)}{proof}")
+    if total > SHOWN:
+        out.append(f"  and {total - SHOWN:,} more")
+    conventions = dict.fromkeys(one["convention"] for one in rows if one["convention"] and one["verdict"] == "possible")
+    if conventions:
+        out.append(
+            f"probability: share of possible data sets that have such a row ({'; '.join(map(named, conventions))})"
+        )
+    return out
+
+
+def person(one: Mapping[str, Any]) -> str:
+    """Return what a person is called: by position, and by name where names are shown."""
+    return f"profile {one['position']}" + (f" ({named(one['name'])})" if one["name"] is not None else "")
+
+
+def percent(share: float) -> str:
+    """Return a share as a percentage that is never rounded to all or nothing."""
+    text = f"{100 * share:.1f} %"
+    if share < 1.0 and text == "100.0 %":
+        return "above 99.9 %"
+    return "below 0.1 %" if share > 0.0 and text == "0.0 %" else text
+
+
+def person_lines(persons: Mapping[str, Any]) -> list[str]:
+    """Return the most exposed training rows by position, and the exposure of groups of people."""
+    rows, out = persons["most_exposed"], list[str]()
+    if rows:
+        out.append(f"the most exposed of {persons['in_all']:,} training rows, by position from 0:")
+        out += [f"  {row_text(one)}" for one in rows[:SHOWN]]
+    groups = persons["by_group"]
+    if groups:
+        out.append(f"exposure by '{named(groups['attribute'])}', the most exposed group first:")
+        out += [f"  {group_text(one)}" for one in groups["groups"][:SHOWN]]
+        if len(groups["groups"]) > SHOWN:
+            out.append(f"  and {len(groups['groups']) - SHOWN:,} more groups")
+        if gap := widest_gap(groups["groups"]):
+            out.append(gap)
+    return [*out, *(f"note: {named(note, 1_000)}" for note in persons["notes"])]
+
+
+def row_text(one: Mapping[str, Any]) -> str:
+    """Return what is said of one training row."""
+    where = "" if one["group"] is None else f" in {named(one['group'])}"
+    held = one["group_rows"]
+    size = "" if held is None else f" ({rows_text(*held)})"
+    bits = one["bits_left"]
+    open_ = "no figure" if bits is None else f"{bits:,.2f} bits left"
+    left = "known wholly" if one["pinned"] else open_
+    return f"position {one['position']}{where}{size}: {left}"
+
+
+def rows_text(least: int, most: int) -> str:
+    """Return a number of rows in words, or between which two it lies."""
+    if least == most:
+        return f"{least:,} row" if least == 1 else f"{least:,} rows"
+    return f"{least:,} to {most:,} rows"
+
+
+def group_text(one: Mapping[str, Any]) -> str:
+    """Return what is said of one group of people."""
+    mean, least = one["mean_bits_left"], one["least_bits_left"]
+    left = (
+        "no figure"
+        if mean is None
+        else f"{mean:,.2f} bits left per person on average, {least:,.2f} of the most exposed"
+    )
+    return f"{named(one['value'])}: {rows_text(one['rows'], one['rows'])}, {left}, {one['pinned']:,} known wholly"
+
+
+def widest_gap(groups: list[Mapping[str, Any]]) -> str:
+    """Return by how much the most and the least exposed groups with a figure differ, "" where there is one at most."""
+    known = [one for one in groups if one["mean_bits_left"] is not None]
+    if len(known) < 2:
+        return ""
+    gap = known[-1]["mean_bits_left"] - known[0]["mean_bits_left"]
+    first, last = named(known[0]["value"]), named(known[-1]["value"])
+    return f"the model leaves {gap:,.2f} bits fewer about a person of '{first}' than about one of '{last}', on average"

@@ -1,0 +1,1 @@
+"""The commands of those who decide about a release: audit, report, policy, remedy, register."""

@@ -1,0 +1,108 @@
+"""`recon audit`: the report on a release, what a policy says to it, and the exit code that follows."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from recon.cli.output.other_answers import with_other_answers
+from recon.cli.releasing.ending import command_line, ended, policy_of
+from recon.cli.session import open_release
+from recon.console.options import (
+    Cluster,
+    Confidence,
+    ConventionName,
+    Digits,
+    DomainFile,
+    Files,
+    Independent,
+    Json,
+    KnownColumns,
+    KnownRows,
+    LabelName,
+    LogJson,
+    MaxCells,
+    Memory,
+    PolicyFile,
+    Population,
+    Quiet,
+    Remedies,
+    ReportOut,
+    Seconds,
+    Seed,
+    Truth,
+    WithoutNoise,
+    Workers,
+    suffix,
+    within_machine,
+)
+from recon.console.output import print_lines, working, write_text
+
+if TYPE_CHECKING:
+    from encoders.encode.encoder import EncodedRelease
+    from recon.policies.policy import Policy
+    from solvers.foundation.limits import Limits
+
+Register = Annotated[
+    str | None,
+    typer.Option("--register", help="Folder of earlier releases about the same rows: audited together with this one."),
+]
+Profiles = Annotated[
+    str | None, typer.Option("--profiles", help="People to ask about, one per line: are they in the data?")
+]
+Data = Annotated[
+    str | None,
+    typer.Option("--data", help="The training rows (.csv, .parquet): whose are most exposed, by position."),
+]
+Protected = Annotated[
+    str | None, typer.Option("--protected", help="Column of --data: exposure by its groups (are some hit harder?).")
+]
+ShowRows = Annotated[bool, typer.Option("--show-rows", help="Values of single people in the report.")]
+
+
+@with_other_answers
+def audit(
+    files: Files, policy: PolicyFile = None, register: Register = None, profiles: Profiles = None, data: Data = None,
+    label: LabelName = None, protected: Protected = None, show_rows: ShowRows = False, remedies: Remedies = False,
+    domain: DomainFile = None, independent: Independent = False, rows: KnownRows = None, known: KnownColumns = None,
+    convention: ConventionName = None, truth: Truth = None, population: Population = None, seed: Seed = 0,
+    digits: Digits = 10_000, out: ReportOut = None, seconds: Seconds = None, memory: Memory = "1G",
+    max_cells: MaxCells = 200_000, confidence: Confidence = 0.95, without_noise: WithoutNoise = None,
+    workers: Workers = 1, dask: Cluster = None, json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
+) -> None:  # fmt: skip
+    """Report what a release gives away, what would help, and whether it may be released under a policy."""
+    from recon.frames.naming import table_like
+    from recon.report.audit import audit as run
+    from solvers.parallel.opening import kept_open
+
+    if protected is not None and data is None:
+        raise typer.BadParameter("--protected is a column of the training rows: give them with --data")
+    chosen = policy_of(policy)
+    with working(seconds, memory, max_cells, quiet, log_json) as whole, kept_open():
+        limits = within_machine(whole, workers, dask)
+        release = open_release(files, domain, independent, limits, confidence, rows, label, known=known)
+        if release.rows.high is None and not json:  # nothing can be counted, but something is said
+            write_facts(release, limits, chosen, out)
+        real, people, asked, given = (table_like(release, path, label) for path in (truth, population, profiles, data))
+        exact = None if without_noise is None else open_release([without_noise], domain, independent, limits)
+        report = run(release, chosen, convention=convention, truth=real, population=people, without_noise=exact,
+                     limits=limits, seed=seed, remedies=remedies, profiles=asked, data=given, protected=protected,
+                     show_rows=show_rows, register=register, command=command_line())  # fmt: skip
+    write_text(report.written_as(".json" if json else suffix(out), digits), out, private=True)
+    if report.findings.empty is not None and (json or out):
+        print_lines(f"recon: {report.findings.empty.found}", file=sys.stderr)
+    raise typer.Exit(ended(report, bool(out)))
+
+
+def write_facts(release: EncodedRelease, limits: Limits, policy: Policy | None, out: str | None) -> None:
+    """Write what is said of a release whose number of rows is open, and what it stores."""
+    from recon.auditing.auditing import stored_outright
+    from recon.report.audited import around
+    from recon.report.open_report import ReleaseFacts
+
+    found = ReleaseFacts(release, stored_outright(release, limits))
+    report = replace(found, context=around(found.facts, policy, limits, command_line()))
+    write_text(report.written_as(suffix(out)), out, private=True)

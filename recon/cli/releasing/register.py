@@ -1,0 +1,112 @@
+"""`recon register`: the earlier releases of a project, listed, checked and added to."""
+
+from __future__ import annotations
+
+import datetime
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from recon.console.options import Json, ReadingMemory, ReadingSeconds
+from recon.console.output import print_json, print_lines, working
+from solvers.foundation.escaping import named
+
+if TYPE_CHECKING:
+    from recon.registers.register import Register
+
+Folder = Annotated[str, typer.Argument(metavar="FOLDER", help="The register: a folder with register.toml in it.")]
+Add = Annotated[str | None, typer.Option("--add", help="A file that was decided about: copied in and registered.")]
+Decision = Annotated[
+    str | None,
+    typer.Option("--decision", help="release, 'release with changes', withdrawn or 'do not release'."),
+]
+Date = Annotated[str | None, typer.Option("--date", help="Day of the decision, YYYY-MM-DD; by default today.")]
+Note = Annotated[str | None, typer.Option("--note", help="A remark to keep with it.")]
+Policy = Annotated[str | None, typer.Option("--policy", help="The policy it was judged by: name and hash are kept.")]
+Domain = Annotated[
+    str | None, typer.Option("--domain", help="Release file whose domain all releases are read with: copied in.")
+]
+Check = Annotated[bool, typer.Option("--check", help="End with exit code 3 if a file is missing or changed.")]
+
+
+def register(
+    folder: Folder, add: Add = None, decision: Decision = None, date: Date = None, note: Note = None,
+    policy: Policy = None, domain: Domain = None, check: Check = False, seconds: ReadingSeconds = None,
+    memory: ReadingMemory = "1G", json: Json = False,
+) -> None:  # fmt: skip
+    """List the earlier releases about the same rows, check that they are unchanged, or register another one."""
+    from recon.registers.register import Register
+
+    given = {"--decision": decision, "--date": date, "--note": note, "--policy": policy, "--domain": domain}
+    if add is None and (idle := [name for name, value in given.items() if value is not None]):
+        raise typer.BadParameter(f"{', '.join(idle)} belongs to a file that is added: give it with --add FILE")
+    with working(seconds, memory, 1, quiet=True) as limits:
+        if add is None:
+            found = Register.read(folder)
+        else:
+            day = checked_date(date)
+            decided = checked_decision(decision)
+            found = Register.opened(folder).add(add, decided, date=day, note=note or "", policy=policy, domain=domain)
+            print_lines(f"registered: {found.entries[-1].file} ({decided}, {day})", file=sys.stderr)
+        states = found.states(limits)
+    if json:
+        print_json(found.to_json(states))
+    else:
+        print_lines(*listed(found, states))
+    if check:
+        found.check()
+
+
+def checked_decision(decision: str | None) -> str:
+    """Return the decision; wrong usage where it is left out or no decision."""
+    from recon.registers.index import DECISIONS
+
+    if decision not in DECISIONS:
+        said = "is missing" if decision is None else f"is not {named(decision)}"
+        raise typer.BadParameter(f"--decision {said}: choose one of {', '.join(DECISIONS)}")
+    return decision
+
+
+def checked_date(date: str | None) -> str:
+    """Return the day of a decision, today where it is left out; wrong usage for what is no day."""
+    from recon.registers.index import date_of
+    from solvers.foundation.errors import ReleaseError
+
+    try:
+        return date_of(datetime.date.today() if date is None else date)
+    except ReleaseError as error:
+        raise typer.BadParameter(f"--date {error.message}") from None
+
+
+def listed(found: Register, states: list[str]) -> list[str]:
+    """Return the register as lines for people: a table, what is known, and what nobody registered."""
+    from recon.registers.register import AS_REGISTERED
+
+    head = ("", "file", "date", "decision", "SHA-256", "state", "note")
+    table = [head]
+    for i, (one, state) in enumerate(zip(found.entries, states, strict=True), 1):
+        note = "; ".join(part for part in (one.note, one.policy and f"policy: {one.policy}") if part)
+        shown = state if state == AS_REGISTERED else state.upper()
+        table.append(
+            (str(i), named(one.file, 60), one.date, one.decision, f"{one.sha256[:12]}...", shown, named(note, 100))
+        )
+    widths = [max(len(line[k]) for line in table) for k in range(len(head))]
+    lines = ["  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip() for line in table]
+    title = found.index.name or found.folder
+    known = len(found.released)
+    shared = f"; read with the domain of {named(found.index.domain)}" if found.index.domain else ""
+    rows = "" if found.index.rows is None else f"; {found.index.rows:,} rows"
+    wrong = sum(state != AS_REGISTERED for state in states)
+    number = "1 release" if len(table) == 2 else f"{len(table) - 1} releases"
+    lines = [f"Register {named(title)}: {number}, {known} known outside{shared}{rows}", "", *lines]
+    if wrong:
+        lines += [
+            "",
+            f"{wrong} of them cannot be joined with a new release: missing, or not the file that was registered",
+        ]
+    strangers = found.unregistered()
+    if strangers:
+        names = ", ".join(named(name, 60) for name in strangers[:10]) + (", ..." if len(strangers) > 10 else "")
+        lines += ["", f"not registered, and not looked at: {names}"]
+    return lines

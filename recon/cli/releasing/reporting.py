@@ -1,0 +1,107 @@
+"""The command `recon report`: the result of an audit in another format, or held against another policy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+from recon.console.options import suffix
+from recon.console.output import DONE, INCONCLUSIVE, VIOLATED, write_text
+
+CODES = {"met": DONE, "violated": VIOLATED, "inconclusive": INCONCLUSIVE}
+SUFFIXES = {".html": "html", ".md": "md", ".txt": "txt", ".sarif": "sarif", ".xml": "junit"}
+FORMATS = tuple(SUFFIXES.values())
+
+
+def known_format(name: str | None) -> str | None:
+    """Return the format; wrong usage for an unknown one."""
+    if name not in {None, *FORMATS}:
+        raise typer.BadParameter(f"there is no format '{name}': choose {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
+    return name
+
+
+Result = Annotated[
+    str, typer.Argument(metavar="RESULT", help="What recon audit FILE --json printed; - for standard input.")
+]
+To = Annotated[
+    str | None,
+    typer.Option("--to", help="html, md, txt, sarif or junit; by default as --out ends.", callback=known_format),
+]
+ByPolicy = Annotated[
+    str | None, typer.Option("--policy", help="Assess the result again by this policy (TOML file, or preset:NAME).")
+]
+ReportTo = Annotated[
+    str | None, typer.Option("--out", help="Write to this file (.html, .md, .txt, .sarif, .xml for JUnit).")
+]
+
+
+def report(result: Result, to: To = None, policy: ByPolicy = None, out: ReportTo = None) -> None:
+    """Show the result of an audit as a page, Markdown, text, SARIF or JUnit; nothing is computed anew."""
+    from recon.report.document.reading import read_document
+
+    form = chosen(to, out)
+    demanded = None
+    if policy is not None:
+        from recon.policies.policy import read_policy
+
+        demanded = read_policy(policy)
+    document = read_document(result)
+    if demanded is not None:
+        from recon.policies.assessing import assess
+
+        found = assess(document["facts"], demanded, document.get("remedies"))
+        document = document | {"assessment": found.to_json()}
+    write_text(rendered(document, form), out, private=True)
+    code = CODES[outcome(document)]
+    if code != DONE:
+        raise typer.Exit(code)
+
+
+def outcome(document: dict[str, Any]) -> str:
+    """Return what the assessment says, "met" where there is none: without a policy nothing fails."""
+    assessment = document.get("assessment")
+    return "met" if assessment is None else str(assessment["outcome"])
+
+
+def chosen(to: str | None, out: str | None) -> str:
+    """Return the format that was asked for; wrong usage where --out ends like another one."""
+    end = suffix(out)
+    if not end:
+        return to or "txt"
+    if to is None:
+        if end not in SUFFIXES:
+            raise typer.BadParameter(f"'{end}' is not written: end --out in {', '.join(SUFFIXES)}, or say --to")
+        return SUFFIXES[end]
+    if end in SUFFIXES and SUFFIXES[end] != to:
+        raise typer.BadParameter(f"--to {to} and --out '{out}' disagree: leave one of them out")
+    return to
+
+
+def rendered(document: dict[str, Any], form: str) -> str:
+    """Return the document in a format."""
+    return renderer(form)(document)
+
+
+def renderer(form: str) -> Callable[[dict[str, Any]], str]:
+    """Return the function that renders a format; only what it needs is imported."""
+    if form == "html":
+        from recon.report.page.html import page
+
+        return page
+    if form == "md":
+        from recon.report.page.markdown import markdown_page
+
+        return markdown_page
+    if form == "sarif":
+        from recon.report.pipelines.sarif import sarif
+
+        return sarif
+    if form == "junit":
+        from recon.report.pipelines.junit import junit
+
+        return junit
+    from recon.report.page.plain import text_page
+
+    return text_page

@@ -1,0 +1,243 @@
+"""What a new release adds to what the earlier ones about the same rows give away.
+
+All of them are read as one joined release: what fits every file is a possible dataset, and no other.
+Source: Ganta, Kasiviswanathan, Smith, "Composition attacks and auxiliary information in data privacy", KDD 2008.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from encoders.domain.domain import Domain
+from encoders.encode.encoder import CONFIDENCE, EncodedRelease, encode, with_known_rows
+from recon.loading.loading import load, read_file
+from recon.loading.settled import settled_release
+from recon.measures.figures import Measures
+from recon.registers.differences import Differences, differences
+from recon.registers.figures import Left, left_by
+from recon.registers.index import Entry
+from recon.registers.owners import Owners
+from recon.registers.register import Register
+from recon.registers.wording import sentences
+from solvers.foundation.errors import ContradictionError, ReleaseError
+from solvers.foundation.limits import Limits
+from solvers.statements.release import Rows
+
+ALONE, BEFORE, AFTER = 0.2, 0.35, 0.9  # of the time left when each is measured
+
+
+@dataclass(frozen=True)
+class Added:
+    """What a new release leaves alone, what the earlier ones leave (before), and what all leave together (after).
+
+    `earlier` were joined, `left_out` not, for they were not released. `release` is the joined release (None: no number
+    of rows fits all files), `conflict` the statements that clash where no dataset fits, with their files.
+    """
+
+    register: str
+    earlier: tuple[Entry, ...]
+    left_out: tuple[Entry, ...]
+    alone: Left
+    before: Left
+    after: Left
+    differences: Differences
+    sentences: tuple[str, ...]
+    conflict: tuple[str, ...] = ()
+    release: EncodedRelease | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def status(self) -> str:
+        """Return the status of all together: exact, bounds, unsat, empty or unknown."""
+        return self.after.status
+
+    @property
+    def contradicts(self) -> bool:
+        """Return whether no dataset fits the new release and the earlier ones together."""
+        return self.after.status == "unsat"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all of it as JSON."""
+        return {
+            "register": self.register,
+            "earlier": [one.to_json() for one in self.earlier],
+            "left_out": [one.to_json() for one in self.left_out],
+            "before": self.before.to_json(),
+            "after": self.after.to_json(),
+            "alone": self.alone.to_json(),
+            "sentences": list(self.sentences),
+            "differences": [one.to_json() for one in self.differences.groups],
+            "differences_in_all": self.differences.in_all,
+            "conflict": list(self.conflict),
+        }
+
+
+def adds(
+    new: EncodedRelease, register: Register, limits: Limits, *, domain: Domain | str | None = None, seed: int = 0,
+    independent: bool = False, after: Measures | None = None, together: EncodedRelease | None = None,
+) -> Added:  # fmt: skip
+    """Return what a new release adds to the released entries of a register.
+
+    All are read over one domain: `domain` (or a file with one), else the register's, else that of the files united.
+    `independent`: with every binary column as a bit of its own. `together`: the joined release, where `joined` was
+    asked already, and `after` its measures. The time of `limits` is shared: bounds are kept where it ends. Nothing is
+    drawn, so that `seed` changes nothing.
+
+    Raises `ReleaseError` where a released file is missing or is not the registered one, and where domains disagree.
+    That releases contradict each other is an answer (`contradicts`), no error. Cost: three times that of `measure`.
+    """
+    known = register.released
+    left_out = tuple(one for one in register.entries if not one.known)
+    if not known:
+        return alone_in_it(new, register, left_out, limits, after)
+    try:
+        whole = together or joined(new, register, limits, domain=domain, independent=independent)
+    except ContradictionError as error:
+        return of_other_rows(new, register, left_out, error, limits, domain)
+    whole, earlier = settled_release(whole, limits), len(whole.models) - len(new.models)
+    alone = part_of(whole, slice(earlier, None), new)
+    before = part_of(whole, slice(None, earlier), new)
+    limits.report("the new release is measured alone")
+    of_new = left_by(alone, shared(limits, ALONE))
+    limits.report("the earlier releases are measured together")
+    of_earlier = left_by(before, shared(limits, BEFORE))
+    limits.report("all releases are measured together")
+    of_all = left_by(whole, shared(limits, AFTER), after)
+    owners = Owners.of(whole, parts_of(register, known, new, earlier))
+    conflict = tuple(owners.of_source(one) for one in of_all.conflict)
+    found = Differences()
+    if of_all.measures is not None and of_all.status != "unsat":
+        apart = [one.measures for one in (of_new, of_earlier) if one.measures is not None]
+        found = differences(whole, of_all.measures, apart, owners, limits)
+    said = sentences(known, left_out, of_new, of_earlier, of_all, found, conflict, whole)
+    return Added(register.folder, known, left_out, of_new, of_earlier, of_all, found, said, conflict, whole)
+
+
+def joined(
+    new: EncodedRelease, register: Register, limits: Limits, *, domain: Domain | str | None = None,
+    independent: bool = False,
+) -> EncodedRelease:  # fmt: skip
+    """Return the earlier releases and the new one as one release, in the order of the register, the new one last.
+
+    It is what the files make together on the command line, so that its certificates name them and are re-checked with
+    them. What is known of everybody's rows, and their number, are the new one's. Raises as `adds` does, and
+    `ContradictionError` where no number of rows fits all files.
+    """
+    known = register.released
+    if not known:
+        return new
+    if not new.files or "-" in new.files:
+        raise ReleaseError("a release is joined with earlier ones from its file: save it, and give that")
+    register.check(known)
+    files = [*(register.path(one) for one in known), *new.files]
+    confidence = new.statements.confidence or CONFIDENCE
+    given = domain if domain is not None else register.domain
+    try:
+        found = load(*files, domain=given, confidence=confidence, memory=limits.memory, limits=limits)
+    except ReleaseError as error:
+        raise with_advice(error, given is None) from None
+    if found.hashes != (*(one.sha256 for one in known), *new.hashes):
+        raise ReleaseError("files changed while they were read: run it again", file=register.folder)
+    rows = joint_rows(found, new, register.index.rows)
+    if independent or rows != found.declared:
+        over = found.domain.as_columns() if independent else found.domain
+        found = encode(over, found.models, rows, found.file, confidence).read_as(found)
+    return found if new.known is None else with_known_rows(found, new.known)
+
+
+def with_advice(error: ReleaseError, without: bool) -> ReleaseError:
+    """Return a refusal of files whose domains disagree, with what to do about it; any other as it is."""
+    if not without or not error.place.startswith("domain"):
+        return error
+    advice = (
+        "releases about the same rows have one domain: give it with --domain FILE, here or with recon register --add"
+    )
+    return ReleaseError(f"{error.message}; {advice}", place=error.place, file=error.file)
+
+
+def joint_rows(found: EncodedRelease, new: EncodedRelease, rows: int | None) -> Rows:
+    """Return the number of rows that the files, the new release as it was opened, and the register allow."""
+    known = [
+        one for one in (found.declared, new.declared, None if rows is None else Rows(rows, rows)) if one is not None
+    ]
+    low, tops = max(one.low for one in known), [one.high for one in known if one.high is not None]
+    high = min(tops, default=None)
+    if high is not None and low > high:
+        raise ContradictionError(
+            "the releases are of different numbers of rows",
+            tuple(
+                f"{'at least' if one.high is None else 'exactly' if one.exact else 'between'} {one.low} rows"
+                for one in known
+            ),
+        )
+    return Rows(low, high)
+
+
+def part_of(whole: EncodedRelease, part: slice, new: EncodedRelease) -> EncodedRelease:
+    """Return some models of the joined release by themselves, over the same domain and number of rows."""
+    level = whole.statements.confidence or CONFIDENCE
+    found = encode(whole.domain, whole.models[part], whole.declared, whole.file, level)
+    return found if new.known is None else with_known_rows(found, new.known)
+
+
+def parts_of(register: Register, known: Sequence[Entry], new: EncodedRelease, earlier: int) -> list[tuple[str, int]]:
+    """Return the files in the order in which they were joined, and how many models each has."""
+    counts = [earlier] if len(known) == 1 else [read_file(register.path(one)).models for one in known]
+    last = list(new.files)
+    own = [len(new.models)] if len(last) == 1 else [read_file(file).models for file in last]
+    return [*zip((one.file for one in known), counts, strict=True), *zip(last, own, strict=True)]
+
+
+def shared(limits: Limits, part: float) -> Limits:
+    """Return a part of the time that is left; the limits themselves where there is no end."""
+    return limits if math.isinf(limits.left()) else limits.share(part)
+
+
+def alone_in_it(
+    new: EncodedRelease, register: Register, left_out: tuple[Entry, ...], limits: Limits, after: Measures | None
+) -> Added:
+    """Return that nothing was released before: the new release alone is all there is."""
+    release = settled_release(new, limits)
+    found = left_by(release, limits, after)
+    before = nothing_before(found)
+    said = sentences((), left_out, found, before, found, Differences(), found.conflict, release)
+    return Added(register.folder, (), left_out, found, before, found, Differences(), said, found.conflict, release)
+
+
+def nothing_before(found: Left) -> Left:
+    """Return what is left before any release: everything."""
+    bits = None if found.measures is None else found.measures.unordered_before
+    rows = None if found.measures is None else found.measures.rows
+    if bits is None or not rows:
+        return Left("unknown", pinned=(0, 0), note="nothing was released before")
+    return Left("exact", (bits, bits), (bits / rows, bits / rows), (0, 0), note="nothing was released before")
+
+
+def of_other_rows(
+    new: EncodedRelease, register: Register, left_out: tuple[Entry, ...], error: ContradictionError, limits: Limits,
+    domain: Domain | str | None,
+) -> Added:  # fmt: skip
+    """Return that the files are not about the same rows: no number of rows fits all of them."""
+    known, level = register.released, new.statements.confidence or CONFIDENCE
+    alone = left_by(settled_release(new, limits), shared(limits, ALONE))
+    try:
+        paths = [register.path(one) for one in known]
+        given = domain if domain is not None else register.domain
+        earlier = load(*paths, domain=given, confidence=level, memory=limits.memory, limits=limits)
+        before = left_by(settled_release(earlier, limits), shared(limits, AFTER))
+    except ContradictionError as other:
+        before = Left("unsat", note="the earlier releases are of different numbers of rows", conflict=other.conflict)
+    names = {register.path(one): one.file for one in known} | {file: os.path.basename(file) for file in new.files}
+    conflict = tuple(in_short(line, names) for line in error.conflict)
+    after, found = Left("unsat", note=str(error), conflict=conflict), Differences(in_all=None)
+    said = sentences(known, left_out, alone, before, after, found, conflict, None)
+    return Added(register.folder, known, left_out, alone, before, after, found, said, conflict)
+
+
+def in_short(line: str, names: Mapping[str, str]) -> str:
+    """Return a line that begins with the path of a file, with the file's name in place of it."""
+    path = next((path for path in names if line.startswith(f"{path}:")), "")
+    return f"{names[path]}{line[len(path) :]}" if path else line

@@ -1,0 +1,205 @@
+"""The index of a register: `register.toml`, read with every key checked, and written by appending to it.
+
+It is TOML so that an officer reads and edits it, and so that a line of version control is one fact. What somebody wrote
+by hand (comments, order, corrected decisions) is never rewritten: a new release is a block at the end.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from solvers.foundation.errors import ReleaseError
+from solvers.foundation.escaping import HIDDEN, named
+
+INDEX = "register.toml"
+FORMAT = 1
+KNOWN = ("release", "release with changes", "withdrawn")  # a copy of what was withdrawn may be anywhere
+DECISIONS = (*KNOWN, "do not release")
+SHA256 = re.compile("[0-9a-f]{64}")
+HEAD = """\
+# Releases about the same rows, each as it went out, in the order in which they were registered.
+# recon register FOLDER lists and checks them, recon audit NEW --register FOLDER joins them with a new one.
+# decision: "release", "release with changes", "withdrawn" (released once: known for good) or "do not release".
+register = 1
+"""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One release of a register: its file (relative to the folder), its hash, and what was decided on which day.
+
+    `policy` and `policy_sha256` name the policy that it was judged by ("": none was given).
+    """
+
+    file: str
+    sha256: str
+    date: str
+    decision: str
+    policy: str = ""
+    policy_sha256: str = ""
+    note: str = ""
+
+    @property
+    def known(self) -> bool:
+        """Return whether an adversary knows it: it was released, as it is, with changes, or until it was withdrawn."""
+        return self.decision in KNOWN
+
+    def to_json(self) -> dict[str, Any]:
+        """Return file, sha256, date and decision."""
+        return {"file": self.file, "sha256": self.sha256, "date": self.date, "decision": self.decision}
+
+
+@dataclass(frozen=True)
+class Index:
+    """What an index says: its releases, and with which domain (file, "": their own) and how many rows they are read."""
+
+    entries: tuple[Entry, ...] = ()
+    name: str = ""
+    domain: str = ""
+    rows: int | None = None
+
+
+def parsed(text: str, path: str) -> Index:
+    """Return the index in a TOML text; `ReleaseError` naming file, place and value for whatever is wrong in it."""
+    try:
+        found = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ReleaseError(f"is no TOML: {error}", file=path) from None
+    try:
+        only(found, ("register", "name", "domain", "rows", "release"), "")
+        version = found.get("register")
+        if version != FORMAT or isinstance(version, bool):
+            raise ReleaseError(f"must be {FORMAT}, the format that this version reads", place="register")
+        listed = found.get("release", [])
+        if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
+            raise ReleaseError("must be a list of [[release]] blocks", place="release")
+        rows = found.get("rows")
+        if rows is not None and (not isinstance(rows, int) or isinstance(rows, bool) or rows < 0):
+            raise ReleaseError(f"must be a whole number of rows, not {shown_value(rows)}", place="rows")
+        entries = tuple(entry_of(one, f"release {i + 1}") for i, one in enumerate(listed))
+        refuse_twins(entries)
+        domain = text_of(found, "domain", "")
+        return Index(entries, text_of(found, "name", ""), domain and inner_path(domain, "domain"), rows)
+    except ReleaseError as error:
+        raise error.at(file=path) from None
+
+
+def entry_of(found: Mapping[str, Any], place: str) -> Entry:
+    """Return one [[release]] block; `ReleaseError` with its place for what is wrong."""
+    only(found, ("file", "sha256", "date", "decision", "policy", "policy_sha256", "note"), place)
+    for key in ("file", "sha256", "date", "decision"):
+        if key not in found:
+            raise ReleaseError(f"'{key}' is missing", place=place)
+    hashes = {key: text_of(found, key, place) for key in ("sha256", "policy_sha256")}
+    for key, digest in hashes.items():
+        if (digest or key == "sha256") and not SHA256.fullmatch(digest):
+            raise ReleaseError(
+                f"must be 64 digits of hexadecimal in lower case, not {named(digest)}", place=f"{place}, {key}"
+            )
+    return Entry(
+        inner_path(text_of(found, "file", place), f"{place}, file"),
+        hashes["sha256"],
+        date_of(found["date"], f"{place}, date"),
+        decision_of(text_of(found, "decision", place), f"{place}, decision"),
+        text_of(found, "policy", place),
+        hashes["policy_sha256"],
+        text_of(found, "note", place),
+    )
+
+
+def only(found: Mapping[str, Any], known: tuple[str, ...], place: str) -> None:
+    """Refuse keys that mean nothing."""
+    for key in found:
+        if key not in known:
+            raise ReleaseError(f"'{named(key)}' is not understood; there are {', '.join(known)}", place=place)
+
+
+def text_of(found: Mapping[str, Any], key: str, place: str) -> str:
+    """Return the text of a key, "" where it is left out."""
+    value = found.get(key, "")
+    if not isinstance(value, str):
+        raise ReleaseError(
+            f"must be a text in quotes, not {shown_value(value)}", place=", ".join(filter(None, (place, key)))
+        )
+    return value
+
+
+def shown_value(value: Any) -> str:
+    """Return a value as a sentence can hold it."""
+    return named(repr(value), 60)
+
+
+def inner_path(path: str, place: str) -> str:
+    """Return a path that stays inside the folder; `ReleaseError` for any other."""
+    parts = path.split("/")
+    if not path or "\\" in path or "\0" in path or ":" in parts[0] or any(p in ("", ".", "..") for p in parts):
+        raise ReleaseError(
+            f"must be a path inside the register's folder, such as tree.json, not {named(path)}", place=place
+        )
+    return path
+
+
+def date_of(value: Any, place: str = "") -> str:
+    """Return a date as YYYY-MM-DD; `ReleaseError` for what is none."""
+    if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
+        return value.isoformat()
+    if isinstance(value, str) and re.fullmatch(r"\d{4}-\d{2}-\d{2}", value):
+        try:
+            return datetime.date.fromisoformat(value).isoformat()
+        except ValueError:
+            pass
+    raise ReleaseError(f"must be a date such as 2026-03-02, not {shown_value(value)}", place=place)
+
+
+def decision_of(text: str, place: str = "") -> str:
+    """Return a decision; `ReleaseError` for what is none."""
+    if text not in DECISIONS:
+        raise ReleaseError(f"must be one of {', '.join(DECISIONS)}, not {named(text)}", place=place)
+    return text
+
+
+def refuse_twins(entries: tuple[Entry, ...]) -> None:
+    """Refuse one file or one content that is listed twice."""
+    files, hashes = dict[str, int](), dict[str, int]()
+    for i, one in enumerate(entries, 1):
+        for seen, key, what in ((files, one.file, "file"), (hashes, one.sha256, "content")):
+            if key in seen:
+                raise ReleaseError(f"has the same {what} as release {seen[key]}", place=f"release {i}")
+            seen[key] = i
+
+
+def appended(text: str, entry: Entry) -> str:
+    """Return the text of an index with one more release at its end."""
+    lines = [
+        "[[release]]",
+        f"file = {quoted(entry.file)}",
+        f"sha256 = {quoted(entry.sha256)}",
+        f"date = {entry.date}",
+        f"decision = {quoted(entry.decision)}",
+    ]
+    lines += [f"{k} = {quoted(v)}" for k in ("policy", "policy_sha256", "note") if (v := getattr(entry, k))]
+    return "\n".join((text.rstrip("\n"), "", *lines, ""))
+
+
+def with_domain(text: str, domain: str) -> str:
+    """Return the text of an index with the domain set; it stands before the first block, as TOML asks."""
+    at = re.search(r"^[ \t]*\[", text, re.MULTILINE)
+    head, rest = (text, "") if at is None else (text[: at.start()], text[at.start() :])
+    blank = "\n" if rest else ""
+    return f"{head.rstrip(chr(10))}\ndomain = {quoted(domain)}\n{blank}{rest}"
+
+
+def quoted(text: str) -> str:
+    """Return a text as a TOML string in which nothing hidden stands as it is; it reads back the same."""
+    plain = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + HIDDEN.sub(lambda found: unicode_escape(ord(found[0])), plain) + '"'
+
+
+def unicode_escape(code: int) -> str:
+    """Return a character as TOML's escape of its code."""
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -1,0 +1,387 @@
+"""The parts of the document: one struct each, with what it means; see `recon.report.document.schema`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
+
+Whole = Annotated[int, Meta(ge=0)]
+Number = int | float
+Interval = Annotated[
+    tuple[Number, Number | None],
+    Meta(description="[least, most]; most null: no upper end is known."),
+]
+Status = Annotated[str, Meta(description="exact, bounds, unsat, empty or unknown.")]
+Outcome = Literal["met", "violated", "inconclusive"]
+
+
+class Part(Struct, kw_only=True):
+    """Base of everything in the document."""
+
+
+class Made(Part):
+    """Which recon made the document: version, date (UTC), command, seconds, version of Python."""
+
+    recon: str
+    date: str | None = None
+    command: str | None = None
+    seconds: float | None = None
+    python: str | None = None
+
+
+class File(Part):
+    """A file that was audited: name, SHA-256, what it holds (tree, forest, rule_list, ...), how it is written."""
+
+    file: str
+    sha256: str | None = None
+    kind: str | None = None
+    format: str | None = None
+
+
+class Audited(Part):
+    """What was audited: files, rows, attributes (of the domain), columns, the label's name, kinds of counts."""
+
+    files: list[File]
+    rows: Interval | None = None
+    attributes: int | None = None
+    columns: int | None = None
+    label: str | None = None
+    kinds_of_counts: list[str] = []
+
+
+class Group(Part):
+    """A group of rows: its name, its condition in words, and its number of rows."""
+
+    name: str
+    rows: Interval
+    where: str = ""
+
+
+class ClassGroup(Part, rename={"cls": "class"}):
+    """The rows of one class in a group."""
+
+    name: str
+    rows: Interval
+    cls: str | None = None
+
+
+class ClassDisclosure(Part):
+    """Groups whose rows are all of one class."""
+
+    rows: Interval | None = None
+    groups: list[ClassGroup] = []
+    groups_in_all: Whole = 0
+
+
+class TargetDisclosure(Part):
+    """Rows whose numeric target is published exactly."""
+
+    rows: Interval | None = None
+
+
+class Stored(Part):
+    """Something that a file stores outright; `removable`: a copy without it predicts the same."""
+
+    level: str
+    what: str
+    file: str = ""
+    rule: str = ""
+    path: str = ""
+    follows: str = ""
+    remedy: str = ""
+    removable: bool = False
+
+
+class Verdict(Part):
+    """What is known of a given profile: certain, possible, impossible, outside (of the domain) or unknown."""
+
+    position: int
+    verdict: str
+
+
+class Facts(Part):
+    """The figures that a policy looks at; a figure is null where it is not known or does not apply."""
+
+    status: Status
+    not_known: Annotated[dict[str, str], Meta(description="Why a figure is null, by its key.")] = {}
+    not_applicable: Annotated[
+        dict[str, str], Meta(description="Why a figure is null because the release has nothing of the kind.")
+    ] = {}
+    rows: Interval | None = None
+    pinned: Annotated[
+        Interval | None, Meta(description="People whose every attribute is known, in every possible world.")
+    ] = None
+    bits_before_per_person: float | None = None
+    bits_left_per_person: Annotated[Interval | None, Meta(description="Bits, on average.")] = None
+    least_bits_left: Annotated[
+        Interval | None, Meta(description="Bits about the most exposed person, given the group they are in.")
+    ] = None
+    smallest_group: Annotated[Interval | None, Meta(description="Rows of the smallest group that has any.")] = None
+    groups: Annotated[list[Group], Meta(description="Groups that are not empty, the smallest first.")] = []
+    groups_in_all: Whole = 0
+    smallest_cell: Annotated[Interval | None, Meta(description="Fewest rows of one class in a group, not 0.")] = None
+    cells: Annotated[list[ClassGroup], Meta(description="Rows of one class in a group, the fewest first.")] = []
+    cells_in_all: Whole = 0
+    class_disclosure: ClassDisclosure | None = None
+    target_disclosure: TargetDisclosure | None = None
+    kinds_of_counts: list[str] | None = None
+    stored: list[Stored] | None = None
+    stored_inspected: bool = False
+    profiles: list[Verdict] | None = None
+    confidence: float | None = 1.0
+
+
+class Place(Part):
+    """Where a policy is not met."""
+
+    name: str
+    where: str = ""
+    rows: Interval | None = None
+
+
+class Check(Part):
+    """One threshold of a policy, what was found, and what to do."""
+
+    rule: str
+    title: str
+    found: str
+    outcome: Literal["met", "violated", "inconclusive", "not applicable"]
+    sentence: str
+    threshold: Any = None
+    source: str = ""
+    remedy: str = ""
+    places: list[Place] = []
+    places_in_all: Whole = 0
+
+
+class PolicyPart(Part):
+    """The policy: its name, file, SHA-256 and what it extends."""
+
+    name: str
+    file: str | None = None
+    sha256: str | None = None
+    extends: list[str] = []
+
+
+class Assessment(Part):
+    """What a policy says of the facts."""
+
+    policy: PolicyPart
+    outcome: Outcome
+    verdict: Literal["release", "release with changes", "do not release", "not assessed"]
+    sentence: str
+    checks: list[Check] = []
+
+
+class AttributeBits(Part):
+    """What is revealed of one attribute: bits per person before, revealed (mean), the share, people known for sure."""
+
+    name: str
+    bits_before: float | None = None
+    bits_revealed: float | None = None
+    share: float | None = None
+    forced_rows: int | None = None
+
+
+class ForcedRows(Part):
+    """Rows of which every value is certain."""
+
+    where: str
+    rows: int
+
+
+class ForcedValue(Part):
+    """A value that everybody in a group has."""
+
+    group: str
+    attribute: str
+    value: str
+    rows: int
+
+
+class Forced(Part):
+    """What is certain, in every possible world."""
+
+    rows: list[ForcedRows] = []
+    rows_in_all: Whole = 0
+    values: list[ForcedValue] = []
+    values_in_all: Whole = 0
+
+
+class Node(Part):
+    """A test or a leaf of a tree, or a rule; `share_left`: of the bits of its most exposed rows."""
+
+    id: int
+    text: str
+    then: int | None = None
+    otherwise: int | None = None
+    rows: Interval | None = None
+    classes: list[tuple[str, int]] | None = None
+    share_left: float | None = None
+
+
+class Drawing(Part):
+    """The model as nodes: of a tree by `then` and `otherwise`; of a list the rules in order."""
+
+    kind: Literal["tree", "list"]
+    nodes: list[Node]
+    root: int = 0
+    note: str = ""
+
+
+class Profile(Part):
+    """A given person, and whether somebody like that is in the training data."""
+
+    position: int
+    verdict: str
+    name: str | None = None
+    probability: float | None = None
+    convention: str | None = None
+    certificate: str | None = None
+    why: str = ""
+
+
+class Profiles(Part):
+    """The given people."""
+
+    rows: list[Profile] = []
+    rows_in_all: Whole = 0
+    shown: bool = False
+
+
+class Person(Part):
+    """A row of the training data, by position; `row` only where it was asked for."""
+
+    position: int
+    group: str = ""
+    bits_left: float | None = None
+    worlds_per_row: str | None = None
+    group_rows: Interval | None = None
+    pinned: bool = False
+    row: dict[str, Any] | None = None
+
+
+class PeopleGroup(Part):
+    """People with one value of a protected attribute, and how exposed they are."""
+
+    value: str
+    rows: int
+    mean_bits_left: float | None = None
+    mean_share_left: float | None = None
+    pinned: int | None = None
+    least_bits_left: float | None = None
+
+
+class ByGroup(Part):
+    """Exposure by a protected attribute."""
+
+    attribute: str
+    groups: list[PeopleGroup] = []
+
+
+class Persons(Part):
+    """How exposed the given training rows are, the most exposed first."""
+
+    label: str | None = None
+    most_exposed: list[Person] = []
+    in_all: Whole = 0
+    by_group: ByGroup | None = None
+    notes: list[str] = []
+
+
+class Remedy(Part):
+    """The figures of the audit under a remedy."""
+
+    remedy: str
+    kind: str = ""
+    setting: Any = None
+    pinned: Interval | None = None
+    bits_left_per_person: Interval | None = None
+    least_bits_left: Interval | None = None
+    smallest_group: Interval | None = None
+    class_disclosed_rows: Interval | None = None
+    outcome: Outcome | None = None
+    accuracy: float | None = None
+    rows_judged: int | None = None
+    status: str = ""
+    seconds: float | None = None
+    note: str = ""
+    command: str | None = None
+
+
+class Earlier(Part):
+    """An earlier release of the register."""
+
+    file: str
+    sha256: str | None = None
+    date: str | None = None
+    decision: str | None = None
+
+
+class Figures(Part):
+    """The figures of some releases together."""
+
+    log2_datasets: Interval | None = None
+    bits_left_per_person: Interval | None = None
+    pinned: Interval | None = None
+    least_bits_left: Interval | None = None
+    smallest_group: Interval | None = None
+    status: str = ""
+
+
+class Adds(Part):
+    """The earlier releases without and with the new one, and the new one alone."""
+
+    register: str
+    earlier: list[Earlier] = []
+    before: Figures | None = None
+    after: Figures | None = None
+    alone: Figures | None = None
+    sentences: list[str] = []
+
+
+class CertificateOf(Part):
+    """A claim with its certificate, and the command that checks it again."""
+
+    about: str
+    certificate: str | None = None
+    command: str | None = None
+
+
+class How(Part):
+    """How the figures were computed."""
+
+    conventions: list[tuple[str, str]] = []
+    numbers: Annotated[list[tuple[str, str, str | None]], Meta(description="What, its status, the engine.")] = []
+    engines: Annotated[list[tuple[str, str]], Meta(description="Engine, what it said.")] = []
+    limits: dict[str, Any] = {}
+    seed: int | None = None
+    certificates: list[CertificateOf] = []
+    seconds: float | None = None
+
+
+class Exposed(Part, rename={"cls": "class"}):
+    """A group with its rows of one class: how many raw rows each can be, and the bits left of a person in it."""
+
+    name: str
+    rows: Interval
+    where: str = ""
+    cls: str | None = None
+    worlds_per_row: str | None = None
+    bits_left: float | None = None
+    bits_removed: float | None = None
+    share_left: float | None = None
+    share_of_rows_at_most: float | None = None
+
+
+class IntervalCell(Part):
+    """A cell without an exact count: what was published of it, and what it can still be."""
+
+    name: str
+    published: Annotated[tuple[int | None, int | None], Meta(description="[least, most] as published.")]
+    feasible: Annotated[tuple[int, int], Meta(description="[least, most] in any possible world.")]
+    suppressed: str | None = None
+    width: int | None = None
+    recovered: bool = False
+    tight: bool = False

@@ -1,0 +1,101 @@
+"""Reads the document of an audit again: its version, then every key that a format shows."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+from recon.files.opening import read_whole
+from recon.formats.release.reading import strict_json
+from recon.report.document.schema import VERSION, Document
+from solvers.foundation.errors import ReleaseError, Unsupported
+from solvers.foundation.escaping import named
+
+STEP = re.compile(r"\.([^.\[\]]+)|\[(\.\.\.|\d+)\]")
+WANTED = re.compile(r"Expected `([^`]*)`(?:, got `[^`]*`)?( (?:>=|<=|of length) [^,]*)?")
+LACKING = re.compile("Object missing required field `(.*)`")
+WORDS = {
+    "int": "a whole number", "float": "a number", "bool": "true or false", "str": "a text", "array": "a list",
+    "object": "an object", "null": "null",
+}  # fmt: skip
+
+
+def read_document(path: str) -> dict[str, Any]:
+    """Return the document of a file ("-": standard input) as parsed JSON, validated; nothing in it is changed.
+
+    Raises `ReleaseError` naming file, place and value for what is no document, and `Unsupported` for a document of
+    another version, saying how to make it anew.
+    """
+    try:
+        found = strict_json(read_whole(path).decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise ReleaseError(f"is not UTF-8 text (byte {error.start})", file=path) from None
+    except ReleaseError as error:
+        message = error.message.replace("to be a release file", "to be the result of an audit")
+        raise ReleaseError(message, place=error.place, file=error.file or path) from None
+    return checked(found, path)
+
+
+def checked(found: Any, file: str = "") -> dict[str, Any]:
+    """Return parsed JSON if it is a document of this version; see `read_document` for what is raised."""
+    how = "make it with recon audit FILE --json --out result.json"
+    if not isinstance(found, dict):
+        raise ReleaseError(f"is no result of an audit: it is no JSON object; {how}", file=file)
+    if "audit" not in found:
+        other = "a release file" if "recon" in found else "something else"
+        message = f'is no result of an audit but {other}: the key "audit" is missing; {how}'
+        raise ReleaseError(message, file=file)
+    version = found["audit"]
+    if version == 1 and version is not True:
+        raise Unsupported(
+            f"{file}: is the result of an older recon (audit: 1), which has no facts to report on: audit the file "
+            f"again, with recon audit {audited_file(found)} --json --out result.json"
+        )
+    if version != VERSION or version is True:
+        raise Unsupported(
+            f"{file}: audit: this recon reads version {VERSION} of the result, not {named(repr(version), 60)}: "
+            "use the recon that wrote it, or audit the file again"
+        )
+    try:
+        msgspec.convert(found, Document)
+    except msgspec.ValidationError as error:
+        raise explained(error, found, file) from None
+    except RecursionError:
+        raise ReleaseError("is nested too deeply to be the result of an audit", file=file) from None
+    return found
+
+
+def audited_file(found: dict[str, Any]) -> str:
+    """Return the file that an older result is about, FILE where it does not say."""
+    name = found.get("file")
+    return named(name) if isinstance(name, str) and name else "FILE"
+
+
+def explained(error: msgspec.ValidationError, root: Any, file: str) -> ReleaseError:
+    """Return a validation error as one sentence with place and value."""
+    text, _, path = str(error).partition(" - at `$")
+    place, value = found_at(root, STEP.findall(path.rstrip("`")))
+    if lacking := LACKING.fullmatch(text):
+        return ReleaseError("is missing", place=f"{place}.{lacking[1]}".lstrip("."), file=file)
+    said = text
+    if wanted := WANTED.match(text):
+        said = "it must be " + " or ".join(WORDS.get(word, word) for word in wanted[1].split(" | ")) + (wanted[2] or "")
+    elif text.startswith("Invalid enum value"):
+        said = "it must be one of the values that recon schema report lists"
+    return ReleaseError(f"{said}, but it is {named(repr(value), 60)}", place=place, file=file)
+
+
+def found_at(root: Any, steps: list[tuple[str, str]]) -> tuple[str, Any]:
+    """Return a place as people write it, and the value there; it ends where the path does not say which entry."""
+    place, value = "", root
+    for name, index in steps:
+        if index == "..." or (index and not isinstance(value, list)) or (name and not isinstance(value, dict)):
+            break
+        if index and int(index) >= len(value):
+            break
+        if name and name not in value:
+            break
+        place, value = (f"{place}[{index}]", value[int(index)]) if index else (f"{place}.{name}", value[name])
+    return place.lstrip("."), value

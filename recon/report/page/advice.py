@@ -1,0 +1,215 @@
+"""What to do, step by step: the worst finding, where it is, the remedy, and the command that carries it out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from recon.policies.assessing import least_loss
+from recon.report.page.blocks import (
+    NOT_KNOWN,
+    Document,
+    bits,
+    command_of,
+    ends_of,
+    name_of,
+    people,
+    percent,
+    quoted,
+    rows_of,
+    sentence_of,
+)
+
+STEPS = 4
+GRAVE = ("critical", "high")
+MERGED = ("tree", "forest")
+# What merging groups changes; the kind of counts, or what a file stores besides them, stays as it is.
+OF_GROUPS = frozenset([
+    "smallest_group", "smallest_cell", "most_pinned", "least_bits_left", "mean_bits_left", "class_disclosure",
+    "target_disclosure", "profiles",
+])  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Step:
+    """What to do, and the command for it ("" where there is none)."""
+
+    text: str
+    command: str = ""
+
+
+def steps(document: Document) -> list[Step]:
+    """Return what to do, the most pressing first; at most `STEPS`."""
+    found = list(every_step(document))
+    return found[:STEPS]
+
+
+def every_step(document: Document) -> Iterator[Step]:
+    """Yield what to do, the most pressing first."""
+    status, assessment = document["facts"]["status"], document.get("assessment")
+    if status == "unsat":
+        yield from contradiction(document)
+        return
+    if status == "empty":
+        yield Step(
+            "No training set fits at this confidence: ask at a higher one, or check the law of the noise.",
+            f"recon audit {files(document)} --confidence 0.999",
+        )
+    yield from strip(document)
+    if assessment is None:
+        yield from unassessed(document)
+    elif assessment["outcome"] == "violated":
+        yield from mend(document, assessment)
+    elif assessment["outcome"] == "inconclusive":
+        yield from settle(document, assessment)
+    else:
+        worst = most_exposed(document)
+        yield Step("Nothing has to be changed to meet the policy." + (f" {worst}" if worst else ""))
+
+
+def files(document: Document) -> str:
+    """Return the audited files as commands take them."""
+    return " ".join(quoted(one["file"]) for one in document["audited"]["files"][:3]) or quoted(document["file"])
+
+
+def contradiction(document: Document) -> Iterator[Step]:
+    """Yield what to do where no training set fits."""
+    first = [sentence_of(one, 160) for one in (document.get("conflict") or ())[:2]]
+    which = f" These cannot all hold: {'; '.join(first)}." if first else ""
+    yield Step(f"Find out which statement is wrong, correct it, and audit again.{which}")
+
+
+def strip(document: Document) -> Iterator[Step]:
+    """Yield what to do about what files store outright, beside their counts."""
+    notes = document["facts"].get("stored") or ()
+    grave = [one for level in GRAVE for one in notes if one["level"] == level]
+    if not grave:
+        return
+    worst = next((one for one in grave if one.get("removable")), grave[0])
+    file = worst.get("file") or document["file"]
+    what = f"{name_of(worst.get('path'), 60)}: {sentence_of(worst['what'], 110)}"
+    if worst.get("removable"):
+        yield Step(
+            f"Take out what the file stores outright ({what}).", f"recon inspect {quoted(file)} --strip {copy(file)}"
+        )
+        return
+    remedy = sentence_of(worst.get("remedy") or "release a model that does not keep rows", 160)
+    yield Step(f"The file stores rows outright ({what}): {remedy}.", f"recon inspect {quoted(file)}")
+
+
+def copy(file: str) -> str:
+    """Return the name of a stripped copy, with the suffix of the file."""
+    stem, dot, end = file.rpartition("/")[2].rpartition(".")
+    return quoted(f"{stem}-stripped.{end}" if dot and stem else f"{file.rpartition('/')[2]}-stripped")
+
+
+def unassessed(document: Document) -> Iterator[Step]:
+    """Yield what to do without a policy: what was not assessed, the most exposed group, how to give a policy."""
+    wanting = document.get("not_assessed")
+    if isinstance(wanting, Mapping) and wanting:
+        runs = wanting.get("run")
+        command = runs[0] if isinstance(runs, Sequence) and runs and not isinstance(runs, str) else ""
+        yield Step(f"Say what was not known: {sentence_of(wanting.get('why', ''), 260)}.", command_of(command))
+    elif isinstance(wanting, Sequence) and wanting and not isinstance(wanting, str):
+        yield Step(f"Say what was not known: {sentence_of(wanting[0], 260)}")
+    worst = most_exposed(document)
+    if worst:
+        yield Step(worst)
+    yield Step("Write a policy that says what is too much.", "recon policy --init --out policy.toml")
+    yield Step("Then audit against it.", f"recon audit {files(document)} --policy policy.toml")
+
+
+def most_exposed(document: Document) -> str:
+    """Return the most exposed group in a sentence, "" where none is known."""
+    for one in document.get("exposed") or ():
+        where = f", where {sentence_of(one['where'], 180)}" if one.get("where") else ""
+        left = "" if one.get("bits_left") is None else f": {bits(one['bits_left'])} bits are left about each"
+        return f"Most exposed: {name_of(one['name'], 60)} ({people(one['rows'])}){where}{left}."
+    for one in document["facts"].get("groups") or ():
+        where = f", where {sentence_of(one['where'], 180)}" if one.get("where") else ""
+        return f"Smallest group: {name_of(one['name'], 60)} ({people(one['rows'])}){where}."
+    return ""
+
+
+def policy_file(assessment: Document) -> str:
+    """Return the policy as commands take it."""
+    return quoted(assessment["policy"].get("file") or assessment["policy"]["name"])
+
+
+def mend(document: Document, assessment: Document) -> Iterator[Step]:
+    """Yield what to do about what a policy forbids: the worst check with its place, then what meets the policy."""
+    failed = [one for one in assessment.get("checks", ()) if one["outcome"] == "violated"]
+    if failed:
+        yield Step(worst_check(failed[0]))
+    yield from mended(document, assessment, any(one["rule"] in OF_GROUPS for one in failed))
+
+
+def worst_check(check: Document) -> str:
+    """Return the first place where a check fails, and its remedy."""
+    text = f"{sentence_of(check['title'], 90)} is not met"
+    for place in check.get("places", ())[:1]:
+        rows = f" ({people(place['rows'])})" if place.get("rows") else ""
+        where = f", where {sentence_of(place['where'], 180)}" if place.get("where") else ""
+        more = check.get("places_in_all", 0) - 1
+        others = f"; {more:,} more {'place fails' if more == 1 else 'places fail'}" if more > 0 else ""
+        text += f", first at {name_of(place['name'], 60)}{rows}{where}{others}"
+    remedy = sentence_of(check.get("remedy") or "", 220).rstrip(".")
+    return f"{text}: {remedy}." if remedy else f"{text}."
+
+
+def mended(document: Document, assessment: Document, of_groups: bool) -> Iterator[Step]:
+    """Yield the remedy that meets the policy, that none does, or how to find one."""
+    policy, tried = policy_file(assessment), (document.get("remedies") or [])[1:]
+    kinds = {one.get("kind") for one in document["audited"]["files"]}
+    merging = f"recon remedy {files(document)} --policy {policy} --out better{suffix(document)}"
+    best = least_loss(tried)
+    if best is not None:
+        yield Step(
+            f"This meets the policy: {name_of(best['remedy'], 120)} ({', '.join(gains(document, best))}).",
+            command_of(best.get("command") or (merging if best.get("kind") == "merge" else "")),
+        )
+    elif tried:
+        yield Step(
+            f"None of the {len(tried):,} remedies that were tried meets the policy: do not release this model. Train "
+            "it again with larger groups, and audit that."
+        )
+    else:
+        if of_groups and kinds & set(MERGED):
+            yield Step("Merge the fewest groups that have to be, and audit the result.", merging)
+        yield Step("See what would help.", f"recon audit {files(document)} --policy {policy} --remedies")
+
+
+def suffix(document: Document) -> str:
+    """Return the suffix that a remedied copy of the first file has."""
+    end = document["file"].rpartition(".")[2].lower()
+    return f".{end}" if end in {"json", "joblib", "pkl", "skops"} else ".json"
+
+
+def gains(document: Document, best: Document) -> list[str]:
+    """Return the figures of a remedy in short."""
+    out = []
+    if best.get("smallest_group"):
+        out.append(f"smallest group {rows_of(best['smallest_group'])}")
+    if best.get("pinned") and (text := ends_of(best["pinned"])) != NOT_KNOWN:
+        out.append(f"pinned down {text}")
+    if best.get("bits_left_per_person"):
+        out.append(f"{ends_of(best['bits_left_per_person'], 2)} bits left per person")
+    now = (document.get("remedies") or [{}])[0].get("accuracy")
+    if best.get("accuracy") is not None:
+        was = "" if now is None else f" instead of {percent(now, 1)}"
+        out.append(f"accuracy {percent(best['accuracy'], 1)}{was}")
+    return out or ["figures below"]
+
+
+def settle(document: Document, assessment: Document) -> Iterator[Step]:
+    """Yield what to do about what was not settled."""
+    for one in [one for one in assessment.get("checks", ()) if one["outcome"] == "inconclusive"][:1]:
+        remedy = sentence_of(one.get("remedy") or "", 220).rstrip(".")
+        yield Step(
+            f"Not settled: {sentence_of(one['sentence'], 240)}{f' {remedy[:1].upper()}{remedy[1:]}.' if remedy else ''}"
+        )
+    yield from (one for one in unassessed(document) if one.text.startswith("Say what"))
+    yield Step(
+        "Give the audit more time and memory.",
+        f"recon audit {files(document)} --policy {policy_file(assessment)} --time 600 --memory 8G",
+    )

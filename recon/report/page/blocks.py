@@ -1,0 +1,209 @@
+"""What the parts of a report are made of, the same for every format: tables, lines, pairs, drawings; and figures."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from solvers.foundation.escaping import named, shown
+
+Document = Mapping[str, Any]
+Ends = Sequence[float | None] | None
+Rows = list[tuple[str, ...]]
+NAME, WHERE, SENTENCE, COMMAND = 90, 320, 600, 400  # characters shown of a name, a condition, ...
+FIRST = 40  # rows of a table that are always open; the others fold away on a page, and are not printed
+NOT_KNOWN = "not known"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under headings; the first column names the row. `figures`: the columns with numbers, from 0."""
+
+    caption: str
+    head: tuple[str, ...]
+    rows: Rows
+    figures: frozenset[int] = frozenset()
+    wide: frozenset[int] = frozenset()
+    more: str = ""
+
+    @property
+    def open(self) -> Rows:
+        """Return the rows that are always shown."""
+        return self.rows[:FIRST]
+
+    @property
+    def folded(self) -> Rows:
+        """Return the others."""
+        return self.rows[FIRST:]
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Sentences, one each; `title` may be empty."""
+
+    title: str
+    lines: list[str]
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Terms with what they mean or are."""
+
+    title: str
+    pairs: list[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Commands:
+    """Commands to type, each with what it is for."""
+
+    title: str
+    commands: list[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A chart as inline SVG, and in words what it shows; `told`: the words say what no table does."""
+
+    title: str
+    svg: str
+    caption: str
+    told: bool = False
+
+
+Block = Table | Lines | Pairs | Commands | Drawn
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the report under its own heading."""
+
+    key: str
+    title: str
+    intro: str
+    blocks: list[Block] = field(default_factory=list)
+
+
+def name_of(text: object, maximum: int = NAME) -> str:
+    """Return a name as a table shows it, without hidden characters and not too long; "-" for none."""
+    return "-" if text is None or text == "" else named(text, maximum)
+
+
+def sentence_of(text: object, maximum: int = SENTENCE) -> str:
+    """Return a sentence as a report shows it; long ones end after so many characters."""
+    said = shown(str(text).strip())
+    return said if len(said) <= maximum else f"{said[:maximum]}... ({len(said):,} characters)"
+
+
+def command_of(text: object) -> str:
+    """Return a command to type, "" for none; what is longer than anybody types is cut."""
+    return sentence_of(text, COMMAND) if text else ""
+
+
+def amount(value: float, places: int = 0) -> str:
+    """Return a number for people."""
+    return f"{value:,.{places}f}" if math.isfinite(value) else NOT_KNOWN
+
+
+def outwards(ends: Sequence[float | None], places: int) -> tuple[str, str | None]:
+    """Return both ends rounded outwards, so that what is said stays true."""
+    least, most, scale = ends[0] or 0, ends[1], 10**places
+    lower = amount(math.floor(least * scale + 1e-9) / scale, places)
+    return lower, None if most is None else amount(math.ceil(most * scale - 1e-9) / scale, places)
+
+
+def ends_of(ends: Ends, places: int = 0, ceiling: float | None = None) -> str:
+    """Return an interval in words: the figure, "at least", "at most", both, or that it is not known.
+
+    `ceiling`: what the figure cannot exceed anyway (people, bits before); to be told that says nothing.
+    """
+    if ends is None:
+        return NOT_KNOWN
+    least, most = ends[0] or 0, ends[1]
+    if most is not None and (least == most or most - least < 10**-9):
+        return amount(least, places)
+    lower, upper = outwards((least, most), places)
+    says_least = least > 0
+    says_most = upper is not None and (ceiling is None or (most or 0) < ceiling)
+    if says_least and says_most:
+        return f"at least {lower}, at most {upper}"
+    if says_least:
+        return f"at least {lower}"
+    return f"at most {upper}" if says_most else NOT_KNOWN
+
+
+def span_of(ends: Ends, places: int = 0) -> str:
+    """Return an interval as a table shows it: 7.90, 7.90 to 8.40, at least 8.30, at most 3."""
+    if ends is None or ends[1] is None or not (ends[0] or 0) < ends[1] or not ends[0]:
+        return ends_of(ends, places)
+    return " to ".join(map(str, outwards(ends, places)))
+
+
+def rows_of(ends: Ends) -> str:
+    """Return a number of rows as a table shows it: 12, 3 to 5, or 3 or more."""
+    if ends is None:
+        return NOT_KNOWN
+    least, most = ends[0] or 0, ends[1]
+    if most is None:
+        return f"{amount(least)} or more"
+    return amount(least) if least == most else f"{amount(least)} to {amount(most)}"
+
+
+def people(ends: Ends, noun: str = "row") -> str:
+    """Return a number of rows for sentences: 1 row, 3 to 5 rows."""
+    text = rows_of(ends)
+    return text if text == NOT_KNOWN else f"{text} {noun}" if text == "1" else f"{text} {noun}s"
+
+
+def bits(value: float | None) -> str:
+    """Return bits for a table."""
+    return NOT_KNOWN if value is None else amount(value, 2)
+
+
+def percent(share: float | None, places: int = 0) -> str:
+    """Return a share for a table; never 0 % or 100 % by rounding."""
+    if share is None or not math.isfinite(share):
+        return NOT_KNOWN
+    text = f"{100 * share:.{places}f}"
+    if share > 0 and float(text) == 0:
+        return f"< {10**-places:g} %"
+    if share < 1 and float(text) == 100:
+        return f"> {100 - 10**-places:g} %"
+    return f"{text} %"
+
+
+def possible_rows(text: str | None) -> str:
+    """Return how many raw rows are possible, a decimal string of any length, for people."""
+    if text is None:
+        return NOT_KNOWN
+    if not (text.isascii() and text.isdigit()):
+        return named(text, 30)
+    digits = text.lstrip("0") or "0"
+    if len(digits) <= 7:
+        return f"{int(digits):,}"
+    return f"about 2^{(math.log10(float(f'0.{digits[:15]}')) + len(digits)) * math.log2(10):.1f}"
+
+
+def choices(entropy: float) -> str:
+    """Return how many equally likely rows leave so many bits open, in words."""
+    if entropy > 30:
+        return f"2^{entropy:.0f} rows"
+    number = 2**entropy
+    if number < 1.05:
+        return "1 row"
+    return f"{number:.1f} rows" if number < 10 else f"{number:,.0f} rows"
+
+
+def more_of(shown: int, in_all: object) -> str:
+    """Return the note under a list that was cut, "" where it was not."""
+    if not isinstance(in_all, int) or in_all <= shown:
+        return ""
+    return f"{shown:,} of {in_all:,} are listed."
+
+
+def quoted(path: object) -> str:
+    """Return a path as a command takes it; hidden characters in it are shown, such a command does not run."""
+    return named(shlex.quote(str(path)), 240)

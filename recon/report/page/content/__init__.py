@@ -1,0 +1,1 @@
+"""The parts of a report behind its first page: where it leaks, who, what would help, how it was computed, glossary."""

@@ -1,0 +1,115 @@
+"""How it was computed: files, conventions, the status of every number, engines, limits, certificates, assumptions."""
+
+from __future__ import annotations
+
+from recon.report.page.blocks import (
+    Block,
+    Commands,
+    Document,
+    Lines,
+    Pairs,
+    Part,
+    Rows,
+    Table,
+    command_of,
+    name_of,
+    sentence_of,
+)
+from recon.report.page.content.glossary import GLOSSARY
+from recon.report.page.content.helping import helping, judging
+from recon.report.page.content.leaking import leaking
+from recon.report.page.content.people import added, who
+
+LISTED = 200
+
+
+def parts(document: Document) -> list[Part]:
+    """Return the parts behind the first page, in the order in which they are read; what has nothing to say is left out.
+
+    The findings in words and the glossary are among them.
+    """
+    found = [
+        judging(document), leaking(document), who(document), added(document), helping(document), in_words(document),
+        computed(document), glossary(),
+    ]  # fmt: skip
+    return [one for one in found if one is not None]
+
+
+def in_words(document: Document) -> Part:
+    """Return the sections of the report, as a terminal prints them."""
+    blocks: list[Block] = [
+        Lines(sentence_of(title, 160), [" " * line.startswith(" ") + sentence_of(line, 1000) for line in lines])
+        for title, lines in document["sections"]
+    ]
+    return Part(
+        "words", "The findings in words", "The same findings with all their figures, as a terminal prints them.", blocks
+    )
+
+
+def glossary() -> Part:
+    """Return the words of the report."""
+    return Part("glossary", "Glossary", "The words of this report in plain words.", [Pairs("", list(GLOSSARY))])
+
+
+def computed(document: Document) -> Part:
+    """Return how the figures were computed."""
+    how, made = document.get("how") or {}, document["made"]
+    blocks: list[Block] = [files_table(document), Pairs("The run", run_of(document, how))]
+    if how.get("conventions"):
+        blocks.append(Pairs("Conventions", [(name_of(a, 60), sentence_of(b)) for a, b in how["conventions"][:LISTED]]))
+    if how.get("numbers"):
+        rows: Rows = [
+            (name_of(what, 120), name_of(status, 60), name_of(engine, 60))
+            for what, status, engine in how["numbers"][:LISTED]
+        ]
+        blocks.append(Table("The status of every number", ("Number", "Status", "Engine"), rows))
+    engines = how.get("engines") or []
+    if engines:
+        rows = [(name_of(engine, 60), sentence_of(said)) for engine, said in engines[:LISTED]]
+        blocks.append(Table("What each engine said", ("Engine", "What it said"), rows, wide=frozenset({1})))
+    elif document.get("trail"):
+        blocks.append(Lines("What each engine said", [sentence_of(one) for one in document["trail"][:LISTED]]))
+    certificates = how.get("certificates") or []
+    if certificates:
+        rows = [(sentence_of(one["about"], 240), name_of(one.get("certificate"), 80)) for one in certificates[:LISTED]]
+        blocks.append(Table("Certificates: statements that can be checked again", ("Statement", "Certificate"), rows))
+        commands = [
+            (sentence_of(one["about"], 120), command_of(one["command"]))
+            for one in certificates[:20]
+            if one.get("command")
+        ]
+        if commands:
+            blocks.append(Commands("To check them again", commands))
+    if document.get("assumptions"):
+        blocks.append(Lines("What all figures assume", [sentence_of(one) for one in document["assumptions"][:LISTED]]))
+    for key, title in (("not_known", "What is not known, and why"), ("not_applicable", "What does not apply, and why")):
+        said = document["facts"].get(key) or {}
+        pairs = [(name_of(figure, 60).replace("_", " "), sentence_of(why)) for figure, why in sorted(said.items())]
+        blocks += [Pairs(title, pairs)] if pairs else []
+    return Part("how", "How it was computed", f"By recon {name_of(made['recon'], 30)}.", blocks)
+
+
+def files_table(document: Document) -> Table:
+    """Return the files with their hashes."""
+    rows: Rows = [
+        (name_of(one["file"], 160), name_of(one.get("sha256"), 64), name_of(one.get("kind"), 40).replace("_", " "),
+         name_of(one.get("format"), 80))
+        for one in document["audited"]["files"][:LISTED]
+    ]  # fmt: skip
+    return Table("The files that were audited", ("File", "SHA-256", "Kind", "Format"), rows)
+
+
+def run_of(document: Document, how: Document) -> list[tuple[str, str]]:
+    """Return the facts of the run: command, date, versions, seed, limits, time."""
+    made = document["made"]
+    seconds = how.get("seconds") if how.get("seconds") is not None else made.get("seconds")
+    limits = ", ".join(
+        f"{name_of(k, 30)} {name_of(v, 40)}" for k, v in (how.get("limits") or {}).items() if v is not None
+    )
+    pairs = [
+        ("Command", made.get("command")), ("Date", made.get("date")), ("recon", made["recon"]),
+        ("Python", made.get("python")), ("Convention", document.get("convention")),
+        ("Status", document["facts"]["status"]), ("Seed", how.get("seed")), ("Limits", limits or None),
+        ("Time", None if seconds is None else f"{seconds:,.1f} seconds"),
+    ]  # fmt: skip
+    return [(label, name_of(value, 300)) for label, value in pairs if value is not None]

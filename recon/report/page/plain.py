@@ -1,0 +1,79 @@
+"""The report for a terminal: a short verdict first, then the findings in words, then what was asked for besides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from recon.report.page.blocks import Block, Commands, Document, Drawn, Lines, Pairs, Part, Table, sentence_of
+from recon.report.page.content.helping import helping
+from recon.report.page.content.people import added, who
+from recon.report.page.words import SYMBOLS, first_page
+from solvers.foundation.escaping import shown_lines
+
+SHOWN = 20  # rows of a table
+
+
+def text_page(document: Document) -> str:
+    """Return the document as a terminal prints it: one line is one line, whatever names are in it."""
+    pieces = [sentence_of(document["title"]), "", "Verdict", *(f"  {line}" for line in verdict_lines(document))]
+    for title, lines in document["sections"]:
+        pieces += ["", title, *(f"  {line}" for line in lines)]
+    for part in (who(document), added(document), helping(document)):
+        if part is not None:
+            pieces += part_lines(part)
+    return shown_lines(pieces) + "\n"
+
+
+def verdict_lines(document: Document) -> Iterator[str]:
+    """Yield the first page in short: verdict, why, three numbers, what to do."""
+    first = first_page(document)
+    yield first.verdict.upper()
+    yield first.against
+    assessed = document.get("assessment") is not None
+    yield from (f"{SYMBOLS[outcome] if assessed else '!'} {sentence}" for outcome, sentence in first.reasons)
+    if first.more_reasons:
+        yield f"  {first.more_reasons.partition(',')[0]}"
+    for number in first.numbers:
+        yield f"{number.line}{f' ({number.note})' if number.value == 'not known' and number.note else ''}"
+    if first.confidential:
+        yield f"confidential: {first.confidential}"
+    yield "what to do:"
+    for at, one in enumerate(first.steps, 1):
+        yield f"  {at}. {one.text}"
+        if one.command:
+            yield f"     {one.command}"
+
+
+def part_lines(part: Part) -> Iterator[str]:
+    """Yield a part as a title with lines behind blanks."""
+    yield from ("", part.title)
+    for block in part.blocks:
+        yield from (f"  {line}" for line in block_lines(block))
+
+
+def block_lines(block: Block) -> Iterator[str]:
+    """Yield a block as lines; nothing of a drawing, whose figures stand in a table."""
+    if isinstance(block, Drawn):
+        return
+    if isinstance(block, Table):
+        yield from table_lines(block)
+        return
+    if block.title:
+        yield block.title
+    if isinstance(block, Lines):
+        yield from block.lines
+    elif isinstance(block, Pairs):
+        yield from (f"{term}: {text}" for term, text in block.pairs)
+    elif isinstance(block, Commands):
+        for what, command in block.commands:
+            yield from (f"{what}:", f"  {command}")
+
+
+def table_lines(block: Table) -> Iterator[str]:
+    """Yield each row as a line: its name, then every figure with its heading."""
+    yield f"{block.caption}:"
+    for row in block.rows[:SHOWN]:
+        rest = [f"{title.lower()} {cell}" for title, cell in zip(block.head[1:], row[1:], strict=True) if cell != "-"]
+        yield f"  {row[0]}: {'; '.join(rest)}" if rest else f"  {row[0]}"
+    if len(block.rows) > SHOWN:
+        yield f"  and {len(block.rows) - SHOWN:,} more in the .html, .md and .json reports"

@@ -1,0 +1,254 @@
+"""The first page in words: the verdict and why, three numbers, what to do, what was audited; for every format."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from recon.report.page.advice import Step, steps
+from recon.report.page.blocks import (
+    NOT_KNOWN,
+    Document,
+    Ends,
+    amount,
+    choices,
+    ends_of,
+    name_of,
+    people,
+    quoted,
+    rows_of,
+    sentence_of,
+    span_of,
+)
+
+WHY, STORED, ASSUMED = 4, 3, 2  # lines of the first page
+SYMBOLS = {"met": "✓", "violated": "✕", "inconclusive": "?", "not applicable": "–"}
+TONES = {
+    "release": "good", "release with changes": "changes", "do not release": "bad", "not assessed": "open",
+}  # fmt: skip
+ORDER = ("violated", "inconclusive", "met", "not applicable")
+WORST_FIRST = ("critical", "high", "unknown", "medium", "info")
+
+
+@dataclass(frozen=True)
+class Number:
+    """One of the three numbers: what it is, the figure, what stands beside it, and what it means."""
+
+    label: str
+    value: str
+    beside: str
+    note: str
+
+    @property
+    def line(self) -> str:
+        """Return the number as one line."""
+        return f"{self.label}: {self.value}{f' {self.beside}' if self.beside else ''}"
+
+
+@dataclass(frozen=True)
+class FirstPage:
+    """All that stands on the first page, in words."""
+
+    tone: str
+    verdict: str
+    against: str
+    reasons: list[tuple[str, str]]
+    more_reasons: str
+    numbers: list[Number]
+    steps: list[Step]
+    audited: list[tuple[str, str]]
+    stored: list[str]
+    confidential: str
+
+
+def first_page(document: Document) -> FirstPage:
+    """Return the first page of a document."""
+    assessment = document.get("assessment")
+    verdict = "not assessed" if assessment is None else assessment["verdict"]
+    every = reasons(document)
+    failed = [one for one in every if one[0] in {"violated", "inconclusive"}]
+    shown = (failed or every)[:WHY]
+    left = len(every) - len(shown)
+    return FirstPage(
+        TONES.get(verdict, "open"),
+        "not assessed against a policy" if assessment is None else verdict,
+        against(document),
+        shown,
+        f"and {left:,} more {'check' if left == 1 else 'checks'}, see Against the policy"
+        if left and assessment
+        else "",
+        [pinned(document["facts"]), bits_left(document["facts"]), smallest(document["facts"])],
+        steps(document),
+        audited(document),
+        stored(document),
+        sentence_of(document.get("confidential") or "", 200),
+    )
+
+
+def against(document: Document) -> str:
+    """Return which policy the verdict is about, and what it says in one sentence."""
+    assessment = document.get("assessment")
+    if assessment is None:
+        text = "No policy was given, so nothing here says whether the file may be released"
+        return f"{text}. What stands out:" if standing_out(document) else f"{text}."
+    return f"{policy_name(assessment)}: {sentence_of(assessment['sentence'], 240)}"
+
+
+def policy_name(assessment: Document) -> str:
+    """Return a policy by its name, file and the first digits of its SHA-256."""
+    policy = assessment["policy"]
+    where = [name_of(policy["file"], 60)] if policy.get("file") else []
+    where += [f"SHA-256 {name_of(policy['sha256'], 12).split('.')[0]}…"] if policy.get("sha256") else []
+    return f"Policy “{name_of(policy['name'], 60)}”{f' ({chr(44).join(where)})' if where else ''}".replace(",", ", ")
+
+
+def reasons(document: Document) -> list[tuple[str, str]]:
+    """Return why, one sentence each with its outcome, failed checks first; without a policy what stands out."""
+    assessment = document.get("assessment")
+    if assessment is None:
+        return [("violated", sentence_of(line, 240)) for line in standing_out(document)]
+    checks = sorted(assessment.get("checks", ()), key=lambda one: ORDER.index(one["outcome"]))
+    return [(one["outcome"], sentence_of(one["sentence"], 240)) for one in checks if one["outcome"] != ORDER[-1]]
+
+
+def standing_out(document: Document) -> list[str]:
+    """Return what an officer has to know where no policy says what is too much."""
+    facts, lines = document["facts"], []
+    if facts["status"] == "unsat":
+        lines.append("The statements in the file contradict each other: no training set fits all of them.")
+    if facts["status"] == "empty":
+        lines.append("No training set fits the noisy counts at the confidence asked for.")
+    rows = [one for one in facts.get("stored") or () if one["level"] == "critical"]
+    if rows:
+        lines.append(f"Training data stands in the file outright: {name_of(rows[0].get('path'))}.")
+    pinned, group, disclosed = facts.get("pinned"), facts.get("smallest_group"), facts.get("class_disclosure")
+    if pinned is not None and pinned[0] > 0:
+        lines.append(f"{sentence_case(ends_of(pinned))} of the people in the data can be pinned down exactly.")
+    if group is not None and group[1] is not None and 0 < group[1] < 10:
+        lines.append(f"A group of {people(group)} was published.")
+    if disclosed is not None and disclosed.get("rows") and disclosed["rows"][0] > 0:
+        lines.append(f"For {people(disclosed['rows'])} the class is known: everybody in their group has the same.")
+    return lines
+
+
+def sentence_case(text: str) -> str:
+    """Return the text with a capital first letter."""
+    return text[:1].upper() + text[1:]
+
+
+def reason_of(facts: Document, key: str, otherwise: str) -> str:
+    """Return why a figure is not known."""
+    why = (facts.get("not_known") or {}).get(key) or (facts.get("not_applicable") or {}).get(key)
+    return sentence_case(sentence_of(why or otherwise, 160))
+
+
+def figure_of(ends: Ends, places: int = 0, ceiling: float | None = None) -> str:
+    """Return a figure as the first page shows it; with both ends proved, from one to the other."""
+    text = ends_of(ends, places, ceiling)
+    return span_of(ends, places) if ", at most" in text else text
+
+
+def pinned(facts: Document) -> Number:
+    """Return how many people are pinned down exactly."""
+    label, found, rows = "People pinned down exactly", facts.get("pinned"), facts.get("rows")
+    exact = None if rows is None or rows[1] is None or rows[0] != rows[1] else rows[1]
+    value = figure_of(found, 0, exact)
+    beside = f"of {rows_of(rows)}" if rows is not None and value != NOT_KNOWN else ""
+    if found is None:
+        return Number(label, value, "", reason_of(facts, "pinned", "The audit did not work this out."))
+    if value == NOT_KNOWN:
+        return Number(label, value, "", "Nobody was proved to be; nothing was proved that rules it out.")
+    if found[0] == found[1] == 0:
+        return Number(label, "0", beside, "No row is the same in every possible training set.")
+    return Number(label, value, beside, "All their attributes are known to whoever has the file.")
+
+
+def bits_left(facts: Document) -> Number:
+    """Return the bits left per person beside the bits before."""
+    label, found, before = (
+        "Bits left per person",
+        facts.get("bits_left_per_person"),
+        facts.get("bits_before_per_person"),
+    )
+    if found is None:
+        return Number(label, NOT_KNOWN, "", reason_of(facts, "bits_left_per_person", "The audit did not count worlds."))
+    value = figure_of(found, 2, before)
+    beside = "" if before is None else f"of {amount(before, 2)} before"
+    if value == NOT_KNOWN:
+        return Number(label, value, beside, "No bound was proved that says more than the attributes themselves.")
+    least, most = found[0] or 0, found[1]
+    known = most if most is not None and (before is None or most < before) else least
+    bound = "" if least == most else "at most " if known == most else "at least "
+    was = "" if before is None else f", before among {choices(before)}"
+    return Number(label, value, beside, f"As open as a choice among {bound}{choices(known)}{was}.")
+
+
+def smallest(facts: Document) -> Number:
+    """Return the rows of the smallest group, and which it is."""
+    label, found = "Smallest group", facts.get("smallest_group")
+    if found is None:
+        return Number(label, NOT_KNOWN, "", reason_of(facts, "smallest_group", "No groups with counts were published."))
+    value = figure_of(found)
+    groups = facts.get("groups") or []
+    where = ""
+    if groups:
+        first = groups[0]
+        where = name_of(first["name"], 60)
+        where += f": {name_of(first['where'], 110)}" if first.get("where") else ""
+    beside = "" if value == NOT_KNOWN else "row" if found[0] == found[1] == 1 else "rows"
+    return Number(label, value, beside, where)
+
+
+def audited(document: Document) -> list[tuple[str, str]]:
+    """Return what was audited, as pairs."""
+    what, made = document["audited"], document["made"]
+    out: list[tuple[str, str]] = []
+    for one in what["files"][:2]:
+        out.append(("File", name_of(one["file"], 120)))
+        if one.get("sha256"):
+            out.append(("SHA-256", name_of(one["sha256"], 64)))
+        kind = ", ".join(name_of(one[key], 60).replace("_", " ") for key in ("kind", "format") if one.get(key))
+        if kind:
+            out.append(("Kind", kind))
+    if len(what["files"]) > 2:
+        out.append(("Other files", f"{len(what['files']) - 2:,}, see How it was computed"))
+    out.append(("Size", size_of(what)))
+    if what.get("kinds_of_counts"):
+        out.append(("Counts", name_of(", ".join(map(str, what["kinds_of_counts"])), 80)))
+    when = f"{name_of(made.get('date'), 25).replace('T', ' ').removesuffix('Z')} UTC, " if made.get("date") else ""
+    out.append(("Made", f"{when}recon {name_of(made['recon'], 20)}"))
+    if made.get("command"):
+        out.append(("Command", name_of(made["command"], 150)))
+    assumed = document.get("assumptions") or []
+    if assumed:
+        rest = f"; and {len(assumed) - ASSUMED:,} more" if len(assumed) > ASSUMED else ""
+        out.append(("Assumptions", "; ".join(name_of(one, 90) for one in assumed[:ASSUMED]) + rest))
+    return out
+
+
+def size_of(what: Document) -> str:
+    """Return how many rows and attributes were audited, and what the model predicts."""
+    said = ["number of rows not known" if what.get("rows") is None else people(what["rows"])]
+    if what.get("attributes") is not None:
+        said.append(f"{amount(what['attributes'])} {'attribute' if what['attributes'] == 1 else 'attributes'}")
+    if what.get("label"):
+        said.append(f"predicting {name_of(what['label'], 40)}")
+    return ", ".join(said)
+
+
+def stored(document: Document) -> list[str]:
+    """Return what the files store outright, the worst first; that nothing was looked for where it was not."""
+    facts = document["facts"]
+    found = facts.get("stored")
+    if found is None or not (facts.get("stored_inspected") or found):
+        return [reason_of(facts, "stored", "The file was not inspected for stored training data.")]
+    notes = sorted(found, key=lambda one: WORST_FIRST.index(one["level"]) if one["level"] in WORST_FIRST else 9)
+    if not notes:
+        return ["Nothing about training rows was found in the file besides what it publishes."]
+    lines = [
+        f"{sentence_case(name_of(one['level'], 12))}: {name_of(one.get('path'), 50)}: {name_of(one['what'], 110)}"
+        + (f". Remedy: {sentence_of(one['remedy'], 100)}" if one.get("remedy") else "")
+        for one in notes[:STORED]
+    ]
+    if len(notes) > STORED:
+        lines.append(f"and {len(notes) - STORED:,} more: recon inspect {quoted(document['file'])} lists everything")
+    return lines

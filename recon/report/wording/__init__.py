@@ -1,0 +1,1 @@
+"""The findings in words and as JSON: counts, groups, noise, truth, where everything was read from."""
