@@ -16,7 +16,7 @@ from typing import Any
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import Forest, Tree
 from recon.remedies.demands import Demands, Facts, Meets, figures_of, outcomes, together, unmet
-from recon.remedies.merging import EACH_TREE, GREEDY, GREEDY_TREE, Merging, NoMerging, with_models
+from recon.remedies.merging import EACH_TREE, GREEDY, GREEDY_TREE, RESAMPLED, Merging, NoMerging, with_models
 from recon.remedies.pruning import Groups, alone, groups_of, pruned
 from recon.remedies.search import prunings, sums_of
 from solvers.foundation.errors import Inconclusive
@@ -34,7 +34,8 @@ def merged_forest(release: EncodedRelease, model: Forest, demands: Demands, befo
     groups = [groups_of(alone(model, t), release.domain, limits, sized) for t in range(len(model.trees))]
     places = tuple(first(model.trees[t], one, single, limits) for t, one in enumerate(groups))
     change = changer(release, model)
-    return extended(release, groups, places, demands, before, change, limits, (EACH_TREE, GREEDY))
+    how = (RESAMPLED if model.resampled else EACH_TREE, GREEDY)
+    return extended(release, groups, places, demands, before, change, limits, how)
 
 
 def merged_greedily(
@@ -101,7 +102,7 @@ def extended(
     final = after_merges(groups, places, order[:high])
     merges = sum(sum(g.leaves[v] - 1 for v in own) for g, own in zip(groups, final, strict=True))
     found, facts, _ = at(high)
-    exact = high == 0 and (how[0] != how[1] or not merges)
+    exact = not merges or (high == 0 and how[0] == EACH_TREE)
     return Merging(found, merges, exact, how[0 if high == 0 else 1], final, before, facts)
 
 

@@ -29,8 +29,12 @@ EXACT_LIST = (
     "exact over all prefixes: the shortest run of last rules merged into the default; merging other rules is not tried"
 )
 EACH_TREE = (
-    "exact: the policy's rules are about single groups, so each tree is merged alone by dynamic programming over its "
-    "nodes; no fewer merges meet the policy"
+    "exact: rules about single groups concern each tree alone, so each is merged alone by dynamic programming over its "
+    "nodes; rules about all people need no more; no fewer merges meet the policy"
+)
+RESAMPLED = (
+    "greedy: each tree counts a resample, so each is merged alone until its groups hold enough different rows of it; "
+    "fewer merges may do"
 )
 GREEDY = (
     "greedy: each tree alone meets the rules about single groups with the fewest merges (exact); then the most exposed "
