@@ -1,4 +1,4 @@
-"""The command `recon remedy`: the fewest merges of leaves that meet a policy, written out only once they are audited."""
+"""The command `recon remedy`: the fewest merges of leaves that meet a policy, audited before they are written."""
 
 from __future__ import annotations
 
@@ -162,10 +162,10 @@ def audited(
     Raises `EngineError` where what is read back is not the merged release.
     """
     from recon.auditing.facts import facts_of
+    from recon.auditing.gathering import Beside, gathered
     from recon.loading.loading import load
     from recon.policies.assessing import assess
-    from recon.report.audit import findings
-    from solvers.foundation.errors import EngineError
+        from solvers.foundation.errors import EngineError
 
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "remedied" + suffix(out))
@@ -176,11 +176,11 @@ def audited(
         if again.rows != found.release.rows or not same_models(again, found.release):
             raise EngineError("the file, read again, is not the merged release: nothing was written")
         limits.report("the result is audited")
-        facts = facts_of(findings(again, None, None, None, None, limits, seed, remedies=False))
+        facts = facts_of(gathered(again, Beside(seed=seed), limits))
         said = assess(facts, policy)
         if said.outcome == "met" and copy and not declared:
             guessed = load(path, memory=limits.memory, limits=limits)
-            own = facts_of(findings(guessed, None, None, None, None, limits, seed, remedies=False))
+            own = facts_of(gathered(guessed, Beside(seed=seed), limits))
             if (alone := assess(own, policy)).outcome != "met":
                 return alone, own
     return said, facts
