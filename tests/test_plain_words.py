@@ -231,6 +231,7 @@ def test_hostile_names_are_folded_and_stay_inert(encoded):
         tree += [{"if": {name: 0}, "then": 2 * i + 2, "else": 2 * i + 1}, {"count": 1}]
     tree.append({"count": 2})
     report = recon.audit(encoded({"recon": 1, "domain": domain, "models": [{"kind": "tree", "nodes": tree}]}))
+    wheres = "".join(report.findings.measures.exposure["where"])
     assert "<script>alert(1)// is none of a, b and \u202eno is none of x\n, y" in "".join(
         report.findings.measures.exposure["where"]
     )
