@@ -55,8 +55,8 @@ def audit(
     the noise bought. `remedies`: the audit again under what could be published instead (docs/remedies.md). `profiles`:
     people to ask about; `data`: the training rows, whose exposure is listed by position and by groups of the column
     `protected`, with their values where `show_rows`. `register`: earlier releases about the same rows; all are audited
-    together (read over `domain`, by default the register's), and the report says what the new one adds. Raises what `count` raises, `PolicyError` for a policy that is
-    none, `ReleaseError` for data that do not fit.
+    together (read over `domain`, by default the register's), and the report says what the new one adds. Raises what
+    `count` raises, `PolicyError` for a policy that is none, `ReleaseError` for data that do not fit.
     """
     begun = time.monotonic()
     release = release_of(release, limits)
