@@ -165,7 +165,7 @@ def audited(
     from recon.auditing.gathering import Beside, gathered
     from recon.loading.loading import load
     from recon.policies.assessing import assess
-        from solvers.foundation.errors import EngineError
+    from solvers.foundation.errors import EngineError
 
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "remedied" + suffix(out))
