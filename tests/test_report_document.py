@@ -11,9 +11,9 @@ import report_documents as documents
 import typer
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from recon.cli.commands.reporting import report
 from typer.testing import CliRunner
 
-from recon.cli.commands.reporting import report
 from recon.report.document.reading import checked, read_document
 from recon.report.document.schema import json_schema
 from recon.report.page.html import page

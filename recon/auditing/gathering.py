@@ -40,7 +40,7 @@ from recon.measures.revealed.attribute_bits import attribute_bits
 from recon.measures.revealed.forced import forced
 from solvers.foundation.errors import EmptyConfidenceSet, Inconclusive
 from solvers.foundation.limits import Limits
-from solvers.questions.query import CountAnswer
+from solvers.questions.answers import CountAnswer
 
 LARGE = 1.0  # seconds: where the measures take longer, the questions behind them are spread at once
 COUNTING = 5.0  # seconds, of worlds over attributes of any numbers where positions are known

@@ -19,7 +19,7 @@ from recon.measures.figures import empty
 from recon.measures.measures import measure
 from solvers.foundation.errors import EmptyConfidenceSet, Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
-from solvers.questions.query import CountAnswer
+from solvers.questions.answers import CountAnswer
 
 Meets = Literal["met", "violated", "inconclusive"]
 Facts = dict[str, Any]
