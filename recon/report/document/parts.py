@@ -176,14 +176,19 @@ class Assessment(Part):
     checks: list[Check] = []
 
 
-class AttributeBits(Part):
-    """What is revealed of one attribute: bits per person before, revealed (mean), the share, people known for sure."""
+class AttributeBits(Part, rename={"bound": "is"}):
+    """What is revealed of one attribute: bits per person before, revealed (mean), the share, people known for sure.
+
+    `is`: "at least" where the bits revealed are a lower bound; `why` they are not known.
+    """
 
     name: str
-    bits_before: Float
-    bits_revealed: Float
-    share: Float
+    bits_before: Float | None = None
+    bits_revealed: Float | None = None
+    share: Float | None = None
     forced_rows: Whole | None = None
+    bound: str | None = None
+    why: str | None = None
 
 
 class ForcedRows(Part):

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 KINDS = {Table: "table", Lines: "lines", Pairs: "pairs", Commands: "commands", Drawn: "drawn"}
 # The words for an outcome that a symbol stands for, for who does not see it.
 UNBROKEN = 22  # characters of a word that a narrow column does not hold
+MARKS = {f"{sign} " for sign in SYMBOLS.values()}  # what an outcome begins with, which stays on one line
 SPOKEN = {"met": "met", "violated": "not met", "inconclusive": "not settled", "not applicable": "does not apply"}
 
 
@@ -80,5 +81,5 @@ def classes(table: Table, column: int, cell: str) -> str:
     """Return the attribute with the classes of a cell: n: figures, w: wide, b: words to be broken."""
     long = len(cell) > UNBROKEN and max(map(len, cell.split()), default=0) > UNBROKEN
     names = "n" if column in table.figures else "w" if column in table.wide else ""
-    names += " b" if long else ""
+    names += " b" if long else " o" if cell[:2] in MARKS else ""
     return f' class="{names.strip()}"' if names else ""

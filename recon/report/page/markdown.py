@@ -30,6 +30,8 @@ def first_lines(document: Document) -> Iterator[str]:
     if first.confidential:
         yield from (f"**Confidential: describes individuals.** {markdown(first.confidential)}", "")
     yield from (f"## Verdict: {markdown(first.verdict)}", "", markdown(first.against), "")
+    if first.policy:
+        yield from (markdown(first.policy), "")
     assessed = document.get("assessment") is not None
     yield from (
         f"- {SYMBOLS[outcome] if assessed else '!'} {markdown(sentence)}" for outcome, sentence in first.reasons

@@ -29,6 +29,8 @@ def verdict_lines(document: Document) -> Iterator[str]:
     first = first_page(document)
     yield first.verdict.upper()
     yield first.against
+    if first.policy:
+        yield first.policy
     assessed = document.get("assessment") is not None
     yield from (f"{SYMBOLS[outcome] if assessed else '!'} {sentence}" for outcome, sentence in first.reasons)
     if first.more_reasons:

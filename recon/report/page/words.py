@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from recon.report.page.advice import Step, steps
@@ -10,11 +11,13 @@ from recon.report.page.blocks import (
     Document,
     Ends,
     amount,
-    choices,
+    check_sentence,
+    cut,
     ends_of,
     name_of,
     path_of,
     people,
+    percent,
     quoted,
     rows_of,
     sentence_of,
@@ -22,6 +25,8 @@ from recon.report.page.blocks import (
 )
 
 WHY, STORED, ASSUMED = 4, 3, 2  # lines of the first page
+ROUNDING = 1e-9
+TOGETHER = 0.005  # of the bits before: ends that are closer than that are one figure in words
 SYMBOLS = {"met": "✓", "violated": "✕", "inconclusive": "?", "not applicable": "–"}
 TONES = {
     "release": "good", "release with changes": "changes", "do not release": "bad", "not assessed": "open",
@@ -52,6 +57,7 @@ class FirstPage:
     tone: str
     verdict: str
     against: str
+    policy: str
     reasons: list[tuple[str, str]]
     more_reasons: str
     numbers: list[Number]
@@ -73,6 +79,7 @@ def first_page(document: Document) -> FirstPage:
         TONES.get(verdict, "open"),
         "not assessed against a policy" if assessment is None else verdict,
         against(document),
+        "" if assessment is None else policy_name(assessment),
         shown,
         f"and {left:,} more {'check' if left == 1 else 'checks'}, see Against the policy"
         if left and assessment
@@ -81,17 +88,23 @@ def first_page(document: Document) -> FirstPage:
         steps(document),
         audited(document),
         stored(document),
-        sentence_of(document.get("confidential") or "", 200),
+        confidential(document),
     )
 
 
+def confidential(document: Document) -> str:
+    """Return why the report describes individuals, "" where it does not."""
+    said = cut(document.get("confidential") or "", 200).rstrip(".")
+    return f"{sentence_case(said)}." if said else ""
+
+
 def against(document: Document) -> str:
-    """Return which policy the verdict is about, and what it says in one sentence."""
+    """Return what the policy says in one sentence; that there is none where there is none."""
     assessment = document.get("assessment")
     if assessment is None:
         text = "No policy was given, so nothing here says whether the file may be released"
         return f"{text}. What stands out:" if standing_out(document) else f"{text}."
-    return f"{policy_name(assessment)}: {sentence_of(assessment['sentence'], 240)}"
+    return sentence_case(cut(assessment["sentence"], 320))
 
 
 def policy_name(assessment: Document) -> str:
@@ -108,7 +121,7 @@ def reasons(document: Document) -> list[tuple[str, str]]:
     if assessment is None:
         return [("violated", sentence_of(line, 240)) for line in standing_out(document)]
     checks = sorted(assessment.get("checks", ()), key=lambda one: ORDER.index(one["outcome"]))
-    return [(one["outcome"], sentence_of(one["sentence"], 240)) for one in checks if one["outcome"] != ORDER[-1]]
+    return [(one["outcome"], check_sentence(one, 260)) for one in checks if one["outcome"] != ORDER[-1]]
 
 
 def standing_out(document: Document) -> list[str]:
@@ -176,11 +189,19 @@ def bits_left(facts: Document) -> Number:
     beside = "" if before is None else f"of {amount(before, 2)} before"
     if value == NOT_KNOWN:
         return Number(label, value, beside, "No bound was proved that says more than the attributes themselves.")
-    least, most = found[0] or 0, found[1]
-    known = most if most is not None and (before is None or most < before) else least
-    bound = "" if least == most else "at most " if known == most else "at least "
-    was = "" if before is None else f", before among {choices(before)}"
-    return Number(label, value, beside, f"As open as a choice among {bound}{choices(known)}{was}.")
+    return Number(label, value, beside, share_left(found, before))
+
+
+def share_left(found: Ends, before: float | None) -> str:
+    """Return which share of the bits before is left, in words."""
+    if found is None or not before:
+        return "The order of rows is not counted."
+    least, most, open_ = found[0] or 0, found[1], "of what was open about the data is still open"
+    if most is not None and most - least < TOGETHER * before:
+        return f"{percent(most / before)} {open_}; the file gives away the rest."
+    if most is not None and most < before:
+        return f"At most {math.ceil(100 * most / before - ROUNDING)} % {open_}."
+    return f"At least {math.floor(100 * least / before + ROUNDING)} % {open_}."
 
 
 def smallest(facts: Document) -> Number:
@@ -193,8 +214,8 @@ def smallest(facts: Document) -> Number:
     where = ""
     if groups:
         first = groups[0]
-        where = name_of(first["name"], 60)
-        where += f": {name_of(first['where'], 110)}" if first.get("where") else ""
+        where = cut(first["name"], 60)
+        where += f": {cut(first['where'], 110)}" if first.get("where") else ""
     beside = "" if value == NOT_KNOWN else "row" if found[0] == found[1] == 1 else "rows"
     return Number(label, value, beside, where)
 
