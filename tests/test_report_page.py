@@ -172,6 +172,22 @@ def test_without_a_policy_it_is_said_how_to_give_one():
         assert "No policy was given" in text
 
 
+def test_without_a_policy_what_stands_out_is_said():
+    texts = [text for _, text in first_page(documents.stored_only()).reasons]
+    assert texts == ["knn.pkl: 150 training rows stand in the file as they are: _fit_X"]
+    document = documents.without_policy() | {
+        "positions": {"summary": "this file gives back 100 of 100 labels by position"}
+    }
+    document["facts"]["stored"] = [
+        {"level": "high", "what": "100 seeds", "path": f"estimators_[{k}]"} for k in range(9)
+    ]
+    texts = [text for _, text in first_page(document).reasons]
+    assert texts[0].startswith("The file stores something about single training rows: estimators_[0], estimators_[1]")
+    assert texts[1] == "This file gives back 100 of 100 labels by position."
+    assert "1 of the people in the data can be pinned down exactly." in texts
+    assert first_page(documents.minimal()).reasons == []
+
+
 def test_why_failed_checks_stand_first():
     document = documents.full()
     document["assessment"]["checks"].reverse()
@@ -380,9 +396,9 @@ def test_rows_are_shown_only_where_they_were_asked_for():
 
 def test_long_lists_fold_and_say_how_many_there_are():
     read = Read(page(documents.large()))
-    assert "The other 960" in read.text
+    assert "The other 975" in read.text
     assert len(read.of("details")) >= 1
-    assert "960 more are in the page itself" in read.text
+    assert "975 more are in the page itself" in read.text
     document = documents.full() | {"exposed_in_all": 5000}
     assert "6 of 5,000 are listed." in Read(page(document)).text
 

@@ -89,7 +89,9 @@ def strip(document: Document) -> Iterator[Step]:
         return
     worst = next((one for one in grave if one.get("removable")), grave[0])
     file = worst.get("file") or document["file"]
-    what = f"{name_of(worst.get('path'), 60)}: {sentence_of(worst['what'], 110)}"
+    same = [one for one in grave if bool(one.get("removable")) == bool(worst.get("removable"))]
+    paths = list(dict.fromkeys(name_of(one.get("path"), 60) for one in same))
+    what = f"{', '.join(paths[:3])}{' and more' if len(paths) > 3 else ''}"
     if worst.get("removable"):
         yield Step(
             f"Take out what the file stores outright ({what}).", f"recon inspect {quoted(file)} --strip {copy(file)}"

@@ -14,7 +14,7 @@ Document = Mapping[str, Any]
 Ends = Sequence[float | None] | None
 Rows = list[tuple[str, ...]]
 NAME, WHERE, SENTENCE, COMMAND = 90, 320, 600, 400  # characters shown of a name, a condition, ...
-FIRST = 40  # rows of a table that are always open; the others fold away on a page, and are not printed
+FIRST = 25  # rows of a table that are always open; the others fold away on a page, and are not printed
 NOT_KNOWN = "not known"
 OPEN = 2**62  # rows: so many stand for no upper end
 

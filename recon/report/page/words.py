@@ -20,7 +20,6 @@ from recon.report.page.blocks import (
     percent,
     quoted,
     rows_of,
-    sentence_of,
     span_of,
 )
 
@@ -31,6 +30,10 @@ SYMBOLS = {"met": "✓", "violated": "✕", "inconclusive": "?", "not applicable
 TONES = {
     "release": "good", "release with changes": "changes", "do not release": "bad", "not assessed": "open",
 }  # fmt: skip
+STANDING = {
+    "critical": "Training data stands in the file outright",
+    "high": "The file stores something about single training rows",
+}
 ORDER = ("violated", "inconclusive", "met", "not applicable")
 WORST_FIRST = ("critical", "high", "unknown", "medium", "info")
 
@@ -119,7 +122,7 @@ def reasons(document: Document) -> list[tuple[str, str]]:
     """Return why, one sentence each with its outcome, failed checks first; without a policy what stands out."""
     assessment = document.get("assessment")
     if assessment is None:
-        return [("violated", sentence_of(line, 240)) for line in standing_out(document)]
+        return [("violated", cut(line, 240)) for line in standing_out(document)]
     checks = sorted(assessment.get("checks", ()), key=lambda one: ORDER.index(one["outcome"]))
     return [(one["outcome"], check_sentence(one, 260)) for one in checks if one["outcome"] != ORDER[-1]]
 
@@ -131,9 +134,7 @@ def standing_out(document: Document) -> list[str]:
         lines.append("The statements in the file contradict each other: no training set fits all of them.")
     if facts["status"] == "empty":
         lines.append("No training set fits the noisy counts at the confidence asked for.")
-    rows = [one for one in facts.get("stored") or () if one["level"] == "critical"]
-    if rows:
-        lines.append(f"Training data stands in the file outright: {name_of(rows[0].get('path'))}.")
+    lines += outright(document)
     pinned, group, disclosed = facts.get("pinned"), facts.get("smallest_group"), facts.get("class_disclosure")
     if pinned is not None and pinned[0] > 0:
         lines.append(f"{sentence_case(ends_of(pinned))} of the people in the data can be pinned down exactly.")
@@ -144,6 +145,20 @@ def standing_out(document: Document) -> list[str]:
     return lines
 
 
+def outright(document: Document) -> list[str]:
+    """Return what files store or give back outright, in the words of the audit where it has some."""
+    said = [cut(line, 200) for line in (document.get("verdict") or ())[:2]]
+    stored_ = document["facts"].get("stored") or ()
+    if not said:
+        for level, text in STANDING.items():
+            paths = list(dict.fromkeys(name_of(one.get("path"), 50) for one in stored_ if one["level"] == level))
+            said += [f"{text}: {', '.join(paths[:3])}{' and more' if len(paths) > 3 else ''}."] if paths else []
+    summary = (document.get("positions") or {}).get("summary")
+    if isinstance(summary, str):
+        said.append(f"{sentence_case(cut(summary, 200)).rstrip('.')}.")
+    return said
+
+
 def sentence_case(text: str) -> str:
     """Return the text with a capital first letter."""
     return text[:1].upper() + text[1:]
@@ -152,7 +167,7 @@ def sentence_case(text: str) -> str:
 def reason_of(facts: Document, key: str, otherwise: str) -> str:
     """Return why a figure is not known."""
     why = (facts.get("not_known") or {}).get(key) or (facts.get("not_applicable") or {}).get(key)
-    return sentence_case(sentence_of(why or otherwise, 160))
+    return sentence_case(cut(why or otherwise, 110))
 
 
 def figure_of(ends: Ends, places: int = 0, ceiling: float | None = None) -> str:
@@ -268,7 +283,7 @@ def stored(document: Document) -> list[str]:
         return ["Nothing about training rows was found in the file besides what it publishes."]
     lines = [
         f"{sentence_case(name_of(one['level'], 12))}: {name_of(one.get('path'), 50)}: {name_of(one['what'], 110)}"
-        + (f". Remedy: {sentence_of(one['remedy'], 100)}" if one.get("remedy") else "")
+        + (f". Remedy: {cut(one['remedy'], 100)}" if one.get("remedy") else "")
         for one in notes[:STORED]
     ]
     if len(notes) > STORED:
