@@ -83,7 +83,7 @@ def brute(release, model):
             left = sum(n * entropy(Counter(row[k] for row in rows[key]).values()) for key, n in counts.items())
             forced = sum(n for key, n in counts.items() if n and len({row[k] for row in rows[key]}) == 1)
         bits = entropy(before.values())
-        out[name] = bits, (bits - left / people if people else 0.0), forced if len(before) > 1 else 0
+        out[name] = bits, (max(0.0, bits - left / people) if people else 0.0), forced if len(before) > 1 else 0
     return out
 
 
@@ -147,7 +147,8 @@ def test_of_several_models_no_more_is_claimed_than_sure_cells_say(seed):
         if not label or k < len(names) - 1:
             more = min(0.0, bits - math.log2(len(before))) * (people - sum(sure.values()))
             revealed = [n * (bits - entropy(Counter(row[k] for row in cells[c]).values())) for c, n in sure.items()]
-            assert line["bits_revealed"] == pytest.approx((sum(revealed) + more) / max(1, people), abs=1e-9)
+            mean = max(0.0, (sum(revealed) + more) / max(1, people))
+            assert line["bits_revealed"] == pytest.approx(mean, abs=1e-9)
             forced = sum(n for c, n in sure.items() if len({row[k] for row in cells[c]}) == 1)
             assert line["forced_rows"] == (forced if len(before) > 1 else 0)
         elif line["bits_revealed"] is not None:

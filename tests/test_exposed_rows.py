@@ -7,6 +7,7 @@ import math
 import pickle
 import random
 import re
+from collections import Counter
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,6 +18,7 @@ from extras import batches, encoded
 from forests_with_bags import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from test_coupled import releases as coupled
 
 import recon
 from recon.auditing.persons import alike
@@ -28,6 +30,7 @@ from recon.auditing.persons.row_groups import row_groups
 from recon.auditing.persons.wording import who_lines
 from recon.experiments.beyond.groups import removed_bits
 from recon.experiments.datasets import load
+from recon.frames.true_rows import TrueRows
 from recon.loading.settled import settled_release
 from recon.located.positions import placed
 from recon.measures.measures import measure
@@ -117,6 +120,28 @@ def test_every_row_is_told_as_brute_force_tells_it(batch, models):
     assert open_ > 4
 
 
+@pytest.mark.parametrize("batch", batches(1, 6))
+def test_tables_and_rule_sets_pin_down_who_is_in_every_world(batch):
+    pinned = told = 0
+    for _, release, truth in coupled("exposed rows", batch, 40):
+        found = persons(encoded(release), table(release, truth))
+        if not truth:
+            assert found["most_exposed"] == []
+            continue
+        worlds = oracle.multisets(release, len(truth))
+        rows = oracle.rows(release)
+        for one in found["most_exposed"]:
+            always = all(truth[one["position"]] in world for world in worlds)
+            assert one["pinned"] == always, release
+            if one["group"] is not None:
+                told += 1
+                assert 1 <= int(one["worlds_per_row"]) <= len(rows)
+                assert one["group_rows"][0] >= 1
+            pinned += one["pinned"]
+    assert pinned > 10
+    assert told > pinned
+
+
 @pytest.mark.parametrize("batch", batches(1, 4))
 def test_groups_are_those_of_a_plain_groupby(batch):
     rng, tried = random.Random(f"groups {batch}"), 0
@@ -160,8 +185,10 @@ def test_real_releases_beside_every_row_of_their_domain(file, name):
     protected = "Race=African-American" if name == "compas27" else "gender_Male"
     found = persons(release, data, label, protected=protected, top=len(data))
     bits = pd.Series({one["position"]: one["bits_left"] for one in found["most_exposed"]}).sort_index()
-    worlds = {one["worlds_per_row"] for one in found["most_exposed"]}
-    assert worlds <= {str(size) for size in sizes.values()}
+    parts, expected = model.get("nodes") or model["rules"], Counter()
+    for region, size in sizes.items():
+        expected[str(size)] += sum(parts[region]["counts"])
+    assert Counter(one["worlds_per_row"] for one in found["most_exposed"]) == +expected
     assert found["in_all"] == len(data) == len(bits)
     removed, before = removed_bits(release, SimpleNamespace(x=data.iloc[:, :-1], y=data[label]), Limits())
     assert np.allclose(before - removed, bits, atol=1e-9)
@@ -298,6 +325,16 @@ def test_refusals_say_what_is_wrong(data, options, said):
         persons(encoded(SMALL), data, **options)
 
 
+def test_rows_that_noise_does_not_explain_are_refused_at_the_confidence():
+    release = recon.load("examples/releases/noisy_tree.json")
+    lines = [{"age": "old", "smoker": 0, "ill": "no"}] * 60
+    with pytest.raises(ReleaseError, match=r"intervals at confidence 0\.95: .*; give the training data, or a higher"):
+        persons(release, pd.DataFrame(lines, dtype=object))
+    fits = next(recon.worlds(release, 1)).to_frame()  # inside the intervals
+    told = persons(release, fits)
+    assert all(one["group"] is None or one["group_rows"][0] < one["group_rows"][1] for one in told["most_exposed"])
+
+
 def test_a_column_of_names_is_no_protected_attribute():
     column = pd.Series([f"person {i}" for i in range(101)], dtype=object)
     with pytest.raises(ReleaseError, match=r"'who'.* has 101 different values: give one that groups people"):
@@ -363,7 +400,7 @@ def test_numbers_of_one_gap_are_looked_at_once_and_nothing_changes(seed, tmp_pat
     assert 0 < len(asked) < 300
     assert near["a"].nunique() < 40 < data["a"].nunique()
     figures = measure(release)
-    quick, careful = (row_groups(release, figures, frame, Limits()) for frame in (near, data))
+    quick, careful = (row_groups(release, figures, TrueRows.of(release, x), Limits()) for x in (near, data))
     assert quick.line.tolist() == careful.line.tolist()
     assert [quick.name(i).split(",")[0] for i in range(300)] == [f"leaf {leaf}" for leaf in model.apply(x)]
     found = persons(release, data)

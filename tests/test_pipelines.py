@@ -292,6 +292,16 @@ def test_a_gate_with_a_wrong_policy_opens_no_model(audits, tmp_path):
     assert ran("gate", "good.pkl", "--policy", "preset:ema-0070", "--sarif", "x.json") == 2
 
 
+def test_a_gate_writes_over_nothing_that_it_reads(audits, tmp_path, capsys):
+    model = tmp_path / "model.xml"
+    model.write_text("<PMML/>", encoding="utf-8")
+    (tmp_path / "link.xml").symlink_to(model)
+    for out in (model, tmp_path / "link.xml"):
+        assert ran("gate", model, "--policy", "preset:ema-0070", "--junit", out) == 2
+        assert "would be overwritten" in " ".join("".join(capsys.readouterr()).split()).replace("│ ", "")
+    assert model.read_text(encoding="utf-8") == "<PMML/>"
+
+
 # The hook
 
 

@@ -16,6 +16,8 @@ import pandas as pd
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import recon
@@ -204,6 +206,38 @@ def test_the_words_of_a_leaf_select_its_training_rows(tree_file, people, with_do
     assert any("city is none of" in where for where in wheres) or any("(not " in where for where in wheres)
 
 
+def test_the_words_of_a_pipeline_select_its_training_rows(people, tmp_path):
+    x = people.drop(columns="y")
+    model = make_pipeline(StandardScaler(), DecisionTreeClassifier(random_state=1)).fit(x, people["y"])
+    joblib.dump(model, tmp_path / "pipeline.joblib")
+    wheres = recon.measure(recon.load(tmp_path / "pipeline.joblib")).exposure.groupby("name")["where"].first()
+    leaves = model[-1].apply(model[:-1].transform(x))
+    assert len(wheres) == model[-1].get_n_leaves() > 20
+    for name, where in wheres.items():
+        assert (rows_of(where, x) == (leaves == int(name.split()[-1]))).all(), where
+
+
+def test_hostile_names_are_folded_and_stay_inert(encoded):
+    names = (
+        "<script>alert(1)//_a",
+        "<script>alert(1)//_b",
+        "\u202eno_x\n",
+        "\u202eno_y",
+        "=cmd|' /C calc'!A0",
+    )
+    domain = {"attributes": [{"name": n, "values": [0, 1]} for n in names]}
+    tree = []
+    for i, name in enumerate(names):
+        tree += [{"if": {name: 0}, "then": 2 * i + 2, "else": 2 * i + 1}, {"count": 1}]
+    tree.append({"count": 2})
+    report = recon.audit(encoded({"recon": 1, "domain": domain, "models": [{"kind": "tree", "nodes": tree}]}))
+    assert "<script>alert(1)// is none of a, b and \u202eno is none of x\n, y" in "".join(
+        report.findings.measures.exposure["where"]
+    )
+    assert "<script>" not in report.to_html()
+    assert "\u202e" not in report.to_text() + report.to_html() + report.to_markdown()
+
+
 def test_the_release_file_keeps_its_numbers_and_is_said_alike(tree_file, tmp_path):
     path, model, _ = tree_file
     release = recon.load(path)
@@ -271,6 +305,7 @@ def test_names_alone_make_groups_only_of_values():
     assert names("marital_status_single", "marital_status_married") == {
         0: ("marital_status", "single"), 1: ("marital_status", "married"),
     }  # fmt: skip
+    assert names("\u202e_x", "\u202e_y", "!_x", "!_y") == {}  # nothing to see before the value
     assert names("a=x", "a:x") == {}  # the same value twice says nothing
     assert one_hot_groups([Listed("c_a", (0, 1, 2)), Listed("c_b", (0, 1)), Continuous("c_c")]) == {}
     long = [Listed("_".join("ab" * 2_500) + end, (0, 1)) for end in ("_x", "_y")]

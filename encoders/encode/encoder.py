@@ -232,6 +232,11 @@ def check(domain: Domain, models: Sequence[AnyModel], origins: Sequence[Origin])
             raise error.at(file=origin.file) from None
 
 
+def of_single_numbers(model: AnyModel) -> bool:
+    """Return whether a model compares 32-bit numbers; what stands beside models (questions, known rows) never does."""
+    return isinstance(model, AnyModel) and model.origin is not None and model.origin.single
+
+
 def assemble(
     domain: Domain,
     models: Sequence[AnyModel],
@@ -266,10 +271,7 @@ def assemble(
         domain.cut_points(one, positions)
     if domain.label is not None:
         positions.setdefault(len(domain.all) - 1, set()).update(range(domain.label.span[1]))
-    single = not impossible and all(
-        isinstance(m, AnyModel) and m.origin is not None and m.origin.single for m in models
-    )
-    cut = CutDomain(domain, resolved.cut(domain, positions), single)
+    cut = CutDomain(domain, resolved.cut(domain, positions), not impossible and all(map(of_single_numbers, models)))
     blocks: list[tuple[Block, Observed | None]] = []
     bags: list[Bags] = []
     boosted: list[Boosted] = []

@@ -108,7 +108,8 @@ def with_persons(found: Findings, beside: Beside, limits: Limits) -> Findings:
     if beside.profiles is not None:
         asked = people(release, beside.profiles, limits, beside.seed, beside.show_rows)
     if beside.data is not None:
-        rows = exposed_rows(release, m, beside.data, beside.label, beside.protected, beside.show_rows, limits)
+        rows = exposed_rows(release, m, beside.data, beside.label, beside.protected, beside.show_rows, limits,
+                            positions=found.positions)  # fmt: skip
     found = replace(found, profiles=asked, persons=rows)
     try:
         bits = attribute_bits(release, m, limits)

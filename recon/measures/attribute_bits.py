@@ -2,7 +2,8 @@
 
 A person is known to be in a group (a leaf or rule, and a class where classes are counted), and is any raw row that fits
 it, all alike: what is revealed of an attribute is its entropy before, less its entropy among these rows. Of the label
-nobody's class is told by a group, only the counts of classes in it.
+nobody's class is told by a group, only the counts of classes in it. Less than nothing is nothing: beside impossible
+combinations the rows of a group can be more mixed than those of the domain.
 
 Source: Ferry et al., "Probabilistic Dataset Reconstruction from Interpretable Models", SaTML 2024, Def. 2 (entropy of
 single cells); Shannon, "A Mathematical Theory of Communication", 1948.
@@ -109,7 +110,7 @@ def line(name: str, before: float, found: tuple[float, bool] | None, forced: int
     if found is None:
         empty = dict.fromkeys(("bits_before", "bits_revealed", "share"))
         return {"name": name, **empty, "forced_rows": forced, "is": "not known", "why": why}
-    revealed, exact = found
+    revealed, exact = max(0.0, found[0]), found[1]
     return {
         "name": name,
         "bits_before": before,

@@ -16,11 +16,8 @@ from solvers.foundation.exact import level_text
 
 Verdict = Literal["release", "release with changes", "do not release", "not assessed"]
 AS_PUBLISHED = "as published"
-LOSS = {
-    "strip": 0,
-    "counts": 1,
-    "rounded counts": 1,
-}  # of predictions none, then of figures; all others change the model
+DONE_BY_RECON, OTHERWISE = 1, 3  # what a command does, and what the model's makers have to do
+LOSS = {"strip": 0, "rounded counts": 2, "counts": 4}  # the last says nothing of the classes that leaves still name
 NO_WORLD = {
     "unsat": "the statements of the release contradict each other, so that no figure means anything",
     "empty": "no dataset fits the noisy counts at this confidence, so that no figure means anything",
@@ -129,37 +126,45 @@ def changed(checks: Iterable[Check], remedies: Sequence[Mapping[str, Any]]) -> s
 def because(policy: Policy, verdict: Verdict, checks: Sequence[Check], changes: str) -> str:
     """Return why the verdict is what it is, in one sentence."""
     name, many = named(policy.name), len(checks)
-    thresholds = f"{many} thresholds" if many > 1 else "one threshold"
     if verdict == "release":
-        return f"All {thresholds} of the policy {name} are met." if many > 1 else f"The policy {name} is met."
+        return f"All {many} thresholds of the policy {name} are met." if many > 1 else f"The policy {name} is met."
     kind = "inconclusive" if verdict == "not assessed" else "violated"
     bad = [one for one in checks if one.outcome == kind]
     listed = ", ".join(TITLES[one.rule].lower() for one in bad)
     if verdict == "not assessed":
-        which = f"{len(bad)} of {thresholds}" if many > 1 else "The one threshold"
+        which = of_all(len(bad), many)
+        which = f"{which[:1].upper()}{which[1:]}"
         reason = next((f": {one.said.why}" for one in bad if one.said.why), "")
         return f"{which} of the policy {name} {'is' if len(bad) == 1 else 'are'} open ({listed}){reason}."
-    which = f"{len(bad)} of {thresholds}" if many > 1 else "the one threshold"
-    text = f"The release violates {which} of the policy {name} ({listed})"
+    text = f"The release violates {of_all(len(bad), many)} of the policy {name} ({listed})"
     if changes:
         return f"{text}; this change meets the policy: {changes}."
     first = asked_text(bad[0].rule, bad[0].said)
     return f"{text}: {first[:1].lower()}{first[1:]}."
 
 
+def of_all(some: int, many: int) -> str:
+    """Return how many thresholds of all in words."""
+    if many == 1:
+        return "the one threshold"
+    return f"all {many} thresholds" if some == many else f"{some} of {many} thresholds"
+
+
 def least_loss(remedies: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
     """Return the remedy that meets the policy at the least loss, None where none does.
 
-    First those that leave predictions as they are, then the most accurate (unknown last), then the one that leaves the
-    fewest bits per person, which gives away most of what it may and so keeps most of the model; then the first.
+    First what leaves the model as it is (stored data taken out), then what a command of recon does (the fewest merges),
+    then rounded counts, then all else, counts dropped last; of these the most accurate (unknown last), then the one
+    that leaves the fewest bits per person, which keeps most of the model; then the first.
     """
     met = [one for one in remedies if one.get("outcome") == "met" and one.get("kind") != AS_PUBLISHED]
     return min(met, key=loss, default=None)
 
 
 def loss(remedy: Mapping[str, Any]) -> tuple[int, float, float]:
-    """Return what a remedy costs, to compare: does it change predictions, how inaccurate is it, how little is left."""
+    """Return what a remedy costs, to compare: how much of the model changes, accuracy lost, how little is left."""
     accuracy = remedy.get("accuracy")
     bits = remedy.get("bits_left_per_person")
     least = bits[0] if bits and bits[0] is not None else math.inf
-    return LOSS.get(str(remedy.get("kind")), 2), 1.0 if accuracy is None else -float(accuracy), least
+    rank = LOSS.get(str(remedy.get("kind")), DONE_BY_RECON if remedy.get("command") else OTHERWISE)
+    return rank, 1.0 if accuracy is None else -float(accuracy), least

@@ -77,8 +77,7 @@ def differences(
 
     `apart` are the measures of the parts (the earlier releases together, the new one), `names` the same statements as
     they are called in sentences. A group counts as published where one statement counts exactly its rows at least as
-    closely, or a part's own cells do. Groups that are unions of several cells are not looked for. Cost: statements times
-    cells.
+    closely, or a part's own cells do. Unions of cells are not looked for. Cost: statements times cells.
     """
     if not found.of_cells:
         return Differences()

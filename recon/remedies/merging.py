@@ -22,6 +22,8 @@ from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.escaping import named
 from solvers.foundation.limits import Limits
 
+SECONDS = 120.0  # where no limit is given
+PART = 0.2  # of the time, for the figures before
 TRIES = 50  # prunings that are looked at where rounding decides
 EXACT_TREE = "exact: dynamic programming over the nodes of the tree; no fewer merges meet the policy"
 EXACT_LIST = (
@@ -74,12 +76,12 @@ def merged(release: EncodedRelease, policy: Any, limits: Limits | None = None) -
     Rules that merging cannot repair (kinds of counts, what the file stores, profiles) are not looked at: assess the
     result. `policy`: a policy or a mapping of its keys. Raises `Unsupported` naming what is no tree, rule list or
     forest, and for noisy counts; `NoMerging` where one leaf alone violates the policy, naming the rule; `Inconclusive`
-    where the limits leave it open. Cost: see `recon.remedies.search.prunings`; of forests also some joint measures.
+    where the limits (two minutes, where they have no time) leave it open. Cost: see `recon.remedies.search.prunings`; of forests also some joint measures.
     """
-    limits = limits or Limits()
+    limits = (limits or Limits()).limited(SECONDS)
     release, demands = as_released(release), demands_of(policy)
     model = mergeable(release)
-    before = figures_of(release, limits)
+    before = figures_of(release, limits.share(PART))
     if isinstance(model, Forest):
         from recon.remedies.greedy import merged_forest
 

@@ -19,12 +19,13 @@ from recon.auditing.persons.row_groups import RowGroups, row_groups
 from recon.certificates.issuing import json_value
 from recon.frames.naming import named_like
 from recon.frames.selections import missing, whole_rows
-from recon.frames.true_rows import violations
+from recon.frames.true_rows import TrueRows, demand_attributes, violations
 from recon.loading.settled import as_released
 from recon.located.placed_rows import PlacedRows
 from recon.measures.figures import Measures
 from solvers.foundation.errors import ReleaseError
 from solvers.foundation.escaping import named
+from solvers.foundation.exact import level_text
 from solvers.foundation.limits import Limits
 
 if TYPE_CHECKING:
@@ -65,8 +66,10 @@ def exposed_rows(
     people = rows
     rows = by_gap(release, rows)
     limits.check("the training data beside the release")
-    refuse_others(release, rows)
-    found = row_groups(release, measures, rows, limits)
+    demand_attributes(release, rows)
+    seen = TrueRows.of(release, rows)
+    refuse_others(release, rows, seen)
+    found = row_groups(release, measures, seen, limits)
     if positions is not None:
         found, said_of_order = with_positions(found, positions, people)
         notes = [*notes, said_of_order]
@@ -110,13 +113,20 @@ def refuse_gaps(rows: pd.DataFrame) -> None:
             raise ReleaseError(message, place=place, file=rows.attrs.get("file", ""))
 
 
-def refuse_others(release: EncodedRelease, rows: pd.DataFrame) -> None:
+def refuse_others(release: EncodedRelease, rows: pd.DataFrame, seen: TrueRows) -> None:
     """Raise `ReleaseError` where the data are no possible world of the release, with the first statement they break."""
-    broken = violations(as_released(release), rows)
+    broken = violations(as_released(release), rows, seen)
     if not broken:
         return
     more = f" (and {len(broken) - 1:,} more)" if len(broken) > 1 else ""
-    message = f"these are not the rows that the model was learned from: {broken[0]}{more}; give its training data"
+    if release.noisy and not release.certain:
+        level = level_text(release.confidence)
+        message = (
+            f"the noise would lie outside its intervals at confidence {level}: {broken[0]}{more}; give the training "
+        )
+        message += "data, or a higher --confidence"
+    else:
+        message = f"these are not the rows that the model was learned from: {broken[0]}{more}; give its training data"
     raise ReleaseError(message, file=rows.attrs.get("file", ""))
 
 

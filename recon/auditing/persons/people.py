@@ -49,7 +49,8 @@ def people(
     Raises `ReleaseError` for unknown columns. Cost: that of `recon.certify`.
     """
     limits = limits or Limits()
-    asked, own = without_names(named_like(profiles, release.domain, label)[0], release)
+    asked, own = without_names(profiles, release)  # before columns are taken in order
+    asked = named_like(asked, release.domain, label)[0]
     found = certify(release, asked, limits=limits)
     lines: list[Json] = [dict(zip(found.columns, one, strict=True)) for one in found.itertuples(index=False, name=None)]
     prior = found["prior"].tolist() if "prior" in found else [None] * len(lines)

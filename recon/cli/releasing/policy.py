@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from recon.console.guarding import same_file
 from recon.console.options import Confidence, Json, LogJson, MaxCells, Memory, Quiet, Seconds, Seed, written_as
 from recon.console.output import (
     CONTRADICTION,
@@ -26,7 +26,6 @@ from recon.console.output import (
 
 if TYPE_CHECKING:
     from recon.policies.policy import Policy
-    from recon.report.report import Report
     from solvers.foundation.limits import Limits
 
 PolicyFile = Annotated[str | None, typer.Argument(metavar="[FILE]", help="Policy file (TOML), or preset:NAME.")]
@@ -119,6 +118,9 @@ def gate(
     """Audit each model by itself against a policy; exit code 1 if one violates it, else 3, 5 or 4, 0 if all meet it."""
     from recon.policies.policy import read_policy
 
+    for path in filter(None, (sarif, junit)):
+        if any(same_file(path, one) for one in (*files, policy)):
+            raise typer.BadParameter(f"{path} is read by this command and would be overwritten: choose another name")
     demanded = read_policy(policy)  # before any model is opened
     found = []
     for file in files:
@@ -147,10 +149,9 @@ def gated(file: str, demanded: Policy, limits: Limits, confidence: float, seed: 
     from recon.report.audit import audit
     from solvers.foundation.errors import ReconError
 
-    asked: Callable[..., Report] = audit
     try:
         release = open_release([file], None, False, limits, confidence)
-        document = asked(release, demanded, limits=limits, seed=seed).to_dict()
+        document = audit(release, demanded, limits=limits, seed=seed).to_dict()
     except (ReconError, OSError) as error:
         print_error(error)
         why = " ".join(str(error).split()).removeprefix(f"{file}: ")

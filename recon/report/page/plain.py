@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from recon.auditing.persons.wording import who_lines
 from recon.report.page.blocks import Block, Commands, Document, Drawn, Lines, Pairs, Part, Table, sentence_of
 from recon.report.page.content.helping import helping
-from recon.report.page.content.people import added, who
+from recon.report.page.content.people import added
 from recon.report.page.words import SYMBOLS, first_page
 from solvers.foundation.escaping import shown_lines
 
@@ -18,7 +19,9 @@ def text_page(document: Document) -> str:
     pieces = [sentence_of(document["title"]), "", "Verdict", *(f"  {line}" for line in verdict_lines(document))]
     for title, lines in document["sections"]:
         pieces += ["", title, *(f"  {line}" for line in lines)]
-    for part in (who(document), added(document), helping(document)):
+    people = who_lines(document.get("profiles"), document.get("persons"))
+    pieces += ["", "Who", *(f"  {line}" for line in people)] if people else []
+    for part in (added(document), helping(document)):
         if part is not None:
             pieces += part_lines(part)
     return shown_lines(pieces) + "\n"

@@ -1,0 +1,252 @@
+"""The command `recon remedy`: the fewest merges of leaves that meet a policy, written out only once they are audited."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from recon.cli.session import open_release
+from recon.console.options import DomainFile, Json, LogJson, MaxCells, Memory, Quiet, Seconds, Seed, suffix
+from recon.console.output import INCONCLUSIVE, VIOLATED, print_json, print_lines, working
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from encoders.encode.encoder import EncodedRelease
+    from recon.policies.assessing import Assessment
+    from recon.policies.policy import Policy
+    from recon.remedies.merging import Merging
+    from solvers.foundation.limits import Limits
+
+RELEASES, COPIES = (".json",), (".joblib", ".pkl", ".pickle")
+KEYS = {
+    "pinned": "people pinned down exactly",
+    "bits_left_per_person": "bits left per person",
+    "least_bits_left": "bits left about the most exposed",
+    "smallest_group": "rows of the smallest group",
+    "smallest_cell": "fewest rows of a class in a group",
+    "class_disclosure": "rows in groups of one class",
+}
+ModelFile = Annotated[str, typer.Argument(metavar="FILE", help="Release or model file with one tree, list or forest.")]
+PolicyFile = Annotated[str, typer.Option("--policy", help="Policy file (.toml) that the result must meet.")]
+Better = Annotated[
+    str, typer.Option("--out", help="Where to: .json (release file), .joblib or .pkl (copy of a scikit-learn model).")
+]
+DataFile = Annotated[str | None, typer.Option("--data", help="Rows with their label: accuracy before and after.")]
+LabelName = Annotated[str | None, typer.Option("--label", help="The column of the data with the label.")]
+Strip = Annotated[bool, typer.Option("--strip", help="Also take seeds and stored arrays out of the copy.")]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What was found: the merges, the content of the file, what the policy says of it, and what was proved of it."""
+
+    found: Merging
+    content: bytes
+    assessment: Assessment
+    facts: dict[str, Any]
+    accuracy: tuple[float | None, float | None, int | None, str]
+    proof: tuple[str, ...]
+
+
+def remedy(
+    file: ModelFile, policy: PolicyFile, out: Better, domain: DomainFile = None, data: DataFile = None,
+    label: LabelName = None, strip: Strip = False, seed: Seed = 0, seconds: Seconds = None, memory: Memory = "1G",
+    max_cells: MaxCells = 200_000, json: Json = False, quiet: Quiet = False, log_json: LogJson = False,
+) -> None:  # fmt: skip
+    """Merge as few leaves as a policy needs, audit the result, and write it where it meets the policy."""
+    from recon.files.writing import writing
+    from recon.policies.policy import read_policy
+    from recon.remedies.merging import NoMerging
+    from solvers.foundation.errors import PolicyError
+
+    check_out(file, out, strip)
+    try:
+        wanted = read_policy(policy)
+    except PolicyError as error:
+        raise typer.BadParameter(str(error)) from None
+    with working(seconds, memory, max_cells, quiet, log_json) as limits:
+        release = open_release([file], domain, False, limits, label=label, settle=False)
+        try:
+            result = remedied(
+                release, wanted, out, limits, data=data, label=label, strip=strip, seed=seed, declared=domain is not None
+            )
+        except NoMerging as error:
+            if json:
+                print_json({"file": file, "outcome": "violated", "written": None, "why": str(error)})
+            print_lines(f"recon: {error}", file=sys.stderr)
+            raise typer.Exit(VIOLATED) from None
+    met = result.assessment.outcome == "met"
+    if met:
+        with writing(out, binary=True) as written:
+            written.write(result.content)
+    if json:
+        print_json(as_json(file, out if met else None, result))
+    else:
+        print_lines(*lines_of(file, out if met else None, result))
+    if not met:
+        raise typer.Exit(VIOLATED if result.assessment.outcome == "violated" else INCONCLUSIVE)
+
+
+def check_out(file: str, out: str, strip: bool) -> None:
+    """Refuse, as wrong usage, names that say another format than is written, and the file itself."""
+    end = suffix(out)
+    if end not in RELEASES + COPIES:
+        hint = " (skops: write .joblib or .json)" if end == ".skops" else ""
+        raise typer.BadParameter(f"'{end}' is not written (of '{out}'): end it in .json, .joblib or .pkl{hint}")
+    if strip and end in RELEASES:
+        raise typer.BadParameter("--strip is for copies of model files: a release file stores no seeds or arrays")
+    if os.path.exists(out) and os.path.exists(file) and os.path.samefile(file, out):
+        raise typer.BadParameter("the result would overwrite the file itself: give another name")
+
+
+def remedied(
+    release: EncodedRelease, policy: Policy, out: str, limits: Limits, *, data: str | None = None,
+    label: str | None = None, strip: bool = False, seed: int = 0, declared: bool = False,
+) -> Result:  # fmt: skip
+    """Return the merged release as the content of a file, read again, audited and assessed; nothing is written.
+
+    `declared`: the domain of a model file was given; else the result must meet the policy over the one it lets guess.
+    """
+    from recon.frames.selections import numbers_of, read_table
+    from recon.remedies.merging import merged
+
+    rows = None if data is None else numbers_of(read_table(data, limits))
+    limits.report("merges are searched")
+    found = merged(release, policy, limits)
+    content, proof = written_content(release, found, out, strip, limits, seed)
+    assessment, facts = audited(content, out, release, found, policy, limits, seed, declared)
+    return Result(found, content, assessment, facts, accuracies(release, found, rows, label), proof)
+
+
+def written_content(
+    release: EncodedRelease, found: Merging, out: str, strip: bool, limits: Limits, seed: int
+) -> tuple[bytes, tuple[str, ...]]:
+    """Return what the file will hold, and what was proved of it."""
+    from recon.formats.release.writing import dump, release_json
+    from recon.inspection.inspecting import read_file
+    from recon.inspection.stripping import stripped_bytes
+    from recon.remedies.copies import merged_copy
+
+    if suffix(out) in RELEASES:
+        after = found.release
+        return dump(release_json(after.domain, after.models, after.declared or after.rows)).encode(), ()
+    limits.report("a copy is made, and proved")
+    _, data = read_file(release.file)
+    copied = merged_copy(data, release.models, found.collapsed, limits.memory, seed)
+    if not strip:
+        return copied.content, copied.proof
+    done, content = stripped_bytes(copied.content, release.file, out, limits.memory)
+    return content, (*copied.proof, *done.proof)
+
+
+def audited(
+    content: bytes, out: str, release: EncodedRelease, found: Merging, policy: Policy, limits: Limits, seed: int,
+    declared: bool,
+) -> tuple[Assessment, dict[str, Any]]:  # fmt: skip
+    """Return what the policy says of the audit of the file, read again: of a copy also over the domain it says itself.
+
+    Raises `EngineError` where what is read back is not the merged release.
+    """
+    from recon.auditing.facts import facts_of
+    from recon.loading.loading import load
+    from recon.policies.assessing import assess
+    from recon.report.audit import findings
+    from solvers.foundation.errors import EngineError
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "remedied" + suffix(out))
+        with open(path, "wb") as file:
+            file.write(content)
+        copy = suffix(out) in COPIES
+        again = load(path, domain=release.domain if copy else None, memory=limits.memory, limits=limits)
+        if again.rows != found.release.rows or not same_models(again, found.release):
+            raise EngineError("the file, read again, is not the merged release: nothing was written")
+        limits.report("the result is audited")
+        facts = facts_of(findings(again, None, None, None, None, limits, seed, remedies=False))
+        said = assess(facts, policy)
+        if said.outcome == "met" and copy and not declared:
+            guessed = load(path, memory=limits.memory, limits=limits)
+            own = facts_of(findings(guessed, None, None, None, None, limits, seed, remedies=False))
+            if (alone := assess(own, policy)).outcome != "met":
+                return alone, own
+    return said, facts
+
+
+def same_models(a: EncodedRelease, b: EncodedRelease) -> bool:
+    """Return whether two releases have the same trees or rules over the same domain, whatever file they are from."""
+    strip = [[replace(m, origin=None) for m in one.models] for one in (a, b)]
+    return a.domain.all == b.domain.all and strip[0] == strip[1]
+
+
+def accuracies(
+    release: EncodedRelease, found: Merging, rows: pd.DataFrame | None, label: str | None
+) -> tuple[float | None, float | None, int | None, str]:
+    """Return the accuracy before and after on the data, how many rows were judged, and why it is not known."""
+    from recon.remedies.helping import accuracy
+    from solvers.foundation.errors import ReleaseError, Unsupported
+
+    if rows is None:
+        return None, None, None, ""
+    try:
+        before, judged = accuracy(release, rows, label)
+        return before, accuracy(found.release, rows, label)[0], judged, ""
+    except (ReleaseError, Unsupported) as error:
+        return None, None, None, str(error)
+
+
+def as_json(file: str, written: str | None, result: Result) -> dict[str, Any]:
+    """Return what was done as a JSON object."""
+    from recon.remedies.demands import shown_facts
+    from recon.remedies.merging import leaves_of
+
+    found, (before, after, judged, why) = result.found, result.accuracy
+    left = leaves_of(found.release.models[0])
+    return {
+        "file": file, "written": written, "outcome": result.assessment.outcome, "merges": found.merges,
+        "exact": found.exact, "how": found.how, "leaves": {"before": left + found.merges, "after": left},
+        "collapsed": [list(own) for own in found.collapsed], "before": shown_facts(found.before),
+        "after": shown_facts(result.facts), "accuracy": {"before": before, "after": after, "rows": judged, "why": why},
+        "proof": list(result.proof), "assessment": result.assessment.to_json(),
+    }  # fmt: skip
+
+
+def lines_of(file: str, written: str | None, result: Result) -> list[str]:
+    """Return the same for people."""
+    from recon.remedies.demands import shown_facts
+    from recon.remedies.merging import leaves_of
+    from solvers.foundation.escaping import named
+
+    found, (before, after, judged, why) = result.found, result.accuracy
+    left = leaves_of(found.release.models[0])
+    lines = [
+        f"{named(file)}: {found.merges:,} merges; {left + found.merges:,} leaves or rules before, {left:,} after",
+        f"  {found.how}",
+    ]
+    old, new = shown_facts(found.before), shown_facts(result.facts)
+    width = max(map(len, KEYS.values()))
+    lines += [f"  {words:<{width}}  {ends_text(old[key])} before, {ends_text(new[key])} after" for key, words in KEYS.items()]
+    if judged is not None and before is not None and after is not None:
+        lines.append(f"  {'accuracy':<{width}}  {before:.4f} before, {after:.4f} after ({judged:,} rows)")
+    elif why:
+        lines.append(f"  accuracy is not known: {why}")
+    lines += [f"  proved: {line}" for line in result.proof]
+    lines.append(f"policy: {result.assessment.outcome}: {result.assessment.sentence}")
+    open_ones = [one for one in result.assessment.checks if one.outcome in {"violated", "inconclusive"}]
+    lines += [f"  {one.sentence}" for one in open_ones]
+    if written is None:
+        return [*lines, "nothing was written: the result does not meet the policy"]
+    return [*lines, f"written: {named(written)}, read again and audited"]
+
+
+def ends_text(ends: Any) -> str:
+    """Return an interval in words."""
+    if ends is None:
+        return "not known"
+    low, high = (None if x is None else f"{x:,.4g}" if isinstance(x, float) else f"{x:,}" for x in ends)
+    return str(low) if low == high else f"at least {low}" if high is None else f"{low} to {high}"
