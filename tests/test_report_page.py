@@ -365,6 +365,8 @@ def test_what_was_found_is_in_every_format(form):
             "2 to 7",
             "recon verify",
             "the order of rows does not matter",
+            "leaf 3 without leaf 9",
+            "releases/draft.json",
             "CMS cell size",
         ):
             assert said in text, said
@@ -390,8 +392,10 @@ def test_rows_are_shown_only_where_they_were_asked_for():
     for form in FORMATS.values():
         assert "Wernigerode" not in form(document)
     document["persons"]["most_exposed"][0]["row"] = {"town": "Wernigerode"}
-    for form in FORMATS.values():
+    document["profiles"]["rows"][0]["profile_values"] = {"town": "Quedlinburg"}
+    for form in (page, markdown_page):
         assert "town = Wernigerode" in form(document).replace("\\", "")
+        assert "town = Quedlinburg" in form(document).replace("\\", "")
 
 
 def test_long_lists_fold_and_say_how_many_there_are():
@@ -440,6 +444,12 @@ def test_hostile_names_stay_text_in_markdown():
         else:
             widths = None
     assert not [line for line in text.split("\n") if re.match(r"#+ ", line) and "heading" in line]
+
+
+@pytest.mark.parametrize("name", [one for one in EVERY if one != "hostile"])
+def test_a_terminal_without_unicode_can_print_the_text(name):
+    document = documents.EVERY[name]() | {"remedies": (documents.EVERY[name]().get("remedies") or [])[:4] or None}
+    text_page(document).encode("ascii")
 
 
 def test_hostile_names_start_no_line_of_text():

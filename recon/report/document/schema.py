@@ -13,7 +13,6 @@ from msgspec import Meta, Struct
 
 from recon.report.document.counted import Counted, Loose
 from recon.report.document.parts import (
-    Adds,
     Assessment,
     AttributeBits,
     Audited,
@@ -24,11 +23,10 @@ from recon.report.document.parts import (
     How,
     IntervalCell,
     Made,
-    Persons,
-    Profiles,
     Remedy,
     Whole,
 )
+from recon.report.document.people import Adds, Persons, Profiles
 
 VERSION = 2
 Share = Annotated[float, Meta(ge=0, le=1.000001)]  # sums of shares may end a little beyond 1

@@ -8,17 +8,15 @@ from typing import TYPE_CHECKING, Any
 from recon.report.charts.svg import PALETTE
 from recon.report.page.blocks import Commands, Document, Drawn, Lines, Pairs, Table, name_of, sentence_of
 from recon.report.page.content.computing import parts
-from recon.report.page.words import SYMBOLS, first_page
+from recon.report.page.words import SPOKEN, SYMBOLS, first_page
 from solvers.foundation.escaping import shown
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
 
 KINDS = {Table: "table", Lines: "lines", Pairs: "pairs", Commands: "commands", Drawn: "drawn"}
-# The words for an outcome that a symbol stands for, for who does not see it.
 UNBROKEN = 22  # characters of a word that a narrow column does not hold
 MARKS = {f"{sign} " for sign in SYMBOLS.values()}  # what an outcome begins with, which stays on one line
-SPOKEN = {"met": "met", "violated": "not met", "inconclusive": "not settled", "not applicable": "does not apply"}
 
 
 def page(document: Document) -> str:

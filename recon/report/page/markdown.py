@@ -9,7 +9,7 @@ from recon.report.page.content.computing import parts
 from recon.report.page.words import SYMBOLS, first_page
 from solvers.foundation.escaping import markdown, shown
 
-SIGN = ("Decision: ☐ release  ☐ release with changes  ☐ do not release", "Name, role:", "Date:", "Signature:")
+SIGN = ("☐ release  ☐ release with changes  ☐ do not release", "Name, role:", "Date:", "Signature:")
 
 
 def markdown_page(document: Document) -> str:

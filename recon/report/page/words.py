@@ -27,6 +27,8 @@ WHY, STORED, ASSUMED = 4, 3, 2  # lines of the first page
 ROUNDING = 1e-9
 TOGETHER = 0.005  # of the bits before: ends that are closer than that are one figure in words
 SYMBOLS = {"met": "✓", "violated": "✕", "inconclusive": "?", "not applicable": "–"}
+# The words for an outcome, for who does not see its symbol.
+SPOKEN = {"met": "met", "violated": "not met", "inconclusive": "not settled", "not applicable": "does not apply"}
 TONES = {
     "release": "good", "release with changes": "changes", "do not release": "bad", "not assessed": "open",
 }  # fmt: skip
@@ -112,10 +114,13 @@ def against(document: Document) -> str:
 
 def policy_name(assessment: Document) -> str:
     """Return a policy by its name, file and the first digits of its SHA-256."""
-    policy = assessment["policy"]
-    where = [path_of(policy["file"])] if policy.get("file") else []
-    where += [f"SHA-256 {name_of(policy['sha256'], 12).split('.')[0]}…"] if policy.get("sha256") else []
-    return f"Policy “{name_of(policy['name'], 60)}”{f' ({chr(44).join(where)})' if where else ''}".replace(",", ", ")
+    policy, where = assessment["policy"], list[str]()
+    if policy.get("file"):
+        where.append(path_of(policy["file"]))
+    if policy.get("sha256"):
+        where.append(f"SHA-256 {cut(policy['sha256'], 13)}")
+    which = f" ({', '.join(where)})" if where else ""
+    return f"Policy “{name_of(policy['name'], 60)}”{which}"
 
 
 def reasons(document: Document) -> list[tuple[str, str]]:
