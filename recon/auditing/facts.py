@@ -6,7 +6,6 @@ not apply; `not_known` and `not_applicable` say why. Everything is proved at `co
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,8 +16,10 @@ from recon.frames.describe import condition_text
 from recon.inspection.findings.severity import is_counting
 from recon.inspection.inspecting import Inspection
 from recon.measures.figures import Measures
+from recon.measures.revealed.known import least_bits, pinned, system_of
 from recon.measures.system import groups_left_out, published_cells
 from recon.measures.unordered import bits_left
+from solvers.foundation.limits import Limits
 
 LISTED = 10_000  # groups and cells that are listed, the smallest first
 WORDED = 1_000  # of them with their condition in words
@@ -49,9 +50,9 @@ def facts_of(found: Findings) -> dict[str, Any]:
         "status": m.status,
         "confidence": release.confidence if release.noisy and not release.certain else 1.0,
         "rows": [release.rows.low, release.rows.high],
-        "pinned": pinned(found, unknown),
+        "pinned": known_wholly(found, unknown),
         **bits(m, unknown),
-        "least_bits_left": least_bits(found, unknown),
+        "least_bits_left": most_exposed(found, unknown),
         **sizes(release, found, unknown),
         **cells(release, groups, unknown, elsewhere),
         "class_disclosure": classes(found, unknown, elsewhere),
@@ -76,19 +77,19 @@ def nothing_known(stored: Sequence[Inspection], reason: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def pinned(found: Findings, unknown: dict[str, str]) -> Ends | None:
+def known_wholly(found: Findings, unknown: dict[str, str]) -> Ends | None:
     """Return how many people are known wholly: by counts, by position, or by leaf values, whichever proves most."""
-    m = found.measures
-    proved = [m.determined_rows or 0, *(one.whole for one in found.determined)]
+    m, elsewhere = found.measures, [0, *(one.whole for one in found.determined)]
     if found.positions is not None:
-        proved.append(found.positions.rows_known)
-    least, everybody = max(proved), found.release.rows.high
-    if m.determined_rows is not None and m.figures == "exact":
-        return [least, least]
-    if m.determined_rows is None and not least:
-        unknown["pinned"] = UNSIZED if m.counted.relative else BOUNDED
-        return None
-    return [least, everybody]
+        elsewhere.append(found.positions.rows_known)
+    system = system_of(found.release, m, Limits())  # it is remembered: the measures are taken from it
+    ends, least = pinned(found.release, m, system), max(elsewhere)
+    if ends is not None:
+        return [max(least, ends[0]), None if ends[1] is None else max(least, ends[1])]
+    if least:
+        return [least, found.release.rows.high]
+    unknown["pinned"] = UNSIZED if m.counted.relative else BOUNDED
+    return None
 
 
 def bits(m: Measures, unknown: dict[str, str]) -> dict[str, Any]:
@@ -111,16 +112,15 @@ def refused(unknown: dict[str, str], reasons: Mapping[str, str]) -> dict[str, No
     return dict.fromkeys(reasons)
 
 
-def least_bits(found: Findings, unknown: dict[str, str]) -> Ends | None:
+def most_exposed(found: Findings, unknown: dict[str, str]) -> Ends | None:
     """Return the bits left about the most exposed person, given the group (leaf, rule or cell, and class) of hers."""
     m = found.measures
     if any(one.whole for one in found.determined) or (found.positions is not None and found.positions.rows_known):
         return [0.0, 0.0]
-    if m.smallest_region is None:
+    ends = least_bits(found.release, m, system_of(found.release, m, Limits()))
+    if ends is None:
         unknown["least_bits_left"] = UNSIZED if m.counted.relative else BOUNDED
-        return None
-    most = math.log2(m.smallest_region)
-    return [most if m.figures == "exact" else 0.0, most]
+    return None if ends is None else [*ends]
 
 
 def sizes(release: EncodedRelease, found: Findings, unknown: dict[str, str]) -> dict[str, Any]:

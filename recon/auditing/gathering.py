@@ -34,10 +34,10 @@ from recon.leaf_values.determined import Determined, determined
 from recon.leaf_values.remedies import remedies_of, table_of
 from recon.loading.settled import Travelling, as_released, settled_release
 from recon.located.against_truth import compared
-from recon.measures.attribute_bits import attribute_bits
 from recon.measures.figures import Measures, empty
-from recon.measures.forced import forced
 from recon.measures.measures import measure
+from recon.measures.revealed.attribute_bits import attribute_bits
+from recon.measures.revealed.forced import forced
 from solvers.foundation.errors import EmptyConfidenceSet, Inconclusive
 from solvers.foundation.limits import Limits
 from solvers.questions.query import CountAnswer

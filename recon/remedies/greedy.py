@@ -15,9 +15,8 @@ from typing import Any
 
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import Forest, Tree
-from recon.remedies.demands import Demands, Meets, outcomes, together, unmet
-from recon.remedies.demands import Facts, figures_of
-from recon.remedies.merging import EACH_TREE, GREEDY, GREEDY_TREE, Merging, NoMerging, with_models
+from recon.remedies.demands import Demands, Facts, Meets, figures_of, outcomes, together, unmet
+from recon.remedies.merging import EACH_TREE, GREEDY, GREEDY_TREE, RESAMPLED, Merging, NoMerging, with_models
 from recon.remedies.pruning import Groups, alone, groups_of, pruned
 from recon.remedies.search import prunings, sums_of
 from solvers.foundation.errors import Inconclusive
@@ -27,9 +26,7 @@ PART = 0.2  # of the time left, for one joint measure
 Places = tuple[tuple[int, ...], ...]  # per tree the nodes that are leaves
 
 
-def merged_forest(
-    release: EncodedRelease, model: Forest, demands: Demands, before: Facts, limits: Limits
-) -> Merging:
+def merged_forest(release: EncodedRelease, model: Forest, demands: Demands, before: Facts, limits: Limits) -> Merging:
     """Return a forest that meets the demands; see `recon.remedies.merging.merged`."""
     single = replace(demands, most_pinned=None, mean_bits_left=None, class_disclosure=demands.class_disclosure or None)
     single = replace(single, class_disclosure=0 if demands.class_disclosure == 0 else None)
@@ -37,7 +34,8 @@ def merged_forest(
     groups = [groups_of(alone(model, t), release.domain, limits, sized) for t in range(len(model.trees))]
     places = tuple(first(model.trees[t], one, single, limits) for t, one in enumerate(groups))
     change = changer(release, model)
-    return extended(release, groups, places, demands, before, change, limits, (EACH_TREE, GREEDY))
+    how = (RESAMPLED if model.resampled else EACH_TREE, GREEDY)
+    return extended(release, groups, places, demands, before, change, limits, how)
 
 
 def merged_greedily(
@@ -104,7 +102,7 @@ def extended(
     final = after_merges(groups, places, order[:high])
     merges = sum(sum(g.leaves[v] - 1 for v in own) for g, own in zip(groups, final, strict=True))
     found, facts, _ = at(high)
-    exact = high == 0 and (how[0] != how[1] or not merges)
+    exact = not merges or (high == 0 and how[0] == EACH_TREE)
     return Merging(found, merges, exact, how[0 if high == 0 else 1], final, before, facts)
 
 
@@ -118,9 +116,7 @@ def not_met(facts: Facts, demands: Demands) -> NoMerging | Inconclusive:
     return Inconclusive(f"whether a merging meets the policy is open: {rules}" + (f" ({why})" if why else ""))
 
 
-def further(
-    groups: Sequence[Groups], places: Places, demands: Demands, limits: Limits
-) -> Iterator[tuple[int, int]]:
+def further(groups: Sequence[Groups], places: Places, demands: Demands, limits: Limits) -> Iterator[tuple[int, int]]:
     """Yield tree and node of every further merge of two leaves, those that repair most first."""
     known: list[dict[int, Any]] = [{} for _ in groups]
     leaf = [set(own) for own in places]

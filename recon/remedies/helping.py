@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -115,7 +116,9 @@ def possible(release: EncodedRelease, asked: Asked, seed: int) -> Iterator[Remed
         wanted = Demands(smallest_group=k)
         yield Remedy(f"{what} with fewer than {k} rows merged", "merge", k, merging(release, wanted))
     if demands is not None and demands.named:
-        command = None if not release.file else f"recon remedy {release.file} --policy {policy_name(asked)} --out FILE"
+        command = (
+            None if not release.file else f"recon remedy {quote(release.file)} --policy {policy_name(asked)} --out FILE"
+        )
         words = f"the fewest merges of {what} that meet the policy"
         yield Remedy(words, "merge", "policy", merging(release, demands), command)
     depth = depth_of(model)
@@ -135,7 +138,7 @@ def possible(release: EncodedRelease, asked: Asked, seed: int) -> Iterator[Remed
 
 def policy_name(asked: Asked) -> str:
     """Return the policy's file, as a command names it."""
-    return "POLICY" if asked.policy is None or not asked.policy.file else asked.policy.file
+    return "POLICY" if asked.policy is None or not asked.policy.file else quote(asked.policy.file)
 
 
 def merging(release: EncodedRelease, demands: Demands) -> Callable[[Limits], Made]:
@@ -244,7 +247,7 @@ def stripped(published: Line, facts: Mapping[str, Any] | None, asked: Asked) -> 
         return []
     kept = [replace(one, findings=tuple(f for f in one.findings if not f.removable)) for one in asked.stored]
     note = f"{len(gone):,} findings go, counts stay as they are: " + ", ".join(path for _, path in gone[:5])
-    words, command = "seeds and stored arrays taken out of the file", f"recon inspect {gone[0][0]} --strip FILE"
+    words, command = "seeds and stored arrays taken out of the file", f"recon inspect {quote(gone[0][0])} --strip FILE"
     line = {**published, "remedy": words, "kind": "strip", "setting": len(gone), "seconds": 0.0, "note": note}
     return [line | {"command": command, "outcome": None if facts is None else outcome_of(facts, asked, kept)}]
 

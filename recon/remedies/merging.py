@@ -14,8 +14,7 @@ from typing import Any
 from encoders.encode.encoder import EncodedRelease, encode, with_known_rows
 from encoders.models.models import AnyModel, Boosting, Forest, RuleList, Tree
 from recon.loading.settled import as_released
-from recon.remedies.demands import Demands, demands_of, outcomes, together, unmet
-from recon.remedies.demands import figures_of
+from recon.remedies.demands import Demands, demands_of, figures_of, outcomes, together, unmet
 from recon.remedies.pruning import Groups, groups_of, pruned, shortened
 from recon.remedies.search import prunings
 from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
@@ -30,16 +29,20 @@ EXACT_LIST = (
     "exact over all prefixes: the shortest run of last rules merged into the default; merging other rules is not tried"
 )
 EACH_TREE = (
-    "exact: the policy's rules are about single groups, so each tree is merged alone by dynamic programming over its "
-    "nodes; no fewer merges meet the policy"
+    "exact: rules about single groups concern each tree alone, so each is merged alone by dynamic programming over its "
+    "nodes; rules about all people need no more; no fewer merges meet the policy"
+)
+RESAMPLED = (
+    "greedy: each tree counts a resample, so each is merged alone until its groups hold enough different rows of it; "
+    "fewer merges may do"
 )
 GREEDY = (
     "greedy: each tree alone meets the rules about single groups with the fewest merges (exact); then the most exposed "
     "pairs of leaves are merged first, as many as the rules about all people need; fewer merges may do"
 )
 GREEDY_TREE = (
-    "greedy: the exact search was too large for so many rules about all people; the pairs of leaves whose merge repairs "
-    "most are merged first; fewer merges may do"
+    "greedy: the exact search was too large for so many rules about all people; the pairs of leaves whose merge "
+    "repairs most are merged first; fewer merges may do"
 )
 
 
@@ -74,9 +77,10 @@ def merged(release: EncodedRelease, policy: Any, limits: Limits | None = None) -
     """Return the release with the fewest merges of leaves into parents after which it meets the policy.
 
     Rules that merging cannot repair (kinds of counts, what the file stores, profiles) are not looked at: assess the
-    result. `policy`: a policy or a mapping of its keys. Raises `Unsupported` naming what is no tree, rule list or
-    forest, and for noisy counts; `NoMerging` where one leaf alone violates the policy, naming the rule; `Inconclusive`
-    where the limits (two minutes, where they have no time) leave it open. Cost: see `recon.remedies.search.prunings`; of forests also some joint measures.
+    result. `policy`: a policy or a mapping of its keys; `limits`: two minutes, where they have no time. Raises
+    `Unsupported` naming what is no tree, rule list or forest, and for noisy counts; `NoMerging` where one leaf alone
+    violates the policy, naming the rule; `Inconclusive` where the limits leave it open. Cost: see
+    `recon.remedies.search.prunings`; of forests also some joint measures.
     """
     limits = (limits or Limits()).limited(SECONDS)
     release, demands = as_released(release), demands_of(policy)
@@ -114,7 +118,9 @@ def no_merging(
     one = pruned(model, root)[0] if isinstance(model, Tree) else shortened(model, root)
     found = outcomes(figures_of(with_models(release, [one]), limits), demands)
     if together(found) == "met":
-        return Inconclusive("the fewest merges that meet the policy were not settled: rounding decides; change it a bit")
+        return Inconclusive(
+            "the fewest merges that meet the policy were not settled: rounding decides; change it a bit"
+        )
     return NoMerging(
         f"no merging meets the policy: one leaf for everybody leaves {'; '.join(unmet(found, demands))}. Publish less "
         "(no class counts, or none at all), or change the policy"
@@ -127,18 +133,24 @@ def mergeable(release: EncodedRelease) -> Tree | RuleList | Forest:
         raise Unsupported(
             "leaves with noisy counts are not merged: their noise would add up; merge the exact counts, then add noise"
         )
-    if len(release.models) != 1:
+    first, *rest = release.models
+    if isinstance(first, Tree) and rest and all(m.origin is not None and m.origin == first.origin for m in rest):
+        raise Unsupported(
+            "a regression tree whose leaves say totals of the target is not merged: give a domain without the target "
+            "(--domain), over which its leaves say how many rows they have"
+        )
+    if rest:
         raise Unsupported(
             f"a release of {len(release.models)} models is not merged: give one file, and merge each model alone"
         )
-    model = release.models[0]
+    model = first
     if isinstance(model, Tree | RuleList | Forest):
         return model
     what = f"the {model.kind.replace('_', ' ')} '{named(model.name, 80)}'"
     if isinstance(model, Boosting):
         raise Unsupported(
-            f"{what} is not merged: its leaf values say more than its counts; recon audit --remedies shows what rounded "
-            "leaf values and fewer trees leave"
+            f"{what} is not merged: its leaf values say more than its counts; recon audit --remedies shows what "
+            "rounded leaf values and fewer trees leave"
         )
     raise Unsupported(
         f"{what} has no leaves with parents to merge: leave out its small groups, or publish intervals in their place"

@@ -105,8 +105,8 @@ def groups_of(model: Tree | RuleList, domain: Domain, limits: Limits, sized: boo
     counts, sizes, vector = figure_columns(figures)
     cells: list[Any] = [None] * len(children)
     by_class = [False] * len(children)
-    for region, (pairs, classes) in enumerate(joined_cells(counts, sizes, vector, len(place))):
-        cells[int(place[region])], by_class[int(place[region])] = pairs, classes
+    for region, (own, classes) in enumerate(joined_cells(counts, sizes, vector, len(place))):
+        cells[int(place[region])], by_class[int(place[region])] = own, classes
     order = bottom_up(children)
     leaves = [1] * len(children)
     for i, v in enumerate(order):
@@ -115,7 +115,7 @@ def groups_of(model: Tree | RuleList, domain: Domain, limits: Limits, sized: boo
         a, b = children[v].tolist()
         leaves[v] = leaves[a] + leaves[b]
         by_class[v] = by_class[a] and by_class[b]
-        pairs = [cells[c] if by_class[v] else (whole(cells[c]),) for c in (a, b)]
+        pairs: list[Any] = [cells[c] if by_class[v] else (whole(cells[c]),) for c in (a, b)]
         cells[v] = tuple((c + d, s + t) for (c, s), (d, t) in zip(*pairs, strict=True))
     rows = tuple(whole(one)[0] for one in cells)
     return Groups(children, order, tuple(leaves), rows, tuple(cells), tuple(by_class))

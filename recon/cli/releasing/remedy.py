@@ -1,4 +1,4 @@
-"""The command `recon remedy`: the fewest merges of leaves that meet a policy, written out only once they are audited."""
+"""The command `recon remedy`: the fewest merges of leaves that meet a policy, audited before they are written."""
 
 from __future__ import annotations
 
@@ -74,7 +74,15 @@ def remedy(
         release = open_release([file], domain, False, limits, label=label, settle=False)
         try:
             result = remedied(
-                release, wanted, out, limits, data=data, label=label, strip=strip, seed=seed, declared=domain is not None
+                release,
+                wanted,
+                out,
+                limits,
+                data=data,
+                label=label,
+                strip=strip,
+                seed=seed,
+                declared=domain is not None,
             )
         except NoMerging as error:
             if json:
@@ -154,9 +162,9 @@ def audited(
     Raises `EngineError` where what is read back is not the merged release.
     """
     from recon.auditing.facts import facts_of
+    from recon.auditing.gathering import Beside, gathered
     from recon.loading.loading import load
     from recon.policies.assessing import assess
-    from recon.report.audit import findings
     from solvers.foundation.errors import EngineError
 
     with tempfile.TemporaryDirectory() as folder:
@@ -168,11 +176,11 @@ def audited(
         if again.rows != found.release.rows or not same_models(again, found.release):
             raise EngineError("the file, read again, is not the merged release: nothing was written")
         limits.report("the result is audited")
-        facts = facts_of(findings(again, None, None, None, None, limits, seed, remedies=False))
+        facts = facts_of(gathered(again, Beside(seed=seed), limits))
         said = assess(facts, policy)
         if said.outcome == "met" and copy and not declared:
             guessed = load(path, memory=limits.memory, limits=limits)
-            own = facts_of(findings(guessed, None, None, None, None, limits, seed, remedies=False))
+            own = facts_of(gathered(guessed, Beside(seed=seed), limits))
             if (alone := assess(own, policy)).outcome != "met":
                 return alone, own
     return said, facts
@@ -230,7 +238,9 @@ def lines_of(file: str, written: str | None, result: Result) -> list[str]:
     ]
     old, new = shown_facts(found.before), shown_facts(result.facts)
     width = max(map(len, KEYS.values()))
-    lines += [f"  {words:<{width}}  {ends_text(old[key])} before, {ends_text(new[key])} after" for key, words in KEYS.items()]
+    lines += [
+        f"  {words:<{width}}  {ends_text(old[key])} before, {ends_text(new[key])} after" for key, words in KEYS.items()
+    ]
     if judged is not None and before is not None and after is not None:
         lines.append(f"  {'accuracy':<{width}}  {before:.4f} before, {after:.4f} after ({judged:,} rows)")
     elif why:
