@@ -8,22 +8,26 @@ from recon.auditing.persons.wording import who_lines
 from recon.report.page.blocks import Block, Commands, Document, Drawn, Lines, Pairs, Part, Table, sentence_of
 from recon.report.page.content.helping import helping
 from recon.report.page.content.people import added
-from recon.report.page.words import SYMBOLS, first_page
+from recon.report.page.words import SPOKEN, SYMBOLS, first_page
 from solvers.foundation.escaping import shown_lines
 
 SHOWN = 20  # rows of a table
+# A terminal may know no such signs; the words that stand beside them say the same.
+TYPED = str.maketrans({"…": "...", "“": '"', "”": '"', "–": "-"})
+MARKS = {f"{sign} " for sign in SYMBOLS.values()}
 
 
 def text_page(document: Document) -> str:
     """Return the document as a terminal prints it: one line is one line, whatever names are in it."""
-    pieces = [sentence_of(document["title"]), "", "Verdict", *(f"  {line}" for line in verdict_lines(document))]
+    verdict = [f"  {line}" for line in verdict_lines(document)]
+    pieces = [sentence_of(document["title"]), "", "Verdict", *(line.translate(TYPED) for line in verdict)]
     for title, lines in document["sections"]:
         pieces += ["", title, *(f"  {line}" for line in lines)]
     people = who_lines(document.get("profiles"), document.get("persons"))
     pieces += ["", "Who", *(f"  {line}" for line in people)] if people else []
     for part in (added(document), helping(document)):
         if part is not None:
-            pieces += part_lines(part)
+            pieces += [line.translate(TYPED) for line in part_lines(part)]
     return shown_lines(pieces) + "\n"
 
 
@@ -32,8 +36,10 @@ def verdict_lines(document: Document) -> Iterator[str]:
     first = first_page(document)
     yield first.verdict.upper()
     yield first.against
+    if first.policy:
+        yield first.policy
     assessed = document.get("assessment") is not None
-    yield from (f"{SYMBOLS[outcome] if assessed else '!'} {sentence}" for outcome, sentence in first.reasons)
+    yield from (f"{SPOKEN[outcome] if assessed else 'note'}: {sentence}" for outcome, sentence in first.reasons)
     if first.more_reasons:
         yield f"  {first.more_reasons.partition(',')[0]}"
     for number in first.numbers:
@@ -76,7 +82,16 @@ def table_lines(block: Table) -> Iterator[str]:
     """Yield each row as a line: its name, then every figure with its heading."""
     yield f"{block.caption}:"
     for row in block.rows[:SHOWN]:
-        rest = [f"{title.lower()} {cell}" for title, cell in zip(block.head[1:], row[1:], strict=True) if cell != "-"]
+        rest = [
+            f"{title.lower()} {cell}"
+            for title, cell in zip(block.head[1:], map(unmarked, row[1:]), strict=True)
+            if cell != "-"
+        ]
         yield f"  {row[0]}: {'; '.join(rest)}" if rest else f"  {row[0]}"
     if len(block.rows) > SHOWN:
         yield f"  and {len(block.rows) - SHOWN:,} more in the .html, .md and .json reports"
+
+
+def unmarked(cell: str) -> str:
+    """Return a cell without the sign before its words."""
+    return cell[2:] if cell[:2] in MARKS else cell
