@@ -31,6 +31,7 @@ from recon.loading.loading import load, read_domain
 from recon.policies.policy import Policy, Threshold
 from recon.remedies.helping import accuracy, remedies
 from recon.remedies.otherwise import interval_facts, rounded_counts, structure_only
+from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
 
 EXAMPLES = Path("examples/releases")
@@ -329,7 +330,7 @@ def test_a_default_forest_says_what_is_open(rules: Path, tmp_path: Path) -> None
     x.assign(y=y).to_csv(table, index=False)
     out = tmp_path / "better.json"
     done = run(file, "--policy", rules, "--out", out, "--domain", table, "--label", "y", "--time", 5)
-    assert done.exit_code in {0, 4}, done.output
+    assert done.exit_code == 0 or isinstance(done.exception, Inconclusive), done.output
     assert out.exists() is (done.exit_code == 0)
     trees = load(str(out)).models[0].trees if out.exists() else ()  # type: ignore[union-attr]
     assert all((s.distinct or 0) >= 10 for tree in trees for s in tree.nodes.leaf_counts)

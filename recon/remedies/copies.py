@@ -64,8 +64,8 @@ def merged_copy(
     return Copied(
         content,
         (
-            f"the copy was read again: but for the node tables of its trees ({len(pairs):,}), all {kept:,} values are as they "
-            "were, bit for bit",
+            f"the copy was read again: but for the node tables of its trees ({len(pairs):,}), all {kept:,} values are "
+            "as they were, bit for bit",
             "every kept leaf has its value, every merged one that of its inner node; both files were walked: "
             f"{walked:,} points, at random and at, below and above every threshold, agree",
         ),

@@ -20,6 +20,7 @@ from recon.remedies.merging import EACH_TREE, GREEDY, GREEDY_TREE, RESAMPLED, Me
 from recon.remedies.pruning import Groups, alone, groups_of, pruned
 from recon.remedies.search import prunings, sums_of
 from solvers.foundation.errors import Inconclusive
+from solvers.foundation.escaping import named
 from solvers.foundation.limits import Limits
 
 PART = 0.2  # of the time left, for one joint measure
@@ -66,8 +67,10 @@ def first(tree: Tree, groups: Groups, single: Demands, limits: Limits) -> tuple[
     """Return the fewest merges of one tree for rules about single groups; `NoMerging` where one leaf violates them."""
     for _, at in prunings(groups, single, limits):
         return tuple(at)
-    rules = "; ".join(f"{name} = {value:g}" for name, value in single.named)
-    raise NoMerging(f"no merging meets the policy: one leaf for everybody in '{tree.name}' violates it ({rules})")
+    rules = "; ".join(f"{rule} = {value:g}" for rule, value in single.named)
+    raise NoMerging(
+        f"no merging meets the policy: one leaf for everybody in '{named(tree.name, 80)}' violates it ({rules})"
+    )
 
 
 def extended(

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from recon.remedies.merging import Merging
     from solvers.foundation.limits import Limits
 
+SEARCHING = 0.5  # of the time, for the search
 RELEASES, COPIES = (".json",), (".joblib", ".pkl", ".pickle")
 KEYS = {
     "pinned": "people pinned down exactly",
@@ -126,7 +127,7 @@ def remedied(
 
     rows = None if data is None else numbers_of(read_table(data, limits))
     limits.report("merges are searched")
-    found = merged(release, policy, limits)
+    found = merged(release, policy, limits.share(SEARCHING))  # the audit of the result needs time too
     content, proof = written_content(release, found, out, strip, limits, seed)
     assessment, facts = audited(content, out, release, found, policy, limits, seed, declared)
     return Result(found, content, assessment, facts, accuracies(release, found, rows, label), proof)
