@@ -25,7 +25,7 @@ import recon
 from encoders.encode.encoder import encode
 from encoders.models.models import Tree
 from recon.auditing.auditing import stored_outright
-from recon.cli.commands import remedy as command
+from recon.cli.releasing import remedy as command
 from recon.console.guarding import Commands
 from recon.loading.loading import load, read_domain
 from recon.policies.policy import Policy, Threshold
