@@ -184,6 +184,9 @@ def test_without_a_policy_what_stands_out_is_said():
     texts = [text for _, text in first_page(document).reasons]
     assert texts[0].startswith("The file stores something about single training rows: estimators_[0], estimators_[1]")
     assert texts[1] == "This file gives back 100 of 100 labels by position."
+    document["leaf_values"] = {"models": [{"summary": "this boosted model determines 60 of 60 rows"}, 3]}
+    texts = [text for _, text in first_page(document).reasons]
+    assert texts[2] == "This boosted model determines 60 of 60 rows."
     assert "1 of the people in the data can be pinned down exactly." in texts
     assert first_page(documents.minimal()).reasons == []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from recon.report.page.advice import Step, steps
@@ -158,9 +159,13 @@ def outright(document: Document) -> list[str]:
         for level, text in STANDING.items():
             paths = list(dict.fromkeys(name_of(one.get("path"), 50) for one in stored_ if one["level"] == level))
             said += [f"{text}: {', '.join(paths[:3])}{' and more' if len(paths) > 3 else ''}."] if paths else []
-    summary = (document.get("positions") or {}).get("summary")
-    if isinstance(summary, str):
-        said.append(f"{sentence_case(cut(summary, 200)).rstrip('.')}.")
+    models = document.get("leaf_values")
+    models = models.get("models") if isinstance(models, Mapping) else None
+    listed = [document.get("positions"), *(models if isinstance(models, list) else [])]
+    for one in listed[:3]:
+        summary = one.get("summary") if isinstance(one, Mapping) else None
+        if isinstance(summary, str):
+            said.append(f"{sentence_case(cut(summary, 200)).rstrip('.')}.")
     return said
 
 
