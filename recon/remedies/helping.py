@@ -135,7 +135,7 @@ def possible(release: EncodedRelease, asked: Asked, seed: int) -> Iterator[Remed
 
 
 def merging_command(release: EncodedRelease, asked: Asked) -> str | None:
-    """Return the command that merges leaves; None where the release is in no file. DATA: what the domain is read off."""
+    """Return the command that merges leaves, DATA for what the domain is read off; None without a file."""
     if not release.file:
         return None
     origin = release.models[0].origin
