@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from encoders.domain.views import TRAINING_DATA
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import Boosting, Forest, RuleList, Tree
 from recon.auditing.facts import stored_facts
@@ -116,11 +117,8 @@ def possible(release: EncodedRelease, asked: Asked, seed: int) -> Iterator[Remed
         wanted = Demands(smallest_group=k)
         yield Remedy(f"{what} with fewer than {k} rows merged", "merge", k, merging(release, wanted))
     if demands is not None and demands.named:
-        command = (
-            None if not release.file else f"recon remedy {quote(release.file)} --policy {policy_name(asked)} --out FILE"
-        )
         words = f"the fewest merges of {what} that meet the policy"
-        yield Remedy(words, "merge", "policy", merging(release, demands), command)
+        yield Remedy(words, "merge", "policy", merging(release, demands), merging_command(release, asked))
     depth = depth_of(model)
     for d in sorted({max(1, round(depth * part / (DEPTHS + 1))) for part in range(1, DEPTHS + 1)}, reverse=True):
         if d < depth:
@@ -134,6 +132,17 @@ def possible(release: EncodedRelease, asked: Asked, seed: int) -> Iterator[Remed
     for epsilon in BUDGETS:
         words = f"noise on counts, epsilon {epsilon:g}"
         yield Remedy(words, "noise", epsilon, noisy(release, epsilon, seed, asked.confidence))
+
+
+def merging_command(release: EncodedRelease, asked: Asked) -> str | None:
+    """Return the command that merges leaves, DATA for what the domain is read off; None without a file."""
+    if not release.file:
+        return None
+    origin = release.models[0].origin
+    copied = origin is not None and origin.format.startswith("scikit-learn") and "skops" not in origin.format
+    domain = " --domain DATA" if release.domain.source == TRAINING_DATA else ""
+    out = "better.joblib" if copied else "better.json"
+    return f"recon remedy {quote(release.file)} --policy {policy_name(asked)}{domain} --out {out}"
 
 
 def policy_name(asked: Asked) -> str:

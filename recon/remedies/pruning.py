@@ -67,8 +67,8 @@ def links_of(model: Tree | RuleList) -> Ints:
     m = len(model.rules)
     if not m or model.rules[-1].condition:
         raise Unsupported(
-            f"the rule list '{named(model.name, 80)}' has no default rule with a count: rules cannot be merged into it; add one "
-            "('if': {}) that counts the rows which no rule captures"
+            f"the rule list '{named(model.name, 80)}' has no default rule with a count: rules cannot be merged into "
+            "it; add one ('if': {}) that counts the rows which no rule captures"
         )
     children = np.full((2 * m - 1, 2), -1, dtype=np.int64)
     for j in range(m - 1):  # node j < m - 1: rule j against the rest; the last one is the default itself
@@ -98,8 +98,8 @@ def groups_of(model: Tree | RuleList, domain: Domain, limits: Limits, sized: boo
     figures = PartitionFigures.of(statements, limits)
     if sized and (not figures.exact or statements.domain.relative):
         raise Unsupported(
-            f"how many different rows fit each group of '{named(model.name, 80)}' is not known exactly: merges cannot be counted; "
-            "give a domain whose attributes have a smallest step (--domain)"
+            f"how many different rows fit each group of '{named(model.name, 80)}' is not known exactly: merges cannot "
+            "be counted; give a domain whose attributes have a smallest step (--domain)"
         )
     leaf = np.flatnonzero(children[:, 0] < 0)
     place = leaf if isinstance(model, Tree) else rule_places(len(model.rules))
