@@ -22,9 +22,9 @@ import recon
 from encoders.domain.domain import Domain
 from encoders.encode.encoder import EncodedRelease
 from recon.loading.loading import load
-from recon.remedies import copies
-from recon.remedies.copies import Copied, landed, merged_copy, owners, points_for, stored_links, tree_things
-from recon.remedies.merging import merged
+from recon.remediation import copies
+from recon.remediation.copies import Copied, landed, merged_copy, owners, points_for, stored_links, tree_things
+from recon.remediation.merging import merged
 from recon.stored.containers import open_stored
 from recon.stored.rewriting import write_pickle
 from solvers.foundation.errors import EngineError, Unsupported

@@ -19,10 +19,10 @@ from encoders.domain.values import Listed, Test
 from encoders.encode.encoder import EncodedRelease, encode
 from encoders.models.models import Figure, Forest, Noise, Rule, RuleList, RuleSet, Table, Tree
 from encoders.models.nodes import Node, Support
-from recon.remedies import search
-from recon.remedies.demands import Demands, demands_of, figures_of, outcomes, together
-from recon.remedies.merging import NoMerging, merged
-from recon.remedies.pruning import pruned
+from recon.remediation import search
+from recon.remediation.demands import Demands, demands_of, figures_of, outcomes, together
+from recon.remediation.merging import NoMerging, merged
+from recon.remediation.pruning import pruned
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.noise.laws import Law

@@ -29,8 +29,8 @@ from recon.cli.releasing import remedy as command
 from recon.console.guarding import Commands
 from recon.loading.loading import load, read_domain
 from recon.policies.policy import Policy, Threshold
-from recon.remedies.helping import accuracy, remedies
-from recon.remedies.otherwise import interval_facts, rounded_counts, structure_only
+from recon.remediation.helping import accuracy, remedies
+from recon.remediation.otherwise import interval_facts, rounded_counts, structure_only
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.limits import Limits
 

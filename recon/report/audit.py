@@ -18,7 +18,7 @@ from recon.policies.assessing import assess
 from recon.policies.policy import Policy, read_policy
 from recon.registers.adding import Added, adds, joined
 from recon.registers.register import Register
-from recon.remedies.helping import remedies as what_would_help
+from recon.remediation.helping import remedies as what_would_help
 from recon.report.document.making import Context, limits_json, made
 from recon.report.report import Report
 from solvers.foundation.errors import ContradictionError

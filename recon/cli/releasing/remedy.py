@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from encoders.encode.encoder import EncodedRelease
     from recon.policies.assessing import Assessment
     from recon.policies.policy import Policy
-    from recon.remedies.merging import Merging
+    from recon.remediation.merging import Merging
     from solvers.foundation.limits import Limits
 
 SEARCHING = 0.5  # of the time, for the search
@@ -63,7 +63,7 @@ def remedy(
     """Merge as few leaves as a policy needs, audit the result, and write it where it meets the policy."""
     from recon.files.writing import writing
     from recon.policies.policy import read_policy
-    from recon.remedies.merging import NoMerging
+    from recon.remediation.merging import NoMerging
     from solvers.foundation.errors import PolicyError
 
     check_out(file, out, strip)
@@ -123,7 +123,7 @@ def remedied(
     `declared`: the domain of a model file was given; else the result must meet the policy over the one it lets guess.
     """
     from recon.frames.selections import numbers_of, read_table
-    from recon.remedies.merging import merged
+    from recon.remediation.merging import merged
 
     rows = None if data is None else numbers_of(read_table(data, limits))
     limits.report("merges are searched")
@@ -140,7 +140,7 @@ def written_content(
     from recon.formats.release.writing import dump, release_json
     from recon.inspection.inspecting import read_file
     from recon.inspection.stripping import stripped_bytes
-    from recon.remedies.copies import merged_copy
+    from recon.remediation.copies import merged_copy
 
     if suffix(out) in RELEASES:
         after = found.release
@@ -197,7 +197,7 @@ def accuracies(
     release: EncodedRelease, found: Merging, rows: pd.DataFrame | None, label: str | None
 ) -> tuple[float | None, float | None, int | None, str]:
     """Return the accuracy before and after on the data, how many rows were judged, and why it is not known."""
-    from recon.remedies.helping import accuracy
+    from recon.remediation.helping import accuracy
     from solvers.foundation.errors import ReleaseError, Unsupported
 
     if rows is None:
@@ -211,8 +211,8 @@ def accuracies(
 
 def as_json(file: str, written: str | None, result: Result) -> dict[str, Any]:
     """Return what was done as a JSON object."""
-    from recon.remedies.demands import shown_facts
-    from recon.remedies.merging import leaves_of
+    from recon.remediation.demands import shown_facts
+    from recon.remediation.merging import leaves_of
 
     found, (before, after, judged, why) = result.found, result.accuracy
     left = leaves_of(found.release.models[0])
@@ -227,8 +227,8 @@ def as_json(file: str, written: str | None, result: Result) -> dict[str, Any]:
 
 def lines_of(file: str, written: str | None, result: Result) -> list[str]:
     """Return the same for people."""
-    from recon.remedies.demands import shown_facts
-    from recon.remedies.merging import leaves_of
+    from recon.remediation.demands import shown_facts
+    from recon.remediation.merging import leaves_of
     from solvers.foundation.escaping import named
 
     found, (before, after, judged, why) = result.found, result.accuracy

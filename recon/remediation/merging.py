@@ -1,6 +1,6 @@
 """The fewest merges of leaves into their parents after which a release meets a policy.
 
-One tree and one rule list are exact: dynamic programming over nodes (`recon.remedies.search`). Of forests each tree
+One tree and one rule list are exact: dynamic programming over nodes (`recon.remediation.search`). Of forests each tree
 alone is exact for rules about single groups; what rules about all people need beyond is greedy, and is called so.
 """
 
@@ -14,9 +14,9 @@ from typing import Any
 from encoders.encode.encoder import EncodedRelease, encode, with_known_rows
 from encoders.models.models import AnyModel, Boosting, Forest, RuleList, Tree
 from recon.loading.settled import as_released
-from recon.remedies.demands import Demands, demands_of, figures_of, outcomes, together, unmet
-from recon.remedies.pruning import Groups, groups_of, pruned, shortened
-from recon.remedies.search import prunings
+from recon.remediation.demands import Demands, demands_of, figures_of, outcomes, together, unmet
+from recon.remediation.pruning import Groups, groups_of, pruned, shortened
+from recon.remediation.search import prunings
 from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.escaping import named
 from solvers.foundation.limits import Limits
@@ -56,7 +56,7 @@ class Merging:
 
     `merges`: how many pairs of leaves became one. `exact`: whether no fewer do; `how` says why, or that it is greedy.
     `collapsed`: per tree the nodes (numbers of the released model) that became leaves; of a rule list the rule from
-    which on rules are merged into the default. `before`, `after`: figures, see `recon.remedies.figures.figures_of`.
+    which on rules are merged into the default. `before`, `after`: figures, see `recon.remediation.figures.figures_of`.
     """
 
     release: EncodedRelease
@@ -80,14 +80,14 @@ def merged(release: EncodedRelease, policy: Any, limits: Limits | None = None) -
     result. `policy`: a policy or a mapping of its keys; `limits`: two minutes, where they have no time. Raises
     `Unsupported` naming what is no tree, rule list or forest, and for noisy counts; `NoMerging` where one leaf alone
     violates the policy, naming the rule; `Inconclusive` where the limits leave it open. Cost: see
-    `recon.remedies.search.prunings`; of forests also some joint measures.
+    `recon.remediation.search.prunings`; of forests also some joint measures.
     """
     limits = (limits or Limits()).limited(SECONDS)
     release, demands = as_released(release), demands_of(policy)
     model = mergeable(release)
     before = figures_of(release, limits.share(PART))
     if isinstance(model, Forest):
-        from recon.remedies.greedy import merged_forest
+        from recon.remediation.greedy import merged_forest
 
         return merged_forest(release, model, demands, before, limits)
     groups = groups_of(model, release.domain, limits, demands.sized)
@@ -104,7 +104,7 @@ def merged(release: EncodedRelease, policy: Any, limits: Limits | None = None) -
     except TooLarge:
         if not isinstance(model, Tree):
             raise
-        from recon.remedies.greedy import merged_greedily
+        from recon.remediation.greedy import merged_greedily
 
         return merged_greedily(release, model, groups, demands, before, limits)
     raise no_merging(release, model, demands, groups, limits)

@@ -18,9 +18,9 @@ from recon.inspection.inspecting import Inspection
 from recon.loading.settled import as_released
 from recon.policies.assessing import assess
 from recon.policies.policy import Policy
-from recon.remedies.demands import Demands, demands_of, figures_of, shown_facts
-from recon.remedies.merging import leaves_of, merged
-from recon.remedies.otherwise import (
+from recon.remediation.demands import Demands, demands_of, figures_of, shown_facts
+from recon.remediation.merging import leaves_of, merged
+from recon.remediation.otherwise import (
     at_depth,
     depth_of,
     interval_facts,

@@ -15,10 +15,10 @@ from typing import Any
 
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import Forest, Tree
-from recon.remedies.demands import Demands, Facts, Meets, figures_of, outcomes, together, unmet
-from recon.remedies.merging import EACH_TREE, GREEDY, GREEDY_TREE, RESAMPLED, Merging, NoMerging, with_models
-from recon.remedies.pruning import Groups, alone, groups_of, pruned
-from recon.remedies.search import prunings, sums_of
+from recon.remediation.demands import Demands, Facts, Meets, figures_of, outcomes, together, unmet
+from recon.remediation.merging import EACH_TREE, GREEDY, GREEDY_TREE, RESAMPLED, Merging, NoMerging, with_models
+from recon.remediation.pruning import Groups, alone, groups_of, pruned
+from recon.remediation.search import prunings, sums_of
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.escaping import named
 from solvers.foundation.limits import Limits
@@ -28,7 +28,7 @@ Places = tuple[tuple[int, ...], ...]  # per tree the nodes that are leaves
 
 
 def merged_forest(release: EncodedRelease, model: Forest, demands: Demands, before: Facts, limits: Limits) -> Merging:
-    """Return a forest that meets the demands; see `recon.remedies.merging.merged`."""
+    """Return a forest that meets the demands; see `recon.remediation.merging.merged`."""
     single = replace(demands, most_pinned=None, mean_bits_left=None, class_disclosure=demands.class_disclosure or None)
     single = replace(single, class_disclosure=0 if demands.class_disclosure == 0 else None)
     sized = demands.sized and not release.statements.domain.relative

@@ -19,8 +19,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from recon.remedies.demands import Demands
-from recon.remedies.pruning import Groups
+from recon.remediation.demands import Demands
+from recon.remediation.pruning import Groups
 from solvers.foundation.errors import TooLarge
 from solvers.foundation.exact import log2_multisets
 from solvers.foundation.limits import Limits
