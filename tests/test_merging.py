@@ -359,3 +359,21 @@ def test_figures_of_an_empty_release_meet_what_asks_of_people() -> None:
     facts = figures_of(release, Limits())
     demands = Demands(smallest_group=5, most_pinned=0, mean_bits_left=3.0)
     assert together(outcomes(facts, demands)) == "met"
+
+
+def test_groups_of_resamples_are_not_passed_over() -> None:
+    """A tree of one leaf tells its size, the other tree's leaves hold at least the rows that it drew of them."""
+    leaf = Node(Support((7, 5), None, 9))
+    split = (
+        Node(Support(), (("b", Test((0,))),), 1, 2),
+        Node(Support((2, 1), None, 2)),
+        Node(Support((4, 5), None, 8)),
+    )
+    forest = Forest((Tree((leaf,), "one"), Tree(split, "two")), bootstrap=True)  # type: ignore[arg-type]
+    release = encode(DOMAIN, [forest], Rows(12, 12))
+    facts = figures_of(release, Limits(seconds=10))
+    assert facts["smallest_group"] == [2, 12]
+    assert together(outcomes(facts, Demands(smallest_group=3))) == "inconclusive"
+    found = merged(release, {"smallest_group": 3}, Limits(seconds=20))
+    assert (found.merges, found.exact, found.how.startswith("greedy")) == (1, False, True)
+    assert found.release.models[0].trees[1].nodes[0].support == Support((6, 6), None, 10)  # type: ignore[union-attr]

@@ -139,8 +139,10 @@ def merging_command(release: EncodedRelease, asked: Asked) -> str | None:
     if not release.file:
         return None
     origin = release.models[0].origin
-    copied = origin is not None and origin.format.startswith("scikit-learn") and "skops" not in origin.format
-    domain = " --domain DATA" if release.domain.source == TRAINING_DATA else ""
+    model_file = origin is not None and not release.file.lower().endswith(".json")
+    copied = model_file and origin is not None and origin.format.startswith("scikit-learn")
+    copied = copied and origin is not None and "skops" not in origin.format
+    domain = " --domain DATA" if model_file and release.domain.source == TRAINING_DATA else ""
     out = "better.joblib" if copied else "better.json"
     return f"recon remedy {quote(release.file)} --policy {policy_name(asked)}{domain} --out {out}"
 

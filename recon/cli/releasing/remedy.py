@@ -166,6 +166,7 @@ def audited(
     from recon.auditing.gathering import Beside, gathered
     from recon.loading.loading import load
     from recon.policies.assessing import assess
+    from recon.remedies.demands import of_resamples
     from solvers.foundation.errors import EngineError
 
     with tempfile.TemporaryDirectory() as folder:
@@ -177,11 +178,11 @@ def audited(
         if again.rows != found.release.rows or not same_models(again, found.release):
             raise EngineError("the file, read again, is not the merged release: nothing was written")
         limits.report("the result is audited")
-        facts = facts_of(gathered(again, Beside(seed=seed), limits))
+        facts = of_resamples(again, facts_of(gathered(again, Beside(seed=seed), limits)))
         said = assess(facts, policy)
         if said.outcome == "met" and copy and not declared:
             guessed = load(path, memory=limits.memory, limits=limits)
-            own = facts_of(gathered(guessed, Beside(seed=seed), limits))
+            own = of_resamples(guessed, facts_of(gathered(guessed, Beside(seed=seed), limits)))
             if (alone := assess(own, policy)).outcome != "met":
                 return alone, own
     return said, facts
