@@ -21,8 +21,8 @@ from encoders.models.models import Figure, Forest, Noise, Rule, RuleList, RuleSe
 from encoders.models.nodes import Node, Support
 from recon.remediation import search
 from recon.remediation.demands import Demands, demands_of, figures_of, outcomes, together
-from recon.remediation.merging import NoMerging, merged
-from recon.remediation.pruning import pruned
+from recon.remediation.merging import merged
+from recon.remediation.pruning import NoMerging, pruned
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.noise.laws import Law

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from encoders.models.models import AnyModel, Forest, Tree
 from recon.inspection.objects.traversal import Place, traverse
-from recon.inspection.stripping import _equal as equal
+from recon.inspection.stripping import equal
 from recon.remediation.pruning import bottom_up, links_of
 from recon.stored.containers import Stored, open_stored
 from recon.stored.objects.things import Thing

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from encoders.encode.encoder import EncodedRelease
-from encoders.models.models import Forest
 from recon.answers.counting import convention_of
 from recon.auditing.auditing import by_position, group_disclosure
 from recon.auditing.facts import facts_of, nothing_known
@@ -18,7 +17,6 @@ from recon.auditing.findings import Findings
 from recon.loading.settled import as_released
 from recon.measures.figures import empty
 from recon.measures.measures import measure
-from recon.measures.system import groups_left_out
 from solvers.foundation.errors import EmptyConfidenceSet, Inconclusive, TooLarge, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.questions.answers import CountAnswer
@@ -177,30 +175,7 @@ def figures_of(release: EncodedRelease, limits: Limits, placed: bool = True) -> 
         return facts_of(Findings(release, none, groups)) | {"status": "empty", "note": str(error)}
     except (Inconclusive, TooLarge, Unsupported) as error:
         return nothing_known((), str(error))
-    return of_resamples(release, facts_of(found))
-
-
-def of_resamples(release: EncodedRelease, facts: Mapping[str, Any]) -> Facts:
-    """Return figures in which groups of trees on resamples hold at least the different rows that each drew of them.
-
-    Beside trees whose counts tell their groups' sizes, those that do not must not be passed over. Figures of classes
-    are not known then. Other releases: as they are.
-    """
-    forests = [m for m in release.models if isinstance(m, Forest) and m.resampled]
-    why = groups_left_out(release)[1]
-    if not forests or not why:
-        return dict(facts)
-    groups: list[dict[str, Any]] = []
-    for tree, support in ((t, s) for m in forests for t in m.trees for s in t.nodes.leaf_counts):
-        drawn = support.total or 0
-        least = min(1, drawn) if support.distinct is None else support.distinct
-        groups.append({"name": f"a leaf of {tree.name}", "where": "", "rows": [least, release.rows.high]})
-    groups.sort(key=lambda one: one["rows"][0])
-    least = min((max(1, one["rows"][0]) for one in groups), default=1)
-    out = dict(facts) | {"smallest_group": [least, release.rows.high], "groups": groups[:GROUPS]}
-    out |= {"groups_in_all": len(groups), "smallest_cell": None, "class_disclosure": None}
-    unknown = {key: text for key, text in (facts.get("not_known") or {}).items() if key != "smallest_group"}
-    return out | {"not_known": unknown | {"smallest_cell": why, "class_disclosure": why}}
+    return facts_of(found)
 
 
 def shown_facts(facts: Mapping[str, Any]) -> Facts:

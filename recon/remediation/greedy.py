@@ -16,8 +16,19 @@ from typing import Any
 from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import Forest, Tree
 from recon.remediation.demands import Demands, Facts, Meets, figures_of, outcomes, together, unmet
-from recon.remediation.merging import EACH_TREE, GREEDY, GREEDY_TREE, RESAMPLED, Merging, NoMerging, with_models
-from recon.remediation.pruning import Groups, alone, groups_of, pruned
+from recon.remediation.pruning import (
+    EACH_TREE,
+    GREEDY,
+    GREEDY_TREE,
+    RESAMPLED,
+    Groups,
+    Merging,
+    NoMerging,
+    alone,
+    groups_of,
+    pruned,
+    with_models,
+)
 from recon.remediation.search import prunings, sums_of
 from solvers.foundation.errors import Inconclusive
 from solvers.foundation.escaping import named

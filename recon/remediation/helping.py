@@ -19,7 +19,7 @@ from recon.loading.settled import as_released
 from recon.policies.assessing import assess
 from recon.policies.policy import Policy
 from recon.remediation.demands import Demands, demands_of, figures_of, shown_facts
-from recon.remediation.merging import leaves_of, merged
+from recon.remediation.merging import merged
 from recon.remediation.otherwise import (
     at_depth,
     depth_of,
@@ -29,6 +29,7 @@ from recon.remediation.otherwise import (
     structure_only,
     with_drawn_noise,
 )
+from recon.remediation.pruning import leaves_of
 from solvers.foundation.errors import Inconclusive, ReconError, Unsupported
 from solvers.foundation.limits import Limits
 

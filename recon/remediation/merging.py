@@ -6,16 +6,26 @@ alone is exact for rules about single groups; what rules about all people need b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any
 
-from encoders.encode.encoder import EncodedRelease, encode, with_known_rows
+from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import AnyModel, Boosting, Forest, RuleList, Tree
 from recon.loading.settled import as_released
 from recon.remediation.demands import Demands, demands_of, figures_of, outcomes, together, unmet
-from recon.remediation.pruning import Groups, groups_of, pruned, shortened
+from recon.remediation.greedy import merged_forest, merged_greedily
+from recon.remediation.pruning import (
+    EXACT_LIST,
+    EXACT_TREE,
+    Groups,
+    Merging,
+    NoMerging,
+    groups_of,
+    pruned,
+    shortened,
+    with_models,
+)
 from recon.remediation.search import prunings
 from solvers.foundation.errors import Inconclusive, TooLarge, Unsupported
 from solvers.foundation.escaping import named
@@ -24,53 +34,6 @@ from solvers.foundation.limits import Limits
 SECONDS = 120.0  # where no limit is given
 PART = 0.2  # of the time, for the figures before
 TRIES = 50  # prunings that are looked at where rounding decides
-EXACT_TREE = "exact: dynamic programming over the nodes of the tree; no fewer merges meet the policy"
-EXACT_LIST = (
-    "exact over all prefixes: the shortest run of last rules merged into the default; merging other rules is not tried"
-)
-EACH_TREE = (
-    "exact: rules about single groups concern each tree alone, so each is merged alone by dynamic programming over its "
-    "nodes; rules about all people need no more; no fewer merges meet the policy"
-)
-RESAMPLED = (
-    "greedy: each tree counts a resample, so each is merged alone until its groups hold enough different rows of it; "
-    "fewer merges may do"
-)
-GREEDY = (
-    "greedy: each tree alone meets the rules about single groups with the fewest merges (exact); then the most exposed "
-    "pairs of leaves are merged first, as many as the rules about all people need; fewer merges may do"
-)
-GREEDY_TREE = (
-    "greedy: the exact search was too large for so many rules about all people; the pairs of leaves whose merge "
-    "repairs most are merged first; fewer merges may do"
-)
-
-
-class NoMerging(Unsupported):
-    """No merging meets the policy: even one leaf, or one rule, violates it."""
-
-
-@dataclass(frozen=True, eq=False)
-class Merging:
-    """A release whose leaves were merged until it meets a policy.
-
-    `merges`: how many pairs of leaves became one. `exact`: whether no fewer do; `how` says why, or that it is greedy.
-    `collapsed`: per tree the nodes (numbers of the released model) that became leaves; of a rule list the rule from
-    which on rules are merged into the default. `before`, `after`: figures, see `recon.remediation.figures.figures_of`.
-    """
-
-    release: EncodedRelease
-    merges: int
-    exact: bool
-    how: str
-    collapsed: tuple[tuple[int, ...], ...]
-    before: Mapping[str, Any]
-    after: Mapping[str, Any]
-
-    @property
-    def leaves(self) -> int:
-        """Return how many leaves or rules are left."""
-        return leaves_of(self.release.models[0])
 
 
 def merged(release: EncodedRelease, policy: Any, limits: Limits | None = None) -> Merging:
@@ -87,8 +50,6 @@ def merged(release: EncodedRelease, policy: Any, limits: Limits | None = None) -
     model = mergeable(release)
     before = figures_of(release, limits.share(PART))
     if isinstance(model, Forest):
-        from recon.remediation.greedy import merged_forest
-
         return merged_forest(release, model, demands, before, limits)
     groups = groups_of(model, release.domain, limits, demands.sized)
     change: Callable[[Sequence[int]], AnyModel] = (
@@ -104,7 +65,6 @@ def merged(release: EncodedRelease, policy: Any, limits: Limits | None = None) -
     except TooLarge:
         if not isinstance(model, Tree):
             raise
-        from recon.remediation.greedy import merged_greedily
 
         return merged_greedily(release, model, groups, demands, before, limits)
     raise no_merging(release, model, demands, groups, limits)
@@ -155,19 +115,3 @@ def mergeable(release: EncodedRelease) -> Tree | RuleList | Forest:
     raise Unsupported(
         f"{what} has no leaves with parents to merge: leave out its small groups, or publish intervals in their place"
     )
-
-
-def with_models(release: EncodedRelease, models: Sequence[AnyModel]) -> EncodedRelease:
-    """Return the release with other models over the same domain and rows. Cost: that of encoding."""
-    found = encode(release.domain, models, release.declared or release.rows, release.file)
-    found = replace(found, sha256=release.sha256, files=release.files, reader_notes=release.reader_notes)
-    return found if release.known is None else with_known_rows(found, release.known)
-
-
-def leaves_of(model: AnyModel) -> int:
-    """Return how many leaves a tree or forest has, how many rules a list."""
-    if isinstance(model, Tree):
-        return len(model.nodes.leaves)
-    if isinstance(model, Forest):
-        return sum(len(tree.nodes.leaves) for tree in model.trees)
-    return len(model.rules) if isinstance(model, RuleList) else 0

@@ -15,8 +15,7 @@ from encoders.encode.encoder import EncodedRelease
 from encoders.models.models import AnyModel, Forest, Noise, RuleList, Tree
 from encoders.models.nodes import CountTable, Node, Nodes, Support
 from recon.measures.sweeping import exact_counts, with_noise
-from recon.remediation.merging import with_models
-from recon.remediation.pruning import bottom_up, links_of, pruned, shortened
+from recon.remediation.pruning import bottom_up, links_of, pruned, shortened, with_models
 from solvers.figures.partition import PartitionFigures
 from solvers.foundation.errors import Unsupported
 from solvers.foundation.limits import Limits

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from encoders.encode.encoder import EncodedRelease
     from recon.policies.assessing import Assessment
     from recon.policies.policy import Policy
-    from recon.remediation.merging import Merging
+    from recon.remediation.pruning import Merging
     from solvers.foundation.limits import Limits
 
 SEARCHING = 0.5  # of the time, for the search
@@ -63,7 +63,7 @@ def remedy(
     """Merge as few leaves as a policy needs, audit the result, and write it where it meets the policy."""
     from recon.files.writing import writing
     from recon.policies.policy import read_policy
-    from recon.remediation.merging import NoMerging
+    from recon.remediation.pruning import NoMerging
     from solvers.foundation.errors import PolicyError
 
     check_out(file, out, strip)
@@ -166,7 +166,6 @@ def audited(
     from recon.auditing.gathering import Beside, gathered
     from recon.loading.loading import load
     from recon.policies.assessing import assess
-    from recon.remedies.demands import of_resamples
     from solvers.foundation.errors import EngineError
 
     with tempfile.TemporaryDirectory() as folder:
@@ -178,11 +177,11 @@ def audited(
         if again.rows != found.release.rows or not same_models(again, found.release):
             raise EngineError("the file, read again, is not the merged release: nothing was written")
         limits.report("the result is audited")
-        facts = of_resamples(again, facts_of(gathered(again, Beside(seed=seed), limits)))
+        facts = facts_of(gathered(again, Beside(seed=seed), limits))
         said = assess(facts, policy)
         if said.outcome == "met" and copy and not declared:
             guessed = load(path, memory=limits.memory, limits=limits)
-            own = of_resamples(guessed, facts_of(gathered(guessed, Beside(seed=seed), limits)))
+            own = facts_of(gathered(guessed, Beside(seed=seed), limits))
             if (alone := assess(own, policy)).outcome != "met":
                 return alone, own
     return said, facts
@@ -213,7 +212,7 @@ def accuracies(
 def as_json(file: str, written: str | None, result: Result) -> dict[str, Any]:
     """Return what was done as a JSON object."""
     from recon.remediation.demands import shown_facts
-    from recon.remediation.merging import leaves_of
+    from recon.remediation.pruning import leaves_of
 
     found, (before, after, judged, why) = result.found, result.accuracy
     left = leaves_of(found.release.models[0])
@@ -229,7 +228,7 @@ def as_json(file: str, written: str | None, result: Result) -> dict[str, Any]:
 def lines_of(file: str, written: str | None, result: Result) -> list[str]:
     """Return the same for people."""
     from recon.remediation.demands import shown_facts
-    from recon.remediation.merging import leaves_of
+    from recon.remediation.pruning import leaves_of
     from solvers.foundation.escaping import named
 
     found, (before, after, judged, why) = result.found, result.accuracy

@@ -201,7 +201,7 @@ def mended(document: Document, assessment: Document, of_groups: bool) -> Iterato
 def suffix(document: Document) -> str:
     """Return the suffix that a remedied copy of the first file has."""
     end = document["file"].rpartition(".")[2].lower()
-    return f".{end}" if end in {"json", "joblib", "pkl", "skops"} else ".json"
+    return f".{end}" if end in {"json", "joblib", "pkl"} else ".json"
 
 
 def gains(document: Document, best: Document) -> list[str]:
