@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from solvers.foundation.limits import Limits
 
 PolicyFile = Annotated[str | None, typer.Argument(metavar="[FILE]", help="Policy file (TOML), or preset:NAME.")]
-Init = Annotated[bool, typer.Option("--init", help="Write a new policy file, every key explained.")]
+Init = Annotated[bool, typer.Option("--init", help="A new policy file, every key explained.")]
 PresetName = Annotated[
     str | None, typer.Option("--preset", help="With --init: the preset that it extends (see --list).")
 ]
