@@ -41,10 +41,9 @@ def profile_lines(profiles: Mapping[str, Any]) -> list[str]:
     for one in rows[:SHOWN]:
         likely = one["probability"]
         share = "" if likely is None or one["verdict"] != "possible" else f", probability {percent(likely)}"
+        known = values(one.get("profile_values"))
         proof = f"; certificate {one['certificate'][:16]}" if one["certificate"] else ""
-        out.append(
-            f"  {person(one)}: {named(one['verdict'])}{share}: {named(one['why'], 1_000)}{proof}{values(one.get('profile_values'))}"
-        )
+        out.append(f"  {person(one)}: {named(one['verdict'])}{share}: {named(one['why'], 1_000)}{proof}{known}")
     if total > SHOWN:
         out.append(f"  and {total - SHOWN:,} more")
     conventions = dict.fromkeys(one["convention"] for one in rows if one["convention"] and one["verdict"] == "possible")

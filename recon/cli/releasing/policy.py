@@ -123,8 +123,8 @@ class Gate:
 
 def gate(
     files: Gated, policy: ByPolicy, domain: DomainFile = None, sarif: SarifOut = None, junit: JunitOut = None,
-    json: Json = False, seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000, confidence: Confidence = 0.95,
-    seed: Seed = 0, quiet: Quiet = False, log_json: LogJson = False,
+    json: Json = False, seconds: Seconds = None, memory: Memory = "1G", max_cells: MaxCells = 200_000,
+    confidence: Confidence = 0.95, seed: Seed = 0, quiet: Quiet = False, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Audit each model by itself against a policy; exit code 1 if one violates it, else 3, 5 or 4, 0 if all meet it."""
     from recon.policies.policy import read_policy
