@@ -46,6 +46,7 @@ def folder(tmp_path, monkeypatch):
         (tools / name).chmod(0o755)
     monkeypatch.chdir(here)
     monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     return here
 

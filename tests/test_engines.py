@@ -36,7 +36,7 @@ from solvers.clauses.model_counters import ModelCounter
 from solvers.foundation.errors import Inconclusive, Unsupported
 from solvers.foundation.limits import Limits
 from solvers.programs import enumeration
-from solvers.questions import query
+from solvers.questions import answers, query
 from solvers.questions.relaxed import loosen
 from solvers.settling import strengthened
 from solvers.statements.release import Choice, Partition
@@ -489,7 +489,7 @@ def consistent(one, question, found):
     """Check an answer against the truth."""
     kind, _, how = question.partition(" ")
     expected = None if one.huge else truth(one, question)
-    if kind == "enumerate" and isinstance(found, query.WorldsAnswer):
+    if kind == "enumerate" and isinstance(found, answers.WorldsAnswer):
         return check_enumerate(one, found)
     if expected is None and not one.huge:
         assert found.status in {"unsat", "unknown", "bounds"}, "an exact answer where there is no world"

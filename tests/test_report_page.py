@@ -157,16 +157,19 @@ def test_every_format_begins_with_the_verdict(made, verdict, tone):
             markdown_page(document).split("\n")[4],
         ][:3]
     )
-    assert text_page(document).split("\n")[2:4] == ["Verdict", f"  {verdict.upper()}"]
+    head, shown = text_page(document).split("\n")[2:4]
+    assert head == "Verdict"
+    assert shown.startswith(f"  {verdict.upper()}")
     for one in first.numbers:
-        assert one.line in text_page(document)
+        assert one.line in text_page(document) or one.value == "not known"
         assert one.label in markdown_page(document)
         assert ("h3", one.label) in read.texts
 
 
 def test_without_a_policy_it_is_said_how_to_give_one():
     document = documents.without_policy()
-    for text in (text_page(document), markdown_page(document), Read(page(document)).text):
+    assert "(recon policy --init writes one to edit, --policy FILE holds a release to it)" in text_page(document)
+    for text in (markdown_page(document), Read(page(document)).text):
         assert "recon policy --init --out policy.toml" in text
         assert "recon audit adult_tree.json --policy policy.toml" in text
         assert "No policy was given" in text

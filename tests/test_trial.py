@@ -12,9 +12,9 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import recon
+from recon.auditing import gathering
 from recon.cli.app import main
 from recon.measures.measures import measure
-from recon.report import audit as public_audit
 from recon.report.wording.headline import headline_lines
 from solvers.foundation.limits import Limits
 
@@ -63,9 +63,9 @@ def test_counts_are_no_kind_of_harmless_statistics(model, capsys):
 
 def test_a_report_inspects_before_it_counts(model, monkeypatch):
     release, order = recon.load(str(model / "tree.pkl"), domain=str(model / "data.csv")), []
-    measured, asked = public_audit.measure, public_audit.stored_outright
-    monkeypatch.setattr(public_audit, "stored_outright", lambda *a: (order.append("inspected"), asked(*a))[1])
-    monkeypatch.setattr(public_audit, "measure", lambda *a: (order.append("measured"), measured(*a))[1])
+    measured, asked = gathering.measure, gathering.stored_outright
+    monkeypatch.setattr(gathering, "stored_outright", lambda *a: (order.append("inspected"), asked(*a))[1])
+    monkeypatch.setattr(gathering, "measure", lambda *a: (order.append("measured"), measured(*a))[1])
     recon.audit(release, limits=Limits())
     assert order == ["inspected", "measured"]
 

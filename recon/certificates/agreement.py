@@ -33,6 +33,8 @@ WANTED: dict[str, Json | None] = {
     "unknown": None,
     "outside": None,
 }
+# Parts of an audit's document that say its figures again: for policies, how they were come by, beside other releases.
+DERIVED = ("assessment", "facts", "how", "adds", "remedies")
 STATUSES = ("exact", "bounds", "unsat", "empty", "unknown")
 KEYS = ("verdict", "unique", "status", "datasets", "worlds", "min_count", "max_count")  # where claims stand
 NUMBERS = ("datasets", "worlds")
@@ -143,8 +145,8 @@ def agreement(data: Any, claims: dict[str, Any], held: dict[str, VerifiedClaim],
     people = given_people(data)
     for place, key, value in everything(data, names):
         here = place or "the whole result"
-        if place.partition(".")[0] == "assessment":  # what a policy makes of the figures: words of its own
-            out.unchecked["assessment"] = None
+        if (part := place.partition(".")[0]) in DERIVED:
+            out.unchecked[part] = None
         elif isinstance(value, dict):
             # there are the verdicts once more, of people who are told by position
             known = people.get(repr(value.get("position")), {}) if place.startswith("facts.profiles[") else {}

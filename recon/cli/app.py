@@ -102,8 +102,8 @@ def common(
 
 app.add_typer(learn_app, name="learn")
 app.add_typer(attack_app, name="attack")
-reading: list[Callable[..., None]] = [inspect, convert, domain]
-deciding: list[Callable[..., None]] = [audit, report, policy, gate, remedy, register]
+reading: list[Callable[..., None]] = [inspect, convert, domain, report, policy]
+deciding: list[Callable[..., None]] = [audit, gate, remedy, register]
 asking: list[Callable[..., None]] = [labels, positions, verify, export, plan, posterior, denoise, sweep]
 for command in [*map(bounded, reading), *deciding, *asking]:
     app.command()(command)

@@ -117,7 +117,7 @@ class Words:
         return "{" + ", ".join(pieces) + "}" if len(pieces) != 1 or ".." not in pieces[0] else pieces[0]
 
     def ranges(self, k: int, mask: int, name: str) -> list[str]:
-        """Return parts of a continuous attribute as ranges: "x <= 2", "1 < x <= 2"; without a name "> 1, <= 2"."""
+        """Return parts of a continuous attribute as ranges: "x <= 2", "1 < x <= 2"; without a name "..2", "1..2"."""
         cuts, attribute = self.cut.cuts[k], self.attributes[k]
         last, out = attribute.known[1], list[str]()
         for a, b in spans(mask & ((1 << len(cuts.sizes)) - 1)):
@@ -137,12 +137,12 @@ class Words:
 def ranged(name: str, start: Shown, end: Shown) -> str:
     """Return a range of real numbers; side 1 stands just above a number, side 0 just below."""
     (low, above), (high, to) = start, end
-    if not name and low and high and to and not above:
+    if not name:  # cells of tables, which programs read
         return f"{low}..{high}"
-    if not name or not low or not high:
+    if not low or not high:
         pieces = [f"{'>' if above else '>='} {low}"] if low else []
         pieces += [f"{'<=' if to else '<'} {high}"] if high else []
-        return f"{name} {', '.join(pieces)}".strip() if pieces else f"{name} is any number".strip()
+        return f"{name} {', '.join(pieces)}" if pieces else f"{name} is any number"
     return f"{low} {'<' if above else '<='} {name} {'<=' if to else '<'} {high}"
 
 

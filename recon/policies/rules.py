@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -69,7 +70,8 @@ def small(facts: Mapping[str, Any], key: str, listed: str, threshold: int) -> Sa
     each = [(none_small(one["rows"], threshold), one) for one in groups]
     outcome: Outcome = "inconclusive" if smallest is None else at_least(smallest, threshold)
     in_all = facts.get(f"{listed}_in_all")
-    complete = bool(groups) and in_all is not None and len(groups) >= in_all
+    further = (facts.get("not_listed") or {}).get(listed, "")  # why there may be smaller ones that nobody published
+    complete = bool(groups) and in_all is not None and len(groups) >= in_all and not further
     if outcome != "violated" and any(said == "violated" for said, _ in each):
         outcome = "violated"
     elif outcome == "inconclusive" and complete:
@@ -79,7 +81,7 @@ def small(facts: Mapping[str, Any], key: str, listed: str, threshold: int) -> Sa
         smallest = least_of([one["rows"] for one in bad])
     if smallest is None and outcome == "met":
         smallest = least_of([one["rows"] for _, one in each if ends(one["rows"])[1] != 0])
-    why = "" if smallest is not None else unknown(facts, key)
+    why = unknown(facts, key) if smallest is None else further if outcome == "inconclusive" else ""
     found = "not known" if smallest is None else interval_text(smallest, "row")
     return Said(outcome, found, asked, worst(bad), len(bad), why)
 
@@ -208,17 +210,24 @@ def profiles(facts: Mapping[str, Any], forbidden: Sequence[str]) -> Said:
             return Said("met", "none given", asked)
         why = unknown(facts, "profiles", "no profiles were given (recon audit --profiles people.csv)")
         return Said("inconclusive", "none given", asked, why=why)
-    outcomes = [(verdict_outcome(one["verdict"], forbidden), one) for one in given]
-    outcome = all_of(said for said, _ in outcomes)
-    bad = [one for said, one in outcomes if said == outcome and outcome != "met"]
-    places = [{"name": f"profile {one['position']}", "where": one["verdict"], "rows": None} for one in bad]
+    held = facts.get("profiles_in_all") or dict(Counter(one["verdict"] for one in given))
+    if not held and forbidden:
+        return Said("inconclusive", "none given", asked, why="the table of profiles has no rows")
+    said = {verdict: verdict_outcome(verdict, forbidden) for verdict in held}
+    outcome = all_of(said.values())
+    bad = [verdict for verdict in held if said[verdict] == outcome and outcome != "met"]
+    many = sum(held[verdict] for verdict in bad)
+    places: list[Place] = [
+        {"name": f"profile {one['position']}", "where": one["verdict"], "rows": None}
+        for one in given
+        if one["verdict"] in bad
+    ]
     if outcome == "inconclusive":
         why = "limits left the verdict on some profiles open"
-        return Said(outcome, f"{counted(len(bad), 'profile')} without a verdict", asked, worst(places), len(bad), why)
-    met = f"{counted(len(given), 'profile')}, none of them so"
-    listed = " or ".join(dict.fromkeys(one["verdict"] for one in bad))
-    found = met if outcome == "met" else f"{counted(len(bad), 'profile')} {listed}"
-    return Said(outcome, found, asked, worst(places), len(bad))
+        return Said(outcome, f"{counted(many, 'profile')} without a verdict", asked, worst(places), many, why)
+    met = f"{counted(sum(held.values()), 'profile')}, none of them so"
+    found = met if outcome == "met" else f"{counted(many, 'profile')} {' or '.join(bad)}"
+    return Said(outcome, found, asked, worst(places), many)
 
 
 def verdict_outcome(verdict: str, forbidden: Sequence[str]) -> Outcome:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from recon.auditing.facts import nothing_known
 from recon.inspection.findings.findings import Finding
-from recon.inspection.findings.severity import is_counting
+from recon.inspection.findings.severity import ROWS, is_counting
 from recon.inspection.inspecting import Inspection, inspect
 from recon.report.audited import Audited, around
 from recon.report.document.making import Context, audited_files
@@ -24,13 +24,6 @@ if TYPE_CHECKING:
     from recon.policies.policy import Policy
 
 GRAVE = ("critical", "high")
-# Rules whose findings are rows, with all or one of their values; other critical ones are labels.
-ROWS = frozenset([
-    "neighbours", "neighbours-tree", "support-vectors", "gaussian-process", "kernel-rows", "kernel-sample", "figs-data",
-    "label-propagation", "raw-data", "core-rows", "exemplars", "quantiles", "table", "one-per-row", "instances",
-    "verification-rows", "subclusters", "subcluster-nodes", "centres", "isotonic", "input-example", "r-model", "r-data",
-    "r-x", "r-qr", "r-SV", "r-trainingData", "r-learn", "rpart-x", "rpart-model",
-])  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,8 @@ from ortools.sat.python import cp_model
 
 from solvers.cells.linear_system import Linear
 from solvers.foundation.array_types import Ints
-from solvers.foundation.errors import EngineError, Inconclusive, ReconError
+from solvers.foundation.errors import Inconclusive, ReconError, Unsupported
+from solvers.foundation.escaping import named
 from solvers.foundation.exact import exact_dot
 from solvers.foundation.limits import Limits
 from solvers.foundation.numeric_limits import OPEN
@@ -136,9 +137,9 @@ def run(
 
 
 def refuse(model: cp_model.CpModel, status: Any) -> None:
-    """Raise `EngineError` where CP-SAT says that the model is not valid."""
+    """Raise `Unsupported` where CP-SAT says that the model is not valid (sums beyond 64 bits): others are asked."""
     if status == cp_model.MODEL_INVALID:
-        raise EngineError(f"CP-SAT refuses the model: {model.validate()}")
+        raise Unsupported(f"CP-SAT refuses the model: {named(model.validate().partition(chr(10))[0], 200)}")
 
 
 def rounded(bound: float, greatest: bool) -> int:

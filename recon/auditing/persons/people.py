@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from encoders.encode.encoder import EncodedRelease
@@ -17,6 +18,7 @@ from solvers.foundation.limits import Limits
 if TYPE_CHECKING:
     import pandas as pd
 
+PLACES = 100  # positions that are listed of every verdict, however many there are of graver ones
 LISTED = 10_000  # people in one report, the gravest verdicts first
 GRAVITY = ("certain", "unknown", "possible", "outside", "impossible")
 OWN_NAMES = ("name", "id")  # columns by which an officer knows people; no attribute of the model
@@ -68,7 +70,10 @@ def people(
         for one, name, given in zip(lines, names, prior, strict=True)
     ]
     order = sorted(range(len(rows)), key=lambda i: (GRAVITY.index(rows[i]["verdict"]), i))[:LISTED]
+    verdicts = dict(Counter(one["verdict"] for one in rows))
+    places = {v: [one["position"] for one in rows if one["verdict"] == v][:PLACES] for v in verdicts}
     out: dict[str, Any] = {"rows": [rows[i] for i in order], "rows_in_all": len(rows), "shown": show_rows}
+    out |= {"verdicts": verdicts, "positions": places}
     if not show_rows:
         return out
     proved = certificates(release, asked, found, limits)

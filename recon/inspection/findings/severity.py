@@ -31,6 +31,14 @@ COUNTING = frozenset([
 _NO_COUNTS = frozenset({"noisy-counts", "document-counts"})  # noise, and words of texts
 RUN_AUDIT = "run recon audit: this can be everything"
 
+# Rules whose findings are rows, with all or one of their values; other critical ones are labels.
+ROWS = frozenset([
+    "neighbours", "neighbours-tree", "support-vectors", "gaussian-process", "kernel-rows", "kernel-sample", "figs-data",
+    "label-propagation", "raw-data", "core-rows", "exemplars", "quantiles", "table", "one-per-row", "instances",
+    "verification-rows", "subclusters", "subcluster-nodes", "centres", "isotonic", "input-example", "r-model", "r-data",
+    "r-x", "r-qr", "r-SV", "r-trainingData", "r-learn", "rpart-x", "rpart-model",
+])  # fmt: skip
+
 
 def graded(findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings, the worst first, with counts as grave as all counts of the file together make them."""
