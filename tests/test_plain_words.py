@@ -367,7 +367,7 @@ def test_real_numbers_that_may_be_missing():
     assert condition_text(cut, Box(((0, 0b101), (1, 1)))) == "(x <= 2.5 or x is missing) and city_Oslo = 0"
     assert condition_text(cut, Box(((0, 0b011),))) == "x is any number"
     assert condition_text(cut, Box(((0, 0b100),))) == "x is missing"
-    assert values_text(cut, 0, 0b110) == "> 2.5 or missing"
+    assert values_text(cut, 0, 0b110) == "{2.5.., missing}"
 
 
 def frame(lines):

@@ -105,7 +105,8 @@ class Words:
         if isinstance(attribute, Listed):
             return "{" + ", ".join(cell_text(attribute.value(i)) for i in self.positions(k, mask)) + "}"
         if not isinstance(attribute, Grid):
-            return " or ".join(self.ranges(k, mask, ""))
+            ranges = self.ranges(k, mask, "")
+            return ranges[0] if len(ranges) == 1 and ranges[0] != MISSING else "{" + ", ".join(ranges) + "}"
         pieces: list[str] = []
         for a, b in spans(mask & ((1 << len(cuts.sizes)) - 1)):
             start, end = cuts.bounds(a)[0], min(cuts.bounds(b - 1)[1], attribute.known[1])
