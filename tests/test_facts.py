@@ -122,6 +122,8 @@ def test_of_files_that_only_store_rows_everything_else_has_its_reason():
     told = nothing_known([Inspection("m.pkl", "pickle", "ab", 3, (rows, counts))], "no counts were read")
     assert [one["rule"] for one in told["stored"]] == ["raw-data"]  # what counts say is in the other figures
     assert told["stored_inspected"]
+    assert told["smallest_group"] == [1, 1]  # a row that stands in the file is a group of one
+    assert [one["name"] for one in told["groups"]] == ["X_"]
     for key, reason in told["not_known"].items():
-        assert told[key] is None
+        assert told[key] is None or key == "smallest_group"
         assert reason == "no counts were read"

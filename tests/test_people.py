@@ -221,7 +221,7 @@ def test_an_unknown_column_is_refused_and_names_are_kept_out_of_profiles():
     assert people(release, named, Limits(), show_rows=True)["rows"][0]["name"] == "007"
     assert "ID" not in people(release, named, Limits(), show_rows=True)["rows"][0]["profile_values"]
     nobody = people(release, given.iloc[:0], Limits())
-    assert nobody == {"rows": [], "rows_in_all": 0, "shown": False}
+    assert nobody == {"rows": [], "rows_in_all": 0, "shown": False, "verdicts": {}, "positions": {}}
     assert who_lines(nobody, None) == ["no profiles were given"]
 
 

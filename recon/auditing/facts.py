@@ -55,17 +55,16 @@ def facts_of(found: Findings) -> dict[str, Any]:
             "kinds_of_counts": counted_kinds(release),
             "confidence": release.confidence if release.noisy else 1.0,
         }
-    known = known_wholly(found, unknown)
     facts: dict[str, Any] = {
         "status": m.status,
         "confidence": release.confidence if release.noisy and not release.certain else 1.0,
         "rows": [release.rows.low, release.rows.high],
-        "pinned": known,
+        "pinned": known_wholly(found, unknown),
         **bits(m, unknown),
         "least_bits_left": most_exposed(found, unknown),
         **sizes(release, found, unknown, further),
         **cells(release, groups, unknown, elsewhere, further),
-        "class_disclosure": classes(found, known, unknown, elsewhere),
+        "class_disclosure": classes(found, unknown, elsewhere),
         "target_disclosure": targets(release, groups, elsewhere),
         "kinds_of_counts": counted_kinds(release),
         "profiles": None if found.profiles is None else asked(found.profiles),
@@ -275,17 +274,14 @@ def without_classes(release: EncodedRelease, groups: GroupDisclosure) -> bool:
     return release.domain.label is None or numeric_target(release)
 
 
-def classes(
-    found: Findings, known: Ends | None, unknown: dict[str, str], elsewhere: dict[str, str]
-) -> dict[str, Any] | None:
-    """Return how many people's class follows (groups of one class only, leaf values, everything known), and the groups.
+def classes(found: Findings, unknown: dict[str, str], elsewhere: dict[str, str]) -> dict[str, Any] | None:
+    """Return how many people's class follows (groups of one class only, leaf values), and these groups.
 
     Exact of one partition alone: of several models the class may follow where their groups cut each other.
     """
     release, groups = found.release, found.groups
     given_back = max((one.with_label for one in found.determined), default=0)
-    whole = known[0] if known is not None and release.domain.label is not None else 0
-    least = max(groups.rows_in_pure, given_back, whole)
+    least = max(groups.rows_in_pure, given_back)
     if groups.undefined and not least:
         (elsewhere if without_classes(release, groups) else unknown)["class_disclosure"] = groups.undefined
         return None

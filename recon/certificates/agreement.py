@@ -34,7 +34,8 @@ WANTED: dict[str, Json | None] = {
     "outside": None,
 }
 # Parts of an audit's document that say its figures again: for policies, how they were come by, beside other releases.
-DERIVED = ("assessment", "facts", "how", "adds", "remedies")
+DERIVED = ("assessment", "how", "adds", "remedies")
+COUNTED = ("profiles.verdicts", "profiles.positions")  # the verdicts of the rows beside them, counted
 STATUSES = ("exact", "bounds", "unsat", "empty", "unknown")
 KEYS = ("verdict", "unique", "status", "datasets", "worlds", "min_count", "max_count")  # where claims stand
 NUMBERS = ("datasets", "worlds")
@@ -145,7 +146,7 @@ def agreement(data: Any, claims: dict[str, Any], held: dict[str, VerifiedClaim],
     people = given_people(data)
     for place, key, value in everything(data, names):
         here = place or "the whole result"
-        if (part := place.partition(".")[0]) in DERIVED:
+        if (part := place.partition(".")[0]) in DERIVED or place.startswith(COUNTED) or place == "facts":
             out.unchecked[part] = None
         elif isinstance(value, dict):
             # there are the verdicts once more, of people who are told by position

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
 
+from recon.cli.releasing.ending import CODES
 from recon.console.options import suffix
-from recon.console.output import DONE, INCONCLUSIVE, VIOLATED, write_text
+from recon.console.output import DONE, write_text
 
-CODES = {"met": DONE, "violated": VIOLATED, "inconclusive": INCONCLUSIVE}
-SUFFIXES = {".html": "html", ".md": "md", ".txt": "txt", ".sarif": "sarif", ".xml": "junit"}
+SUFFIXES = {".html": "html", ".md": "md", ".txt": "txt", ".json": "json", ".sarif": "sarif", ".xml": "junit"}
 FORMATS = tuple(SUFFIXES.values())
 
 
@@ -27,18 +26,19 @@ Result = Annotated[
 ]
 To = Annotated[
     str | None,
-    typer.Option("--to", help="html, md, txt, sarif or junit; by default as --out ends.", callback=known_format),
+    typer.Option("--to", help="html, md, txt, json, sarif or junit; by default as --out ends.", callback=known_format),
 ]
 ByPolicy = Annotated[
     str | None, typer.Option("--policy", help="Assess the result again by this policy (TOML file, or preset:NAME).")
 ]
 ReportTo = Annotated[
-    str | None, typer.Option("--out", help="Write to this file (.html, .md, .txt, .sarif, .xml for JUnit).")
+    str | None, typer.Option("--out", help="Write to this file (.html, .md, .txt, .json, .sarif, .xml for JUnit).")
 ]
 
 
 def report(result: Result, to: To = None, policy: ByPolicy = None, out: ReportTo = None) -> None:
     """Show the result of an audit as a page, Markdown, text, SARIF or JUnit; nothing is computed anew."""
+    from recon.report.audited import rendered
     from recon.report.document.reading import read_document
 
     form = chosen(to, out)
@@ -76,31 +76,3 @@ def chosen(to: str | None, out: str | None) -> str:
     if end in SUFFIXES and SUFFIXES[end] != to:
         raise typer.BadParameter(f"--to {to} and --out '{out}' disagree: leave one of them out")
     return to
-
-
-def rendered(document: dict[str, Any], form: str) -> str:
-    """Return the document in a format."""
-    return renderer(form)(document)
-
-
-def renderer(form: str) -> Callable[[dict[str, Any]], str]:
-    """Return the function that renders a format; only what it needs is imported."""
-    if form == "html":
-        from recon.report.page.html import page
-
-        return page
-    if form == "md":
-        from recon.report.page.markdown import markdown_page
-
-        return markdown_page
-    if form == "sarif":
-        from recon.report.pipelines.sarif import sarif
-
-        return sarif
-    if form == "junit":
-        from recon.report.pipelines.junit import junit
-
-        return junit
-    from recon.report.page.plain import text_page
-
-    return text_page
