@@ -37,7 +37,7 @@ Row = tuple[tuple[int, ...], int]  # bits of a row, and its class
 
 @dataclass(frozen=True)
 class Node:
-    """A tree by its root: class counts; an inner node's column, the rows that hold 0 left and those that hold 1 right."""
+    """A tree by its root: class counts; an inner node's column, its rows that hold 0 left, those that hold 1 right."""
 
     counts: Counts
     column: int = -1
@@ -355,7 +355,7 @@ def states(v: Node, settings: Settings, rows: int) -> States:
 
 
 def by_fillings(tree: Node, columns: int, settings: Settings, *, leaf_rule: bool = True) -> Worlds:
-    """Return the counts by looking at every filling, node by node; trees grown depth-first, or not cut by their size."""
+    """Return the counts by looking at every filling, node by node; trees not cut by `max_leaf_nodes`."""
     table, rows = fillings(tree, columns), assigned_rows(tree, columns)
     could = np.full(len(table), grown_by_rule(tree, settings))
     strict = could.copy()
