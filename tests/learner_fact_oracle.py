@@ -27,7 +27,8 @@ import numpy as np
 from learner_oracle import EPSILON, NEVER, score
 
 STEP = np.float32(1e-7)  # FEATURE_THRESHOLD
-# Criteria whose score of a legal split may be -inf, or whose rounding may make a split of no gain look like a loss.
+# Criteria whose score of a legal split may be -inf, or whose rounding may make a split of no gain look like a loss of
+# more than 2.2e-16, which is refused even where `min_impurity_decrease` is 0 (entropy: of five classes and more).
 WITHOUT_LEAF = {"poisson", "squared_error", "absolute_error"}
 
 
@@ -36,6 +37,7 @@ class Fit:
     """A fitted tree's settings, worked out: numbers of rows and of columns."""
 
     criterion: str
+    classes: int  # 1: regression
     best: bool
     max_depth: float
     min_samples_split: int
@@ -58,6 +60,7 @@ def fit_of(model: Any, rows: int, weight: np.ndarray) -> Fit:
     deepest, widest = model.max_depth, model.max_leaf_nodes
     return Fit(
         criterion=model.criterion,
+        classes=int(getattr(model, "n_classes_", 1)),
         best=model.splitter == "best",
         max_depth=np.inf if deepest is None else deepest,
         min_samples_split=max(split, 2 * least),
@@ -76,7 +79,8 @@ def facts_of(fit: Fit) -> frozenset[str]:
     """Return the names of the facts that hold under these settings."""
     facts = {"children", "midpoint" if fit.best else "between"}
     free = not fit.min_impurity_decrease and not fit.ccp_alpha and not fit.monotonic
-    if free and fit.criterion not in WITHOUT_LEAF:
+    rounded = fit.criterion in WITHOUT_LEAF or (fit.criterion != "gini" and fit.classes > 4)
+    if free and not rounded:
         facts.add("leaf")
     if fit.best and not fit.monotonic and fit.criterion in ("gini", "entropy", "log_loss"):
         facts.add("beaten")
@@ -222,6 +226,7 @@ def broken(data: np.ndarray, labels: np.ndarray, weight: np.ndarray, tree: Any, 
         left = np.isin(here, rows[tree.children_left[i]])
         if min(left.sum(), (~left).sum()) < fit.min_samples_leaf:
             found.append(f"children at {i}")
+            continue
         if broken_split(values[:, tree.feature[i]], tree.threshold[i], left, fit):
             found.append(f"{'midpoint' if fit.best else 'between'} at {i}")
         if (
@@ -260,9 +265,9 @@ class Fitted:
         return broken(self.data if data is None else data, self.labels, self.weight, self.tree, self.fit)
 
 
-def random_values(rng: np.random.Generator, rows: int) -> np.ndarray:
+def random_values(rng: np.random.Generator, rows: int, *, few: bool = False) -> np.ndarray:
     """Return a column: binary, whole, real, chains of tiny steps, whole beyond 2^24, huge, tiny."""
-    kind = rng.integers(8)
+    kind = rng.choice([0, 0, 3, 4]) if few else rng.integers(8)
     if kind == 0:
         column = rng.integers(0, 2, rows).astype(float)
     elif kind == 1:
@@ -312,7 +317,9 @@ def random_fits(seed: int) -> list[Fitted]:
 
     rng = np.random.default_rng(seed)
     rows, columns, classes = int(rng.integers(2, 40)), int(rng.integers(1, 6)), int(rng.choice([0, 2, 2, 2, 3]))
-    data = np.stack([random_values(rng, rows) for _ in range(columns)], axis=1).astype(np.float32)
+    few = bool(rng.random() < 0.4)  # impure leaves that nothing splits need rows that are alike
+    columns = min(columns, 3) if few else columns
+    data = np.stack([random_values(rng, rows, few=few) for _ in range(columns)], axis=1).astype(np.float32)
     if rng.random() < 0.3:
         data[rng.random(data.shape) < rng.choice([0.1, 0.5])] = np.nan
     labels = rng.integers(0, max(classes, 2), rows)
@@ -326,7 +333,8 @@ def random_fits(seed: int) -> list[Fitted]:
     if forest:
         settings |= {"n_estimators": 3, "bootstrap": bool(rng.integers(2))}
     model = getattr(group, f"{name}{'Classifier' if classes else 'Regressor'}")(**settings)
-    given = rng.integers(0, 4, rows).astype(float) if rng.random() < 0.2 and rows > 3 else None
+    weighted = rng.random() < 0.2 and rows > 3 and "class_weight" not in settings
+    given = rng.integers(0, 4, rows).astype(float) if weighted else None
     if given is not None and not given.any():
         given[:] = 1.0
     model.fit(data, labels if classes else labels + rng.random(rows), sample_weight=given)
