@@ -16,7 +16,7 @@ class Learner:
     `min_samples_split` and `min_samples_leaf` as numbers of rows (fractions already worked out), `max_features` as the
     number of columns tried per node (None: all), `max_leaf_nodes` (None: depth-first). `bootstrap`: rows were drawn.
     `width`, `max_length` (the default rule included), `min_support` (rows) of rule lists, and whether "column = 0" is
-    a literal too (`negations`). `monotonic`: splits were held to signs. `version` of the library, `source` where the
+    a literal too (`negations`). `columns`: how many the learner chose among. `monotonic`: splits were held to signs. `version` of the library, `source` where the
     settings were read ("the file", "--learner").
     """
 
@@ -37,6 +37,7 @@ class Learner:
     max_length: int | None = None
     min_support: int | None = None
     negations: bool = True
+    columns: int | None = None
     monotonic: bool = False
     version: str = ""
     source: str = ""
